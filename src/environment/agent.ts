@@ -12,49 +12,53 @@ export { historyField } from "./memory/recent.ts"
 
 const thinkings = ["optional", "required", "off"] as const
 
+/** Whether prompts require, offer or omit `<think>` tags. */
 export type Thinking = (typeof thinkings)[number]
 
-/** How a text agent is spoken to: the options that the environments share. Each part can be replaced by a function. */
+/** Prompt and parsing options that the environments share. */
 export function agentFields<Task>() {
   return {
     history: historyField(2),
     thinking: thinkingField("required"),
     rules: boolean(
       true,
-      "Whether the prompt explains role, rules and reply format. Without them it is as bare as can be: for small models " +
+      "Whether the prompt explains role, rules and completion format. `false` gives the shortest prompt, for small models " +
         "trained from scratch.",
     ),
     memory: optionalChoice(
-      choice(undefined, fieldsOf(memories), "What prompts tell of the past, in place of the last `history` steps.", {
+      choice(undefined, fieldsOf(memories), "Prompt memory that replaces the last `history` steps.", {
         own: customMemory,
       }),
       "the last `history` steps, as the environment writes them",
     ),
-    prompt: callback(undefined as Environment<Task>["prompt"] | undefined, "Writes the whole prompt."),
-    parse: callback(undefined as Environment<Task>["parse"] | undefined, "Reads the reply."),
+    prompt: callback(undefined as Environment<Task>["prompt"] | undefined, "Function that writes the whole prompt."),
+    parse: callback(
+      undefined as Environment<Task>["parse"] | undefined,
+      "Function that parses a completion into an action.",
+    ),
   }
 }
 
-/** How an environment words its prompts and reads actions. */
+/** Prompt and parsing options that the environments share. */
 export type PromptOptions<Task = unknown> = OptionsOf<ReturnType<typeof agentFields<Task>>>
 
 export function thinkingField(fallback: Thinking) {
   return oneOf<Thinking, Thinking, string>(
     fallback,
     thinkings,
-    "Whether replies think in `<think>` tags before they act: the prompt demands it (replies without `</think>` are invalid, " +
-      "though still acted on), offers it or does not speak of it.",
+    'Reasoning in `<think>` tags before the action. "required": the prompt asks for it, and a completion without `</think>` is ' +
+      'invalid but still executed. "optional": the prompt offers it. "off": the prompt does not mention it.',
   )
 }
 
-/** Options of an environment as its prompts read them. */
+/** Options of an environment with `memory` resolved to a function, as prompt writers take them. */
 export type Speech<Settings> = Omit<Settings, "memory"> & { readonly memory?: HistoryFormatter | undefined }
 
 /**
- * How an environment's prompts tell the past. A function writes it where the environment's own lines would stand; a memory writes it
- * before the prompt, which the player sees to, and the environment's own lines are left out.
+ * Resolves the `memory` option of an environment. A function replaces the environment's own history lines in the prompt (`speech`).
+ * A memory object goes into `remembers`: the rollout puts its text before the prompt, and the environment's own history is dropped.
  *
- * @param least - past steps that prompts show beside a memory too, where one step says what another began.
+ * @param least - past steps that prompts show even with a memory object, for environments in which steps depend on each other
  */
 export function recall<
   Settings extends { readonly history: number | "all"; readonly memory?: ResolvedMemory | undefined },
@@ -75,7 +79,9 @@ function openMemory(chosen: ResolvedMemory): Memory | HistoryFormatter {
   return makeNamed<Memory>(memories, chosen)
 }
 
-/** What the prompt tells of the past: `memory`'s text, or the last `history` steps; "" where there is nothing to tell. */
+/**
+ * Text about past steps for the prompt: the text of `memory`, or else the last `history` steps, one line each. Empty if there are none.
+ */
 export function rememberTurns(
   turns: readonly Turn[],
   options: { readonly history: number | "all"; readonly memory?: HistoryFormatter | undefined },
@@ -85,7 +91,7 @@ export function rememberTurns(
   return memory ? memory(turns) : formatTurns(recentTurns(turns, history))
 }
 
-/** The sentences that ask for the reply's form. `what` is what belongs into the action tags, e.g. "one of the actions". */
+/** Format instruction of a prompt. `what` names the content of the action tags, e.g. "one of the actions". */
 export function replyFormat(thinking: Thinking, what: string): string {
   return `${thoughts[thinking]} ${what} inside <action> </action>.`
 }
@@ -97,29 +103,32 @@ const thoughts: Readonly<Record<Thinking, string>> = {
 }
 
 /**
- * Whether a reply holds a thought, as "required" demands it. verl-agent looks for both `<think>` and `</think>`, wherever they
- * stand. Here `</think>` is enough, because chat templates such as those of Qwen3-Thinking and DeepSeek-R1 open the thought in
- * the prompt: every reply that is valid there is valid here, and such replies are too.
+ * Whether a completion contains reasoning, as `thinking: "required"` demands. verl-agent looks for both `<think>` and `</think>` at any
+ * position. Here `</think>` is enough, because chat templates such as those of Qwen3-Thinking and DeepSeek-R1 write `<think>` into the
+ * prompt. Every completion that is valid in verl-agent is valid here too.
  */
 export function hasThought(reply: string): boolean {
   return reply.includes("</think>")
 }
 
+/** Options of `readAction`. */
 export interface ActionForm {
-  /** How many characters of an unreadable reply are tried. */
+  /** Number of characters at the end of a completion without action tags that are taken as the action. */
   readonly tail: number
   readonly thinking: Thinking
-  /** Leaves the action in the case it is written in, for worlds to which case matters. Default false. */
+  /** Keeps the case of the action instead of lower-casing it. Default false. */
   readonly keepCase?: boolean
 }
 
 const formKeys: KeysOf<ActionForm> = { tail: true, thinking: true, keepCase: true }
 
 /**
- * Reads an action as verl-agent does (agent_system/environments/env_package/alfworld/projection.py): the lower-cased text
- * between the first `<action>` and the first `</action>`, without the white space that Python strips. Without such a pair the last characters of the reply are tried,
- * and the reply is invalid; so it is where a Chinese, Japanese or Korean ideograph (U+4E00 to U+9FFF) occurs, and, where
- * thinking is required, without a thought (`hasThought`). Whether the action makes sense is not asked. Never throws, whatever the reply.
+ * Parses an action as verl-agent does (agent_system/environments/env_package/alfworld/projection.py): the lower-cased text
+ * between the first `<action>` and the first `</action>`, stripped of white space as Python defines it. Without both tags the action is
+ * the last `tail` characters, and the completion is invalid. A completion is also invalid if it contains a CJK ideograph
+ * (U+4E00 to U+9FFF), or if thinking is required and `</think>` is missing. The action is not checked against the environment.
+ *
+ * @throws BAD_ARGUMENT for invalid options; never because of the completion
  */
 export function readAction(reply: string, form: ActionForm): ParsedAction {
   checkArguments("readAction", form, formKeys)
@@ -128,13 +137,13 @@ export function readAction(reply: string, form: ActionForm): ParsedAction {
   const start = reply.search(/<action>/i)
   const end = reply.search(/<\/action>/i)
   if (start < 0 || end < 0) return { action: lastCharacters(inCase(reply), tail), valid: false }
-  // An end before its start leaves nothing between them, and Python's slice says so too.
+  // If `</action>` precedes `<action>`, the slice is empty, as in Python.
   const action = strip(inCase(reply.slice(start + "<action>".length, end)))
   const thought = thinking !== "required" || hasThought(reply)
   return { action, valid: thought && !/[\u4e00-\u9fff]/.test(reply) }
 }
 
-/** The last characters as Python counts them, by code points. */
+/** The last `count` code points, which are what Python counts as characters. */
 function lastCharacters(text: string, count: number): string {
   return Array.from(text.slice(-2 * count - 1))
     .slice(-count)

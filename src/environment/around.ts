@@ -1,6 +1,6 @@
 import type { Environment } from "./environment.ts"
 
-/** What an environment that is built around another one leaves as it is: its name, its tasks and their files, and what its prompts remember. */
+/** Parts of an environment that a wrapper passes on unchanged: name, tasks, task files and prompt memory. */
 export function around<Task>(
   environment: Environment<Task>,
 ): Pick<Environment<Task>, "name" | "taskFiles" | "tasks" | "memory"> {

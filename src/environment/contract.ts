@@ -4,16 +4,17 @@ import { largestReward } from "../util/largest-reward.ts"
 import type { Message, Observation, ParsedAction, StepResult } from "./environment.ts"
 import type { MemoryPrompt } from "./memory/memory.ts"
 
-// What an environment's answers must be like, checked where they come in. Playing asks for what it relies on, and no more;
-// checkEnvironment is strict and asks for everything that the types in environment.ts promise.
+// Checks of the values that an environment returns. The rollout checks only what it relies on. `checkEnvironment` is strict: it checks
+// everything that the types in environment.ts promise.
 
+/** Strictness of the checks and the error for a violated rule. */
 export interface Contract {
   readonly strict: boolean
-  /** The error for a rule that was broken. `code` is what playing calls it. */
+  /** Error for a violated rule. `code` is the error code during a rollout. */
   broken(rule: string, options?: { readonly code?: GigpoErrorCode; readonly cause?: unknown }): GigpoError
 }
 
-/** While episodes are played: a broken rule costs its episode and names the environment. */
+/** Contract of a rollout. A violation fails the episode, and the message names the environment. */
 export function playing(name: string): Contract {
   return {
     strict: false,
@@ -21,24 +22,24 @@ export function playing(name: string): Contract {
   }
 }
 
-/** While an environment is put to the test. */
+/** Contract of `checkEnvironment`. */
 export const strictly: Contract = {
   strict: true,
   broken: (rule, { cause } = {}) =>
     new GigpoError("BAD_ENVIRONMENT", `The environment breaks its contract: ${rule}.`, { cause }),
 }
 
-/** Keys of metrics.jsonl and lines on a terminal: up to 100 letters, digits, signs and inner spaces. */
+/** Names of metrics, which become keys of metrics.jsonl and lines on a terminal: 1 to 100 letters, digits, signs and inner spaces. */
 const metricName = /^(?! )[\p{L}\p{M}\p{N}\p{P}\p{S} ]{1,100}(?<! )$/u
 
-/** `call` is what gave it, e.g. "start()". */
+/** Checks an observation; `call` names the function that returned it, e.g. "start()". */
 export function checkObservation(contract: Contract, call: string, observation: Observation | undefined): Observation {
-  const found = `${call} gave no observation with the strings text and anchor`
+  const found = `${call} returned no observation with the strings text and anchor`
   if (typeof observation?.text !== "string") throw contract.broken(`${found}: observation.text must be a string`)
   if (typeof observation.anchor !== "string") throw contract.broken(`${found}: observation.anchor must be a string`)
   const { actions } = observation
   if (contract.strict && actions !== undefined && !(Array.isArray(actions) && actions.every(isText)))
-    throw contract.broken("observation.actions must be left out or be a list of texts")
+    throw contract.broken("observation.actions must be omitted or be a list of non-blank strings")
   return observation
 }
 
@@ -50,26 +51,28 @@ export function checkMessages(contract: Contract, messages: readonly Message[]):
       : typeof message?.role === "string" && typeof message.content === "string"
   if (Array.isArray(messages) && messages.length > 0 && messages.every(isMessage)) return messages
   const parts = strict
-    ? "a role (system, user, assistant) and a content that is not blank"
+    ? "a role (system, user, assistant) and content that is not blank"
     : "the strings role and content"
-  throw contract.broken(`prompt must give at least one message, each with ${parts}`)
+  throw contract.broken(`prompt must return at least one message, each with ${parts}`)
 }
 
-/** What a memory told; `name` is its. */
+/** Checks and normalizes the value that `tell` of the memory `name` returned. */
 export function checkTold(contract: Contract, name: string, told: string | MemoryPrompt): MemoryPrompt {
   const { past, observation } = typeof told === "string" ? { past: told, observation: undefined } : (told ?? {})
   if (typeof past === "string" && ["string", "undefined"].includes(typeof observation)) return { past, observation }
-  throw contract.broken(`the memory ${name} told ${inspect(told)}; give a text, or { past, observation }, both texts`)
+  throw contract.broken(
+    `the memory ${name} returned ${inspect(told)}; return a string, or { past, observation } with strings`,
+  )
 }
 
 export function checkParsed(contract: Contract, call: string, parsed: ParsedAction): ParsedAction {
   if (typeof parsed?.action !== "string" || typeof parsed.valid !== "boolean")
-    throw contract.broken(`${call} must give { action: string, valid: boolean }`)
+    throw contract.broken(`${call} must return { action: string, valid: boolean }`)
   return parsed
 }
 
 export function checkReward(contract: Contract, reward: number): number {
-  const must = Number.isFinite(reward) ? `be at most ${largestReward} in size` : "be finite numbers"
+  const must = Number.isFinite(reward) ? `be at most ${largestReward} in absolute value` : "be finite numbers"
   if (!Number.isFinite(reward) || Math.abs(reward) > largestReward)
     throw contract.broken(`rewards must ${must}, but a step gave ${inspect(reward)}`)
   return reward
@@ -86,7 +89,9 @@ export function checkMetrics(
     if (name === "success" && value !== 0 && value !== 1)
       throw contract.broken(`the metric success must be 0 or 1, but is ${value}`)
     if (!metricName.test(name))
-      throw contract.broken(`names of metrics must be short and printable, but one is ${inspect(name.slice(0, 120))}`)
+      throw contract.broken(
+        `names of metrics must be printable and at most 100 characters long, but one is ${inspect(name.slice(0, 120))}`,
+      )
   }
   return metrics
 }
@@ -100,13 +105,13 @@ export function checkResult(contract: Contract, result: StepResult): StepResult 
   return result
 }
 
-/** Whatever an environment threw, as a `GigpoError` that names the environment. */
+/** Error that an environment threw, as a `GigpoError` that names the environment. */
 export function environmentError(name: string, error: unknown): GigpoError {
   if (GigpoError.is(error)) return error
   return new GigpoError("ENVIRONMENT_FAILED", `${name}: ${reason(error)}`, { cause: error })
 }
 
-/** What somebody's code threw, in words. */
+/** Message of a thrown value. */
 export function reason(error: unknown): string {
   return error instanceof Error ? error.message : inspect(error)
 }

@@ -1,101 +1,106 @@
 import type { Random } from "../util/random.ts"
 import type { Memory } from "./memory/memory.ts"
 
-/** One message of a chat, as chat templates take it. */
+/** Message of a chat, as chat templates take it. */
 export interface Message {
   readonly role: "system" | "user" | "assistant"
   readonly content: string
 }
 
-/** What an episode shows at one moment. */
+/** Observation of an environment with the anchor of its state. */
 export interface Observation {
-  /** What the prompt may show to the model. */
+  /** Text that the prompt may show to the model. */
   readonly text: string
   /**
-   * Identifies the state of the environment (not the history that led there). Steps of one group whose anchors are
-   * equal form a step group: the whole of GiGPO's finer credit rests on it.
+   * Identifier of the state of the environment, independent of the history that led there. Steps of one group with equal anchors form a
+   * step group, whose returns GiGPO compares.
    */
   readonly anchor: string
-  /** Actions that make sense here, where the environment can tell. */
+  /** Admissible actions in this state, if the environment knows them. */
   readonly actions?: readonly string[]
 }
 
-/** What came of one action. */
+/** Result of one environment step. */
 export interface StepResult {
   readonly observation: Observation
-  /** Reward of this step; must be finite. */
+  /** Reward of this step. Must be finite. */
   readonly reward: number
-  /** The episode reached an end of its own (solved, lost). */
+  /** Whether the episode ended by the rules of the environment (solved, lost). */
   readonly terminated: boolean
-  /** The episode was cut off (step limit). */
+  /** Whether the episode was ended by a limit such as the maximum number of steps. */
   readonly truncated: boolean
   /**
-   * Extra numbers; the last step's values count, and each is averaged over the episodes that have it. `success` (0 or 1) is
-   * reported everywhere. One that is for a kind of task alone is named after it, `success/<kind>`. Names are short and
-   * printable: they become keys of metrics.jsonl and lines on a terminal, so what comes from data is cleaned first.
+   * Metrics of the episode by name. The values of the last step are reported, each averaged over the episodes that have it.
+   * `success` (0 or 1) is the metric of the task; `success/<kind>` is the same for one kind of task. Names are printable and at most 100
+   * characters long, because they become keys of metrics.jsonl and lines on a terminal. Clean names that come from data.
    */
   readonly metrics?: Readonly<Record<string, number>>
 }
 
-/** One run of the environment, from its first observation to its end. Fresh and single use. */
+/** Episode of an environment, from its first observation to its end. For a single use. */
 export interface EnvironmentEpisode {
+  /** Observation of the start state. */
   readonly first: Observation
+  /** Executes an action. */
   step(action: string): Promise<StepResult>
-  /** Closes what the episode opened: files, connections, processes. Left out where there is nothing to close. */
+  /** Closes files, connections and processes that the episode opened. Optional. */
   [Symbol.asyncDispose]?(): Promise<void>
 }
 
-/** One past step, as prompts may show it. */
+/** Past step of an episode, as prompts may show it. */
 export interface Turn {
+  /** Observation before the action. */
   readonly observation: Observation
-  /** The model's whole reply. */
+  /** Whole completion of the model. */
   readonly reply: string
-  /** The action that `parse` read from it. */
+  /** Action that `parse` read from the completion. */
   readonly action: string
 }
 
 /** Action that a completion was parsed into. */
 export interface ParsedAction {
-  /** What is handed to `step`; a reply that cannot be read should still give some harmless action here. */
+  /** Action for `step`. A completion that cannot be parsed should still give a harmless action. */
   readonly action: string
-  /** Whether the reply was readable. Invalid replies are penalised by the advantage estimator, not by the environment. */
+  /** Whether the completion could be parsed. The advantage estimator penalizes invalid completions; the environment does not. */
   readonly valid: boolean
 }
 
-/** Knows what to do: replies that solve the task, for warm starts and tests. */
+/** Source of completions that solve a task, for supervised fine-tuning and tests. */
 export interface Expert {
-  /** The reply that a perfect policy would give now, or `undefined` where there is none. */
+  /** Completion of an optimal policy for this observation, or `undefined` if the expert has none. */
   reply(now: Observation, history: readonly Turn[]): string | undefined
 }
 
-/** Values beside the task with which an episode starts. */
+/** Abort signal and random numbers of an episode. */
 export interface EpisodeContext {
-  /** Aborted when the episode is no longer wanted (time limit, Ctrl-C). */
+  /** Aborted when the episode is cancelled (time limit, Ctrl-C). */
   readonly signal: AbortSignal
-  /** The episode's own random numbers: keyed by the task and the member of the group. */
+  /** Random numbers of the episode, seeded by the task and the member of the group. */
   readonly random: Random
 }
 
 /**
- * A world to act in, with the tasks it offers, the prompt the model is shown and the way its replies are read.
- * The training loop knows none of these. An episode must be a pure function of (task, actions): members of a group
- * get the same task and must see the same start.
+ * Environment with its tasks, its prompts and its parser of completions. An episode must be a pure function of task and actions: the
+ * members of a group get the same task and must start in the same state.
  */
 export interface Environment<Task = unknown> {
+  /** Name for messages and metrics. */
   readonly name: string
-  /** Files that tasks are read from, by the option that names them. A resumed run refuses other contents, up to 64 MB a file. */
+  /** Paths of the files that tasks are read from, by option. A resumed run rejects changed contents, up to 64 MB per file. */
   readonly taskFiles?: Readonly<Record<string, string | undefined>> | undefined
-  /** An endless or finite supply of tasks; the same `random` must give the same tasks. */
+  /** Tasks of a split, finite or endless. Equal `random` must give equal tasks. */
   tasks(split: "train" | "test", random: Random): Iterable<Task>
+  /** Starts an episode of a task. */
   start(task: Task, context: EpisodeContext): Promise<EnvironmentEpisode>
-  /** The messages shown to the model at this step. */
+  /** Messages that the model gets at this step. */
   prompt(task: Task, history: readonly Turn[], now: Observation): Message[]
-  /** What prompts tell of the past besides: it stands before the text of the last message. */
+  /** Prompt memory. Its text is inserted before the text of the last message. */
   readonly memory?: Memory | undefined
-  /** Reads an action from the model's reply. Must not throw. */
+  /** Parses a completion into an action. Must not throw. */
   parse(reply: string, now: Observation): ParsedAction
+  /** Expert of a task. Optional. */
   expert?(task: Task): Expert
 }
 
-/** Of an environment what an agent needs that plays by itself: its tasks, and a name for messages. */
+/** Parts of an environment that an agent needs: tasks, and a name for messages. */
 export type OffersTasks<Task = unknown> = Pick<Environment<Task>, "name" | "tasks"> & Partial<Environment<Task>>

@@ -1,27 +1,28 @@
-import buffer from "node:buffer" // as a whole: Node 16 has no isUtf8, and is to be told which Node is needed
+import buffer from "node:buffer" // default import: Node 16 has no isUtf8, and must get as far as the check of its version
 import { createReadStream } from "node:fs"
 import { readJson } from "../json/depth.ts"
 import { GigpoError } from "../util/errors.ts"
 import { unreadable } from "./unreadable.ts"
 
-/** One line of a file. */
+/** Line of a JSON Lines file. */
 export interface Line {
-  /** Counts from 1. */
+  /** Line number, from 1. */
   readonly number: number
-  /** Where it starts in the file, and its length without the line break; in bytes. */
+  /** Offset of the line in the file, in bytes. */
   readonly start: number
+  /** Length without the line break, in bytes. */
   readonly length: number
   readonly value: unknown
 }
 
-/** No sane line is longer; a file without line breaks must not fill the memory. */
+/** Maximum length of a line in bytes, so that a file without line breaks does not fill the memory. */
 const longestLine = 64 * 2 ** 20
 
 /**
- * The lines of a JSON Lines file as it is read, blank ones left out; files may be larger than the memory.
+ * Reads the lines of a JSON Lines file one by one and skips blank lines. The file may be larger than the memory.
  *
- * @param parse `parseJson` where values are written again
- * @throws BAD_DATA where the file cannot be read, and with the line's number where a line is no JSON
+ * @param parse - `parseJson` if values are written again
+ * @throws BAD_DATA if the file cannot be read or a line is not JSON; the message gives the line number
  */
 export function readJsonLines(
   path: string,
@@ -32,7 +33,7 @@ export function readJsonLines(
   return parseJsonLines(chunks, path, signal, parse)
 }
 
-/** The same of a file's bytes, however they are come by. */
+/** Parses the lines of a JSON Lines file from its bytes. See `readJsonLines`; `path` is for messages. */
 export async function* parseJsonLines(
   chunks: AsyncIterable<Buffer>,
   path: string,
@@ -83,13 +84,13 @@ export async function* parseJsonLines(
   }
 }
 
-/** The text of a line; a file may begin with a byte order mark. */
+/** Text of a line, without the byte order mark that a file may begin with. */
 export function decodeLine(bytes: Buffer): string {
   return bytes.toString("utf8").replace(/^\ufeff/, "")
 }
 
 function bad(path: string, number: number, problem: string, cause?: unknown): GigpoError {
-  return new GigpoError("BAD_DATA", `${path}, line ${number} ${problem}; a JSON Lines file has one object a line.`, {
+  return new GigpoError("BAD_DATA", `${path}, line ${number} ${problem}; a JSON Lines file has one object per line.`, {
     cause,
   })
 }

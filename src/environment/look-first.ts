@@ -7,29 +7,34 @@ import type { Environment, EnvironmentEpisode, Observation } from "./environment
 
 /** Options of `lookFirst`. */
 export const lookFirstFields = {
-  steps: integer(5, "Actions of an episode that only look around.", { min: 1 }),
+  steps: integer(5, "Number of exploration actions at the start of an episode.", { min: 1 }),
   ask: string(
     "You are looking around: nothing that you do now lasts or earns. Find out what the task needs.",
-    "Added to the prompts in which it does.",
+    "Text appended to the prompts of the exploration.",
   ),
-  shown: string("What you found out when you looked around:", "What it saw is shown under in every later prompt."),
+  shown: string(
+    "What you found out when you looked around:",
+    "Heading of the exploration's observations in every later prompt.",
+  ),
 }
 
 /** Options of `lookFirst`. */
 export type LookFirstOptions = OptionsOf<typeof lookFirstFields>
 
-/** What is seen once it acts in earnest tells what was found before; what is seen while it looks around does not. */
+/** Observation with the text of the exploration. `found` is undefined during the exploration itself. */
 interface Looked extends Observation {
   readonly found?: string
 }
 
 /**
- * The environment, explored before it is acted in (after Look Before You Leap, of which no definition is published): the first actions of an
- * episode are taken in a copy that is thrown away, without reward, until so many were taken or the copy's episode is over; then the
- * episode begins, and every prompt shows what was seen. Both stages are learned from; their anchors differ, so that an action is
- * compared with others of its own stage. All of it is our reading.
+ * Wraps an environment so that each episode begins with an exploration, after Look Before You Leap. That method has no published
+ * definition; all of the following is our interpretation.
  *
- * @throws BAD_ARGUMENT for an option that has no meaning
+ * The first `steps` actions are executed in a separate copy of the episode, without reward. The exploration ends earlier if the copy's
+ * episode ends. Then the real episode starts, and every prompt shows the observations of the exploration. Steps of both stages are
+ * learned from. Their anchors differ, so that step groups never mix the stages.
+ *
+ * @throws BAD_ARGUMENT for an unknown or invalid option
  */
 export function lookFirst<Task>(environment: Environment<Task>, options: LookFirstOptions = {}): Environment<Task> {
   const { steps, ask, shown } = readOptions("lookFirst", options, lookFirstFields)

@@ -1,14 +1,14 @@
 /**
- * The random numbers of CPython's `random` and of numpy's legacy `np.random`, so that worlds first written in Python
- * can be rebuilt seed for seed. Everything else in this package draws from `Random` (Philox).
+ * Random numbers of CPython's `random` and of numpy's legacy `np.random`, so that environments first written in Python give the same
+ * tasks for the same seed. Everything else in this package draws from `Random` (Philox).
  *
- * Generator: MT19937 (Matsumoto and Nishimura, "Mersenne Twister", ACM TOMACS 1998) with the two seedings of the
- * authors' 2002 version. The rules above it were checked against CPython 3.11 and numpy 2.4.
+ * Generator: MT19937 (Matsumoto and Nishimura, "Mersenne Twister", ACM TOMACS 1998) with the two seedings of the authors' 2002 version.
+ * The distributions were checked against CPython 3.11 and numpy 2.4.
  */
 const N = 624
 const M = 397
 
-/** MT19937: a stream of 32-bit words. */
+/** MT19937, a generator of 32-bit words. */
 export class MersenneTwister {
   readonly #state: Uint32Array
   #index = N
@@ -17,12 +17,12 @@ export class MersenneTwister {
     this.#state = state
   }
 
-  /** The authors' `init_genrand`: numpy's `np.random.seed(n)`. */
+  /** Seeds with the authors' `init_genrand`, as numpy's `np.random.seed(n)` does. */
   static fromWord(word: number): MersenneTwister {
     return new MersenneTwister(expand(word))
   }
 
-  /** The authors' `init_by_array`: CPython's `random.seed(n)` with the 32-bit words of |n|, lowest first. */
+  /** Seeds with the authors' `init_by_array`, as CPython's `random.seed(n)` does with the 32-bit words of |n|, lowest first. */
   static fromWords(words: readonly number[]): MersenneTwister {
     const state = expand(19650218)
     let i = 1
@@ -45,7 +45,7 @@ export class MersenneTwister {
     return new MersenneTwister(state)
   }
 
-  /** The next 32 random bits. */
+  /** Next 32 random bits. */
   uint32(): number {
     if (this.#index === N) this.#twist()
     let y = this.#state[this.#index++]!
@@ -74,11 +74,11 @@ function expand(word: number): Uint32Array {
   return state
 }
 
-/** CPython's `random.Random(seed)`; the methods carry its names and draw the same words. */
+/** CPython's `random.Random(seed)`. Methods have CPython's names and consume the same words of the generator. */
 export class PythonRandom {
   readonly #words: MersenneTwister
 
-  /** `seed` is an integer below 2^53 in size; like CPython, a seed and its negative give the same stream. */
+  /** `seed` is an integer below 2^53 in absolute value. As in CPython, a seed and its negative give the same stream. */
   constructor(seed: number) {
     const size = Math.abs(seed)
     const high = Math.floor(size / 0x100000000)
@@ -90,7 +90,7 @@ export class PythonRandom {
     return this.#words.uint32() >>> (32 - bits)
   }
 
-  /** Uniform in [0, 1), 53 bits. */
+  /** Uniform number in [0, 1) with 53 random bits. */
   random(): number {
     const high = this.#words.uint32() >>> 5
     return (high * 0x4000000 + (this.#words.uint32() >>> 6)) / 0x20000000000000
@@ -100,7 +100,7 @@ export class PythonRandom {
     return low + (high - low) * this.random()
   }
 
-  /** Uniform among 0 … limit - 1 (CPython's `_randbelow`), for limits below 2^32. */
+  /** Uniform integer from 0 to limit - 1 (CPython's `_randbelow`), for limits below 2^32. */
   below(limit: number): number {
     const bits = 32 - Math.clz32(limit)
     for (;;) {
@@ -109,7 +109,7 @@ export class PythonRandom {
     }
   }
 
-  /** Uniform among low … high, both included. */
+  /** Uniform integer from low to high, both included. */
   randint(low: number, high: number): number {
     return low + this.below(high - low + 1)
   }
@@ -118,10 +118,10 @@ export class PythonRandom {
     return items[this.below(items.length)]!
   }
 
-  /** `count` different items in random order. */
+  /** `count` items at different positions, in random order. */
   sample<T>(items: readonly T[], count: number): T[] {
     const n = items.length
-    // CPython copies the items only where that is smaller than a set of the chosen ones.
+    // CPython copies the items only if the copy is smaller than a set of the chosen indices.
     const copyUpTo = count > 5 ? 21 + 4 ** Math.ceil(Math.log(count * 3) / Math.log(4)) : 21
     if (n <= copyUpTo) {
       const pool = [...items]
@@ -137,7 +137,7 @@ export class PythonRandom {
     return Array.from(chosen, (j) => items[j]!)
   }
 
-  /** Shuffles in place. */
+  /** Shuffles the items in place. */
   shuffle(items: unknown[]): void {
     for (let i = items.length - 1; i > 0; i--) {
       const j = this.below(i + 1)
@@ -146,7 +146,7 @@ export class PythonRandom {
   }
 }
 
-/** numpy's legacy `np.random.RandomState(seed)`, as far as worlds have needed it. */
+/** numpy's legacy `np.random.RandomState(seed)`, limited to the methods that environments need. */
 export class NumpyRandom {
   readonly #words: MersenneTwister
 
@@ -155,7 +155,7 @@ export class NumpyRandom {
     this.#words = MersenneTwister.fromWord(seed)
   }
 
-  /** Uniform among 0 … limit - 1, for limits up to 2^32; a limit of 1 draws no word. */
+  /** Uniform integer from 0 to limit - 1, for limits up to 2^32. A limit of 1 consumes no word. */
   randint(limit: number): number {
     if (limit === 1) return 0
     const mask = 0xffffffff >>> Math.clz32(limit - 1)

@@ -2,10 +2,10 @@ import { readOptions as read } from "../options/read.ts"
 import type { Fields, Resolved } from "../options/table.ts"
 
 /**
- * An environment's options with their defaults filled in.
+ * Resolves the options of an environment with their defaults.
  *
- * @param name the environment's, for messages
- * @throws BAD_CONFIG with everything that is unknown or wrong
+ * @param name - name of the environment, for messages
+ * @throws BAD_CONFIG with all unknown and invalid options
  */
 export function readOptions<F extends Fields>(name: string, given: object, fields: F): Resolved<F> {
   return read(name, given, fields, "BAD_CONFIG")

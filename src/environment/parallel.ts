@@ -6,25 +6,28 @@ import type { Environment, EnvironmentEpisode, Message, Observation, StepResult,
 
 /** Options of `parallel`. */
 export const parallelFields = {
-  copies: integer(4, "Copies of the environment that are driven at once.", { min: 2 }),
-  success: oneOf("any", ["any", "all"], "How many of them must succeed for the episode to succeed."),
+  copies: integer(4, "Number of copies of the environment in each episode.", { min: 2 }),
+  success: oneOf("any", ["any", "all"], "Whether any or all copies must succeed for the episode to succeed."),
 }
 
 /** Options of `parallel`. */
 export type ParallelOptions = OptionsOf<typeof parallelFields>
 
-/** What each copy shows; undefined of one that is over. */
+/** Observation with that of each copy; undefined for copies whose episode has ended. */
 interface ParallelObservation extends Observation {
   readonly copies: readonly (Observation | undefined)[]
 }
 
 /**
- * Several copies of an environment that one agent drives at once, an action in each at every step (DPEPO, arXiv 2604.24320: 4 copies). A reply
- * has a part for each copy, between <env1> and </env1> and so on; an action is a line a copy, as the estimator `dpepo` reads it, empty for a
- * copy that is over. Our reading: the reward is the mean of the copies' rewards, an anchor is all of theirs, the episode ends with the
- * last of them, metrics are means but for `success`, and each copy's prompt stands under its number.
+ * Wraps an environment so that one agent acts in several copies at each step (DPEPO, arXiv 2604.24320, which uses 4 copies).
  *
- * @throws BAD_ARGUMENT for an option that has no meaning
+ * A completion has one part per copy: `<env1>…</env1>`, `<env2>…</env2>` and so on. The action has one line per copy, as the estimator
+ * `dpepo` reads it; the line of an ended copy is empty.
+ *
+ * Our interpretation: the reward is the mean of the copies' rewards. The anchor combines the anchors of all copies. The episode ends when
+ * the last copy ends. Metrics are means over the copies, except `success`. The prompt contains each copy's prompt under its number.
+ *
+ * @throws BAD_ARGUMENT for an unknown or invalid option
  */
 export function parallel<Task>(environment: Environment<Task>, options: ParallelOptions = {}): Environment<Task> {
   const { copies: count, success } = readOptions("parallel", options, parallelFields)
@@ -116,7 +119,7 @@ function running(episodes: readonly EnvironmentEpisode[], success: "any" | "all"
   }
 }
 
-/** Means over the copies that have them. */
+/** Metrics of the episode: means over the copies that report them, except success. */
 function metricsOf(results: readonly StepResult[], success: "any" | "all"): Record<string, number> {
   const found = results.flatMap(({ metrics = {} }) => Object.entries(metrics))
   const names = [...new Set(found.map(([name]) => name))]
@@ -130,7 +133,7 @@ function metricsOf(results: readonly StepResult[], success: "any" | "all"): Reco
   )
 }
 
-/** What one copy lived through. */
+/** History of copy `e`. */
 function historyOf(history: readonly Turn[], e: number): Turn[] {
   return history.flatMap(({ observation, reply, action }) => {
     const own = (observation as ParallelObservation).copies[e]
@@ -138,8 +141,9 @@ function historyOf(history: readonly Turn[], e: number): Turn[] {
   })
 }
 
-/** Part of a reply for one copy. A regular expression takes quadratic time where many parts are opened and none is closed. */
+/** Part of a completion for copy `e`; empty if there is none. */
 function partOf(reply: string, e: number): string {
+  // No regular expression: it would take quadratic time on many opening tags without a closing one.
   const [open, close] = [`<env${e + 1}>`, `</env${e + 1}>`]
   const from = reply.indexOf(open)
   const to = from < 0 ? -1 : reply.indexOf(close, from)

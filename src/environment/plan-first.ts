@@ -9,26 +9,27 @@ import type { Environment, Observation } from "./environment.ts"
 export const planFirstFields = {
   ask: string(
     "Do not act yet. First write a plan: the sub-goals that lead to the task's end, one a line.",
-    "Added to the prompt that asks for the plan.",
+    "Text appended to the prompt of the planning step.",
   ),
-  shown: string("Your plan:", "What the plan is shown under in every later prompt."),
+  shown: string("Your plan:", "Heading of the plan in every later prompt."),
 }
 
 /** Options of `planFirst`. */
 export type PlanFirstOptions = OptionsOf<typeof planFirstFields>
 
-/** Marks the observation that a plan is made from. */
+/** Observation of the planning step. */
 interface Planning extends Observation {
   readonly planning?: true
 }
 
 /**
- * The environment, played in two stages: the first reply of an episode is a plan, which every later prompt shows (the shape of StraTA, arXiv
- * 2605.06642, and HiMAC, 2603.00977). The plan is a step like any other, of reward 0, from an anchor of its own, so that plans of a task are
- * compared with plans. Several rollouts of each plan are branches at step 1, see `forkAt`. That one policy plans and acts, and is trained
- * on both at once, is our reading.
+ * Wraps an environment so that the first completion of an episode is a plan, which every later prompt shows (the structure of StraTA, arXiv
+ * 2605.06642, and HiMAC, arXiv 2603.00977).
  *
- * @throws BAD_ARGUMENT for an option that has no meaning
+ * The plan is a step with reward 0 and a separate anchor, so that plans of a task are compared only with plans. For several rollouts of
+ * each plan, branch at step 1 (see `forkAt`). Our interpretation: one policy plans and acts, and is trained on both.
+ *
+ * @throws BAD_ARGUMENT for an unknown or invalid option
  */
 export function planFirst<Task>(environment: Environment<Task>, options: PlanFirstOptions = {}): Environment<Task> {
   const { ask, shown } = readOptions("planFirst", options, planFirstFields)

@@ -1,6 +1,6 @@
-/** How Python splits, strips and escapes texts, where JavaScript does it a little differently and texts are compared to the letter. */
+// Python's splitting, stripping and escaping of strings, for texts that must be identical. JavaScript's functions differ slightly.
 
-// What str.isspace() takes for white space; unlike \s it has U+001C to U+001F and U+0085, and lacks U+FEFF.
+// White space as str.isspace() defines it. Unlike \s it includes U+001C to U+001F and U+0085, and excludes U+FEFF.
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are white space in Python
 const spaces = /[\t-\r\x1c-\x20\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+/
 
@@ -24,7 +24,7 @@ export function stripCharacter(text: string, unwanted: string): string {
   return stripAny(text, (character) => character === unwanted)
 }
 
-// By hand: a pattern that ends in `+$` takes quadratic time on long runs in the middle.
+// No regular expression: a pattern that ends in `+$` takes quadratic time on long runs in the middle.
 function stripAny(text: string, unwanted: (character: string) => boolean): string {
   let start = 0
   let end = text.length
@@ -33,7 +33,7 @@ function stripAny(text: string, unwanted: (character: string) => boolean): strin
   return text.slice(start, end)
 }
 
-/** A string as `json.dumps` writes it: nothing but printable ASCII. */
+/** String as Python's `json.dumps` writes it: printable ASCII only. */
 export function pythonJson(text: string): string {
   return JSON.stringify(text).replace(/[^ -~]/g, escapeUnit)
 }
@@ -43,7 +43,7 @@ export function escapeUnit(unit: string): string {
   return `\\u${hex(unit.charCodeAt(0), 4)}`
 }
 
-/** At least so many digits. */
+/** Hexadecimal number of at least `digits` digits. */
 export function hex(code: number, digits: number): string {
   return code.toString(16).padStart(digits, "0")
 }

@@ -1,7 +1,7 @@
-/** Bytes; an answer that is larger is no answer. */
+/** Maximum size of a response body in bytes. */
 const longestBody = 16 * 2 ** 20
 
-/** The body of a server's answer is longer than anything sensible. */
+/** Error for a response body above the maximum size. */
 export class BodyTooLong extends Error {
   override readonly name = "BodyTooLong"
 
@@ -11,14 +11,14 @@ export class BodyTooLong extends Error {
 }
 
 /**
- * The body as text in UTF-8. A server that sends without end is not read to the end.
+ * Reads a response body as UTF-8 text.
  *
- * @throws BodyTooLong above 16 MiB, and what `fetch` throws where the connection breaks
+ * @throws BodyTooLong above 16 MiB, and the error of `fetch` if the connection breaks
  */
 export async function readBody(response: Response): Promise<string> {
   const chunks: Uint8Array[] = []
   let length = 0
-  // Leaving the loop cancels what is still to come.
+  // Leaving the loop cancels the rest of the stream.
   for await (const chunk of response.body ?? []) {
     length += chunk.length
     if (length > longestBody) throw new BodyTooLong()

@@ -14,8 +14,8 @@ import { sqlFields } from "./sql/options.ts"
 import { taskFileFields } from "./tasks/tasks.ts"
 import { webShopFields } from "./webshop/options.ts"
 
-// One line an environment; those that are large are loaded when they are opened. Every factory checks its own options, so what a
-// configuration file says may go in unread.
+// Large environments are imported when they are opened. Every factory checks its own options, so values of a configuration file can be
+// passed unchecked.
 const environments = {
   sokoban: { open: lazily(() => import("./sokoban/sokoban.ts"), "sokoban"), fields: sokobanFields },
   alfworld: { open: lazily(() => import("./alfworld/alfworld.ts"), "alfworld"), fields: alfworldFields },
@@ -42,27 +42,28 @@ type Environments = typeof environments
 /** Name of a built-in environment. */
 export type EnvironmentName = keyof Environments
 
-/** The options of a built-in environment; of one whose name is only known when it runs, any. */
+/** Options of a built-in environment; any object if the name is not known at compile time. */
 export type EnvironmentOptions<Name extends string> = Name extends EnvironmentName
   ? Parameters<Environments[Name]["open"]>[0]
   : object
 
-/** The environment of that name, with its own kind of task. */
+/** Built-in environment of a name, with its task type. */
 export type NamedEnvironment<Name extends string> = Name extends EnvironmentName
   ? Awaited<ReturnType<Environments[Name]["open"]>>
   : Environment
 
-/** The names that `openEnvironment` knows. */
+/** Names of the built-in environments, which `openEnvironment` accepts. */
 export const environmentNames: readonly string[] = Object.keys(environments)
 
-/** The options of each. */
+/** Option fields of each built-in environment, by name. */
 export const environmentFields: Readonly<Record<string, Fields>> = Object.fromEntries(
   Object.entries(environments).map(([name, { fields }]) => [name, fields]),
 )
 
 /**
- * Makes a built-in environment; some read files or build an index first. Rejects with `BAD_CONFIG` for an unknown name or bad
- * options, `BAD_DATA` where files are at fault.
+ * Opens a built-in environment. Some environments read files or build an index first.
+ *
+ * @throws BAD_CONFIG for an unknown name or invalid options, BAD_DATA for files that cannot be read or parsed
  */
 export async function openEnvironment<Name extends string>(
   name: Name,
@@ -80,10 +81,10 @@ export async function openEnvironment<Name extends string>(
   return (await open(options)) as NamedEnvironment<Name>
 }
 
-/** An environment of one's own. */
+/** Custom environment as the value of an option. */
 export const customEnvironment: CustomValue<Environment> = hasParts(["tasks", "start", "prompt", "parse"])
 
-/** The same where an agent plays. */
+/** Custom environment for an agent as the value of an option: only the tasks are needed. */
 export const customTasks: CustomValue<OffersTasks> = hasParts(["tasks"])
 
 function hasParts<Value extends OffersTasks>(functions: readonly (keyof Environment & string)[]): CustomValue<Value> {

@@ -2,25 +2,26 @@ import { realpath } from "node:fs/promises"
 import { GigpoError } from "../util/errors.ts"
 import type { Random } from "../util/random.ts"
 
+/** Tasks of both splits. */
 export interface Splits<Task> {
   readonly train: readonly Task[]
   readonly test: readonly Task[]
 }
 
-/** How a set of tasks is come by. */
+/** Reader of task files, with the names that messages use. */
 export interface TaskFiles<Task> {
-  /** What they are and what the option is called: "questions"; that of the held-out ones begins with `test`. */
+  /** Name of the option and of its contents, e.g. "questions". The option of the test split is the same with the prefix `test`. */
   readonly what: string
   readonly environment: string
   read(path: string): Promise<readonly Task[]>
-  /** What makes a task the same as another. */
+  /** Key by which tasks are assigned to a split: equal tasks have equal keys. */
   keyOf(task: Task): string
 }
 
 /**
- * The tasks to train on and those of the test: a file of their own, or a tenth of the others.
+ * Reads training and test tasks. Without a test file, a tenth of the training tasks is held out.
  *
- * @throws BAD_CONFIG where both are one file, BAD_DATA where a split would be empty; else as `read`
+ * @throws BAD_CONFIG if both paths are the same file, BAD_DATA if a split would be empty, and the errors of `read`
  */
 export async function readSplits<Task>(
   path: string,
@@ -34,8 +35,8 @@ export async function readSplits<Task>(
     if (splits.train.length > 0 && splits.test.length > 0) return splits
     throw new GigpoError(
       "BAD_DATA",
-      `${path} has ${train.length} ${train.length === 1 ? what.replace(/s$/, "") : what}, too few to hold one in ten back ` +
-        `for a test; give a file of test ${what} (${testOption}).`,
+      `${path} has ${train.length} ${train.length === 1 ? what.replace(/s$/, "") : what}, too few to hold out a tenth ` +
+        `for the test; give a file of test ${what} (${testOption}).`,
     )
   }
   const test = await read(testPath)
@@ -43,25 +44,26 @@ export async function readSplits<Task>(
   if (file !== testFile) return { train, test }
   throw new GigpoError(
     "BAD_CONFIG",
-    `${environment}: ${what} and ${testOption} are the same file, ${file}; a test needs others. Left out, ${testOption} are a tenth of ${what}.`,
+    `${environment}: ${what} and ${testOption} are the same file, ${file}; give another file as ${testOption}, or omit ${testOption} ` +
+      `to hold out a tenth of ${what}.`,
   )
 }
 
-/** Keeps a tenth of the tasks for the test, by a hash of their keys: equal ones never fall on both sides. */
+/** Holds out a tenth of the tasks for the test, by a hash of their keys. Equal tasks are always in the same split. */
 export function holdOut<Task>(tasks: readonly Task[], keyOf: (task: Task) => string): Splits<Task> {
   const split = { train: [] as Task[], test: [] as Task[] }
   for (const task of tasks) split[hash(keyOf(task)) % 10 === 0 ? "test" : "train"].push(task)
   return split
 }
 
-/** FNV-1a, 32 bits, mixed once more so that its remainders are even. */
+/** 32-bit FNV-1a with a final mixing step, so that its remainders are evenly distributed. */
 function hash(text: string): number {
   let value = 0x811c9dc5
   for (let i = 0; i < text.length; i++) value = Math.imul(value ^ text.charCodeAt(i), 0x01000193)
   return Math.imul(value ^ (value >>> 15), 0x2c1b3c6d) >>> 0
 }
 
-/** Endless: all in a random order, then all in another. */
+/** Endless tasks: all in a random order, then all in another random order, and so on. */
 export function* shuffledForever<Task>(tasks: readonly Task[], random: Random): Generator<Task, void, undefined> {
   for (let round = 0; tasks.length > 0; round++) {
     const draw = random.fork("questions", round)

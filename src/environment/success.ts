@@ -1,10 +1,10 @@
-/** Longer names would come from data that is no name of a kind. */
+/** Maximum length of a kind's name; longer texts are cut. */
 const longestKind = 80
 
 /**
- * The metric `success`, and the same once more under the kind of the task, e.g. `success/pick_and_place_simple`: metrics are
- * averaged over the episodes that have them, so this is the success on tasks of the kind. Kinds may come from data:
- * whatever is no letter, digit, `.`, `_` or `-` becomes `-`, and what is left of blank ones is no kind.
+ * Metric `success`, and the same value under the kind of the task, e.g. `success/pick_and_place_simple`. Metrics are averaged over the
+ * episodes that have them, so the second is the success rate on tasks of that kind. Kinds may come from data: characters other than
+ * letters, digits, `.`, `_` and `-` are replaced by `-`, and a kind without letters and digits is omitted.
  */
 export function successMetrics(won: boolean, kind?: unknown): Record<string, number> {
   const success = won ? 1 : 0

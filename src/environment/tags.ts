@@ -1,17 +1,16 @@
-/** What a reply of the form `<think>…</think><tag>…</tag>` says. */
+/** Parts of a completion of the form `<think>…</think><tag>…</tag>`. */
 export interface TaggedReply {
-  /** The thought; `undefined` where none was closed before the answer. */
+  /** Reasoning; `undefined` if no `</think>` precedes the answer. */
   readonly thought: string | undefined
-  /** What stands between the first `<tag>` after the thought and its `</tag>`; `undefined` where there is none. */
+  /** Text between the first `<tag>` after the reasoning and the next `</tag>`; `undefined` if there is none. */
   readonly answer: string | undefined
 }
 
 /**
- * Reads a tagged reply, whatever the case of its tags. The thought is optional, and its opening tag too, because some
- * chat templates open the thought in the prompt. Tags inside the thought are not answers, and a thought that comes
- * after the answer is ignored. Never throws; takes time linear in the reply.
+ * Parses a tagged completion; the case of tags is ignored. The reasoning is optional. So is `<think>`, because some chat templates write
+ * it into the prompt. Tags inside the reasoning are ignored, and so is reasoning after the answer. Never throws. Takes linear time.
  *
- * @param tag the answer's tag, letters only, e.g. "action"
+ * @param tag - tag of the answer, letters only, e.g. "action"
  */
 export function readTagged(reply: string, tag: string): TaggedReply {
   const thoughtEnd = find(reply, "</think>")
@@ -25,12 +24,12 @@ export function readTagged(reply: string, tag: string): TaggedReply {
   }
 }
 
-/** A reply without its thought: what stands after the last `</think>`, all of it where there is none. */
+/** Completion without its reasoning: the text after the last `</think>`, or all of it if there is none. */
 export function withoutThought(reply: string): string {
   return (reply.split(/<\/think>/i).at(-1) ?? "").trim()
 }
 
-/** The first of these lower-case words, in the order of the list, that the text contains. */
+/** First word of a list of lower-case words that the text contains; the case of the text is ignored. */
 export function firstContained<Word extends string>(text: string, words: readonly Word[]): Word | undefined {
   const lower = text.toLowerCase()
   return words.find((word) => lower.includes(word))
@@ -44,7 +43,7 @@ function between(text: string, tag: string): string | undefined {
   return close < 0 ? undefined : rest.slice(0, close).trim()
 }
 
-// Not indexOf on toLowerCase(): lower-casing can change the length of a text, and with it every index.
+// Not indexOf on toLowerCase(): lower-casing can change the length of a text and thus the indices.
 function find(text: string, literal: string): number {
   return text.search(new RegExp(literal, "i"))
 }

@@ -6,28 +6,28 @@ import { lookFirst, lookFirstFields } from "./look-first.ts"
 import { parallel, parallelFields } from "./parallel.ts"
 import { planFirst, planFirstFields } from "./plan-first.ts"
 
-/** An environment built around another one. */
+/** Function that builds an environment around another one. */
 export type Wrapper = (environment: Environment) => Environment
 
-/** Those that ship, by the names that configurations give them. */
+/** Built-in wrappers by their names in configurations. */
 export const wrappers = {
   "plan-first": { fields: planFirstFields, make: (options) => (inner) => planFirst(inner, options) },
   "look-first": { fields: lookFirstFields, make: (options) => (inner) => lookFirst(inner, options) },
   parallel: { fields: parallelFields, make: (options) => (inner) => parallel(inner, options) },
 } satisfies Readonly<Record<string, Named<Fields, Wrapper>>>
 
-/** One of one's own. */
+/** Custom wrapper as the value of an option. */
 export const customWrapper: CustomValue<Wrapper> = {
   validate: (value) => (typeof value === "function" ? undefined : "must be a function environment => environment"),
 }
 
-/** What stands beside the options of every environment in a configuration. */
+/** Options that every environment has in a configuration. */
 export const aroundEnvironment = {
   wrapper: optionalChoice(
     choice(
       undefined,
       fieldsOf(wrappers),
-      "What is built around the environment: a plan first, a look first, several copies at once.",
+      "Wrapper of the environment: a planning step, an exploration, or several parallel copies.",
       {
         own: customWrapper,
       },
@@ -36,7 +36,7 @@ export const aroundEnvironment = {
   ),
 }
 
-/** The wrapper of that name, with its options. */
+/** Wrapper of the given name, made with its options. */
 export function makeWrapper(chosen: { readonly name: string }): Wrapper {
   return makeNamed<Wrapper>(wrappers, chosen)
 }

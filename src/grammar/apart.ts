@@ -2,19 +2,19 @@ import { canonicalJson } from "../json/numbers.ts"
 import type { Pieces } from "../util/pace.ts"
 import { isSchema, type Schema, typesOf, valuesOf } from "./schema.ts"
 
-// The schemas of a oneOf must exclude each other: by the values that they list, by their types, or by a required property that has other
-// values in each. Values are put into one map, so the work grows with the schema's length. Pairs are compared only where no property
-// is enough for all.
+// The schemas of a oneOf must exclude each other: by listed values, by types, or by a required property with different values in each.
+// Values are collected in one map, so the work is linear in the length of the schema. Pairs are compared only if no single property
+// distinguishes all schemas.
 
-/** Most schemas that are compared in pairs. */
+/** Maximum number of schemas that are compared in pairs. */
 const mostPaired = 64
 
 type Values = ReadonlySet<string>
 
-/** A schema without listed values. */
+/** Schema without listed values. */
 interface Open {
   readonly types: Values | undefined
-  /** Values of the properties that are required and list them. */
+  /** Values of required properties that list their values. */
   readonly tags: ReadonlyMap<string, Values>
 }
 
@@ -59,7 +59,7 @@ function overlapOpen(open: readonly Open[]): boolean | "unknown" {
   return open.some((one, index) => open.slice(index + 1).some((other) => !areApart(one, other)))
 }
 
-/** Whether one property is required in all and has other values in each. */
+/** Whether all schemas require a property that has different values in each. */
 function shareNoTag(group: readonly Open[]): boolean {
   return [...group[0]!.tags.keys()].some((name) => {
     if (!group.every(({ tags }) => tags.has(name))) return false
@@ -87,13 +87,13 @@ function canonicalValues(schema: Schema): Values {
   return new Set(valuesOf(schema)!.map(canonicalJson))
 }
 
-/** An integer is a number too. */
+/** Types of a schema; integer counts as number. */
 function typeNames(schema: Schema): Values | undefined {
   const types = typesOf(schema)
   return types && new Set(types.map((type) => (type === "integer" ? "number" : String(type))))
 }
 
-/** Whether something is in two of the sets. */
+/** Whether any two of the sets have a common element. */
 function share(sets: readonly Values[]): boolean {
   const known = new Set<string>()
   for (const set of sets) {

@@ -1,11 +1,11 @@
 import { choice, type Node, type Range, sequence } from "./node.ts"
 
-// Characters as UTF-8 writes them. https://www.rfc-editor.org/rfc/rfc3629 §3: a code point of up to 7, 11, 16 or 21 bits takes
-// one to four bytes, the first of which tells how many; those that follow hold 6 bits each. Surrogates are no characters.
+// Characters in UTF-8. https://www.rfc-editor.org/rfc/rfc3629 §3: a code point of up to 7, 11, 16 or 21 bits takes one to four bytes. The
+// first byte determines their number; each following byte contains 6 bits. Surrogates are not characters.
 
 const last = 0x10ffff
 
-/** One character of these ranges of code points. */
+/** Grammar of one character from ranges of code points. */
 export function character(ranges: readonly Range[]): Node {
   const single: Range[] = []
   const longer: Node[] = []
@@ -23,7 +23,7 @@ export function character(ranges: readonly Range[]): Node {
   return choice([...(single.length > 0 ? [{ kind: "bytes", ranges: single } as const] : []), ...longer])
 }
 
-/** In ascending order and apart from each other. */
+/** Ranges in ascending order without overlaps. */
 export function normal(ranges: readonly Range[]): Range[] {
   const sorted = ranges.filter(([low, high]) => low <= high).toSorted((a, b) => a[0] - b[0])
   const merged: [number, number][] = []
@@ -35,7 +35,7 @@ export function normal(ranges: readonly Range[]): Range[] {
   return merged
 }
 
-/** All characters but these. */
+/** All characters outside the ranges. */
 export function except(ranges: readonly Range[]): Range[] {
   const others: Range[] = []
   let from = 0
@@ -47,7 +47,7 @@ export function except(ranges: readonly Range[]): Range[] {
   return others
 }
 
-/** Those of the one that are in the other, too. */
+/** Intersection of two lists of ranges. */
 export function both(one: readonly Range[], other: readonly Range[]): Range[] {
   const [left, right] = [normal(one), normal(other)]
   const common: Range[] = []
@@ -60,7 +60,7 @@ export function both(one: readonly Range[], other: readonly Range[]): Range[] {
   return common
 }
 
-/** Code points that all take so many bytes: cut where the bytes that follow the first do not run through all their values. */
+/** Grammar of a range of code points of `bytes` bytes each, split so that following bytes cover their whole range. */
 function encoded(low: number, high: number, bytes: number): Node[] {
   for (let follow = bytes - 1; follow > 0; follow--) {
     const size = 64 ** follow // code points with the same bytes before these

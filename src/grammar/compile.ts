@@ -2,18 +2,22 @@ import { GigpoError } from "../util/errors.ts"
 import { atOnce, type Pieces } from "../util/pace.ts"
 import type { Node, Range } from "./node.ts"
 
-/** What the core runs (core/grammar/grammar.h): instructions of three numbers each, and sets of bytes of 256 bits each. */
+/** Program for the native core (core/grammar/grammar.h): instructions of three numbers each, and sets of bytes of 256 bits each. */
 export interface Program {
   readonly instructions: Int32Array
   readonly sets: Uint8Array
 }
 
-/** Most instructions of a program: some 2 MB. */
+/** Maximum number of instructions of a program, about 2 MB. */
 export const mostInstructions = 2 ** 17
 
 const operations = { match: 0, either: 1, call: 2, end: 3 } as const
 
-/** @throws GigpoError `BAD_ARGUMENT` where it would be too long: repetitions with bounds are written out. */
+/**
+ * Compiles a grammar.
+ *
+ * @throws GigpoError `BAD_ARGUMENT` for a program that is too long; bounded repetitions are expanded
+ */
 export function compile(root: Node): Program {
   return atOnce(compileInPieces(root))
 }
@@ -22,7 +26,7 @@ export function compile(root: Node): Program {
 export function* compileInPieces(root: Node): Pieces<Program> {
   const code: number[] = []
   const sets = new Map<string, number>()
-  const setOf = new Map<readonly Range[], number>() // so that ranges in many places are written as a key once
+  const setOf = new Map<readonly Range[], number>() // avoids repeated serialization of shared ranges
   const rules = new Map<Node, number>()
   const waiting: { readonly at: number; readonly node: Node }[] = []
 
@@ -30,7 +34,7 @@ export function* compileInPieces(root: Node): Pieces<Program> {
     if (code.length >= 3 * mostInstructions)
       throw new GigpoError(
         "BAD_ARGUMENT",
-        `This grammar takes more than ${mostInstructions} instructions: bounds of lengths and numbers of items are written out, so give smaller ones, or none.`,
+        `This grammar takes more than ${mostInstructions} instructions. Bounds of lengths and of numbers of items are expanded: use smaller bounds, or none.`,
       )
     code.push(operations[operation], a, b)
     return code.length / 3 - 1
@@ -46,7 +50,7 @@ export function* compileInPieces(root: Node): Pieces<Program> {
     return place
   }
 
-  /** Where a text of this node begins, after which the program goes on at `then`. */
+  /** Compiles a node and returns the instruction at which its texts begin; the program continues at `then`. */
   function* lay(node: Node, then: number): Pieces<number> {
     switch (node.kind) {
       case "bytes":
@@ -67,7 +71,7 @@ export function* compileInPieces(root: Node): Pieces<Program> {
       case "rule": {
         let at = rules.get(node)
         if (at === undefined) {
-          at = emit("either") // filled in once it is laid
+          at = emit("either") // operands are set when the rule is compiled
           rules.set(node, at)
           waiting.push({ at, node: node.node() })
         }
@@ -81,7 +85,7 @@ export function* compileInPieces(root: Node): Pieces<Program> {
     let next = then
     for (let index = parts.length - 1; index >= 0; index--) {
       const part = parts[index]!
-      // The bytes of a constant, which are most of what is laid.
+      // Fast path for the bytes of constants, the most frequent parts.
       if (part.kind === "bytes") next = emit("match", set(part.ranges), next)
       else {
         next = yield* lay(part, next)
@@ -99,7 +103,7 @@ export function* compileInPieces(root: Node): Pieces<Program> {
       begin = yield* times(most - least, begin, function* (next) {
         return either(yield* lay(part, next), then)
       })
-    // A part that adds nothing once never will. To look again would double the work at each level of nesting.
+    // A part that adds no instruction once never does. Another attempt would double the work at each level of nesting.
     if (begin === then && most > least) return then
     return yield* times(least, begin, (next) => lay(part, next))
   }
@@ -114,7 +118,7 @@ export function* compileInPieces(root: Node): Pieces<Program> {
   return { instructions: new Int32Array(code), sets: bits([...sets.keys()]) }
 }
 
-/** `before` so many times; once it adds nothing (a part without bytes) it never will. */
+/** Calls `before` up to `count` times. Stops when it adds no instruction (a part without bytes). */
 function* times(count: number, end: number, before: (next: number) => Pieces<number>): Pieces<number> {
   let at = end
   for (let i = 0; i < count; i++) {

@@ -1,7 +1,7 @@
 import type { Node } from "./node.ts"
 import { patternString } from "./pattern.ts"
 
-// `format` of JSON Schema, those that OpenAI's structured outputs know, as patterns. Each day of a month is one: a calendar is no
+// Formats of JSON Schema as patterns: those of OpenAI's structured outputs. Every month has the days 1 to 31, because a calendar is not a
 // regular language.
 
 const [year, month, day] = ["\\d{4}", "(0[1-9]|1[0-2])", "(0[1-9]|[12]\\d|3[01])"]
@@ -27,7 +27,7 @@ export const formatNames: readonly string[] = Object.keys(patterns)
 
 const made = new Map<string, Node>()
 
-/** A JSON string of this format; undefined where it is unknown. */
+/** Grammar of a JSON string of a format; undefined for an unknown format. */
 export function formatString(format: string): Node | undefined {
   if (!Object.hasOwn(patterns, format)) return undefined
   const node = made.get(format) ?? patternString(`^${patterns[format]}$`)

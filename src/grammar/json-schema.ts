@@ -11,9 +11,9 @@ import { object } from "./object.ts"
 import { patternString } from "./pattern.ts"
 import { isSchema, member, membersOf, type Schema, typesOf } from "./schema.ts"
 
-// JSON Schema (draft 2020-12) as a grammar. Every text of the grammar satisfies the schema; not the other way round: properties come
-// in the order in which the schema names them, and where it does not speak of additional ones there are none. A keyword that would
-// be silently ignored is refused.
+// JSON Schema (draft 2020-12) as a grammar. Every text of the grammar satisfies the schema. The converse does not hold: properties have the
+// order of the schema, and there are no additional properties unless the schema mentions them. Unsupported keywords are rejected, never
+// silently ignored.
 
 const annotations = new Set([
   ...["$schema", "$id", "$anchor", "$comment", "$defs", "definitions", "title", "description", "default", "examples"],
@@ -32,10 +32,10 @@ const ofType: Readonly<Record<string, readonly string[]>> = {
 const composing = ["enum", "const", "anyOf", "oneOf", "allOf", "$ref"] as const
 const deepest = 64
 const mostDefinitions = 500
-/** Characters of a schema, as JSON. Each part is read once, so the work grows with these. */
+/** Maximum length of a schema as JSON, in characters. Each part is read once, so the work is linear in the length. */
 export const longest = 2 ** 17
 
-/** A refused schema: `schema` tells which one, where several are read. */
+/** Error for an unsupported schema; `schema` is the schema, if several are read. */
 export class SchemaError extends GigpoError {
   readonly schema: unknown
 
@@ -46,16 +46,16 @@ export class SchemaError extends GigpoError {
 }
 
 /**
- * The texts that this schema allows. Numbers in it are exact, however large: see `parseJson` for schemas that were read from JSON.
+ * Grammar of the texts that a schema allows. Numbers of the schema are exact; parse schemas from JSON with `parseJson` to keep large numbers.
  *
- * @param name what messages call the schema
- * @throws SchemaError `BAD_ARGUMENT` for what is no schema, or asks for what cannot be promised.
+ * @param name - name of the schema in messages
+ * @throws SchemaError `BAD_ARGUMENT` for an invalid schema, or one with unsupported keywords
  */
 export function jsonSchema(schema: unknown, name?: string): Node {
   return (isSchema(schema) ? known.get(schema) : undefined) ?? atOnce(jsonSchemaInPieces(schema, name))
 }
 
-/** What `jsonSchemaInPieces` made: `jsonSchema` of the same object is the same. */
+/** Cache of grammars by schema object. */
 const known = new WeakMap<object, Node>()
 
 /** `jsonSchema` in short pieces of work. */
@@ -73,12 +73,12 @@ export function* jsonSchemaInPieces(schema: unknown, name = "The schema"): Piece
   }
 }
 
-/** A schema as JSON: what `longest` counts. */
+/** Schema as JSON, to which the limit `longest` applies. */
 export function schemaText(schema: unknown): string {
   return isSchema(schema) || typeof schema === "boolean" ? stringify(schema) : "null"
 }
 
-/** Reads a part of the schema at hand. */
+/** Function that reads a part of the current schema. */
 type Inner = (value: unknown, key: string) => Pieces<Node>
 
 function* each<T>(parts: readonly T[], read: (part: T, index: number) => Pieces<Node>): Pieces<Node[]> {
@@ -90,9 +90,9 @@ function* each<T>(parts: readonly T[], read: (part: T, index: number) => Pieces<
 class SchemaReader {
   readonly #root: unknown
   readonly #name: string
-  /** By what is referred to, so that a definition that names itself is one rule, in however many ways it is pointed to. */
+  /** Rules by the target of references, so that a recursive definition is one rule for all references. */
   readonly #referred = new Map<Schema, Node>()
-  /** Parts that were read: of parts within each other, each may be referred to. */
+  /** Parts that were read, each of which may also be the target of a reference. */
   readonly #known = new Map<Schema, Node>()
 
   constructor(root: unknown, name: string) {
@@ -124,7 +124,7 @@ class SchemaReader {
       if (!Array.isArray(parts) || parts.length === 0)
         throw this.#refuse(`${at}/${keyword}`, "must be a list of schemas")
       if (keyword === "allOf" && parts.length > 1)
-        throw this.#refuse(at, "has allOf with several schemas: write them as one")
+        throw this.#refuse(at, "has allOf with several schemas: merge them into one schema")
       if (keyword === "oneOf") yield* this.#checkApart(parts, at)
       return choice(yield* each(parts, (part, index) => inner(part, `${keyword}/${index}`)))
     }
@@ -135,7 +135,7 @@ class SchemaReader {
   #types(schema: Schema, at: string): readonly string[] | undefined {
     const types = typesOf(schema)
     if (types === undefined) {
-      // Not strictly JSON Schema, where keywords speak only of values of their type; it is what is meant.
+      // Not strictly JSON Schema, where keywords only restrict values of their type, but usually intended.
       const implied = Object.keys(ofType).find((type) => ofType[type]!.some((keyword) => keyword in schema))
       return implied === undefined ? undefined : [implied]
     }
@@ -147,28 +147,30 @@ class SchemaReader {
 
   #checkKeywords(schema: Schema, types: readonly string[] | undefined, at: string): void {
     const composed = composing.filter((keyword) => keyword in schema)
-    if (composed.length > 1) throw this.#refuse(at, `has ${composed.join(" and ")} side by side: write them as one`)
+    if (composed.length > 1) throw this.#refuse(at, `has ${composed.join(" and ")} in the same schema: merge them`)
     const known = new Set<string>(["type", ...composing])
     if (composed.length === 0) for (const type of types ?? []) for (const keyword of ofType[type]!) known.add(keyword)
     const strange = Object.keys(schema).find((keyword) => !known.has(keyword) && !annotations.has(keyword))
     if (strange === undefined) return
     const beside = composed.length > 0 ? ` beside ${composed[0]}` : types ? ` of type ${types.join(" or ")}` : ""
-    throw this.#refuse(at, `has the keyword ${JSON.stringify(strange.slice(0, 50))}, which cannot be promised${beside}`)
+    throw this.#refuse(at, `has the keyword ${JSON.stringify(strange.slice(0, 50))}, which is not supported${beside}`)
   }
 
   *#refer(pointer: unknown, at: string, depth: number): Pieces<Node> {
     if (typeof pointer !== "string" || !/^#(\/|$)/.test(pointer))
       throw this.#refuse(`${at}/$ref`, 'must point into the schema itself, like "#/$defs/name"')
     const target = this.#target(pointer)
-    if (target === undefined) throw this.#refuse(`${at}/$ref`, `points to ${pointer.slice(0, 100)}, where nothing is`)
+    if (target === undefined)
+      throw this.#refuse(`${at}/$ref`, `points to ${pointer.slice(0, 100)}, which does not exist`)
     if (!isSchema(target)) return yield* this.read(target, pointer, depth + 1)
     const known = this.#referred.get(target)
     if (known) return known
-    if (this.#referred.size === mostDefinitions) throw this.#refuse(at, `refers to more than ${mostDefinitions} places`)
+    if (this.#referred.size === mostDefinitions)
+      throw this.#refuse(at, `refers to more than ${mostDefinitions} definitions`)
     let read: Node | undefined
     const node = rule(() => read!)
     this.#referred.set(target, node)
-    read = yield* this.read(target, pointer, depth + 1) // read at once, so that its faults are reported now
+    read = yield* this.read(target, pointer, depth + 1) // read immediately, so that errors are reported here
     return node
   }
 
@@ -213,8 +215,7 @@ class SchemaReader {
     const others = additional === undefined ? names.length === 0 && required.length === 0 : additional !== false
     const needed = new Set<string>(required)
     const missing = required.find((name) => !Object.hasOwn(properties, name))
-    if (missing !== undefined)
-      throw this.#refuse(at, `requires ${JSON.stringify(missing)}, of which properties says nothing`)
+    if (missing !== undefined) throw this.#refuse(at, `requires ${JSON.stringify(missing)}, which is not in properties`)
     if (
       names.length === 0 &&
       others &&
@@ -225,7 +226,7 @@ class SchemaReader {
     const values = yield* each(names, (name) => inner(properties[name], `properties/${name}`))
     const read = names.map((name, index) => ({ name, value: values[index]!, required: needed.has(name) }))
     if (!others) return object(read)
-    if (propertyNames !== undefined && names.length > 0) throw this.#refuse(at, "has propertyNames beside properties")
+    if (propertyNames !== undefined && names.length > 0) throw this.#refuse(at, "has both propertyNames and properties")
     const key = propertyNames === undefined ? undefined : yield* this.#key(propertyNames, `${at}/propertyNames`)
     const value = additional === undefined ? anyValue : yield* inner(additional, "additionalProperties")
     return object(read, { key, value })
@@ -245,10 +246,10 @@ class SchemaReader {
     const item = items === undefined ? anyValue : rule(() => read)
     const read = items === undefined ? anyValue : yield* inner(items, "items")
     if (prefixItems.length === 0) return items === false ? list(item, 0, 0) : list(item, least, most)
-    // A tuple: with `items: false` as long as its parts, else with more behind them.
+    // A tuple: with `items: false` it has exactly the parts, else further items may follow.
     const parts = yield* each(prefixItems, (part, index) => inner(part, `prefixItems/${index}`))
     if (most < parts.length || (least < parts.length && "minItems" in schema))
-      throw this.#refuse(at, "has prefixItems of which some may be left out")
+      throw this.#refuse(at, "has optional prefixItems: set minItems and maxItems so that all are required")
     const [from, to] = [Math.max(least - parts.length, 0), most - parts.length]
     const more = items === undefined || items === false ? nothing : repeat(sequence(comma, item), from, to)
     if (more === nothing && from > 0) return impossible
@@ -262,7 +263,7 @@ class SchemaReader {
     const { pattern, format } = schema
     const given = [pattern, format, least ?? most].filter((value) => value !== undefined)
     if (given.length > 1)
-      throw this.#refuse(at, "has more than one of pattern, format and bounds of its length: write them as a pattern")
+      throw this.#refuse(at, "has more than one of pattern, format and length bounds: combine them into one pattern")
     if (pattern !== undefined) {
       if (typeof pattern !== "string") throw this.#refuse(`${at}/pattern`, "must be a string")
       return patternString(pattern)
@@ -277,7 +278,7 @@ class SchemaReader {
     const value = schema[keyword]
     if (value === undefined) return undefined
     if (!Number.isSafeInteger(value) || (value as number) < 0)
-      throw this.#refuse(`${at}/${keyword}`, "must be a whole number")
+      throw this.#refuse(`${at}/${keyword}`, "must be an integer of at least 0")
     return value as number
   }
 
@@ -288,7 +289,7 @@ class SchemaReader {
       if (value !== undefined) return value
       throw this.#refuse(
         `${at}/${keyword}`,
-        `must be a whole number of at most ${mostDigits} digits: others cannot be promised`,
+        `must be an integer of at most ${mostDigits} digits; other bounds are not supported`,
       )
     }
     const [low, aboveLow] = stricter(bound("minimum"), bound("exclusiveMinimum"), (a, b) => a > b)
@@ -296,19 +297,19 @@ class SchemaReader {
     return low === undefined && high === undefined ? undefined : { low, high, aboveLow, belowHigh }
   }
 
-  /** What satisfies one of these must satisfy no other. */
+  /** Checks that no value satisfies two of the schemas. */
   *#checkApart(parts: readonly unknown[], at: string): Pieces<void> {
     const schemas = parts.filter(isSchema).map((part) => this.#follow(part))
     const found = schemas.length < parts.length ? parts.length > 1 : yield* overlap(schemas)
     if (found === "unknown")
       throw this.#refuse(
         at,
-        "has oneOf of too many schemas: use anyOf, or give each the same property with a const of its own",
+        "has oneOf with too many schemas: use anyOf, or give each schema the same property with a different const",
       )
     if (found)
       throw this.#refuse(
         at,
-        "has oneOf whose schemas may hold at once: use anyOf, or give each a property with a const of its own",
+        "has oneOf with schemas that overlap: use anyOf, or give each schema a property with a different const",
       )
   }
 
@@ -317,7 +318,7 @@ class SchemaReader {
     return isSchema(found) ? found : schema
   }
 
-  /** What a pointer points to; undefined where nothing is. */
+  /** Target of a JSON pointer; undefined if it does not exist. */
   #target(pointer: string): unknown {
     return pointer
       .split("/")
@@ -353,7 +354,7 @@ function isOfType(text: string, type: string): boolean {
   return typeof value === type
 }
 
-/** One step of a JSON pointer (RFC 6901) in a URI. */
+/** Decodes a step of a JSON pointer (RFC 6901) in a URI. */
 function decode(part: string): string {
   let plain = part
   try {

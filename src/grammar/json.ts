@@ -3,7 +3,8 @@ import { character, except } from "./characters.ts"
 import { choice, type Node, optional, repeat, rule, sequence, text } from "./node.ts"
 import { number } from "./numbers.ts"
 
-// JSON texts (RFC 8259). No white space but one space behind a colon or a comma, or none: what may be added without end, a model adds.
+// JSON texts (RFC 8259). The only white space is an optional space after a colon or a comma, because a model could repeat unlimited white
+// space endlessly.
 
 const space = optional(text(" "))
 export const comma: Node = sequence(text(","), space)
@@ -16,7 +17,7 @@ const [d, toSeven]: Node[] = [
 ]
 const notD: Node = { kind: "bytes", ranges: [[0x30, 0x39], [0x41, 0x43], [0x45, 0x46], [0x61, 0x63], [0x65, 0x66]] } // biome-ignore format: one line
 
-/** \uXXXX, but of surrogates, half a pair of which is no character. */
+/** First two digits of \uXXXX, without surrogates, which are not characters. */
 const escapedUnit = choice([sequence(notD, hexadecimal), sequence(d!, toSeven!)])
 const escaped = sequence(
   text("\\"),
@@ -26,7 +27,7 @@ const escaped = sequence(
   ]),
 )
 
-/** Characters that stand for themselves in a string. */
+/** Characters that need no escape in a string. */
 export const plainRanges = except([
   [0, 0x1f],
   [0x22, 0x22],
@@ -35,22 +36,22 @@ export const plainRanges = except([
 export const plainCharacter: Node = rule(() => character(plainRanges))
 export const stringCharacter: Node = rule(() => choice([plainCharacter, escaped]))
 
-/** A string of so many characters. */
+/** String of `least` to `most` characters. */
 export function string(least = 0, most = Number.POSITIVE_INFINITY): Node {
   return sequence(text('"'), repeat(stringCharacter, least, most), text('"'))
 }
 
-/** Exactly the value of this JSON text: its numbers and the order of its keys as they are written, its strings as JSON.stringify does. */
+/** Exactly the value of a JSON text, with numbers and order of keys as in the text, and strings as JSON.stringify writes them. */
 export function exactly(json: string): Node {
   return text(compactJson(json))
 }
 
-/** A name, as JSON.stringify writes it. */
+/** Name as JSON.stringify writes it. */
 export function constant(name: string): Node {
   return text(JSON.stringify(name))
 }
 
-/** `least` to `most` items. */
+/** List of `least` to `most` items. */
 export function list(item: Node, least = 0, most = Number.POSITIVE_INFINITY): Node {
   if (most === 0) return text("[]")
   const items = sequence(item, repeat(sequence(comma, item), Math.max(least - 1, 0), most - 1))

@@ -1,19 +1,18 @@
-// What a text may be, put together from parts: the nodes of a context-free grammar over bytes (UTF-8).
-
-/** Grammar of bytes that a completion must match. */
+/** Node of a context-free grammar over UTF-8 bytes, which a completion must match. */
 export type Node =
   | { readonly kind: "bytes"; readonly ranges: readonly Range[] } // one byte
   | { readonly kind: "sequence"; readonly parts: readonly Node[] }
   | { readonly kind: "choice"; readonly parts: readonly Node[] }
   | { readonly kind: "repeat"; readonly part: Node; readonly least: number; readonly most: number }
-  | { readonly kind: "rule"; readonly node: () => Node } // stands once in the program, however often it is used
-  | { readonly kind: "later"; readonly node: () => Node } // its parts are made when the program is compiled
+  | { readonly kind: "rule"; readonly node: () => Node } // compiled once, even if used several times
+  | { readonly kind: "later"; readonly node: () => Node } // created during compilation
 
-/** First and last, both included. */
+/** First and last value, both inclusive. */
 export type Range = readonly [number, number]
 
+/** Grammar of the empty text. */
 export const nothing: Node = sequence()
-/** What no text is. */
+/** Grammar that matches no text. */
 export const impossible: Node = { kind: "choice", parts: [] }
 
 export function sequence(...parts: readonly Node[]): Node {
@@ -24,7 +23,7 @@ export function choice(parts: readonly Node[]): Node {
   return parts.length === 1 ? parts[0]! : { kind: "choice", parts }
 }
 
-/** `most` may be Infinity. */
+/** Repetition of a part from `least` to `most` times; `most` may be Infinity. */
 export function repeat(part: Node, least: number, most: number): Node {
   return least > most ? impossible : { kind: "repeat", part, least, most }
 }
@@ -39,14 +38,14 @@ export function text(value: string): Node {
   return { kind: "sequence", parts: Array.from(Buffer.from(value), (byte) => single[byte]!) }
 }
 
-/** A part that is used in many places, or that contains itself. */
+/** Rule: a part that is used in several places, or recursively. */
 export function rule(node: () => Node): Node {
   return { kind: "rule", node: once(node) }
 }
 
 /**
- * A part of many nodes, made only when the program gets there: the limit on the program's length then limits the nodes too. `node`
- * must not throw; check what it needs before.
+ * Part with many nodes, which is created only during compilation, so that the limit of the program's length also limits the number of nodes.
+ * `node` must not throw.
  */
 export function later(node: () => Node): Node {
   return { kind: "later", node: once(node) }

@@ -1,6 +1,6 @@
 import { choice, impossible, later, type Node, optional, repeat, sequence, text } from "./node.ts"
 
-// Numbers of JSON (RFC 8259 §6), all of them or between bounds. Bounds are whole numbers; between bounds no exponent is written.
+// Numbers of JSON (RFC 8259 §6), all or within bounds. Bounds are integers. Numbers within bounds have no exponent.
 
 const digit: Node = { kind: "bytes", ranges: [[0x30, 0x39]] }
 const positiveDigit: Node = { kind: "bytes", ranges: [[0x31, 0x39]] }
@@ -11,7 +11,7 @@ const digits: Node = repeat(digit, 1, Number.POSITIVE_INFINITY)
 
 export const integer: Node = sequence(optional(minus), natural)
 
-/** Exponents are of two digits: beyond 1e308 a number is read as infinite. */
+/** Number with an exponent of at most two digits, because numbers above 1e308 are read as infinite. */
 export const number: Node = sequence(
   integer,
   optional(sequence(text("."), digits)),
@@ -21,19 +21,20 @@ export const number: Node = sequence(
 export interface Bounds {
   readonly low: bigint | undefined
   readonly high: bigint | undefined
-  /** Whether the bound itself is no value. */
+  /** Whether the lower bound is exclusive. */
   readonly aboveLow: boolean
+  /** Whether the upper bound is exclusive. */
   readonly belowHigh: boolean
 }
 
-/** Whole numbers between bounds. */
+/** Integers within bounds. */
 export function integerBetween({ low, high, aboveLow, belowHigh }: Bounds): Node {
   const least = low === undefined ? undefined : low + (aboveLow ? 1n : 0n)
   const most = high === undefined ? undefined : high - (belowHigh ? 1n : 0n)
   return later(() => signed(least, most, (from, to) => naturalBetween(from, to)))
 }
 
-/** Numbers between bounds. */
+/** Numbers within bounds. */
 export function numberBetween(bounds: Bounds): Node {
   return later(() => signedBetween(bounds))
 }
@@ -76,7 +77,7 @@ const realFraction: Node = sequence(
   repeat(digit, 0, Number.POSITIVE_INFINITY),
 )
 
-/** 0 ≤ low: by the whole part, of which the bounds' own allow fewer fractions than those between. */
+/** Non-negative numbers within bounds, by integer part: the bounds' integer parts allow fewer fractions than those between. */
 function realBetween(low: bigint, above: boolean, high: bigint | undefined, below: boolean): Node {
   if (high !== undefined && low > high) return impossible
   if (low === high) return above || below ? impossible : sequence(text(`${low}`), zeroFraction)
@@ -86,7 +87,7 @@ function realBetween(low: bigint, above: boolean, high: bigint | undefined, belo
   return choice([first, between, ...last])
 }
 
-/** 0 ≤ low, without leading zeros. */
+/** Non-negative integers within bounds, without leading zeros. */
 function naturalBetween(low: bigint, high: bigint | undefined): Node {
   if (high !== undefined && low > high) return impossible
   const parts: Node[] = []
@@ -102,7 +103,7 @@ function naturalBetween(low: bigint, high: bigint | undefined): Node {
   return choice(parts)
 }
 
-/** Numbers of as many digits as both have: digit by digit, as long as a bound's own digits stand. */
+/** Integers within bounds of equal length, digit by digit. */
 function sameLength(from: string, to: string): Node {
   if (/^0*$/.test(from) && /^9*$/.test(to)) return repeat(digit, from.length, from.length)
   const [low, high, rest] = [Number(from[0]), Number(to[0]), from.length - 1]

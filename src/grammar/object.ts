@@ -9,14 +9,14 @@ export interface Property {
   readonly required: boolean
 }
 
-/** Members beyond the named ones. */
+/** Additional properties. */
 export interface Others {
-  /** Default: any string that is no name of a property. */
+  /** Grammar of the key. Default: any string other than the names of the properties. */
   readonly key?: Node | undefined
   readonly value: Node
 }
 
-/** An object whose properties come in this order, those that are not required or not at all; the others follow. */
+/** Object with properties in a fixed order, of which some are optional, followed by additional properties. */
 export function object(properties: readonly Property[], others?: Others): Node {
   const key = others && (others.key ?? otherKey(properties.map(({ name }) => name)))
   const other = others && sequence(key!, colon, others.value)
@@ -25,7 +25,7 @@ export function object(properties: readonly Property[], others?: Others): Node {
     const more = repeat(sequence(comma, other), 0, Number.POSITIVE_INFINITY)
     return first ? optional(sequence(other, more)) : more
   }
-  // What may follow where `from` properties are settled, and where nothing was written so far (`first`) or something.
+  // Continuations from the current property on, after at least one member (`begun`) or none (`fresh`).
   let [begun, fresh] = [last(false), last(true)]
   for (const { name, value, required } of properties.toReversed()) {
     const member = rule(() => sequence(constant(name), colon, value))
@@ -41,20 +41,20 @@ function shared(node: Node): Node {
   return node.kind === "rule" || (node.kind === "sequence" && node.parts.length === 0) ? node : rule(() => node)
 }
 
-/** Characters of a name that others are told apart from. */
+/** Maximum length of a property name in an object with additional properties. */
 const longestName = 200
 
-/** A string that is none of these, without escapes: they could spell one. */
+/** Key other than the given names. Escapes are excluded, because they could spell a name. */
 function otherKey(names: readonly string[]): Node {
   if (names.length === 0) return string()
   const long = names.find((name) => name.length > longestName)
   if (long !== undefined)
     throw new GigpoError(
       "BAD_ARGUMENT",
-      `Beside additional properties a name may have ${longestName} characters; ${JSON.stringify(long.slice(0, 20))}… has ${long.length}.`,
+      `With additional properties a name may have at most ${longestName} characters; ${JSON.stringify(long.slice(0, 20))}… has ${long.length}.`,
     )
   const plain = rule(() => repeat(character(plainRanges), 0, Number.POSITIVE_INFINITY))
-  // Names that have the same first `depth` characters, and what may follow these.
+  // Continuations after the first `depth` characters, which the names in `alike` have in common.
   const rest = (alike: readonly (readonly string[])[], depth: number): Node => {
     const next = new Map<string, (readonly string[])[]>()
     for (const name of alike) {
@@ -77,7 +77,7 @@ function otherKey(names: readonly string[]): Node {
       ),
     ])
   }
-  // Names that must be escaped cannot be spelled without.
+  // Names that need escapes cannot be written without them, so they need no check.
   const spelled = names.filter((name) => JSON.stringify(name) === `"${name}"`).map((name) => [...name])
   return sequence(
     text('"'),

@@ -3,19 +3,18 @@ import { both, character, except } from "./characters.ts"
 import { plainRanges, stringCharacter } from "./json.ts"
 import { choice, impossible, later, type Node, type Range, repeat, sequence, text } from "./node.ts"
 
-// `pattern` of JSON Schema: a regular expression of ECMA-262, read as far as it is regular and told in characters. What a character
-// of the string looks like in JSON is decided here, too: what must be escaped there is.
+// Patterns of JSON Schema: the regular subset of ECMA-262 regular expressions. Characters that JSON requires to be escaped are escaped.
 
 const digits: readonly Range[] = [[0x30, 0x39]]
 const word: readonly Range[] = [[0x30, 0x39], [0x41, 0x5a], [0x5f, 0x5f], [0x61, 0x7a]] // biome-ignore format: one line
-/** White space, as \s and trim() have it. */
+/** White space as in \s and trim(). */
 export const spaces: readonly Range[] = [...[0x20, 0xa0, 0x1680, 0x2028, 0x2029, 0x202f, 0x205f, 0x3000, 0xfeff].map((c) => [c, c] as const), [9, 13], [0x2000, 0x200a]] // biome-ignore format: one line
 const lineEnds: readonly Range[] = [[10, 10], [13, 13], [0x2028, 0x2029]] // biome-ignore format: one line
 const controls: Readonly<Record<string, number>> = { t: 9, n: 10, v: 11, f: 12, r: 13, "0": 0 }
 const most = 1000 // of a repetition's bounds
 const deepest = 50
 
-/** A JSON string, with its quotes, that the pattern matches; anywhere in it where the pattern has no ^ or $, as ECMA-262 has it. */
+/** Grammar of a JSON string, with quotes, that a pattern matches. Without ^ or $ the match may be anywhere in the string, as in ECMA-262. */
 export function patternString(pattern: string): Node {
   return sequence(text('"'), new PatternReader(pattern).read(), text('"'))
 }
@@ -39,7 +38,7 @@ class PatternReader {
     return node
   }
 
-  /** What stands between two | of the outermost level may have anything around it, but for ^ and $. */
+  /** Reads alternatives. At the outermost level, each may have any text around it, unless it has ^ or $. */
   #alternatives(depth: number, around?: (node: Node, begins: boolean, ends: boolean) => Node): Node {
     if (depth > deepest) throw this.#refuse("is nested too deeply")
     const parts: Node[] = []
@@ -58,7 +57,7 @@ class PatternReader {
   #term(depth: number): Node {
     const char = this.#shift()
     if (char === "(") {
-      if (this.#take("?") && !this.#take(":")) throw this.#refuse("looks around itself, or names a group")
+      if (this.#take("?") && !this.#take(":")) throw this.#refuse("has a lookaround or a named group")
       const group = this.#alternatives(depth + 1)
       if (!this.#take(")")) throw this.#refuse("has a ( without its )")
       return group
@@ -66,7 +65,7 @@ class PatternReader {
     if (char === "[") return asJson(this.#class())
     if (char === ".") return anyCharacter
     if (char === "\\") return asJson(this.#escape())
-    if ("^$".includes(char)) throw this.#refuse(`has a ${char} in its middle`)
+    if ("^$".includes(char)) throw this.#refuse(`has a ${char} in the middle`)
     if ("*+?{}".includes(char)) throw this.#refuse(`repeats nothing with ${char}`)
     return /\p{Surrogate}/u.test(char) ? impossible : text(escapedJson(char))
   }
@@ -74,7 +73,7 @@ class PatternReader {
   #repeated(node: Node): Node {
     const bounds = this.#bounds()
     if (!bounds) return node
-    this.#take("?") // a text is in the language or not, however eagerly it is read
+    this.#take("?") // greediness does not change the language
     return repeat(node, ...bounds)
   }
 
@@ -85,7 +84,7 @@ class PatternReader {
     if (!this.#take("{")) return undefined
     const [, low, comma, high] =
       /^(\d+)(,?)(\d*)\}/.exec(this.#characters.slice(this.#at, this.#at + 20).join("")) ?? []
-    if (low === undefined) throw this.#refuse("has a { that is no repetition")
+    if (low === undefined) throw this.#refuse("has a { that is not a repetition")
     this.#at += `${low}${comma}${high}}`.length
     const least = Number(low)
     const upper = high ? Number(high) : comma ? Number.POSITIVE_INFINITY : least
@@ -108,7 +107,7 @@ class PatternReader {
         this.#shift()
         const to = this.#classMember()
         if (to.length !== 1 || to[0]![0] !== to[0]![1] || to[0]![0] < from[0]![0])
-          throw this.#refuse("has a range of characters that is none")
+          throw this.#refuse("has an invalid range of characters")
         ranges.push([from[0]![0], to[0]![1]])
       } else ranges.push(...from)
     }
@@ -133,10 +132,10 @@ class PatternReader {
     if (char === "S") return except(spaces)
     if (char === "x") return this.#codePoint(2)
     if (char === "u") return this.#codePoint(4)
-    if (char === "0" && /\d/.test(this.#next)) throw this.#refuse(`has \\0${this.#next}, which is not read`)
+    if (char === "0" && /\d/.test(this.#next)) throw this.#refuse(`has \\0${this.#next}, which is not supported`)
     const control = controls[char]
     if (control !== undefined) return [[control, control]]
-    if (/[\p{L}\p{N}]/u.test(char)) throw this.#refuse(`has \\${char}, which is not read`)
+    if (/[\p{L}\p{N}]/u.test(char)) throw this.#refuse(`has \\${char}, which is not supported`)
     return single(char)
   }
 
@@ -146,7 +145,7 @@ class PatternReader {
       throw this.#refuse("has an escape without its hexadecimal digits")
     this.#at += length
     const point = Number.parseInt(digits, 16)
-    if (point >= 0xd800 && point <= 0xdfff) throw this.#refuse("names half of a pair of surrogates")
+    if (point >= 0xd800 && point <= 0xdfff) throw this.#refuse("has a lone surrogate")
     return [[point, point]]
   }
 
@@ -173,12 +172,12 @@ class PatternReader {
   #refuse(what: string): GigpoError {
     return new GigpoError(
       "BAD_ARGUMENT",
-      `The pattern ${JSON.stringify(this.#pattern.slice(0, 100))} ${what}: give one of characters, classes, groups (?:…), |, and repetitions, with ^ and $ at its ends only.`,
+      `The pattern ${JSON.stringify(this.#pattern.slice(0, 100))} ${what}: use only characters, classes, groups (?:…), |, and repetitions, with ^ and $ only at the ends.`,
     )
   }
 }
 
-/** What `.` stands for. */
+/** Characters that `.` matches. */
 const anyCharacter: Node = asJson(except(lineEnds))
 
 function single(char: string): Range[] {
@@ -186,7 +185,7 @@ function single(char: string): Range[] {
   return [[point, point]]
 }
 
-/** The characters that JSON must escape, each as JSON.stringify writes it. */
+/** Characters that JSON must escape, as JSON.stringify writes them. */
 const escapes: readonly (readonly [point: number, written: Node])[] = except(plainRanges).flatMap(([low, high]) =>
   Array.from({ length: high - low + 1 }, (_, i) => {
     return [low + i, text(escapedJson(String.fromCodePoint(low + i)))] as const
@@ -197,7 +196,7 @@ function escapedJson(char: string): string {
   return JSON.stringify(char).slice(1, -1)
 }
 
-/** One character of these as JSON writes it: plain where that is allowed, else escaped as JSON.stringify does. */
+/** Character from ranges as in a JSON string: plain if allowed, else escaped as JSON.stringify does. */
 function asJson(ranges: readonly Range[]): Node {
   return later(() => {
     const escaped = escapes.filter(([point]) => ranges.some(([low, high]) => low <= point && point <= high))

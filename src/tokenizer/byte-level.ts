@@ -1,7 +1,6 @@
 /**
- * Byte-level BPE as Hugging Face writes it: a pre-token's UTF-8 bytes, each shown as one printable character, so that
- * vocabularies and merges are plain JSON strings. The mapping is GPT-2's: printable Latin-1 bytes stand for
- * themselves, the other 68 take the code points from U+0100 on (a space becomes Ġ).
+ * Printable characters for the 256 bytes, by which Hugging Face writes byte-level BPE vocabularies and merges as JSON strings. The mapping is
+ * GPT-2's: printable Latin-1 bytes represent themselves, the other 68 bytes have the code points from U+0100 (a space is Ġ).
  */
 export const byteCharacters: readonly string[] = (() => {
   const printable = (byte: number) =>
@@ -11,13 +10,13 @@ export const byteCharacters: readonly string[] = (() => {
 })()
 
 /**
- * Where text is cut before merging: tokens never span a cut. Each thing takes the one space before it, so that
- * " Observation" or a cell " #" of a grid can become one token:
+ * Pattern of pre-tokens, into which text is split before merging. Each pre-token includes one space before it, so that " Observation" or a
+ * cell " #" of a grid can be one token:
  *
  *     a tag (`<action>`, `</think>`) | a word | one other symbol | spaces before the last of a run | one white space
  *
- * Digits are symbols: numbers are read digit by digit. The pattern means the same to JavaScript (flag u) and to the
- * Rust library (Oniguruma): it keeps off \s and \w, which the two define differently.
+ * Digits are symbols, so numbers are split into digits. The pattern has the same meaning in JavaScript (flag u) and in the Rust library
+ * (Oniguruma). It avoids \s and \w, which these define differently.
  */
 export const preTokenPattern: string = [
   " ?(?:",
@@ -29,7 +28,7 @@ export const preTokenPattern: string = [
   "|\\p{White_Space}",
 ].join("")
 
-/** The `pre_tokenizer` of tokenizer.json. */
+/** Value of `pre_tokenizer` in tokenizer.json. */
 export const preTokenizer: object = {
   type: "Sequence",
   pretokenizers: [

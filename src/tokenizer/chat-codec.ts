@@ -1,29 +1,29 @@
 import type { Message } from "../environment/environment.ts"
 
-/** A prompt as an engine takes it. */
+/** Prompt for an engine. */
 export interface Prompt {
   readonly tokens: Int32Array
-  /** What belongs to the prompt and is no token (images), in whatever form the engine takes it. */
+  /** Parts of the prompt that are not tokens (images), in the engine's format. */
   readonly attachments?: readonly unknown[]
 }
 
-/** Text to token ids and back, for one model. `Tokenizer` is one. */
+/** Conversion between text and token ids of a model. Implemented by `Tokenizer`. */
 export interface ChatCodec {
-  /** Sampling ends after any of these; the first ends an expert's reply. */
+  /** Ids that end a completion. The first one is appended to an expert's completions. */
   readonly eosTokens: readonly number[]
-  /** The messages and the opening of the assistant's turn. */
+  /** Encodes messages and the header of the assistant's turn. */
   encodeChat(messages: readonly Message[]): Promise<Prompt>
-  /** The tokens of a reply, without its end. */
+  /** Encodes a completion, without end token. */
   encode(text: string): Int32Array
-  /** A reply as text, without special tokens where `skipSpecial`. */
+  /** Decodes a completion, without special tokens if `skipSpecial`. */
   decode(tokens: Int32Array, options?: { readonly skipSpecial?: boolean }): string
   /**
-   * Has prompts show this date (a local time without a zone) from now on, unless a date was set before. Returns the date
-   * in force; undefined where prompts show none.
+   * Sets the date of prompts (a local time without zone), unless one is set. Returns the date in effect; undefined if prompts contain no
+   * date.
    */
   keepDate?(now: string): string | undefined
-  /** Throws `BAD_TOKENIZER` where its ids do not fit a model of so many tokens. */
+  /** Throws `BAD_TOKENIZER` if the ids do not fit a model with `size` token embeddings. */
   checkVocabulary?(size: number): void
-  /** Its files, to be put beside saved weights. */
+  /** Files of the tokenizer, to be copied next to saved weights. */
   readonly files?: readonly string[]
 }

@@ -7,11 +7,11 @@ import type { ChatMessage } from "./tokenizer.ts"
 
 type Variables = Readonly<Record<string, unknown>>
 
-/** Marks of a tokenizer: what may be read as a control token, and who may write it. */
+/** Marks of a tokenizer: texts of added tokens that are control tokens. */
 export class ContentMarks {
   readonly #inner: InnerPlaces
   readonly all: Marks
-  /** Marks that are not the model's own language, such as its tags around thoughts and calls of tools. */
+  /** Marks that a model does not write itself; its tags of reasoning and tool calls are excluded. */
   readonly foreign: Marks
 
   /** @param turns - text of a chat without tools, whose marks separate turns */
@@ -30,7 +30,7 @@ export class ContentMarks {
   }
 }
 
-/** Contents of a chat with masks for the template, and their removal from what the template writes. */
+/** Contents of a chat with masks for the template, and the removal of the masks from the rendered text. */
 export class ChatContent {
   readonly messages: ChatMessage[] = []
   variables: Variables = {}
@@ -42,7 +42,7 @@ export class ChatContent {
     this.#masks = masks
   }
 
-  /** @param source - of the template, which may hold private-use characters itself */
+  /** @param source - source of the template, which may contain private-use characters */
   static *of(
     marks: ContentMarks,
     messages: readonly ChatMessage[],
@@ -66,9 +66,9 @@ export class ChatContent {
     return content
   }
 
-  /** Text of the template without masks, and where no added token may begin in it. */
+  /** Rendered text without masks, and the indices at which no added token may begin. */
   unmasked(text: string): { readonly text: string; readonly literal: ReadonlySet<number> } {
-    // Python writes characters that are not printable as escapes where a template prints a list or an object.
+    // When a template prints a list or an object, Python writes non-printable characters as escapes.
     const raw = text.replace(/\\u(e[1-9a-f]|f[0-8])[0-9a-f]{2}/g, (escaped) => {
       const mask = String.fromCharCode(Number.parseInt(escaped.slice(2), 16))
       return this.#masks.has(mask) ? mask : escaped
@@ -102,7 +102,7 @@ export class ChatContent {
     }
   }
 
-  /** `inner` as of `Marks.masked`, for strings; also for names of members where `keys`. */
+  /** Masks plain data. `inner` as in `Marks.masked`, for strings; with `keys` also for member names. */
   #deep(
     value: unknown,
     how: { readonly inner?: boolean; readonly keys?: boolean; readonly marks?: Marks } = {},
@@ -121,7 +121,7 @@ export class ChatContent {
   #json(json: string): RawJson {
     const { all } = this.#marks
     const masked = (inside: string): string => {
-      // An escaped character is a plain one once a template reads the value.
+      // Templates see the unescaped value.
       const text = unescaped(inside)
       return text.startsWith("\\") ? all.masked(text, this.#masks) : all.masked(text, this.#masks, { inner: true })
     }
@@ -130,7 +130,7 @@ export class ChatContent {
   }
 }
 
-/** The inside of a string of JSON with printable ASCII characters in place of their escapes. */
+/** Content of a JSON string with escapes of printable ASCII characters resolved. */
 function unescaped(inside: string): string {
   return inside.replace(/(?<!\\)((?:\\\\)*)\\u00([2-7][0-9a-f])/gi, (whole, before, code) => {
     const char = String.fromCharCode(Number.parseInt(code, 16))
@@ -138,7 +138,7 @@ function unescaped(inside: string): string {
   })
 }
 
-/** All texts within plain data. */
+/** All strings within plain data. */
 function* textsOf(value: unknown): Generator<string> {
   if (typeof value === "string") yield value
   else if (value instanceof RawJson) yield value.text

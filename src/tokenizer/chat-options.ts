@@ -6,38 +6,38 @@ import { parseMoment } from "./jinja/strftime.ts"
 
 type Variables = Readonly<Record<string, unknown>>
 
-/** Options of prompts: what the chat template is given beside the messages. */
+/** Option fields of the chat template. */
 export const chatFields = {
   variables: field<Variables | undefined, string>(
     undefined,
     "Variables of the chat template, e.g. enable_thinking: false.",
-    (value) => (isObject(value) ? reservedName(value) : "must be a group of keys"),
+    (value) => (isObject(value) ? reservedName(value) : "must be an object"),
     { defaultText: "the template's own defaults" },
   ),
   now: field<string | undefined, string>(
     undefined,
-    "The date that the chat template writes (strftime_now), as 2026-11-25 or 2026-11-25T14:20:04.",
+    "Date for the chat template (strftime_now), as 2026-11-25 or 2026-11-25T14:20:04.",
     (value) =>
       typeof value === "string" && parseMoment(value) !== undefined
         ? undefined
         : 'must be a date such as "2026-11-25", or a local time such as "2026-11-25T14:20:04"',
-    { defaultText: "the time when the run began, which the run keeps" },
+    { defaultText: "the start time of the run" },
   ),
 }
 
 /** Options of chat templates: variables and the date. */
 export type ChatOptions = OptionsOf<typeof chatFields>
 
-/** Arguments of transformers' apply_chat_template, which are no variables. */
+/** Arguments of transformers' apply_chat_template, which cannot be variables. */
 const reserved = [
   ...["messages", "conversation", "tools", "add_generation_prompt", "continue_final_message", "chat_template"],
   ...["tokenize", "return_tensors", "return_dict", "return_assistant_tokens_mask", "strftime_now", "raise_exception"],
 ]
 
-/** What is wrong with the names of variables, as the end of a sentence; undefined where nothing is. */
+/** Problem with the names of variables, as the end of a sentence; undefined if there is none. */
 export function reservedName(variables: object): string | undefined {
   const name = reserved.find((one) => Object.hasOwn(variables, one))
-  return name === undefined ? undefined : `must not hold ${name}, which is no variable of the template: leave it out`
+  return name === undefined ? undefined : `must not contain ${name}, which is reserved: omit it`
 }
 
 /** First of the names that the template never reads. */

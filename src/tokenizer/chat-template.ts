@@ -4,24 +4,25 @@ import { JinjaError } from "./jinja/errors.ts"
 import { type Moment, parseMoment, wallClock } from "./jinja/strftime.ts"
 import { JinjaTemplate } from "./jinja/template.ts"
 
+/** Limits of a chat template. */
 export interface ChatTemplateLimits {
-  /** Longest that one render may take, in ms. Default 250. */
+  /** Time limit of a render in milliseconds. Default 250. */
   readonly timeoutMs?: number
-  /** Longest text that one render may give, in UTF-16 units. Default 1 048 576. */
+  /** Maximum length of a rendered text in UTF-16 units. Default 1 048 576. */
   readonly maxLength?: number
 }
 
+/** Options of `ChatTemplate.render`. */
 export interface RenderOptions {
   /**
-   * What `strftime_now` formats: local time without a zone, e.g. "2026-11-25T14:20:04". Default: the time at which the
-   * template was made.
+   * Time for `strftime_now`: local time without zone, e.g. "2026-11-25T14:20:04". Default: the time at which the template was constructed.
    */
   readonly now?: string | undefined
 }
 
 /**
- * A Jinja chat template, rendered as transformers renders it in Python. It may come from strangers: it sees nothing
- * but its variables, and each render has a limit of time and of size.
+ * Jinja chat template, rendered as in transformers. Templates may be untrusted: they only have access to their variables, and renders are
+ * limited in time and size.
  */
 export class ChatTemplate {
   readonly source: string
@@ -32,7 +33,7 @@ export class ChatTemplate {
   #template: JinjaTemplate | undefined
   #disposed = false
 
-  /** `name` is the file that error messages blame. */
+  /** `name` is the file, for error messages. */
   constructor(source: string, name: string, limits: ChatTemplateLimits = {}) {
     this.source = source
     this.#name = name
@@ -40,15 +41,16 @@ export class ChatTemplate {
     this.#maxLength = limits.maxLength ?? 2 ** 20
   }
 
-  /** Fails with BAD_TOKENIZER where the template is not Jinja, or names what is not supported. */
+  /** Parses the template. Throws BAD_TOKENIZER if it is not valid Jinja or uses unsupported features. */
   async parse(): Promise<void> {
     this.#parsed()
   }
 
   /**
-   * The text that the template makes of these variables, which are plain data with RawJson in it. Fails with
-   * TEMPLATE_TIMEOUT where it takes too long, with BAD_TOKENIZER where it fails or its text is too long, and with
-   * BAD_ARGUMENT for variables that are not data. The template stays usable.
+   * Renders the template with variables, which are plain data and RawJson. The template can be used again after an error.
+   *
+   * @throws TEMPLATE_TIMEOUT if it takes too long, BAD_TOKENIZER if it fails or the text is too long, BAD_ARGUMENT for variables that are not
+   * plain data
    */
   async render(variables: Readonly<Record<string, unknown>>, options: RenderOptions = {}): Promise<string> {
     const template = this.#parsed()
@@ -61,7 +63,7 @@ export class ChatTemplate {
     }
   }
 
-  /** Later use fails with DISPOSED. */
+  /** Releases the template; later use throws DISPOSED. */
   async dispose(): Promise<void> {
     this.#disposed = true
     this.#template = undefined
@@ -77,17 +79,17 @@ export class ChatTemplate {
     return this.#template
   }
 
-  /** An error of the template, with its name. */
+  /** Error of the template as a `GigpoError` with the template's name. */
   #asError(cause: unknown): unknown {
     if (!(cause instanceof JinjaError)) return cause
     if (cause.kind === "TimeoutError") return this.#timeoutError()
     const reason = cause.message.slice(0, 500)
-    const message = `the chat template of ${this.#name} failed: ${reason}. Use messages that it takes, or another template`
+    const message = `the chat template of ${this.#name} failed: ${reason}. Use messages that it supports, or another template`
     return new GigpoError("BAD_TOKENIZER", message, { cause })
   }
 
   #timeoutError(): GigpoError {
-    const message = `the chat template of ${this.#name} ran longer than ${this.#timeoutMs} ms: use another template or raise timeoutMs`
+    const message = `the chat template of ${this.#name} ran longer than ${this.#timeoutMs} ms: use another template or increase timeoutMs`
     return new GigpoError("TEMPLATE_TIMEOUT", message)
   }
 }

@@ -7,27 +7,27 @@ import type { AddedToken } from "./marks.ts"
 import { checkProbe, partsOf, plainlyRendered, type TemplateChat } from "./rendered-parts.ts"
 import type { ChatMessage, RenderChatOptions } from "./tokenizer.ts"
 
-/** What of a tokenizer is needed to write chats. */
+/** Parts of a tokenizer that are needed to write chats. */
 export interface ChatTemplates {
   renderChat(messages: readonly ChatMessage[], options: RenderChatOptions): Promise<string>
   encode(text: string, literal?: ReadonlySet<number>): Int32Array
-  /** Default: `encode`, however long that takes. */
+  /** Encoder in pieces. Default: `encode` at once. */
   readonly encodeInPieces?: EncodeInPieces | undefined
   readonly chatTemplate?: string | undefined
   readonly toolTemplate?: string | undefined
-  /** Tokens that are read within text. Default: none. */
+  /** Tokens that are recognized within text. Default: none. */
   readonly addedTokens?: readonly AddedToken[] | undefined
 }
 
 export interface WriteOptions {
-  /** Messages to write, from the first on. Default: all. */
+  /** Number of messages to write. Default: all. */
   readonly end?: number
   readonly addGenerationPrompt?: boolean
 }
 
 /**
- * Writes one chat by the model's template so that marks in contents stay text, and refuses contents that the template
- * leaves out. Written text holds masks: parts of it are for `encode` and `plain` of the same writer.
+ * Writer of a chat with the model's template. Marks in contents stay text. Contents that the template does not render are rejected. Written
+ * text contains masks, so use its parts only with `encode` and `plain` of the same writer.
  */
 export class ChatWriter {
   readonly #templates: ChatTemplates
@@ -41,7 +41,7 @@ export class ChatWriter {
     this.#known = known
   }
 
-  /** @param variables - of the template; `tools` is one of them. */
+  /** @param variables - variables of the template, including `tools` */
   static async of(
     templates: ChatTemplates,
     messages: readonly ChatMessage[],
@@ -53,18 +53,21 @@ export class ChatWriter {
       return new ChatWriter(templates, content, known)
     } catch (cause) {
       if (!(cause instanceof RangeError)) throw cause
-      throw new GigpoError("BAD_ARGUMENT", "The messages or tools nest too deep: send flatter ones.", { cause })
+      throw new GigpoError("BAD_ARGUMENT", "The messages or tools are nested too deeply: send less nested ones.", {
+        cause,
+      })
     }
   }
 
-  /** The messages, with masks. */
+  /** Messages with masks. */
   get messages(): readonly ChatMessage[] {
     return this.#content.messages
   }
 
   /**
-   * Text of the chat, with masks. Fails as `Tokenizer.renderChat` does, and with `NotRendered` (BAD_TOKENIZER) where
-   * something of the chat is missing in the text.
+   * Writes the chat, with masks.
+   *
+   * @throws as `Tokenizer.renderChat`, and `NotRendered` (BAD_TOKENIZER) if a part of the chat is missing in the text
    */
   async write({ end, addGenerationPrompt = true }: WriteOptions = {}): Promise<string> {
     const chat: TemplateChat = {
@@ -80,7 +83,7 @@ export class ChatWriter {
     if (plainly && this.#known.rendered.has(shape)) return text
     if (this.#pace.due()) await this.#pace.rest()
     const probed = await render(probe).catch((error: unknown) => {
-      // A template may check what it is given. Then the text alone has to do.
+      // A template may reject the probe. Then the check of the text is sufficient.
       if (plainly && GigpoError.is(error) && error.code === "BAD_TOKENIZER") return undefined
       throw error
     })
@@ -90,16 +93,16 @@ export class ChatWriter {
     return text
   }
 
-  /** Ids of a part of what was written. */
+  /** Encodes a part of the written text. */
   encode = (part: string): Int32Array => {
     const { text, literal } = this.#content.unmasked(part)
     return this.#templates.encode(text, literal)
   }
 
   /**
-   * The same in short pieces of work, so that other work of the process continues meanwhile.
+   * Encodes a part of the written text in short pieces of work, between which the process can do other work.
    *
-   * @throws TooManyTokens where there are more than `most` ids; default: any number
+   * @throws TooManyTokens for more than `most` ids; default: no limit
    */
   async encodePaced(part: string, most?: number): Promise<Int32Array> {
     const { encodeInPieces } = this.#templates

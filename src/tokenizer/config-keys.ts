@@ -1,6 +1,6 @@
 import { keySet, warnOfUnknownKeys, warnOnce } from "../model-files/known-keys.ts"
 
-/** Keys of tokenizer_config.json that are read here, or that change neither ids, texts nor prompts. */
+/** Known keys of tokenizer_config.json: those that are read, and those without effect on ids, texts and prompts. */
 const known = keySet(
   // Read: special tokens, templates, and how the library encodes.
   "eos_token bos_token pad_token unk_token sep_token cls_token mask_token additional_special_tokens extra_special_tokens",
@@ -11,16 +11,16 @@ const known = keySet(
   "pad_token_type_id model_input_names tokenizer_class processor_class tokenizer_type backend is_local local_files_only",
   "files_loaded name_or_path tokenizer_file vocab_file merges_file special_tokens_map_file use_fast from_slow verbose",
   "return_token_type_ids max_len init_inputs transformers_version unsloth_version _commit_hash fix_mistral_regex",
-  // Of tokenizer.json too, which decides.
+  // Also in tokenizer.json, which takes precedence.
   "errors sp_model_kwargs use_default_system_prompt spaces_between_special_tokens add_dummy_prefix_space split_special_tokens",
   "response_schema response_template chat_control_tokens image_token video_token audio_token auto_map",
   "image_token_id boi_token eoi_token",
 )
 
-/** Names the keys of tokenizer_config.json that are not known, and those whose code is not run. */
+/** Warns of unknown keys of tokenizer_config.json, and of Python code that is not executed. */
 export function checkTokenizerKeys(file: string, json: Readonly<Record<string, unknown>>): void {
-  // Special tokens may have any name that ends so; templates read them by it.
+  // Special tokens may have any name with this suffix, by which templates access them.
   warnOfUnknownKeys(file, json, { has: (key) => known.has(key) || key.endsWith("_token") })
   if (json.auto_map !== undefined)
-    warnOnce(`${file}: auto_map names Python code of the tokenizer's own, which is never run; tokenizer.json decides.`)
+    warnOnce(`${file}: auto_map refers to custom Python code, which is never executed; tokenizer.json is used instead.`)
 }

@@ -5,14 +5,14 @@ export type JsonObject = Readonly<Record<string, unknown>>
 
 const megabyte = 2 ** 20
 
-/** Largest size each kind of file may have, in bytes: well above any published tokenizer (the largest are near 35 MB). */
+/** Maximum size of each kind of file in bytes, well above published tokenizers (the largest have about 35 MB). */
 export const sizeLimits: { readonly tokenizer: number; readonly config: number; readonly template: number } = {
   tokenizer: 128 * megabyte,
   config: 16 * megabyte,
   template: megabyte,
 }
 
-/** The text of a file; an optional one that does not exist gives undefined. */
+/** Reads a text file; undefined for an optional file that does not exist. Throws BAD_TOKENIZER. */
 export function readText(path: string, limit: number): Promise<string>
 export function readText(path: string, limit: number, optional: "optional"): Promise<string | undefined>
 export async function readText(path: string, limit: number, optional?: "optional"): Promise<string | undefined> {
@@ -29,7 +29,7 @@ export async function readText(path: string, limit: number, optional?: "optional
   }
 }
 
-/** The object in a JSON file; an optional one that does not exist gives undefined. */
+/** Reads a JSON file with an object; undefined for an optional file that does not exist. Throws BAD_TOKENIZER. */
 export function readJson(path: string, limit: number): Promise<JsonObject>
 export function readJson(path: string, limit: number, optional: "optional"): Promise<JsonObject | undefined>
 export async function readJson(path: string, limit: number, optional?: "optional"): Promise<JsonObject | undefined> {
@@ -41,7 +41,7 @@ export async function readJson(path: string, limit: number, optional?: "optional
   } catch (cause) {
     throw badTokenizer(path, "is not JSON", cause)
   }
-  if (!isObject(value)) throw badTokenizer(path, "does not hold a JSON object")
+  if (!isObject(value)) throw badTokenizer(path, "does not contain a JSON object")
   return value
 }
 

@@ -5,25 +5,24 @@ import { TextTrie } from "./text-trie.ts"
 /** Added token of a tokenizer. */
 export interface AddedToken {
   readonly content: string
-  /** Whether `decode` can leave it out. */
+  /** Whether `decode` with `skipSpecial` omits the token. */
   readonly special: boolean
 }
 
 /**
- * Whether the text of an added token is a mark of a chat format. Words and white space are added to vocabularies, too:
- * these are ordinary text.
+ * Whether the text of an added token is a mark of a chat format. Words and white space that are added to vocabularies are ordinary text.
  */
 export function isMark({ content, special }: AddedToken): boolean {
   return content.trim() !== "" && (special || /^[<[{(|].*[>\]})|]$/s.test(content))
 }
 
-/** Masks the characters of a content at which a mark could be read, once the content stands within a prompt. */
+/** Marks, with the masking of contents in which a mark could be recognized within the prompt. */
 export class Marks {
   readonly #marks: TextTrie
   /** First characters of marks. */
   readonly #firsts: RegExp
   readonly #longest: number
-  /** Marks without their beginnings, by their first character: the template may have written what is before. */
+  /** Suffixes of marks by their first character; the template may have written the part before. */
   readonly #rests = new Map<string, Set<string>>()
 
   constructor(marks: readonly string[]) {
@@ -40,8 +39,8 @@ export class Marks {
   }
 
   /**
-   * The text with masks in place of the first characters of marks, also of one that is cut off by the end of the text.
-   * `inner` masks the first character of the text, too, where a mark could go on there that the template began.
+   * Text with masks in place of the first characters of marks, including marks that are cut off at the end of the text. `inner` also masks
+   * the first character of the text if a mark that the template began could continue there.
    */
   masked(text: string, masks: Masks, { inner = false }: { readonly inner?: boolean } = {}): string {
     const places: number[] = []

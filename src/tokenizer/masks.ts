@@ -1,19 +1,19 @@
 import { GigpoError } from "../util/errors.ts"
 
-/** Private-use characters of one UTF-16 unit each, from which masks are taken. */
+/** Range of private-use characters of one UTF-16 unit that serve as masks. */
 const [first, last] = [0xe100, 0xf8ff]
 const privateUse = /[\ue100-\uf8ff]/g
 
-/** Text without masks, and where they stood. */
+/** Text without masks, with their former places. */
 export interface Unmasked {
   readonly text: string
-  /** UTF-16 indices. */
+  /** UTF-16 indices of characters that were masked. */
   readonly masked: ReadonlySet<number>
 }
 
 /**
- * Private-use characters in place of others, one for each character that is masked. Text keeps its length. The masks
- * occur in none of the texts that `avoid` was given.
+ * Masks of characters: each masked character is replaced by a private-use character, so that the text keeps its length. Masks do not
+ * occur in the texts passed to `avoid`.
  */
 export class Masks {
   readonly #taken = new Set<string>()
@@ -21,18 +21,21 @@ export class Masks {
   readonly #charOf = new Map<string, string>()
   #next = first
 
-  /** Takes no mask that occurs in these texts. To be called before the first mask is taken. */
+  /** Excludes the characters of these texts from the masks. Call before the first mask is used. */
   avoid(texts: Iterable<string>): void {
     for (const text of texts) for (const [char] of text.matchAll(privateUse)) this.#taken.add(char)
   }
 
-  /** The mask of a character: always the same one. */
+  /** Mask of a character; equal characters have equal masks. */
   of(char: string): string {
     const known = this.#maskOf.get(char)
     if (known !== undefined) return known
     while (this.#taken.has(String.fromCharCode(this.#next))) this.#next++
     if (this.#next > last)
-      throw new GigpoError("BAD_ARGUMENT", "The messages hold every private-use character: send fewer of them.")
+      throw new GigpoError(
+        "BAD_ARGUMENT",
+        "The messages contain all private-use characters: send messages with fewer of them.",
+      )
     const mask = String.fromCharCode(this.#next++)
     this.#maskOf.set(char, mask)
     this.#charOf.set(mask, char)
@@ -43,7 +46,7 @@ export class Masks {
     return this.#charOf.has(mask)
   }
 
-  /** The text with the characters that its masks stand for. */
+  /** Replaces the masks of a text by their characters. */
   removed(text: string): Unmasked {
     const masked = new Set<number>()
     if (this.#charOf.size === 0) return { text, masked }

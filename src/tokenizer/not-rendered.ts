@@ -1,6 +1,6 @@
 import { GigpoError } from "../util/errors.ts"
 
-/** Part of a chat that the model's chat template leaves out of the prompt. */
+/** Error for a part of a chat that the model's chat template does not render. */
 export class NotRendered extends GigpoError {
   /** Path of the part, e.g. `messages[2].tool_calls[0]`. */
   readonly field: string
@@ -9,7 +9,7 @@ export class NotRendered extends GigpoError {
     super(
       "BAD_TOKENIZER",
       `${field} does not appear in the prompt: the model's chat template does not render ${kind}. ` +
-        "Leave it out, or use a model (or a chat_template.jinja in its folder) whose template does",
+        "Omit it, or use a model (or a chat_template.jinja in its folder) whose template does",
     )
     this.field = field
   }

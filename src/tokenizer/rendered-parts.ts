@@ -6,33 +6,33 @@ import type { ChatMessage } from "./tokenizer.ts"
 
 type Values = Readonly<Record<string, unknown>>
 
-/** A chat as a template takes it. */
+/** Chat as input of a template. */
 export interface TemplateChat {
   readonly messages: readonly ChatMessage[]
   readonly variables: Values
 }
 
-/** Something that was sent and must appear in the prompt. */
+/** Part of a chat that must appear in the prompt. */
 interface Part {
   readonly field: string
-  /** What the template would have to render. */
+  /** Description of the part for messages. */
   readonly kind: string
-  /** Text by which the part is found where the template changes nothing; undefined where it may be written in many ways. */
+  /** Text of the part if the template renders it unchanged; undefined if there are several forms. */
   readonly text?: string
   /** Texts that replace the part in the probe. */
   readonly probes: readonly string[]
 }
 
-/** Digits, which templates do not change, that no chat holds. */
+/** Random digits, which templates do not change and chats do not contain. */
 const stem = String(randomInt(10 ** 13, 10 ** 14))
 const digitsBehind = 8
 const probeTexts = new RegExp(`${stem}\\d{${digitsBehind}}`, "g")
 
 /**
- * Parts of a chat, and a probe: the same chat with a text of its own in each of them. A template that renders a part
- * renders the part's text of the probe.
+ * Parts of a chat, and a probe: the same chat with a unique text in each part. A template that renders a part also renders its text in the
+ * probe.
  *
- * @param thinks - whether the template knows thoughts: then it leaves out those that it means to leave out.
+ * @param thinks - whether the template handles reasoning; then it may omit reasoning on purpose
  */
 export function partsOf(
   { messages, variables }: TemplateChat,
@@ -53,7 +53,7 @@ export function partsOf(
     const changed: Record<string, unknown> = {}
     if (typeof content === "string" && content.trim() !== "") {
       if (role === "assistant") {
-        // Thoughts within a reply are left out by design.
+        // Templates omit reasoning within a completion on purpose.
         const [after] = add(`${at}.content`, contentKind(role), 1, content.split("</think>").at(-1)!.trim())
         changed.content = `${content}${after}`
       } else {
@@ -63,7 +63,7 @@ export function partsOf(
     }
     if (typeof reasoning === "string" && reasoning.trim() !== "" && !thinks)
       changed.reasoning_content = reasoning + add(`${at}.reasoning_content`, "reasoning", 1, reasoning.trim())[0]
-    // A tool's name is known from the call that it answers.
+    // A template may omit the name of a tool message that equals the name in its call.
     if (typeof name === "string" && name !== "" && !(role === "tool" && called.get(one.tool_call_id) === name))
       changed.name = name + add(`${at}.name`, "names of messages", 1, name)[0]
     if (calls.length > 0)
@@ -115,7 +115,7 @@ export function partsOf(
   return { parts, probe }
 }
 
-/** Whether the template wrote what it was given, as far as the text itself tells: the cheap half of the check. */
+/** Whether all parts appear unchanged in the rendered text: the cheap first half of the check. */
 export function plainlyRendered(parts: readonly Part[], text: string): boolean {
   let from = 0
   return parts.every(({ text: part }) => {
@@ -131,7 +131,7 @@ export function plainlyRendered(parts: readonly Part[], text: string): boolean {
   })
 }
 
-/** @throws NotRendered for the first part of which a probe is missing in what the template wrote */
+/** Checks the rendered probe. Throws NotRendered for the first part whose text is missing. */
 export function checkProbe(parts: readonly Part[], text: string): void {
   const written = new Set(text.match(probeTexts))
   for (const { field, kind, probes } of parts)
@@ -143,7 +143,7 @@ function contentKind(role: string): string {
   return role === "assistant" ? "this reply" : `this message of the role ${role}`
 }
 
-/** The value of JSON that is kept as text. */
+/** Parsed value of RawJson. */
 function read(value: unknown): unknown {
   return value instanceof RawJson ? value.parse() : value
 }

@@ -2,7 +2,7 @@ import { isObject, type JsonObject } from "./files.ts"
 
 const roles = ["bos_token", "eos_token", "unk_token", "pad_token", "sep_token", "cls_token", "mask_token"]
 
-/** Special tokens by role (`eos_token`, `bos_token`, …), as tokenizer_config.json names them and templates expect them. */
+/** Special tokens of tokenizer_config.json by role (`eos_token`, `bos_token`, …), as templates expect them. */
 export function specialTokens(config: JsonObject): Record<string, string> {
   const tokens: Record<string, string> = {}
   for (const role of roles) {
@@ -17,9 +17,8 @@ export function specialTokens(config: JsonObject): Record<string, string> {
 const turnEnds = ["<|im_end|>", "<|eot_id|>"]
 
 /**
- * Every id that may end an assistant's turn: the tokenizer's eos token, the model's eos ids (generation_config.json,
- * else config.json), and the token with which the chat template closes messages: base models often name only their end
- * of text.
+ * Ids that may end an assistant's turn: the tokenizer's eos token, the model's eos ids (generation_config.json, else config.json), and the
+ * token with which the chat template ends messages. The last is needed because base models often declare only their end-of-text token.
  */
 export function endOfTurnIds(
   idOf: (token: string) => number | undefined,

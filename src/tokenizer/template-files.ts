@@ -4,16 +4,16 @@ import { isMissing } from "../files/io-error.ts"
 import { templateFolder } from "../model-files/copied-files.ts"
 import { badTokenizer, isObject, type JsonObject, readText, sizeLimits } from "./files.ts"
 
-/** Source of a chat template, and the file that it is from. */
+/** Source of a chat template with its file. */
 export interface TemplateSource {
   readonly source: string
   readonly file: string
 }
 
 /**
- * Chat templates of a model folder by name, as transformers finds them: chat_template.jinja is `default`, each
- * additional_chat_templates/<name>.jinja has its own name. Without such files `chat_template` of tokenizer_config.json
- * counts: one text, a list of `{ name, template }`, or an object of texts by name.
+ * Reads the chat templates of a model folder by name, as transformers does: chat_template.jinja is `default`;
+ * additional_chat_templates/<name>.jinja has the name of the file. Without such files, `chat_template` of tokenizer_config.json is used: a
+ * string, a list of `{ name, template }`, or an object of strings by name.
  */
 export async function readTemplates(directory: string, config: JsonObject): Promise<Map<string, TemplateSource>> {
   const templates = new Map<string, TemplateSource>()
@@ -51,6 +51,6 @@ function configured(value: unknown, file: string): [name: string, source: string
   return named.map((pair) => {
     const [name, source] = pair as unknown[]
     if (typeof name === "string" && name !== "" && typeof source === "string") return [name, source]
-    throw badTokenizer(file, "has a chat_template that is neither a text nor texts by name")
+    throw badTokenizer(file, "has a chat_template that is neither a string nor strings by name")
   })
 }

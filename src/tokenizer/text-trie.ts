@@ -3,7 +3,7 @@ interface Node {
   ends: boolean
 }
 
-/** A set of texts, found at a place of another text in one walk over it. */
+/** Set of texts as a trie, for lookups at a place of another text. */
 export class TextTrie {
   readonly #root: Node = { next: new Map(), ends: false }
 
@@ -20,7 +20,7 @@ export class TextTrie {
     }
   }
 
-  /** Length of the longest of the texts that stands at this index; 0 where none does. */
+  /** Length of the longest text of the set that begins at an index; 0 if there is none. */
   longestAt(text: string, at: number): number {
     let [node, longest] = [this.#root, 0]
     for (let end = at; end < text.length; ) {
@@ -32,7 +32,7 @@ export class TextTrie {
     return longest
   }
 
-  /** Whether what stands between two indices is the beginning of one of the texts, which is longer. */
+  /** Whether the part between two indices is a proper prefix of a text of the set. */
   hasLonger(text: string, from: number, end: number): boolean {
     let node: Node | undefined = this.#root
     for (let at = from; at < end && node; at++) node = node.next.get(text.charCodeAt(at))

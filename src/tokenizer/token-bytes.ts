@@ -2,24 +2,24 @@ import { fromByteCharacters } from "./bpe/byte-characters.ts"
 import { badTokenizer, isObject, type JsonObject } from "./files.ts"
 import type { TokenizerJson } from "./tokenizer-json.ts"
 
-/** What text each token stands for. Token i is bytes[offsets[i] … offsets[i + 1]): none, where it stands for no text. */
+/** Bytes of each token. Token i has bytes[offsets[i] … offsets[i + 1]), which is empty if it represents no text. */
 export interface TokenBytes {
   readonly bytes: Uint8Array
   /** [tokens + 1] */
   readonly offsets: Int32Array
-  /** Tokens that end a reply. */
+  /** Tokens that end a completion. */
   readonly ends: Int32Array
 }
 
 /**
- * Of a byte-level vocabulary, whose tokens are written as one character a byte. Added tokens stand for their own text, special ones
- * for none.
+ * Bytes of the tokens of a byte-level vocabulary, which are written with one character per byte. Added tokens represent their own text,
+ * special tokens no text.
  *
- * @param size tokens of the model, which may be more than the tokenizer's: the rest stand for nothing
+ * @param size - number of tokens of the model; tokens beyond those of the tokenizer represent no text
  */
 export function tokenBytes(json: TokenizerJson, ends: readonly number[], size: number, path: string): TokenBytes {
   if (!isByteLevel(json.decoder))
-    throw badTokenizer(path, "is not byte-level, so that it cannot be told which bytes its tokens stand for")
+    throw badTokenizer(path, "is not byte-level, so the bytes of its tokens are not defined")
   const { vocab } = json.model
   const bytesOf = new Map<number, Uint8Array>()
   for (const token in vocab) bytesOf.set(vocab[token]!, fromByteCharacters(token) ?? noBytes)
@@ -33,7 +33,7 @@ export function tokenBytes(json: TokenizerJson, ends: readonly number[], size: n
 
 const noBytes = new Uint8Array()
 
-/** Whether the bytes of a text are those of its tokens in order: other decoders take away or put in some. */
+/** Whether the bytes of a text are the concatenated bytes of its tokens; other decoders remove or insert bytes. */
 function isByteLevel(decoder: unknown): boolean {
   if (!isObject(decoder)) return false
   const { type, decoders } = decoder as JsonObject

@@ -1,12 +1,12 @@
 import { joined } from "../util/joined.ts"
 import type { ChatCodec } from "./chat-codec.ts"
 
-/** Tokens that a character is spread over, at most; a window that has not closed by then is of a decoder that looks further back. */
+/** Maximum number of tokens of a character. A longer window means that the decoder looks further back. */
 const longestWindow = 16
 
 /**
- * What each token adds to the text of a reply, in order: put together they are that text, without special tokens. A character that is
- * spread over several tokens is added by the last of them.
+ * Text that each token adds to a completion. The concatenation is the text of the completion without special tokens. A character of several
+ * tokens belongs to the last of them.
  */
 export function tokenTexts(codec: Pick<ChatCodec, "decode">, tokens: Int32Array): string[] {
   const decode = (some: Int32Array) => codec.decode(some, { skipSpecial: true })
@@ -18,8 +18,8 @@ export function tokenTexts(codec: Pick<ChatCodec, "decode">, tokens: Int32Array)
 type Decode = (tokens: Int32Array) => string
 
 /**
- * Where in the text each token ends, found in short windows of tokens; undefined where that does not give the text. A window is decoded
- * with the last one before it that has a text: some decoders drop the space in front of a text.
+ * Index in the text at which each token ends, found in short windows of tokens; undefined if the windows do not give the text. A window is
+ * decoded together with the previous one that has text, because some decoders drop a leading space.
  */
 function windowedEnds(decode: Decode, tokens: Int32Array, text: string): number[] | undefined {
   const ends: number[] = []
@@ -42,12 +42,12 @@ function windowedEnds(decode: Decode, tokens: Int32Array, text: string): number[
   return from === tokens.length && at === text.length ? ends : undefined
 }
 
-/** Texts that `wholeEnds` decodes at most: each is of all tokens before. */
+/** Maximum number of prefixes that `wholeEnds` decodes. */
 const mostDecoded = 1024
 
 /**
- * The same by all tokens before, for decoders that look far back. Of replies longer than `mostDecoded` tokens several tokens in a row give
- * their text to the last of them, so that the time is not the square of their number.
+ * Index in the text at which each token ends, found by decoding prefixes, for decoders that look far back. In completions longer than
+ * `mostDecoded` tokens, the text of several consecutive tokens belongs to the last of them, so that the time does not grow quadratically.
  */
 function wholeEnds(decode: Decode, tokens: Int32Array, text: string): number[] {
   const ends: number[] = []
@@ -55,13 +55,13 @@ function wholeEnds(decode: Decode, tokens: Int32Array, text: string): number[] {
   for (let t = 0; t < tokens.length; t++) {
     const before = ends[t - 1] ?? 0
     const decoded = (t + 1) % apart === 0 || t === tokens.length - 1
-    // A character that is not whole yet may look like another: what has been said stays said.
+    // An incomplete character may decode to another one, so ends never decrease.
     ends.push(decoded ? Math.max(sharedLength(decode(tokens.subarray(0, t + 1)), text, 0), before) : before)
   }
   return ends
 }
 
-/** How much of `said` stands in the text from `at` on. */
+/** Length of the common prefix of `said` and the text from `at`. */
 function sharedLength(said: string, text: string, at: number): number {
   let length = 0
   while (length < said.length && said[length] === text[at + length]) length++

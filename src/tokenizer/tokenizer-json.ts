@@ -2,7 +2,7 @@ import { GigpoError } from "../util/errors.ts"
 import { byteCharacters } from "./byte-level.ts"
 import { badTokenizer, isObject, type JsonObject } from "./files.ts"
 
-/** What is relied on in tokenizer.json; `openBpe` checks the rest. */
+/** Checked part of tokenizer.json; `openBpe` checks the rest. */
 export interface TokenizerJson extends JsonObject {
   readonly model: {
     readonly vocab: Readonly<Record<string, number>>
@@ -18,24 +18,24 @@ interface AddedTokenJson {
   readonly special?: boolean
 }
 
-/** Ids are indices of arrays: a corrupt one must not make a huge array. */
+/** Maximum id + 1, so that a corrupt id does not create a huge array. */
 const idLimit = 2 ** 24
 
-/** Fails with BAD_TOKENIZER where the file does not hold tokens and their ids. */
+/** Checks the tokens and ids of tokenizer.json. Throws BAD_TOKENIZER. */
 export function checkTokenizerJson(json: JsonObject, path: string): asserts json is TokenizerJson {
   const { model, added_tokens: added } = json
   if (!isObject(model)) throw badTokenizer(path, "lacks model")
   if (model.type !== undefined && model.type !== "BPE")
     throw new GigpoError(
       "BAD_TOKENIZER",
-      `${path} holds a model of the kind ${show(model.type)}; take a model whose tokenizer is BPE, the kind that is supported`,
+      `${path} has a tokenizer of the type ${show(model.type)}; only BPE is supported, use a model with a BPE tokenizer`,
     )
   if (!isObject(model.vocab) || !Array.isArray(model.merges))
     throw badTokenizer(path, "lacks model.vocab or model.merges")
   for (const [token, id] of Object.entries(model.vocab))
     if (!isId(id)) throw badTokenizer(path, `gives the token ${show(token)} the id ${show(id)}`)
   const { vocab } = model
-  // Early files name "" where a vocabulary of all bytes leaves nothing unknown.
+  // Old files have the unknown token "" if the vocabulary contains all bytes, so that nothing is unknown.
   const nothingUnknown = model.unk_token === "" && byteCharacters.every((byte) => Object.hasOwn(vocab, byte))
   if (typeof model.unk_token === "string" && !nothingUnknown && !Object.hasOwn(vocab, model.unk_token))
     throw badTokenizer(path, `names the unknown token ${show(model.unk_token)} but has no id for it`)
@@ -53,7 +53,7 @@ function show(value: unknown): string {
   return String(JSON.stringify(value)).slice(0, 100)
 }
 
-/** Every token, as it is written there, with its id. */
+/** Ids by token, as written in tokenizer.json. */
 export function idsOf({ model, added_tokens: added }: TokenizerJson): Map<string, number> {
   return new Map([...Object.entries(model.vocab), ...added.map(({ content, id }) => [content, id] as const)])
 }

@@ -25,30 +25,31 @@ import { readTemplates, templateFiles } from "./template-files.ts"
 import { type TokenBytes, tokenBytes } from "./token-bytes.ts"
 import { checkTokenizerJson, countIds, idsOf, type TokenizerJson } from "./tokenizer-json.ts"
 
-/** One message of a chat, as chat templates take it. */
+/** Message of a chat, as chat templates take it. */
 export interface ChatMessage {
   readonly role: string
   readonly content: string
-  /** Who speaks, or which tool answers. */
+  /** Name of the participant, or of the tool whose result the message contains. */
   readonly name?: string
-  /** Calls of tools that an assistant's message makes: `{ id, type: "function", function: { name, arguments } }`, arguments as an object. */
+  /** Tool calls of an assistant message: `{ id, type: "function", function: { name, arguments } }`, with arguments as an object. */
   readonly tool_calls?: readonly object[]
-  /** Which call a tool's message answers. */
+  /** Id of the tool call whose result the message contains. */
   readonly tool_call_id?: string
+  /** Reasoning of an assistant message. */
   readonly reasoning_content?: string
 }
 
 /** Options of a tokenizer's `renderChat`. */
 export interface RenderChatOptions {
-  /** End with the header of an assistant's message, so that the model replies. Default true. */
+  /** Whether to append the header of an assistant message, so that the model continues with a completion. Default true. */
   readonly addGenerationPrompt?: boolean
-  /** More variables for the template, e.g. `{ enable_thinking: false }`. Plain data only. */
+  /** Further variables of the template, e.g. `{ enable_thinking: false }`. Plain data only. */
   readonly variables?: Readonly<Record<string, unknown>>
 }
 
 /** Options of `Tokenizer`. */
 export interface TokenizerOptions extends ChatTemplateLimits {
-  /** What the chat template is given beside the messages. */
+  /** Variables and date for the chat template. */
   readonly chat?: ChatOptions | undefined
 }
 
@@ -67,19 +68,20 @@ interface Parts {
   readonly chat: ChatOptions
 }
 
-/** Text to token ids and back, and chats to prompts, as the files of a Hugging Face model folder say. */
+/** Tokenizer and chat template of a Hugging Face model folder: text to token ids and back, and chats to prompts. */
 export class Tokenizer implements ChatCodec {
+  /** Model folder. */
   readonly directory: string
   /** Highest id + 1. */
   readonly vocabularySize: number
-  /** Every id that may end an assistant's turn; stop tokens of sampling. At least one. */
+  /** Ids that may end an assistant's turn: the stop tokens of sampling. At least one. */
   readonly eosTokens: readonly number[]
   /**
-   * Text to ids. Adds no special tokens, but reads those in the text, except where they begin at `literal`
-   * UTF-16 indices.
+   * Encodes text to ids. Adds no special tokens. Special tokens in the text are recognized, except those that begin at the UTF-16 indices
+   * in `literal`.
    */
   readonly encode: Encode
-  /** `encode` for texts of any length in a process that has other work: run by `Pace.through`. */
+  /** `encode` in short pieces of work, for long texts in a process with other work. Run with `Pace.through`. */
   readonly encodeInPieces: EncodeInPieces
   readonly #json: TokenizerJson
   readonly #bpe: BpeTokenizer
@@ -91,13 +93,15 @@ export class Tokenizer implements ChatCodec {
   #now: string | undefined
 
   /**
-   * Reads tokenizer.json, tokenizer_config.json and the chat templates (chat_template.jinja and
-   * additional_chat_templates, else those of tokenizer_config.json). Chats with tools are written by the one named
-   * `tool_use` where there is one, as transformers does. Fails with BAD_TOKENIZER where a file is missing or corrupt, with BAD_MODEL where there is no such folder.
+   * Opens a tokenizer: reads tokenizer.json, tokenizer_config.json and the chat templates (chat_template.jinja and
+   * additional_chat_templates, else those of tokenizer_config.json). Chats with tools use the template `tool_use` if there is one, as in
+   * transformers.
    *
-   * The files may come from strangers. Chat templates run under limits of time and size. tokenizer.json has at most 16 normalizers,
-   * pre-tokenizers and decoders each, which make at most 64 characters of one. Its patterns take linear time, or at most a second each
-   * time: then `encode` and `decode` fail with BAD_TOKENIZER.
+   * The files may be untrusted. Chat templates run with limits of time and size. tokenizer.json may have at most 16 normalizers,
+   * pre-tokenizers and decoders each, which turn a character into at most 64. Patterns take linear time or are limited to one second, after
+   * which `encode` and `decode` fail with BAD_TOKENIZER.
+   *
+   * @throws BAD_TOKENIZER for missing or corrupt files, BAD_MODEL if the folder does not exist
    */
   static async open(model: string, options: TokenizerOptions = {}): Promise<Tokenizer> {
     checkArguments("Tokenizer.open", options, openKeys)
@@ -151,11 +155,11 @@ export class Tokenizer implements ChatCodec {
     if (!isIds(modelEos))
       throw badTokenizer(
         directory,
-        `has an eos_token_id in generation_config.json or config.json that is no id and no list of ids: ${JSON.stringify(modelEos)}`,
+        `has an eos_token_id in generation_config.json or config.json that is neither an id nor a list of ids: ${JSON.stringify(modelEos)}`,
       )
     this.eosTokens = endOfTurnIds(idOf, this.#specialTokens.eos_token, modelEos, this.chatTemplate)
     if (this.eosTokens.length === 0)
-      throw badTokenizer(join(directory, "tokenizer_config.json"), "names no eos_token that tokenizer.json knows")
+      throw badTokenizer(join(directory, "tokenizer_config.json"), "has no eos_token that tokenizer.json contains")
     const unknown = this.eosTokens.find((id) => !this.#bpe.has(id))
     if (unknown !== undefined)
       throw badTokenizer(
@@ -164,39 +168,40 @@ export class Tokenizer implements ChatCodec {
       )
   }
 
-  /** Files to copy when a model is saved, so that its folder can be opened again. Full paths. */
+  /** Full paths of the files to copy when a model is saved. */
   get files(): readonly string[] {
     const files = tokenizerFiles.map((name) => join(this.directory, name)).filter((path) => existsSync(path))
     return [...files, ...templateFiles(this.directory).map((name) => join(this.directory, templateFolder, name))]
   }
 
-  /** Tokens that `encode` reads within text. */
+  /** Added tokens, which `encode` recognizes within text. */
   get addedTokens(): readonly AddedToken[] {
     return this.#addedTokens
   }
 
-  /** The Jinja source of the chat template, where the model has one. */
+  /** Jinja source of the chat template, if the model has one. */
   get chatTemplate(): string | undefined {
     return this.#templates.get("default")?.source
   }
 
-  /** Source of the template that chats with tools are written by: the one named `tool_use`, else the default. */
+  /** Jinja source of the template for chats with tools: the template `tool_use`, else the default. */
   get toolTemplate(): string | undefined {
     return (this.#templates.get("tool_use") ?? this.#templates.get("default"))?.source
   }
 
   /**
-   * Ids to text. Ids without a token (the rows with which some models pad their vocabulary) give nothing, bytes that
-   * are no UTF-8 give U+FFFD. `skipSpecial` leaves special tokens out; default false.
+   * Decodes ids to text. Ids without a token (padding of the vocabulary) give no text; invalid UTF-8 gives U+FFFD. `skipSpecial` omits
+   * special tokens; default false.
    */
   decode(ids: ArrayLike<number>, options: { readonly skipSpecial?: boolean } = {}): string {
     return this.#bpe.decode(ids, options.skipSpecial ?? false)
   }
 
   /**
-   * The text of a chat, as the model's template writes it, whatever the template leaves out: `encodeChat` makes prompts.
-   * Fails with TEMPLATE_TIMEOUT where the template takes too
-   * long, with BAD_TOKENIZER where there is none, it refuses the messages or its text is too long.
+   * Renders a chat with the model's template. Does not check that the template renders all parts of the chat; use `encodeChat` for prompts.
+   *
+   * @throws TEMPLATE_TIMEOUT if the template takes too long; BAD_TOKENIZER if there is no template, the template rejects the messages, or the
+   * text is too long
    */
   async renderChat(messages: readonly ChatMessage[], options: RenderChatOptions = {}): Promise<string> {
     checkArguments("renderChat", options, renderKeys)
@@ -212,12 +217,12 @@ export class Tokenizer implements ChatCodec {
     return await template.render(variables, { now: this.#now ?? wallClock(new Date()) })
   }
 
-  /** The date that templates write: the one of `chat.now` or of `keepDate`; undefined where it is that of each render. */
+  /** Date for templates: that of `chat.now` or `keepDate`; undefined if the current date is used at each render. */
   get date(): string | undefined {
     return this.#now
   }
 
-  /** Has templates write this date from now on, unless there is one already. Returns the date in force. */
+  /** Sets the date for templates, unless one is set. Returns the date in effect; undefined if no template uses a date. */
   keepDate(now: string): string | undefined {
     if (!usedTemplates.some((name) => this.#templates.get(name)?.source.includes("strftime_now"))) return undefined
     this.#now ??= now
@@ -233,9 +238,10 @@ export class Tokenizer implements ChatCodec {
   }
 
   /**
-   * The token ids of a chat, as transformers has them where no content holds the text of an added token. Contents are
-   * text: what looks like a control token in them is encoded as plain text. Fails as `renderChat`, and with
-   * BAD_TOKENIZER where the template leaves out something of the chat, by its name.
+   * Encodes a chat to token ids, with the same result as transformers if no content contains the text of an added token. Contents are
+   * encoded as plain text, including text that looks like a control token.
+   *
+   * @throws as `renderChat`, and BAD_TOKENIZER if the template does not render a part of the chat; the message names the part
    */
   async encodeChat(messages: readonly ChatMessage[], options: RenderChatOptions = {}): Promise<Prompt> {
     checkArguments("encodeChat", options, renderKeys)
@@ -245,7 +251,9 @@ export class Tokenizer implements ChatCodec {
   }
 
   /**
-   * What text each token stands for, by which replies are held to a grammar. Fails with BAD_TOKENIZER where the tokenizer is not byte-level.
+   * Bytes of each token, for constrained decoding.
+   *
+   * @throws BAD_TOKENIZER if the tokenizer is not byte-level
    */
   vocabulary(): TokenBytes {
     const path = join(this.directory, "tokenizer.json")
@@ -253,7 +261,7 @@ export class Tokenizer implements ChatCodec {
     return this.#tokenBytes
   }
 
-  /** Fails with BAD_TOKENIZER where some token has no row among the model's `rows`. More rows than tokens are fine. */
+  /** Checks that the model has at least as many embeddings (`rows`) as the tokenizer has ids. Throws BAD_TOKENIZER if not. */
   checkVocabulary(rows: number): void {
     if (this.vocabularySize <= rows) return
     const message = `the tokenizer of ${this.directory} gives ids up to ${this.vocabularySize - 1}, but the model has only ${rows} token embeddings; use the tokenizer that the model was made with`
@@ -261,8 +269,10 @@ export class Tokenizer implements ChatCodec {
   }
 
   /**
-   * Fails with BAD_TOKENIZER where some token of this one is another in `other`, so that a model of that would read other texts in the
-   * same ids. It may have more.
+   * Checks that every token has the same id in `other`, so that both models read the same text in the same ids. `other` may have further
+   * tokens.
+   *
+   * @throws BAD_TOKENIZER for a token with another id
    */
   checkSameTokens(other: Tokenizer): void {
     const theirs = idsOf(other.#json)
@@ -271,12 +281,12 @@ export class Tokenizer implements ChatCodec {
       const there = theirs.has(token) ? `is ${theirs.get(token)} in` : "is not in"
       throw new GigpoError(
         "BAD_TOKENIZER",
-        `The token ${JSON.stringify(token)} is ${id} in ${this.directory}, but ${there} ${other.directory}: take a model with the same tokenizer.`,
+        `The token ${JSON.stringify(token)} is ${id} in ${this.directory}, but ${there} ${other.directory}: use a model with the same tokenizer.`,
       )
     }
   }
 
-  /** Stops the chat template's worker. Not needed for the process to end. */
+  /** Releases the chat templates; later renders fail with DISPOSED. Not needed for the process to exit. */
   async dispose(): Promise<void> {
     await disposeAll(this.#templates)
   }
@@ -290,7 +300,7 @@ async function disposeAll(templates: ReadonlyMap<string, ChatTemplate>): Promise
   await Promise.all([...templates.values()].map((template) => template.dispose()))
 }
 
-/** Whether a configuration's eos_token_id is none, an id, or a list of ids. */
+/** Whether an eos_token_id is absent, an id, or a list of ids. */
 function isIds(value: unknown): boolean {
   const isId = (id: unknown) => Number.isInteger(id) && (id as number) >= 0
   return value === undefined || value === null || (Array.isArray(value) ? value.every(isId) : isId(value))

@@ -4,40 +4,42 @@ import { Pace } from "../util/pace.ts"
 import { byteCharacters, preTokenPattern } from "./byte-level.ts"
 import { longestOf } from "./encoder.ts"
 
+/** Options of `trainByteLevelTokenizer`. */
 export interface TrainTokenizerOptions {
-  /** Most ids to give out: 256 bytes, the learned tokens and the special tokens together. */
+  /** Maximum number of ids: 256 bytes, learned tokens and special tokens. */
   readonly vocabularySize: number
-  /** Default {@link chatMlTokens}. They get the highest ids and are never cut nor learned from. */
+  /** Special tokens, which get the highest ids. They are never split, and are cut out of the training texts. Default {@link chatMlTokens}. */
   readonly specialTokens?: readonly string[]
   readonly signal?: AbortSignal | undefined
 }
 
 const optionKeys: KeysOf<TrainTokenizerOptions> = { vocabularySize: true, specialTokens: true, signal: true }
 
-/** What byte-level BPE has learned. */
+/** Trained byte-level BPE vocabulary. */
 export interface ByteLevelBpe {
-  /** Tokens by id, in byte characters: the 256 bytes in order, then one token for every merge that made a new one. */
+  /** Tokens by id, in byte characters: the 256 bytes in order, then the tokens of the merges. */
   readonly tokens: readonly string[]
-  /** Pairs to merge, best first. */
+  /** Pairs to merge, in descending priority. */
   readonly merges: readonly (readonly [string, string])[]
-  /** They follow the tokens: id = tokens.length + index. */
+  /** Special tokens, with the ids tokens.length + index. */
   readonly specialTokens: readonly string[]
 }
 
-/** The special tokens of ChatML: padding and end of text, start and end of a message. */
+/** Special tokens of ChatML: padding and end of text, start and end of a message. */
 export const chatMlTokens: readonly string[] = ["<|endoftext|>", "<|im_start|>", "<|im_end|>"]
 
-/** One distinct pre-token of the corpus, as the ids that it consists of so far. */
+/** Distinct pre-token of the corpus with its current ids and frequency. */
 interface Word {
   ids: number[]
   readonly count: number
 }
 
 /**
- * Learns a byte-level BPE vocabulary (Sennrich et al., "Neural machine translation of rare words with subword units",
- * ACL 2016): merge the most frequent pair of neighbours, again and again, until the vocabulary is full or no pair
- * occurs twice. Among equally frequent pairs the one with the lowest ids wins, so the same texts give the same
- * tokenizer.
+ * Trains a byte-level BPE vocabulary (Sennrich et al., "Neural machine translation of rare words with subword units",
+ * ACL 2016): merges the most frequent pair of adjacent tokens until the vocabulary is full or no pair occurs twice. Of equally frequent
+ * pairs the one with the lowest ids is merged, so equal texts give equal tokenizers.
+ *
+ * @throws BAD_ARGUMENT for a vocabulary size below 256 + the number of special tokens
  */
 export async function trainByteLevelTokenizer(
   texts: Iterable<string>,
@@ -50,7 +52,7 @@ export async function trainByteLevelTokenizer(
     const least = 256 + specialTokens.length
     throw new GigpoError(
       "BAD_ARGUMENT",
-      `vocabularySize is ${options.vocabularySize}; give a whole number of at least ${least} (256 bytes and the special tokens)`,
+      `vocabularySize is ${options.vocabularySize}; give an integer of at least ${least} (256 bytes and the special tokens)`,
     )
   }
   const tokens = [...byteCharacters]
@@ -65,7 +67,7 @@ export async function trainByteLevelTokenizer(
     const [left, right] = best
     const merged = tokens[left]! + tokens[right]!
     merges.push([tokens[left]!, tokens[right]!])
-    // Two different pairs can spell the same token; it keeps its first id.
+    // Different pairs can give the same token, which keeps its first id.
     const id = idOf.get(merged) ?? tokens.push(merged) - 1
     idOf.set(merged, id)
     pairs.merge(left, right, id)
@@ -73,7 +75,7 @@ export async function trainByteLevelTokenizer(
   return { tokens, merges, specialTokens }
 }
 
-/** Distinct pre-tokens with how often each occurs, as bytes. */
+/** Distinct pre-tokens as bytes, with their frequencies. */
 async function countWords(texts: Iterable<string>, specialTokens: readonly string[], pace: Pace): Promise<Word[]> {
   const counts = new Map<string, number>()
   const special = new RegExp(longestOf(specialTokens))
@@ -87,10 +89,10 @@ async function countWords(texts: Iterable<string>, specialTokens: readonly strin
   return Array.from(counts, ([word, count]) => ({ ids: [...encoder.encode(word)], count }))
 }
 
-/** How often each pair of neighbouring ids occurs in the corpus, kept up to date while pairs are merged. */
+/** Frequencies of pairs of adjacent ids in the corpus, updated by merges. */
 class PairCounts {
   readonly #counts = new Map<number, number>()
-  /** Words that have, or once had, the pair. */
+  /** Words that contain, or once contained, a pair. */
   readonly #words = new Map<number, Set<Word>>()
 
   constructor(words: readonly Word[]) {
@@ -128,7 +130,7 @@ class PairCounts {
   }
 }
 
-/** A pair is one number, so that it can key a map: left × idLimit + right, ordered as the pairs are. */
+/** A pair is encoded as the number left × idLimit + right, which can be a key of a map and has the order of pairs. */
 const idLimit = 2 ** 26
 
 function mergePair(ids: readonly number[], left: number, right: number, id: number): number[] {

@@ -7,15 +7,15 @@ import { GigpoError } from "../util/errors.ts"
 import { preTokenizer } from "./byte-level.ts"
 import type { ByteLevelBpe } from "./train.ts"
 
-// A template that holds the opening tag of thoughts in one piece is taken for that of a model that was taught to think.
+// The tag is split, because a template that contains it in one piece is recognized as that of a reasoning model.
 const thought =
   "('<' + 'think>\\n' + message['reasoning_content'] + '\\n</think>\\n\\n' if message['reasoning_content'] else '')"
 const name = "(' name=' + message['name'] if message['name'] and message['role'] != 'tool' else '')"
 
 /**
- * ChatML: `<|im_start|>role\ncontent<|im_end|>\n` for every message, with the participant's name behind the role and
- * the reasoning in <think> tags before the content. Tools are described in the system's message, and called as Qwen's
- * models call them: a JSON object within <tool_call> tags.
+ * ChatML template: `<|im_start|>role\ncontent<|im_end|>\n` for every message, with the participant's name after the role, and the reasoning
+ * in <think> tags before the content. Tools are described in the system message. Tool calls have the format of Qwen's models: a JSON object
+ * within <tool_call> tags.
  */
 export const chatMlTemplate: string = [
   "{% if tools %}",
@@ -51,8 +51,10 @@ export interface WriteTokenizerOptions {
 const optionKeys: KeysOf<WriteTokenizerOptions> = { chatTemplate: true, eosToken: true, padToken: true }
 
 /**
- * Writes tokenizer.json and tokenizer_config.json in Hugging Face layout, to be read by `Tokenizer.open`, Python's
- * tokenizers and transformers. The directory is made where it is missing.
+ * Writes tokenizer.json and tokenizer_config.json in the Hugging Face layout, for `Tokenizer.open`, and for tokenizers and transformers in
+ * Python. Creates the directory if it does not exist.
+ *
+ * @throws BAD_ARGUMENT for a missing special token, IO if the files cannot be written
  */
 export async function writeTokenizer(
   directory: string,
@@ -61,13 +63,13 @@ export async function writeTokenizer(
 ): Promise<void> {
   checkArguments("writeTokenizer", options, optionKeys)
   if (!Array.isArray(bpe?.tokens))
-    throw new GigpoError("BAD_ARGUMENT", "writeTokenizer needs what trainByteLevelTokenizer learned.")
+    throw new GigpoError("BAD_ARGUMENT", "writeTokenizer needs the result of trainByteLevelTokenizer.")
   const { chatTemplate = chatMlTemplate, eosToken = "<|im_end|>", padToken = "<|endoftext|>" } = options
   for (const token of [eosToken, padToken])
     if (!bpe.specialTokens.includes(token))
       throw new GigpoError(
         "BAD_ARGUMENT",
-        `${token} is not among the tokenizer's special tokens: train it with this one`,
+        `${token} is not a special token of the tokenizer: train the tokenizer with it`,
       )
   const addedTokens = bpe.specialTokens.map((content, index) => ({
     id: bpe.tokens.length + index,

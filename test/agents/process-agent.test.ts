@@ -76,7 +76,10 @@ describe("a program that plays an episode", () => {
     [`echo '{"\\u001b[2J":1}'`, /: "\\x1b\[2J" is not known/],
     [`echo '{"reward":1,"metrics":{"a":"b"}}'`, /metrics must be finite numbers, but a is 'b'/],
     [`echo '{"reward":1,"metrics":[1]}'`, /metrics must be an object of at most 100 numbers/],
-    [`echo '{"reward":1,"metrics":{"\\u001b[2J":1}}'`, /names of metrics must be short and printable/],
+    [
+      `echo '{"reward":1,"metrics":{"\\u001b[2J":1}}'`,
+      /names of metrics must be printable and at most 100 characters long/,
+    ],
     [`echo '{"reward":1,"success":"yes"}'`, /success must be true or false/],
     ["exit 3", /^sh -c exit 3 ended with code 3$/],
     ["kill -9 $$", /ended by SIGKILL$/],

@@ -66,7 +66,7 @@ describe.skipIf(!built)("distilling a teacher from the terminal", () => {
 
   it.each([
     ["without a teacher", [], /needs a teacher: set teacher to its model folder/],
-    ["with one of another tokenizer", ["-s", "teacher=foreign/model"], /take a model with the same tokenizer/],
+    ["with one of another tokenizer", ["-s", "teacher=foreign/model"], /use a model with the same tokenizer/],
     ["with one that is not there", ["-s", "teacher=nobody"], /nobody/],
   ])("is refused %s", async (_, words, message) => {
     const { code, stderr } = await train("-s", "run=other", ...words)

@@ -77,7 +77,7 @@ describe.skipIf(!built)("gigpo view and gigpo report (need dist: npm run build:t
     const refused = async (code: number, message: RegExp, ...words: string[]) =>
       expect(await run(...words)).toEqual({ code, stdout: "", stderr: expect.stringMatching(message) })
     for (const command of [["view"], ["report", "--out", "x.html"]]) {
-      await refused(2, /^gigpo: none is not there .*give the folder of a run.* \[BAD_ARGUMENT\]/, ...command, "none")
+      await refused(2, /^gigpo: none does not exist .*give the folder of a run.* \[BAD_ARGUMENT\]/, ...command, "none")
       await refused(2, /^gigpo: There is no run in empty, .*Give the folder of a run/, ...command, "runs", "empty")
     }
     await refused(2, /from 0 to 65535/, "view", "runs", "--port", "65536")
@@ -101,7 +101,7 @@ describe.skipIf(!built)("gigpo view and gigpo report (need dist: npm run build:t
     await writeFile(join(folder, "mine.html"), "<!doctype html>mine")
     await refused(
       2,
-      /mine\.html is there and is no report of gigpo.*--overwrite/,
+      /mine\.html exists and is not a report of gigpo.*--overwrite/,
       "report",
       "runs",
       "--out",

@@ -34,8 +34,8 @@ it("a reply is continued only under the variables that it was given under", asyn
 
 it.each([
   ["chat_template_kwargs", "calm", /must be an object/],
-  ["chat_template_kwargs", { messages: [] }, /must not hold messages/],
-  ["chat_template_kwargs", { tools: [] }, /must not hold tools/],
+  ["chat_template_kwargs", { messages: [] }, /must not contain messages/],
+  ["chat_template_kwargs", { tools: [] }, /must not contain tools/],
   ["chat_template_kwargs.modd", { modd: "calm" }, /is not read by the model's chat template/],
 ])("%s is refused by its name: %j", async (param, value, message) => {
   const { post } = await speaking(["Yes."], { template })

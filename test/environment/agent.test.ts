@@ -94,13 +94,13 @@ describe("the agent's options", () => {
   })
 
   it.each([
-    [{ history: -1 }, 'shop: history must be a whole number from 0 to 1000 or "all", not -1.'],
+    [{ history: -1 }, 'shop: history must be an integer from 0 to 1000 or "all", not -1.'],
     [{ history: "some" }, 'not "some"'],
     [{ thinking: "no" }, 'thinking must be "optional" or "required" or "off"'],
     [{ rules: 1 }, "rules must be true or false, not 1"],
     [{ memory: "mine" }, 'memory must be a group of keys, not "mine"'],
     [{ memory: { name: "sumary" } }, "Did you mean summary?"],
-    [{ memory: { name: "mine", begin: 1 } }, "memory must be a function history => text, or a memory"],
+    [{ memory: { name: "mine", begin: 1 } }, "memory must be a function history => string, or a memory"],
     [{ promt: 1 }, "promt is not an option; did you mean prompt?"],
     [null, "options must be an object"],
     [[], "options must be an object"],

@@ -12,7 +12,7 @@ it("lets steps be taken until the end, and tells then that the episode is over",
   life.check()
   life.end()
   expect(() => life.check()).toThrow(
-    expect.objectContaining({ code: "BAD_ARGUMENT", message: "This Chess episode is over; start a new one." }),
+    expect.objectContaining({ code: "BAD_ARGUMENT", message: "This Chess episode has ended; start a new one." }),
   )
   life.dispose()
   expect(() => life.check()).toThrow(disposed)

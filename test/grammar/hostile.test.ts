@@ -32,14 +32,10 @@ it.each<[string, unknown, RegExp]>([
   [
     "a name that is told apart from all others",
     { type: "object", properties: { ["x".repeat(20_000)]: true }, additionalProperties: true },
-    /a name may have 200 characters/,
+    /a name may have at most 200 characters/,
   ],
   ["lists of which one must hold", { oneOf: [numbers(10_000, 9000), numbers(50_000, 9000)] }, /^$/],
-  [
-    "objects in lists",
-    { oneOf: [{ const: { a: 1, b: 2 } }, { const: { b: 2, a: 1 } }] },
-    /oneOf whose schemas may hold/,
-  ],
+  ["objects in lists", { oneOf: [{ const: { a: 1, b: 2 } }, { const: { b: 2, a: 1 } }] }, /oneOf with schemas that/],
   [
     "thousands of properties",
     { type: "object", required: names(5000), properties: props(5000), additionalProperties: false },
@@ -53,7 +49,7 @@ it.each<[string, unknown, RegExp]>([
   [
     "the same constant at the end",
     { oneOf: [...numbers(0, 7000).enum, 0].map((one) => ({ const: one })) },
-    /hold at once/,
+    /that overlap/,
   ],
   ["a thousand objects with a tag", { oneOf: tagged(1400) }, /^$/],
   [

@@ -277,7 +277,11 @@ describe("an agent at fault costs its own episode", () => {
       () => ({ metrics: { success: Number.NaN } }),
       /metrics must be finite numbers, but success is NaN/,
     ],
-    ["a last observation without anchor", () => ({ last: { text: "x" } }), /the end of play\(\) gave no observation/],
+    [
+      "a last observation without anchor",
+      () => ({ last: { text: "x" } }),
+      /the end of play\(\) returned no observation/,
+    ],
     [
       "a step without tokens",
       ({ record }) => record({ ...step, reply: new Int32Array() }),
@@ -290,7 +294,7 @@ describe("an agent at fault costs its own episode", () => {
     ],
     ["a step that pays NaN", ({ record }) => record({ ...step, reward: Number.NaN }), /rewards must be finite/],
     ["a reward for a step that is not there", ({ reward }) => reward(3, 1), /no step 3; 0 were asked for so far/],
-    ["no messages", ({ sample }) => sample([]), /prompt must give at least one message/],
+    ["no messages", ({ sample }) => sample([]), /prompt must return at least one message/],
     ["no tokens", ({ sample }) => sample(say("x"), { maxTokens: 0 }), /maxTokens is 0/],
     [
       "a step at another temperature",
@@ -368,7 +372,7 @@ describe("an agent at fault costs its own episode", () => {
     [
       "a parse that gives nothing",
       ({ sample }) => sample(say("x"), { parse: () => ({}) as never }),
-      /parse\(\) must give/,
+      /parse\(\) must return/,
     ],
   ])("with %s", async (_, odd, message) => {
     for (const { outcome, error } of await playWith(async (context) => (await odd(context)) as EpisodeEnd)) {

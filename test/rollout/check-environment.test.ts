@@ -113,16 +113,25 @@ describe("checkEnvironment", () => {
     ["metrics must be finite numbers, but loss is Infinity", { result: (r) => ({ ...r, metrics: { loss: 1 / 0 } }) }],
     ["metrics must be finite numbers, but won is true", { result: (r) => ({ ...r, metrics: { won: true } }) }],
     ["success must be 0 or 1, but is 0.5", { result: (r) => ({ ...r, metrics: { success: 0.5 } }) }],
-    ["rewards must be at most 1e+100 in size", { result: (r) => ({ ...r, reward: -1e101 }) }],
-    ["names of metrics must be short and printable", { result: (r) => ({ ...r, metrics: { "a\u001b[2J": 1 } }) }],
-    ["names of metrics must be short and printable", { result: (r) => ({ ...r, metrics: { " ": 1 } }) }],
-    ["names of metrics must be short and printable", { result: (r) => ({ ...r, metrics: { ["a".repeat(101)]: 1 } }) }],
+    ["rewards must be at most 1e+100 in absolute value", { result: (r) => ({ ...r, reward: -1e101 }) }],
     [
-      "prompt must give at least one message",
+      "names of metrics must be printable and at most 100 characters long",
+      { result: (r) => ({ ...r, metrics: { "a\u001b[2J": 1 } }) },
+    ],
+    [
+      "names of metrics must be printable and at most 100 characters long",
+      { result: (r) => ({ ...r, metrics: { " ": 1 } }) },
+    ],
+    [
+      "names of metrics must be printable and at most 100 characters long",
+      { result: (r) => ({ ...r, metrics: { ["a".repeat(101)]: 1 } }) },
+    ],
+    [
+      "prompt must return at least one message",
       { environment: { prompt: (async () => [{ role: "user", content: "x" }]) as never } },
     ],
     [
-      "must give { action: string",
+      "must return { action: string",
       { environment: { parse: (async () => ({ action: "more", valid: true })) as never } },
     ],
     ["observation.text must be a string", { result: (result) => ({ ...result, observation: undefined }) }],
@@ -131,10 +140,10 @@ describe("checkEnvironment", () => {
     ["a step that is aborted in flight must answer", { before: (_, { signal }) => signal.aborted && never() }],
     ["step must reject once the signal is aborted", { ignoresAbort: "step" }],
     ["start must reject where the signal is aborted", { ignoresAbort: "start" }],
-    ["prompt must give at least one message", { environment: { prompt: () => [] } }],
-    ["prompt must give at least one message", { environment: { prompt: () => [{ role: "user", content: "\n" }] } }],
+    ["prompt must return at least one message", { environment: { prompt: () => [] } }],
+    ["prompt must return at least one message", { environment: { prompt: () => [{ role: "user", content: "\n" }] } }],
     [
-      "prompt must give at least one message",
+      "prompt must return at least one message",
       { environment: { prompt: () => [{ role: "tool" as "user", content: "x" }] } },
     ],
     [
@@ -142,7 +151,7 @@ describe("checkEnvironment", () => {
       { environment: { parse: (reply) => (reply === "more" ? { action: "more", valid: true } : raise("odd")) } },
     ],
     [
-      "must give { action: string",
+      "must return { action: string",
       { environment: { parse: (reply) => (reply === "" ? ({} as never) : { action: "more", valid: true }) } },
     ],
     ['step(""), the action that parse read from ""', { environment: { parse: (action) => ({ action, valid: true }) } }],

@@ -188,7 +188,7 @@ describe("an environment that breaks its contract", () => {
       "a reward beyond all statistics",
       broken({ reward: 1e101 }),
       "BAD_ENVIRONMENT",
-      /at most 1e\+100 in size, but a step gave 1e\+101/,
+      /at most 1e\+100 in absolute value, but a step gave 1e\+101/,
     ],
     ["no reward", broken({ reward: undefined }), "BAD_ENVIRONMENT", /a step gave undefined/],
     ["a reward that is a text", broken({ reward: "1" }), "BAD_ENVIRONMENT", /a step gave '1'/],
@@ -198,16 +198,16 @@ describe("an environment that breaks its contract", () => {
       "BAD_ENVIRONMENT",
       /metrics must be finite numbers, but success is NaN/,
     ],
-    ["no result", { step: async () => undefined }, "BAD_ENVIRONMENT", /step\(\) gave no observation/],
-    ["no observation", broken({ observation: undefined }), "BAD_ENVIRONMENT", /step\(\) gave no observation/],
+    ["no result", { step: async () => undefined }, "BAD_ENVIRONMENT", /step\(\) returned no observation/],
+    ["no observation", broken({ observation: undefined }), "BAD_ENVIRONMENT", /step\(\) returned no observation/],
     ["no anchor", broken({ observation: { text: "red" } }), "BAD_ENVIRONMENT", /the strings text and anchor/],
     ["no word on whether it goes on", broken({ terminated: undefined }), "BAD_ENVIRONMENT", /terminated and truncated/],
-    ["no episode", { start: async () => undefined as never }, "BAD_ENVIRONMENT", /start\(\) gave no observation/],
+    ["no episode", { start: async () => undefined as never }, "BAD_ENVIRONMENT", /start\(\) returned no observation/],
     [
       "a first observation without an anchor",
       { start: async () => ({ first: { text: "red" } }) as never },
       "BAD_ENVIRONMENT",
-      /start\(\) gave no observation with the strings text and anchor/,
+      /start\(\) returned no observation with the strings text and anchor/,
     ],
     [
       "an episode without step()",
@@ -217,7 +217,12 @@ describe("an environment that breaks its contract", () => {
     ],
     ["no messages", { prompt: () => [] }, "BAD_ENVIRONMENT", /at least one message/],
     ["a message without content", { prompt: () => [{ role: "user" }] as never }, "BAD_ENVIRONMENT", /role and content/],
-    ["nothing parsed", { parse: () => undefined as never }, "BAD_ENVIRONMENT", /parse\(\) must give { action: string/],
+    [
+      "nothing parsed",
+      { parse: () => undefined as never },
+      "BAD_ENVIRONMENT",
+      /parse\(\) must return { action: string/,
+    ],
     ["no word on whether a reply is valid", { parse: () => ({ action: "a" }) as never }, "BAD_ENVIRONMENT", /valid/],
   ])("with %s fails its episode", async (_, changes, code, message) => {
     for (const episode of await playWith(changes)) {

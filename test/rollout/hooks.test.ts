@@ -330,7 +330,7 @@ describe("a hook at fault ends the rollout", () => {
     ["score", { score: () => undefined }, /hooks.score gave undefined for task 0; give all 4, in their order/],
     ["score", { score: () => [] }, /hooks.score gave 0 episodes for task 0/],
     ["score", { score: step({ reward: Number.NaN }) }, /bad episode 0 for task 0: rewards must be finite .* gave NaN/],
-    ["score", { score: step({ reward: 1e200 }) }, /rewards must be at most 1e\+100 in size/],
+    ["score", { score: step({ reward: 1e200 }) }, /rewards must be at most 1e\+100 in absolute value/],
     ["score", { score: step({ prompt: [1] }) }, /the token ids prompt and reply, each an Int32Array/],
     [
       "score",

@@ -156,7 +156,7 @@ describe("a tokenizer folder", () => {
     writeFileSync(join(directory, "generation_config.json"), JSON.stringify({ eos_token_id: wrong }))
     await expect(Tokenizer.open(directory)).rejects.toMatchObject({
       code: "BAD_TOKENIZER",
-      message: expect.stringMatching(/eos_token_id in generation_config.json or config.json that is no id/),
+      message: expect.stringMatching(/eos_token_id in generation_config.json or config.json that is neither an id/),
     })
   })
 })

@@ -6,14 +6,14 @@ import { type Binding, type Condition, encode, type Query, Slots, type Term, unb
 import { asList, type Expression, readTyped } from "./s-expression.ts"
 import type { Vocabulary } from "./vocabulary.ts"
 
-/** One fact that an action makes or unmakes. */
+/** Fact that an action adds or removes. */
 interface Effect {
   readonly present: boolean
   readonly predicate: number
-  /** The predicate that says in the texts that the fact was unmade. */
+  /** Predicate of texts for the removed fact. */
   readonly opposite: number
   readonly terms: readonly Term[]
-  /** It happens for every match of these; always where there are none. Read before the action changes anything. */
+  /** Conditions of the effect, which applies for every match. Always applies if undefined. Evaluated before any change. */
   readonly when?: readonly Query[]
 }
 
@@ -22,7 +22,7 @@ interface Change {
   readonly fact: number
 }
 
-/** An action of the domain, made ready for the objects of one game. */
+/** Action of the domain, compiled for the objects of a game. */
 export class Action {
   readonly schema: ActionSchema
   readonly #slots: Slots
@@ -43,12 +43,12 @@ export class Action {
     }))
   }
 
-  /** The predicates of what it can make true. */
+  /** Predicates that the action can make true. */
   get makes(): readonly number[] {
     return this.#effects.filter(({ present }) => present).map(({ predicate }) => predicate)
   }
 
-  /** Calls `visit` with the arguments of every way in which the action can be done now; the same may come twice. */
+  /** Calls `visit` with all arguments for which the action is applicable. The same arguments may occur twice. */
   each(facts: Facts, visit: (args: readonly number[]) => void): void {
     const binding = this.#binding.fill(unbound)
     for (const { query, mayBeIdle } of this.#ways) {
@@ -61,7 +61,7 @@ export class Action {
     }
   }
 
-  /** The facts after the action. */
+  /** Facts after the action. */
   apply(facts: Facts, args: readonly number[]): Facts {
     const binding = this.#binding.fill(unbound)
     binding.set(args)
@@ -83,7 +83,7 @@ export class Action {
     return next
   }
 
-  /** Whether an effect could be nothing new, by predicate alone. */
+  /** Whether the conditions could imply an effect, judged by predicates only. */
   #mayBeImplied(effect: Effect, { conditions }: Branch): boolean {
     if (effect.terms.some((term) => term >= this.schema.parameters.length)) return false
     return (
@@ -93,8 +93,8 @@ export class Action {
   }
 
   /**
-   * Whether the conditions already imply every effect. ALFWorld's planner drops such actions when it reads the game:
-   * one cannot go to where one stands.
+   * Whether the conditions already imply every effect. ALFWorld's planner drops such actions when it reads the game, for example going to
+   * the current location.
    */
   #isIdle(conditions: readonly Condition[], binding: Binding): boolean {
     const factOf = (terms: readonly Term[]) => encode(terms, binding, this.#slots.base)
@@ -110,12 +110,12 @@ export class Action {
   }
 }
 
-/** The kind of condition that says that an effect is there already. */
+/** Kind of condition that implies an effect. */
 function saysOf(effect: Effect): "fact" | "no fact" {
   return effect.present ? "fact" : "no fact"
 }
 
-/** A fact that is both made and unmade is made. */
+/** Whether changes add a fact. A fact that is both added and removed is added. */
 function isMade(changes: readonly Change[], predicate: number, fact: number): boolean {
   work(changes.length)
   return changes.some(

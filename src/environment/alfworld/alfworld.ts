@@ -18,16 +18,17 @@ export type { TaskType } from "./generate/task-types.ts"
 export type { AlfworldOptions } from "./options.ts"
 export type { AlfworldTask, GameTask } from "./tasks.ts"
 
-/** Games kept ready; a group's episodes share one. */
+/** Number of cached games. The episodes of a group share a game. */
 const cachedGames = 64
 
 /**
- * ALFWorld: household tasks told in text, played natively. With `data` the games of ALFWorld itself, answered letter by
- * letter as its own engine answers; without, households that we generate. Done is rewarded with 10, all else with 0, as
- * in verl-agent. Commands that do nothing are no error: "Nothing happens."
+ * ALFWorld: household tasks in text, with a native engine. With `data`, the games are those of ALFWorld, with the same observations as its
+ * engine gives. Without it, households are generated. The reward is 10 for reaching the goal, else 0, as in verl-agent. A command that is
+ * not admissible gives the observation "Nothing happens."
  *
- * Metrics: `success`, and `success/<task type>` for the type of the episode's task. Rejects with `BAD_CONFIG` where options are
- * wrong, `BAD_DATA` where games are, and the signal's reason; so does the start of an episode whose game is corrupt.
+ * Metrics: `success`, and `success/<task type>` for the type of the episode's task.
+ *
+ * @throws BAD_CONFIG for invalid options, BAD_DATA for corrupt games (also at the start of an episode), and the signal's reason
  */
 export async function alfworld(options: AlfworldOptions = {}): Promise<Environment<AlfworldTask>> {
   const resolved = resolveOptions(options)
@@ -39,7 +40,7 @@ export async function alfworld(options: AlfworldOptions = {}): Promise<Environme
   const games = new GameCache<AlfworldTask>((task) => {
     if (!("game" in task)) return Game.parse(householdTexts(task, households), `household ${JSON.stringify(task)}`)
     if (folder) return folder.load(task)
-    throw new GigpoError("BAD_CONFIG", `alfworld: the task ${task.game} is a file; give its folder as data.`)
+    throw new GigpoError("BAD_CONFIG", `alfworld: the task ${task.game} is a game file; give its folder as data.`)
   }, cachedGames)
 
   const { speech, remembers } = recall(resolved)
@@ -91,7 +92,7 @@ function startEpisode(
   }
 }
 
-/** `help` is a command of the newer games that no player needs; verl-agent leaves it out of the list too. */
+/** Observation of a world. The command `help` of newer games is not listed, as in verl-agent. */
 function observe(world: World, text: string): Observation {
   return { text, anchor: text, actions: world.admissible().filter((command) => command !== "help") }
 }

@@ -1,7 +1,7 @@
 import { fault } from "./fault.ts"
 import { asList, asWord, type Expression, readExpression, readTyped, type Typed } from "./s-expression.ts"
 
-/** What one can do, as PDDL states it. */
+/** Action schema of PDDL. */
 export interface ActionSchema {
   readonly name: string
   readonly parameters: readonly Typed[]
@@ -10,15 +10,15 @@ export interface ActionSchema {
 }
 
 export interface Domain {
-  /** The type above each type. */
+  /** Supertype of each type. */
   readonly parents: ReadonlyMap<string, string>
   readonly constants: readonly Typed[]
-  /** How many arguments each predicate has. */
+  /** Number of arguments of each predicate. */
   readonly predicates: ReadonlyMap<string, number>
   readonly actions: readonly ActionSchema[]
 }
 
-// Every game carries its domain, and nearly all carry the same one.
+// Every game contains its domain, and nearly all domains are equal.
 const cache = new Map<string, Domain>()
 const cacheSize = 8
 

@@ -1,8 +1,8 @@
 import { work } from "./fault.ts"
 
 /**
- * The facts that hold, by predicate. A fact is one number, its arguments being the digits: (a, b) of n objects is
- * a · n + b. In ascending order, facts are ordered by their first argument, then the next. Never changed in place.
+ * True facts by predicate. A fact is a number with the arguments as digits: (a, b) of n objects is a · n + b. So ascending numbers are
+ * sorted by the first argument, then by the next. Lists are never changed in place.
  */
 export type Facts = readonly (readonly number[])[]
 
@@ -17,7 +17,7 @@ export function holds(facts: Facts, predicate: number, fact: number): boolean {
   return list[position(list, fact)] === fact
 }
 
-/** Adds or removes a fact of a set that is still being made. */
+/** Adds or removes a fact of a set under construction. */
 export function put(facts: (readonly number[])[], predicate: number, fact: number, present: boolean): void {
   const list = factsOf(facts, predicate)
   const at = position(list, fact)
@@ -26,7 +26,7 @@ export function put(facts: (readonly number[])[], predicate: number, fact: numbe
   facts[predicate] = present ? list.toSpliced(at, 0, fact) : list.toSpliced(at, 1)
 }
 
-/** The arguments of a fact. */
+/** Arguments of a fact. */
 export function digits(fact: number, arity: number, base: number): number[] {
   const list = new Array<number>(arity)
   for (let i = arity - 1; i >= 0; i--) {
@@ -36,7 +36,7 @@ export function digits(fact: number, arity: number, base: number): number[] {
   return list
 }
 
-/** Where a fact stands, or would stand. */
+/** Index of a fact in a sorted list, or the index at which to insert it. */
 function position(list: readonly number[], fact: number): number {
   let [low, high] = [0, list.length]
   while (low < high) {

@@ -3,14 +3,14 @@ import { type Condition, Query, type Slots, type Term } from "./query.ts"
 import { asList, asWord, type Expression, readTyped, type Typed } from "./s-expression.ts"
 import type { Vocabulary } from "./vocabulary.ts"
 
-/** Where the variables of a formula stand. */
+/** Scope of a formula: vocabulary, slots and the slots of its variables. */
 export interface Scope {
   readonly vocabulary: Vocabulary
   readonly slots: Slots
   readonly variables: ReadonlyMap<string, number>
 }
 
-/** One way in which a formula can hold: conditions that hold together, over variables of their own besides the scope's. */
+/** Conjunction of a formula in disjunctive normal form: conditions over the scope's variables and further ones. */
 export interface Branch {
   readonly conditions: readonly Condition[]
   readonly variables: readonly number[]
@@ -19,7 +19,7 @@ export interface Branch {
 const maxBranches = 128
 const maxConditions = 200
 
-/** The scope with these variables added, and their slots. */
+/** Adds variables to a scope; returns the new scope and the slots of the variables. */
 export function extend(scope: Scope, typed: readonly Typed[]): { scope: Scope; added: number[] } {
   const variables = new Map(scope.variables)
   const added = typed.map(({ name, type }) => {
@@ -31,8 +31,8 @@ export function extend(scope: Scope, typed: readonly Typed[]): { scope: Scope; a
 }
 
 /**
- * The branches of a formula (its disjunctive normal form), or of its negation. The planner that ALFWorld runs on splits
- * actions likewise, and which of them it then drops depends on the branch.
+ * Branches of a formula (its disjunctive normal form), or of its negation if `wanted` is false. ALFWorld's planner splits actions in the same
+ * way and may drop some of the branches.
  */
 export function branchesOf(formula: Expression, scope: Scope, wanted = true): readonly Branch[] {
   const [head, ...rest] = asList(formula, "a condition")
@@ -55,7 +55,7 @@ export function branchesOf(formula: Expression, scope: Scope, wanted = true): re
         const branches = branchesOf(rest[1] ?? [], inner.scope, wanted)
         return branches.map((branch) => ({ ...branch, variables: [...branch.variables, ...inner.added] }))
       }
-      // All are so where none is not.
+      // forall x: P is the same as: there is no x with not P.
       const counterexamples = branchesOf(rest[1] ?? [], inner.scope, !wanted)
       const queries = counterexamples.map((branch) =>
         planQuery({ ...branch, variables: [...branch.variables, ...inner.added] }, scope.slots, new Map()),
@@ -89,11 +89,11 @@ function termOf(expression: Expression, scope: Scope): Term {
 }
 
 /**
- * Orders the conditions of a branch: tests as soon as what they speak of is bound, then the facts that are expected to
- * be fewest, then the objects of a type for what no fact binds.
+ * Orders the conditions of a branch: tests as soon as their variables are bound, then the facts with the fewest expected matches, then the
+ * objects of a type for variables that no fact binds.
  *
- * @param counts facts of each predicate at the start
- * @param parameters slots that must be bound besides the branch's own
+ * @param counts - number of facts of each predicate at the start
+ * @param parameters - slots that must be bound in addition to those of the branch
  */
 export function planQuery(
   branch: Branch,
@@ -109,7 +109,7 @@ export function planQuery(
     for (const term of terms) if (open.has(term)) free++
     if (free === 0) return -1
     if (kind !== "fact") return Number.POSITIVE_INFINITY
-    // Each argument is taken to narrow the facts equally.
+    // Assumes that each bound argument reduces the number of matches equally.
     return (counts.get(predicate!) ?? 0) ** (free / terms.length)
   }
   while (left.length > 0 || open.size > 0) {

@@ -1,11 +1,11 @@
 import { setImmediate } from "node:timers/promises"
 import type { Game } from "./game.ts"
 
-/** The games last played, each read once for all episodes of its task. */
+/** Cache of recently used games. A game is read once for all episodes of its task. */
 export class GameCache<Task> {
   readonly #load: (task: Task) => Game
   readonly #size: number
-  /** The least recently used first. */
+  /** Games in order of use, the least recently used first. */
   readonly #games = new Map<string, Game>()
   #turn: Promise<unknown> = Promise.resolve()
 
@@ -14,7 +14,7 @@ export class GameCache<Task> {
     this.#size = size
   }
 
-  /** As `now`, but of many games asked for at once, each is read in an event loop turn of its own. */
+  /** As `now`, but reads each game in a separate turn of the event loop. */
   async get(task: Task): Promise<Game> {
     const key = JSON.stringify(task)
     if (!this.#games.has(key)) {

@@ -1,6 +1,6 @@
 import { GigpoError } from "../../util/errors.ts"
 
-/** The texts of one `game.tw-pddl` file: the rules, how they are told, and one household with one goal. */
+/** Contents of a `game.tw-pddl` file: rules, grammar, and a household with a goal. */
 export interface GameFile {
   /** PDDL domain. */
   readonly domain: string
@@ -8,16 +8,16 @@ export interface GameFile {
   readonly grammar: string
   /** PDDL problem. */
   readonly problem: string
-  /** Commands that win, where the file knows them. */
+  /** Commands that solve the game, if the file contains them. */
   readonly walkthrough?: readonly string[]
 }
 
-/** Larger files are refused unread; real ones have 60 to 160 kB. */
+/** Maximum length of a file in characters; real ones have 60 to 160 kB. */
 const maxLength = 2_000_000
 
 /**
- * Reads the JSON of a `game.tw-pddl` file, of ALFWorld 0.2 or 0.4. `solvable` is `undefined` where the file does not say.
- * Throws `BAD_DATA` naming the source where it is no such file.
+ * Parses a `game.tw-pddl` file of ALFWorld 0.2 or 0.4. `solvable` is `undefined` if the file does not contain it. Throws `BAD_DATA` with the
+ * source for an invalid file.
  */
 export function readGameFile(json: string, source: string): GameFile & { solvable: boolean | null | undefined } {
   const fail = (reason: string, cause?: unknown): never => {
@@ -31,11 +31,11 @@ export function readGameFile(json: string, source: string): GameFile & { solvabl
     return fail(`the game file is not JSON (${(error as Error).message})`, error)
   }
   if (typeof value !== "object" || value === null || Array.isArray(value)) {
-    return fail("the game file must hold one JSON object")
+    return fail("the game file must contain one JSON object")
   }
   const text = (key: string): string => {
     const field = value[key]
-    return typeof field === "string" ? field : fail(`the game file lacks the text "${key}"`)
+    return typeof field === "string" ? field : fail(`the game file lacks the string "${key}"`)
   }
   const { walkthrough, solvable } = value
   if (solvable !== undefined && solvable !== null && typeof solvable !== "boolean") {
@@ -52,7 +52,7 @@ export function readGameFile(json: string, source: string): GameFile & { solvabl
   }
 }
 
-/** The JSON of a `game.tw-pddl` file of ALFWorld 0.4, of a game that can be won. */
+/** JSON of a `game.tw-pddl` file of ALFWorld 0.4 for a solvable game. */
 export function gameFileText({ domain, grammar, problem, walkthrough = [] }: GameFile): string {
   const texts = { pddl_domain: domain, grammar, pddl_problem: problem }
   return `${JSON.stringify({ ...texts, walkthrough, solvable: true })}\n`

@@ -9,16 +9,15 @@ import { readGameFile } from "./game-file.ts"
 import type { TaskType } from "./generate/task-types.ts"
 import type { GameTask } from "./tasks.ts"
 
-/** The games of a data folder. */
+/** Games of a data folder. */
 export interface GameFolder {
-  /** Training: all games, again and again, each time in a new order. Test: each game once, always in the same order. */
+  /** Tasks of a split. Training: all games, repeated endlessly in a new order each time. Test: each game once, in a fixed order. */
   tasks(split: "train" | "test", random: Random): Iterable<GameTask>
   load(task: GameTask): Game
 }
 
 /**
- * Lists the games that ALFWorld would play. Rejects with `BAD_DATA` where the folder or a file is at fault, and with the
- * signal's reason.
+ * Lists the games that ALFWorld would use. Rejects with `BAD_DATA` for an invalid folder or file, and with the signal's reason.
  */
 export async function openGameFolder(
   data: string,
@@ -32,8 +31,8 @@ export async function openGameFolder(
   if (root === undefined) {
     throw new GigpoError(
       "BAD_DATA",
-      `${data} has neither a folder ${folders.train} nor ${folders.test}; give the folder json_2.1.1 that ` +
-        `alfworld-download makes, or name its folders in trainSplit and testSplit.`,
+      `${data} has neither a folder ${folders.train} nor ${folders.test}; give the folder json_2.1.1 of ` +
+        `alfworld-download, or set trainSplit and testSplit to its folders.`,
     )
   }
   const games = {
@@ -46,7 +45,7 @@ export async function openGameFolder(
         throw new GigpoError(
           "BAD_DATA",
           `${join(root, folders[split])} has no solvable game of the types ${taskTypes.join(", ")}; ` +
-            `fetch the games or name another folder in ${split}Split.`,
+            `download the games or set ${split}Split to another folder.`,
         )
       }
       if (split === "test") yield* new Random(0).fork("alfworld test").shuffled(games.test)
@@ -60,9 +59,9 @@ export async function openGameFolder(
 }
 
 /**
- * A folder is a game where it holds `traj_data.json` and `game.tw-pddl`; left out are those with movable receptacles or
- * slicing, those of other types, and those not known to be solvable (alfworld/agents/environment/alfred_tw_env.py,
- * collect_game_files). Sorted, where the reference takes them as the file system gives them.
+ * Lists the game folders, which contain `traj_data.json` and `game.tw-pddl`. As in alfworld/agents/environment/alfred_tw_env.py
+ * (collect_game_files), games with movable receptacles or slicing, of other types, or not known to be solvable are skipped. Unlike there,
+ * the games are sorted.
  */
 async function listGames(
   root: string,
@@ -79,7 +78,7 @@ async function listGames(
     const trajectory = `${dirname(game)}/traj_data.json`
     if (!files.has(trajectory)) continue
     const type = taskTypeOf(await reading(join(root, trajectory), readText), join(root, trajectory))
-    // Our own copy of the word: a piece of the file's text would keep the whole file in memory.
+    // The constant instead of the substring, which would keep the whole file in memory.
     const taskType = taskTypes.find((one) => one === type)
     if (!taskType) continue
     const { solvable } = readGameFile(await reading(join(root, game), readText), join(root, game))
@@ -92,7 +91,7 @@ async function readAllEntries(path: string): Promise<Dirent[]> {
   return existsSync(path) ? readdir(path, { recursive: true, withFileTypes: true }) : []
 }
 
-// The rest of this file of 50 to 100 kB is of no use here, and there are thousands of them.
+// Only this field is parsed, because there are thousands of these files of 50 to 100 kB.
 function taskTypeOf(trajectory: string, source: string): string {
   const [, type] = /"task_type"\s*:\s*"(\w+)"/.exec(trajectory) ?? []
   if (type === undefined) {

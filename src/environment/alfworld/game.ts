@@ -13,24 +13,24 @@ import { always, type Query, Slots } from "./query.ts"
 import type { Expression } from "./s-expression.ts"
 import { Vocabulary } from "./vocabulary.ts"
 
-/** An action with its wording. */
+/** Action with its wording. */
 interface Deed {
   readonly action: Action
   readonly template: string
   readonly feedback: string
-  /** What its parameters are called in the texts. */
+  /** Placeholders of the parameters in the texts. */
   readonly placeholders: readonly number[]
 }
 
-/** A deed that can be done now, to these objects. */
+/** Applicable action with its arguments. */
 interface Choice {
   readonly deed: Deed
   readonly args: readonly number[]
 }
 
-/** One household with its rules and goal, read once and shared by all who play it. */
+/** Household with its rules and goal, parsed once and shared by all episodes. */
 export class Game {
-  /** The formula to fulfil. */
+  /** Goal formula. */
   readonly goal: Expression
   readonly #source: string
   readonly #vocabulary: Vocabulary
@@ -75,7 +75,7 @@ export class Game {
     const branches = branchesOf(problem.goal, scope)
     this.#goals = branches.map((branch) => planQuery(branch, this.#slots, counts))
 
-    // What no action makes true must be there from the start, as the reference demands when it loads a game.
+    // Facts of the goal that no action adds must hold at the start, as the reference checks when it loads a game.
     const made = new Set(this.#deeds.flatMap(({ action }) => action.makes))
     const lasting = branches.map(({ conditions, variables }) => {
       const given = conditions.filter(
@@ -86,12 +86,12 @@ export class Game {
     if (!this.#reached(lasting, this.#start)) fault("its goal asks for something that is not there")
   }
 
-  /** Throws `BAD_DATA` naming the source where a text is corrupt. */
+  /** Parses a game file. Throws `BAD_DATA` with the source for a corrupt text. */
   static parse(file: GameFile, source = "the game"): Game {
     return guard(source, () => new Game(file, source))
   }
 
-  /** Starts playing. Throws `BAD_DATA` where the rules lead nowhere. */
+  /** Starts an episode. Throws `BAD_DATA` for invalid rules. */
   start(): World {
     const { text, choices } = guard(this.#source, () => {
       this.#opening ??= {
@@ -103,12 +103,12 @@ export class Game {
     return new World(this, this.#source, text, this.#start, choices)
   }
 
-  /** Display name of an object, e.g. "drawer 1"; the id of what no fact at the start is about. */
+  /** Display name of an object, e.g. "drawer 1"; the id for an object without facts at the start. */
   name(id: string): string {
     return this.#names.get(id) ?? id
   }
 
-  /** The facts of a predicate at the start, as tuples of ids (lower case, as PDDL reads them), sorted. */
+  /** Facts of a predicate at the start, as sorted tuples of lower-case ids. */
   facts(predicate: string): readonly (readonly string[])[] {
     return this.tuples(this.#start, predicate)
   }
@@ -159,16 +159,16 @@ export class Game {
   }
 }
 
-/** One running game. */
+/** Running game. */
 export class World {
-  /** What the player reads at the start. */
+  /** Text of the first observation. */
   readonly text: string
   readonly #game: Game
   readonly #source: string
   #facts: Facts
   #choices: ReadonlyMap<string, Choice>
 
-  /** Made by `Game.start`. */
+  /** Called by `Game.start`. */
   constructor(game: Game, source: string, text: string, facts: Facts, choices: ReadonlyMap<string, Choice>) {
     this.#game = game
     this.#source = source
@@ -177,12 +177,12 @@ export class World {
     this.#choices = choices
   }
 
-  /** The commands that do something now, sorted. */
+  /** Admissible commands, sorted. */
   admissible(): readonly string[] {
     return [...this.#choices.keys()].sort()
   }
 
-  /** Carries out a command and returns what the player reads; "Nothing happens." where it is not admissible. */
+  /** Executes a command and returns the observation; "Nothing happens." for a command that is not admissible. */
   step(command: string): string {
     const choice = this.#choices.get(strip(command))
     if (!choice) return "Nothing happens."
@@ -193,17 +193,17 @@ export class World {
     })
   }
 
-  /** Whether the goal holds. */
+  /** Whether the goal is reached. */
   get won(): boolean {
     return guard(this.#source, () => this.#game.isWon(this.#facts))
   }
 
-  /** Whether a fact holds now; names in lower case. */
+  /** Whether a fact holds; names in lower case. */
   holds(predicate: string, ...ids: string[]): boolean {
     return this.#game.holds(this.#facts, predicate, ids)
   }
 
-  /** The facts of a predicate now, as tuples of ids, sorted. */
+  /** Current facts of a predicate, as sorted tuples of ids. */
   facts(predicate: string): readonly (readonly string[])[] {
     return this.#game.tuples(this.#facts, predicate)
   }

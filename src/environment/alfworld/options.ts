@@ -10,23 +10,21 @@ import type { AlfworldTask } from "./tasks.ts"
 export const alfworldFields = {
   ...agentFields<AlfworldTask>(),
   ...householdFields,
-  data: string(
-    undefined,
-    "Folder with ALFWorld's games: `json_2.1.1` as `alfworld-download` makes it, or the folder around it.",
-    { defaultText: "households of our own are generated; `size`, `wording` and `scenes` are for those alone" },
-  ),
+  data: string(undefined, "Folder with ALFWorld's games: `json_2.1.1` of `alfworld-download`, or its parent folder.", {
+    defaultText: "generated households; `size`, `wording` and `scenes` apply only to them",
+  }),
   trainSplit: string("train", "Folder of the training games in `data`."),
   testSplit: string(
     "valid_seen",
-    'Games of the test split: "valid_seen" for rooms that training knows, as in verl-agent, "valid_unseen" for others. With ' +
-      "`data` the name of a folder there.",
+    'Games of the test split: "valid_seen" for rooms of the training split, as in verl-agent, "valid_unseen" for other rooms. With ' +
+      "`data`, the name of a folder there.",
   ),
-  maxSteps: integer(50, "Steps after which an episode is cut off; 1 to 10,000.", { min: 1, max: 10_000 }),
-  admissible: boolean(true, "Whether the prompt lists the commands that do something."),
+  maxSteps: integer(50, "Maximum number of steps of an episode; 1 to 10,000.", { min: 1, max: 10_000 }),
+  admissible: boolean(true, "Whether the prompt lists the admissible commands."),
   expert: oneOf(
     "plan",
     ["plan", "explore"],
-    'How the expert plays: "plan" knows the whole game and goes the shortest way, "explore" knows only what it has read.',
+    'Knowledge of the expert. "plan": the whole state, from which it takes the shortest solution. "explore": only past observations.',
   ),
   signal: abortSignal("Aborts the reading of the data folder."),
 }
@@ -35,7 +33,7 @@ export const alfworldFields = {
 export type AlfworldOptions = OptionsOf<typeof alfworldFields>
 export type AlfworldSettings = Resolved<typeof alfworldFields>
 
-/** Fills in the defaults. Throws `BAD_CONFIG` where options are unknown, wrong or have nothing to do. */
+/** Options with defaults. Throws `BAD_CONFIG` for options that are unknown, invalid or without effect. */
 export function resolveOptions(options: AlfworldOptions): AlfworldSettings {
   const resolved = readOptions("alfworld", options, alfworldFields)
   const fail = (reason: string) => {
@@ -43,13 +41,13 @@ export function resolveOptions(options: AlfworldOptions): AlfworldSettings {
   }
   if (resolved.data !== undefined) {
     for (const key of ["size", "wording", "scenes"] as const) {
-      if (options[key] !== undefined) fail(`${key} is for generated households; leave it out where data is given`)
+      if (options[key] !== undefined) fail(`${key} is for generated households; omit it if data is given`)
     }
-    // Whether written as `train`, `./train` or `train/`.
+    // Also equal if written as `train`, `./train` or `train/`.
     if (resolve(resolved.trainSplit) === resolve(resolved.testSplit))
-      fail(`trainSplit and testSplit are both "${resolved.testSplit}"; test on games that are not trained on`)
+      fail(`trainSplit and testSplit are both "${resolved.testSplit}"; give another folder for the test`)
   } else {
-    if (options.trainSplit !== undefined) fail("trainSplit names a folder in data; give data or leave it out")
+    if (options.trainSplit !== undefined) fail("trainSplit is a folder in data; give data or omit trainSplit")
     if (!["valid_seen", "valid_unseen"].includes(resolved.testSplit)) {
       fail(`testSplit must be "valid_seen" or "valid_unseen" without data, not "${resolved.testSplit}"`)
     }

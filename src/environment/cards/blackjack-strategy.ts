@@ -1,4 +1,4 @@
-/** All that counts of a player's or a dealer's cards. */
+/** Value of the cards of a player or a dealer. */
 export interface Hand {
   /** The sum with every ace as 1. */
   readonly low: number
@@ -9,12 +9,12 @@ export function handOf(values: readonly number[]): Hand {
   return { low: values.reduce((sum, value) => sum + value, 0), ace: values.includes(1) }
 }
 
-/** An ace counts 11 unless that goes over 21. */
+/** Sum of a hand. One ace counts 11 unless the sum would exceed 21. */
 export function total({ low, ace }: Hand): number {
   return ace && low + 10 <= 21 ? low + 10 : low
 }
 
-/** The cards of an infinite deck, each value with its probability. */
+/** Values of an infinite deck with their probabilities. */
 const cards = Array.from({ length: 10 }, (_, i) => [i + 1, (i === 9 ? 4 : 1) / 13] as const)
 
 function withCard(hand: Hand, value: number): Hand {
@@ -22,8 +22,8 @@ function withCard(hand: Hand, value: number): Hand {
 }
 
 /**
- * The play of highest expected reward, from exact probabilities: a win gives 1, a draw 0, a lost hand `loss`. Where both
- * plays are worth the same it stands.
+ * Action of highest expected reward, from exact probabilities: a win gives 1, a draw 0, a lost hand `loss`. If both actions are equal,
+ * the action is "stand".
  */
 export function blackjackStrategy(loss: -1 | 0): (hand: Hand, dealerShows: number) => "stand" | "hit" {
   const known = new Map<string, { stand: number; hit: number }>()
@@ -59,7 +59,7 @@ function standValue(mine: number, shown: number, loss: number): number {
 
 const knownScores = new Map<number, ReadonlyMap<number, number>>()
 
-/** How probable each final score of a dealer is who shows this card; 0 is a bust. */
+/** Probability of each final score of a dealer whose first card is `shown`; a score of 0 is a bust. */
 export function dealerScores(shown: number): ReadonlyMap<number, number> {
   const before = knownScores.get(shown)
   if (before) return before

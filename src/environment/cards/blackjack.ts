@@ -18,16 +18,17 @@ The action hit takes a card; a hand over 21 loses at once. The action stand ends
 see the first, draws until 17 or more. The higher hand wins, and a dealer over 21 loses. Equal hands draw.`
 
 /**
- * RL4VLM's Blackjack, which is gymnasium's, as verl-agent plays it: an infinite deck, no extra for a natural, a dealer who stands
- * on every 17. A win gives 1, all else 0 ("rl4vlm": a lost hand gives -1). The step limit is 15 by default. All cards follow from the
- * seed, as numpy's PCG64 draws them there.
+ * Blackjack of RL4VLM and Gymnasium, as in verl-agent: an infinite deck, no bonus for a natural, a dealer who stands on every 17. Rewards:
+ * 1 for a win, else 0 (`reward: "rl4vlm"`: -1 for a lost hand). The default of `maxSteps` is 15. The seed determines all cards, as numpy's
+ * PCG64 draws them in the original.
  *
- * The expert maximises the expected reward, so it plays differently for the two variants: where a loss costs no more than a
- * draw, only winning counts.
+ * The expert maximizes the expected reward. Its actions differ between the two reward variants.
  *
- * Only seeds are held out for the test: there are few opening hands, and most recur in training.
+ * The test holds out seeds only. There are few opening hands, and most test hands occur in training.
  *
- * Metrics: `success` (a win). Throws `BAD_CONFIG` where options are wrong.
+ * Metrics: `success` (a win).
+ *
+ * @throws BAD_CONFIG for unknown or invalid options
  */
 export function blackjack(options: BlackjackOptions = {}): Environment<CardTask> {
   const resolved = readOptions("blackjack", options, blackjackFields)
@@ -58,7 +59,7 @@ function faceValue(face: string): number {
   return face === "A" ? 1 : pictures.includes(face) ? 10 : Number(face)
 }
 
-/** Draws in the order of RL4VLM's world. Every ten there is a picture. */
+/** Cards in the order of RL4VLM's draws. Every ten is a picture card, as in the original. */
 function table(seed: number, loss: -1 | 0): Table {
   const random = new Pcg64(seed)
   const picture = () => random.choice(pictures)
@@ -69,7 +70,7 @@ function table(seed: number, loss: -1 | 0): Table {
   }
   const dealer = [draw(), draw()]
   const player = [draw(), draw()]
-  // Names the first card once more, as gymnasium's own picture of it needs; nobody looks at it.
+  // Gymnasium draws the first card's suit and face again for rendering. The draws keep the random stream in step.
   random.choice(suits)
   if (faceValue(dealer[0]!) === 10) picture()
 

@@ -6,35 +6,35 @@ import type { CardSettings, CardTask } from "./options.ts"
 import { noAction, readCardAction, writeReply } from "./reply.ts"
 import { cardTasks, checkSeed } from "./tasks.ts"
 
-/** What one of the card worlds is. */
+/** Definition of a card environment. */
 export interface CardGame {
   readonly name: string
-  /** Every action that the parser knows, in the order of verl-agent's list. */
+  /** Actions that the parser accepts, in the order of verl-agent's list. */
   readonly actions: readonly string[]
-  /** What the prompt explains: who, what for, and by which rules. */
+  /** Role, goal and rules for the prompt. */
   readonly rules: string
-  /** What the model is asked to name, for the reply's format: `one of the actions - and +`. */
+  /** Names the actions in the format instruction of the prompt, e.g. `hit or stand`. */
   readonly choice: string
-  /** What the thoughts of a JSON reply should hold. */
+  /** Describes the `thoughts` field of a JSON completion in the prompt. */
   readonly thoughts: string
   deal(seed: number): Table
-  /** The best action now; `undefined` where there is none. */
+  /** Optimal action, or `undefined` if there is none. */
   advise(now: Observation): string | undefined
-  /** Leaves out seeds. */
+  /** Whether a seed is used for tasks. Default: all are. */
   accepts?(seed: number): boolean
 }
 
-/** The cards on the table in one episode. */
+/** State of one episode. */
 export interface Table {
   observe(): Observation
-  /** Plays one of the game's actions. */
+  /** Executes one of the game's actions. */
   play(action: string): Outcome
 }
 
 export interface Outcome {
   readonly reward: number
   readonly terminated: boolean
-  /** The game itself has had enough, before the step limit. */
+  /** Whether a limit of the game itself, apart from `maxSteps`, ended the episode. */
   readonly truncated?: boolean
   readonly success: boolean
 }

@@ -1,11 +1,11 @@
 import { add, divide, floorDivide, multiply, type PythonNumber, power, subtract } from "./python-number.ts"
 
 /**
- * What Python's `eval` makes of a formula of digits, `+ - * / ( )`, or `undefined` where it raises or gives no real number.
- * So elements that stand side by side join: two cards make a number of two digits, `*` `*` a power, `/` `/` a floor division;
- * signs may be repeated. Takes bounded time, whatever the formula.
+ * Value of a formula of digits and `+ - * / ( )` as Python's `eval` computes it, or `undefined` if `eval` raises or gives no real number.
+ * As in Python, adjacent elements join: two cards make a number of two digits, `*` `*` a power, `/` `/` a floor division; signs may be
+ * repeated. Takes bounded time for every formula.
  *
- * Grammar (Python reference, 6. Expressions), each line binding tighter than the one above it:
+ * Grammar (Python reference, 6. Expressions), in ascending order of precedence:
  *
  *     sum     = product (("+" | "-") product)*
  *     product = factor (("*" | "/" | "//") factor)*
@@ -13,7 +13,7 @@ import { add, divide, floorDivide, multiply, type PythonNumber, power, subtract 
  *     power   = atom ["**" factor]
  *     atom    = number | "(" sum ")"
  *
- * Python also knows calls and tuples, `2(3)` and `()`; no number ever comes of them.
+ * Python also has calls and tuples, `2(3)` and `()`; their result is never a number.
  */
 export function evaluate(formula: string): PythonNumber | undefined {
   const tokens = formula.match(/\d+|\*\*|\/\/|[-+*/()]|\S/g) ?? []
@@ -38,7 +38,7 @@ function product(parser: Parser): Value {
   return chain(parser, factor, { "*": multiply, "/": divide, "//": floorDivide })
 }
 
-/** Operators of one rank, from left to right. A part that has no value leaves the whole without one. */
+/** Operators of one precedence, from left to right. Undefined if an operand is undefined. */
 function chain(
   parser: Parser,
   part: (parser: Parser) => Value,
@@ -77,6 +77,6 @@ function atom(parser: Parser): Value {
     const value = sum(parser)
     return parser.tokens[parser.next++] === ")" ? value : undefined
   }
-  // Python refuses zeros before a number, though not a row of zeros.
+  // Python rejects leading zeros, except in a number of zeros only.
   return /^(0+|[1-9]\d*)$/.test(token) ? BigInt(token) : undefined
 }

@@ -23,16 +23,17 @@ ends the formula and evaluates it: 12 with both cards used earns 10, and nothing
 }
 
 /**
- * RL4VLM's EZPoints as verl-agent plays it: two cards, `+` and `*`, target 12, always solvable. A right formula gives 10;
- * anything else gives 0 ("rl4vlm": -1 for a refused number and a failed formula). The step after the sixth element ends the
- * episode; the step limit is 8 by default. There are 19 hands, order included.
+ * EZPoints of RL4VLM, as in verl-agent: two cards, `+` and `*`, target 12, always solvable. Rewards: 10 for a correct formula, else 0
+ * (`reward: "rl4vlm"`: -1 for a refused number and for a failed formula). The step after the sixth element ends the episode. The default
+ * of `maxSteps` is 8. There are 19 ordered hands.
  *
- * "rl4vlm" changes the rewards alone: RL4VLM's own world also writes a space into the formula for a refused number.
+ * `reward: "rl4vlm"` changes only the rewards. The original also appends a space to the formula for a refused number.
  *
- * Only seeds are held out for the test: every test hand recurs in training, so the test does not tell learning from
- * knowing by heart.
+ * The test holds out seeds only. Every test hand occurs in training, so the test does not detect memorization.
  *
- * Metrics: `success`. Throws `BAD_CONFIG` where options are wrong.
+ * Metrics: `success`.
+ *
+ * @throws BAD_CONFIG for unknown or invalid options
  */
 export function ezPoints(options: EzPointsOptions = {}): Environment<CardTask> {
   return formulaEnvironment(game, readOptions("ez-points", options, ezPointsFields))

@@ -5,18 +5,18 @@ import { evaluate } from "./evaluate.ts"
 import type { CardSettings, CardTask } from "./options.ts"
 import { type FormulaSolver, formulaSolver } from "./solve.ts"
 
-/** A hand of cards and the value that a formula of all of them must have. */
+/** Definition of a game in which a formula of all cards must have a target value. */
 export interface FormulaGame {
   readonly name: string
   readonly target: number
-  /** In the order of verl-agent's list; without `=`. */
+  /** Operators in the order of verl-agent's list, without `=`. */
   readonly operators: readonly string[]
-  /** A formula of more elements than this ends the episode at the next step. */
+  /** Number of elements above which the next step ends the episode. */
   readonly maxLength: number
   readonly rules: string
-  /** Draws the cards: ranks from 1 to 13. Suits are drawn too, as the stream needs them, but nothing depends on them. */
+  /** Draws the cards: ranks from 1 to 13. Suits are drawn only to keep the random stream in step. */
   draw(random: PythonRandom): readonly number[]
-  /** Whether deals without a plain solution are left out. */
+  /** Whether hands without a solution are skipped. */
   readonly solvableOnly?: boolean
 }
 
@@ -26,9 +26,9 @@ const rankName = (rank: number) => rankNames[rank - 1]!
 const cardValue = (rank: number) => Math.min(rank, 10)
 
 /**
- * The world of RL4VLM's formula games as verl-agent plays it. Each action appends one element to the formula; `=` evaluates it
- * as Python would and ends the episode. A number that is on no unused card is refused: nothing changes. Before anything else a
- * step looks whether the formula is too long already, and then ends the episode in vain.
+ * Environment of RL4VLM's formula games, as in verl-agent. Each action appends one element to the formula; `=` evaluates it as Python does
+ * and ends the episode. A number that is on no unused card is refused without a change. If the formula is already too long, any step ends
+ * the episode without success.
  */
 export function formulaEnvironment(formula: FormulaGame, options: CardSettings): Environment<CardTask> {
   const { target, operators } = formula
@@ -80,12 +80,12 @@ function table(game: FormulaGame, ranks: readonly number[], failure: -1 | 0): Ta
   }
 }
 
-/** The next element of the shortest plain solution that begins like the formula on the table. */
+/** Next element of the shortest solution that begins with the current formula. */
 function advise(solver: FormulaSolver, now: Observation): string | undefined {
   const [, cards, formula] = /^Cards: (.*)\nFormula: (.*)$/.exec(now.text) ?? []
   if (cards === undefined || formula === undefined) return undefined
   const values = cards.split(" ").map((name) => cardValue(rankNames.indexOf(name) + 1))
-  // No element begins with 0, so the text tells its elements: 110 is 1 and 10, 101 is 10 and 1.
+  // No element begins with 0, so a text has only one split into elements: 110 is 1 and 10, 101 is 10 and 1.
   const written = formula.match(/10|[1-9]|[^\d]/g) ?? []
   const solution = solver(values).find((elements) => written.every((element, i) => elements[i] === element))
   return solution && (solution[written.length] ?? "=")

@@ -8,21 +8,22 @@ import { type CardTask, cardFields } from "./options.ts"
 
 export const numberLineFields = {
   ...cardFields(10),
-  maxPosition: integer(5, "The numbers go from 0 to this; 2 to 1000.", { min: 2, max: 1000 }),
+  maxPosition: integer(5, "Largest number of the line, which begins at 0; 2 to 1000.", { min: 2, max: 1000 }),
 }
 
 /** Options of `numberLine`. */
 export type NumberLineOptions = OptionsOf<typeof numberLineFields>
 
 /**
- * RL4VLM's NumberLine as verl-agent plays it: walk from one number to another by `-` and `+`. Reaching the target gives 1 and
- * ends the episode; a step that does not come nearer, so also one against an end of the line, takes 1; any other gives 0. The
- * world itself stops after 2 · maxPosition steps, of which unreadable replies are none; the step limit is 10 by default.
- * Both reward variants are the same. The default world has 30 states to start from.
+ * NumberLine of RL4VLM, as in verl-agent: move from one number to another with `-` and `+`. Rewards: 1 for reaching the target, which ends
+ * the episode; -1 for a step that does not come nearer; else 0. Both reward variants are the same. The episode is truncated after
+ * 2 · maxPosition valid actions, or after `maxSteps` steps (10 by default). With the default options there are 30 start states.
  *
- * Only seeds are held out for the test: the starts of the test recur in training.
+ * The test holds out seeds only. The start states of the test occur in training.
  *
- * Metrics: `success`. Throws `BAD_CONFIG` where options are wrong.
+ * Metrics: `success`.
+ *
+ * @throws BAD_CONFIG for unknown or invalid options
  */
 export function numberLine(options: NumberLineOptions = {}): Environment<CardTask> {
   const resolved = readOptions("number-line", options, numberLineFields)
@@ -49,7 +50,7 @@ function line(seed: number, maxPosition: number): Table {
   const random = new PythonRandom(seed)
   let position = random.randint(0, maxPosition)
   let target = random.randint(0, maxPosition)
-  // Modulo maxPosition, not maxPosition + 1: so it is there.
+  // Modulo maxPosition, not maxPosition + 1, as in the original.
   if (target === position) target = (target + 1) % maxPosition
   let steps = 0
   const distance = () => Math.abs(target - position)

@@ -10,7 +10,7 @@ const multiplier = 0x2360ed051fc65da44385df649fccf645n
 export class Pcg64 {
   #state: bigint
   readonly #increment: bigint
-  /** The upper half of the last 64 bits, where only the lower was used. */
+  /** Upper half of the last 64 bits, if only the lower half was used. */
   #spare: number | undefined
 
   /** `seed` is an integer from 0 to 2^53 - 1. */
@@ -25,7 +25,7 @@ export class Pcg64 {
     this.#state = (this.#state * multiplier + this.#increment) & mask128
   }
 
-  /** The next 64 random bits. */
+  /** Next 64 random bits. */
   uint64(): bigint {
     this.#step()
     const folded = (this.#state >> 64n) ^ (this.#state & mask64)
@@ -33,7 +33,7 @@ export class Pcg64 {
     return ((folded >> rotation) | (folded << (64n - rotation))) & mask64
   }
 
-  /** The next 32 random bits: the lower half of 64, then the upper. */
+  /** Next 32 random bits: the lower half of 64, then the upper half. */
   uint32(): number {
     if (this.#spare !== undefined) {
       const spare = this.#spare
@@ -46,8 +46,8 @@ export class Pcg64 {
   }
 
   /**
-   * One of the items, as `Generator.choice` takes it: by Lemire's method ("Fast Random Integer Generation in an Interval",
-   * ACM TOMACS 2019) on 32 bits. A single item draws nothing.
+   * Random item, as `Generator.choice` draws it: by Lemire's method ("Fast Random Integer Generation in an Interval",
+   * ACM TOMACS 2019) on 32 bits. A list of one item consumes no random bits.
    */
   choice<T>(items: readonly T[]): T {
     const limit = BigInt(items.length)
@@ -75,7 +75,7 @@ function seedWords(seed: number): bigint[] {
   return Array.from({ length: 4 }, (_, i) => words[2 * i]! | (words[2 * i + 1]! << 32n))
 }
 
-/** A hash whose constant changes with every use. */
+/** Hash function whose constant changes with every call. */
 function hasher(start: number, factor: number): (word: number) => number {
   let constant = start
   return (word) => {

@@ -11,7 +11,7 @@ export const points24Fields = {
   solvable: oneOf(
     "any",
     ["any", "only"],
-    'Which deals there are. "any": all, of which some have no solution. "only": those that four numbers and `+ - * / ( )` can solve.',
+    'Hands that are dealt. "any": all, including hands without a solution. "only": hands that the four numbers and `+ - * / ( )` can solve.',
   ),
 }
 
@@ -25,14 +25,16 @@ Each action appends one element at the end of the formula: the number of a card 
 bracket, ( or ). The action = ends the formula and evaluates it: 24 with all four cards used earns 10, and nothing else earns anything.`
 
 /**
- * RL4VLM's Points24 as verl-agent plays it: four cards, `+ - * / ( )`, target 24. A right formula gives 10; anything else
- * gives 0 ("rl4vlm": -1 for a refused number and a failed formula, and nothing else differs). Formulas are evaluated as
- * Python does it, so 8/(3-8/3) is 23.99… and fails, and 2 and 4 side by side are 24. The step after the 21st element ends the
- * episode; the step limit is 22 by default, so that it never comes first (verl-agent names none for this world).
+ * Points24 of RL4VLM, as in verl-agent: four cards, `+ - * / ( )`, target 24. Rewards: 10 for a correct formula, else 0
+ * (`reward: "rl4vlm"`: -1 for a refused number and for a failed formula). Formulas are evaluated as in Python: 8/(3-8/3) is 23.99… and
+ * fails, and an adjacent 2 and 4 are 24. The step after the 21st element ends the episode. The default of `maxSteps` is 22, which does not
+ * shorten episodes; verl-agent defines no limit for this environment.
  *
- * Only seeds are held out for the test: there are 1,820 hands but for their order, so most test hands recur in training.
+ * The test holds out seeds only. There are 1,820 unordered hands, so most test hands occur in training.
  *
- * Metrics: `success`. Throws `BAD_CONFIG` where options are wrong.
+ * Metrics: `success`.
+ *
+ * @throws BAD_CONFIG for unknown or invalid options
  */
 export function points24(options: Points24Options = {}): Environment<CardTask> {
   const resolved = readOptions("points24", options, points24Fields)

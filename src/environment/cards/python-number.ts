@@ -1,16 +1,15 @@
 /**
- * Python's numbers, as far as a formula of cards can make them: integers of any size (`bigint`) and floats (`number`).
- * `undefined` stands for everything that is no real number there: an exception, or a complex result, which no further
- * card could bring back to a whole number.
+ * Python's numbers, as far as a formula of cards can produce them: integers of any size (`bigint`) and floats (`number`).
+ * Functions return `undefined` for an exception or a complex result, which no further card could turn into an integer.
  */
 export type PythonNumber = bigint | number
 
 /**
- * No integer of more bits is computed. Such a power uses up three cards at least, and what one more card and signs can make of
- * it is nowhere near a target, so the answer "no number" is as good as Python's, which may take hours.
+ * Maximum number of bits of an integer. A larger power uses at least three cards, and one more card cannot bring it near a target.
+ * So `undefined` gives the same outcome as Python's result, whose computation may take hours.
  */
 const maxBits = 20_000n
-/** Beyond this exponent a float power is left to Math.pow: it is 0, overflows, or its base is next to 1. */
+/** Exponent above which a float power is computed by Math.pow: the result is 0, overflows, or its base is close to 1. */
 const maxExactExponent = 1024
 
 export function add(a: PythonNumber, b: PythonNumber): PythonNumber | undefined {
@@ -28,7 +27,7 @@ export function multiply(a: PythonNumber, b: PythonNumber): PythonNumber | undef
   return onFloats(a, b, (x, y) => x * y)
 }
 
-/** `/`: of integers, too, the float nearest to the true quotient. */
+/** Python's `/`. For integers, too, the result is the float nearest to the quotient. */
 export function divide(a: PythonNumber, b: PythonNumber): PythonNumber | undefined {
   if (Number(b) === 0) return undefined
   if (typeof a === "bigint" && typeof b === "bigint") return finite(nearestQuotient(a, b))
@@ -60,15 +59,15 @@ export function power(base: PythonNumber, exponent: PythonNumber): PythonNumber 
   }
   return onFloats(base, exponent, (x, y) => {
     if (x === 0 && y < 0) return undefined
-    // Math.pow's last bit may differ from Python's, which can matter only where the result is rational: for whole exponents.
+    // Math.pow's last bit may differ from Python's, which can matter only if the result is rational: for integer exponents.
     const exact = Number.isInteger(y) && Math.abs(y) <= maxExactExponent && Number.isFinite(x) && x !== 0
     const result = exact ? wholePower(x, y) : x ** y
-    // Not finite: an overflow, which Python raises for powers alone, or a complex number, which JavaScript calls NaN.
+    // A result that is not finite is an overflow, for which Python raises in powers only, or a complex number, which is NaN in JavaScript.
     return finite(result)
   })
 }
 
-/** Python turns both into floats first, and raises where an integer is too large for one. */
+/** Applies an operation to floats. Python converts both operands to floats and raises if an integer is too large. */
 function onFloats(
   a: PythonNumber,
   b: PythonNumber,
@@ -84,7 +83,7 @@ function finite(value: number): number | undefined {
   return Number.isFinite(value) ? value : undefined
 }
 
-/** The float nearest to x ** y for a whole y. */
+/** Float nearest to x ** y for an integer y. */
 function wholePower(x: number, y: number): number {
   let doublings = 0
   for (; !Number.isInteger(x); doublings++) x *= 2
@@ -93,7 +92,7 @@ function wholePower(x: number, y: number): number {
   return y < 0 ? nearestQuotient(denominator, numerator) : nearestQuotient(numerator, denominator)
 }
 
-/** a / b to the nearest float, ties to even: 66 bits of the quotient and a bit for the rest decide. */
+/** a / b rounded to the nearest float, ties to even, from 66 bits of the quotient and a sticky bit. */
 function nearestQuotient(a: bigint, b: bigint): number {
   const negative = a < 0n !== b < 0n
   const [top, bottom] = [a < 0n ? -a : a, b < 0n ? -b : b]
@@ -101,7 +100,7 @@ function nearestQuotient(a: bigint, b: bigint): number {
   const scaled = shift > 0 ? top << BigInt(shift) : top
   const divisor = shift > 0 ? bottom : bottom << BigInt(-shift)
   const sticky = scaled % divisor === 0n ? 0n : 1n
-  // In two steps, as 2 ** -shift alone may be out of a float's range.
+  // In two steps, because 2 ** -shift may be out of a float's range.
   const half = Math.trunc(-shift / 2)
   const size = Number(((scaled / divisor) << 1n) | sticky) * 2 ** half * 2 ** (-shift - half - 1)
   return negative ? -size : size

@@ -6,10 +6,10 @@ export interface ReplyForm {
   readonly thinking: Thinking
 }
 
-/** The action of an unreadable reply: nothing happens, though the step counts. */
+/** Action of a completion that cannot be parsed: changes nothing, but counts as a step. */
 export const noAction = "none"
 
-/** Reads one of the actions from a reply. Never throws. */
+/** Parses one of the actions from a completion. Never throws. */
 export function readCardAction(reply: string, actions: readonly string[], form: ReplyForm): ParsedAction {
   if (form.reply === "json") return readJsonAction(reply, actions)
   const { action, valid } = readAction(reply, { tail: 30, thinking: form.thinking })
@@ -17,9 +17,9 @@ export function readCardAction(reply: string, actions: readonly string[], form: 
 }
 
 /**
- * verl-agent's reading (env_package/gym_cards/projection.py): of the lower-cased text from `"action":` on, whatever JSON it
- * is or is not, exactly one action must be part. Without that key only the last character is looked at, as Python's
- * `find` then says -1. `10` is found first and removed, so that it is not a 1 as well.
+ * Parser of verl-agent (env_package/gym_cards/projection.py): the lower-cased text from `"action":` on must contain exactly one action; it
+ * need not be JSON. Without that key only the last character is searched, because Python's `find` then returns -1. `10` is searched first
+ * and removed, so that it does not count as 1.
  */
 function readJsonAction(reply: string, actions: readonly string[]): ParsedAction {
   const lower = reply.toLowerCase()
@@ -35,7 +35,7 @@ function readJsonAction(reply: string, actions: readonly string[]): ParsedAction
   return action !== undefined && found.size === 1 ? { action, valid: true } : { action: noAction, valid: false }
 }
 
-/** A reply that says nothing but the action, in the fewest words that are valid. */
+/** Shortest valid completion with an action. */
 export function writeReply(action: string, thought: string, { reply, thinking }: ReplyForm): string {
   if (reply === "json") return `{"action": "${action}"}`
   return `${thinking === "required" ? `<think>${thought}</think>` : ""}<action>${action}</action>`

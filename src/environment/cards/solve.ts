@@ -1,7 +1,7 @@
-/** All plain solutions of a hand, the shortest first; none where the target cannot be reached. */
+/** Function that returns all solutions of a hand, shortest first; an empty list if there is none. */
 export type FormulaSolver = (values: readonly number[]) => readonly (readonly string[])[]
 
-/** A part of a formula: its value as Python's floats have it, its elements, and how tightly its last operator binds. */
+/** Part of a formula: its value as a float, its elements, and the precedence of its last operator. */
 interface Part {
   readonly value: number
   readonly elements: readonly string[]
@@ -9,11 +9,11 @@ interface Part {
 }
 
 /**
- * Finds, by trying all of them, the formulas that use each number once as it stands and whose value is the target. What else
- * Python would take (numbers joined to longer ones, powers, floor division, signs) is not among them.
+ * Makes a solver that tries all formulas with each number used once. Other formulas that Python accepts are not tried: joined numbers,
+ * powers, floor division, signs.
  */
 export function formulaSolver(operators: readonly string[], target: number): FormulaSolver {
-  // Hands of four values from 1 to 10 are 715 at most: about 5 MB in all.
+  // At most 715 hands of four values from 1 to 10: about 5 MB.
   const known = new Map<string, readonly (readonly string[])[]>()
   return (values) => {
     const key = [...values].sort((a, b) => a - b).join(" ")
@@ -30,7 +30,7 @@ export function formulaSolver(operators: readonly string[], target: number): For
   }
 }
 
-/** Joins two parts in every way, and so on until one is left: every tree over the numbers. */
+/** Joins two parts in every way, recursively until one is left: every expression tree over the numbers. */
 function combine(parts: readonly Part[], operators: readonly string[], found: (whole: Part) => void): void {
   if (parts.length === 1) found(parts[0]!)
   for (const [i, left] of parts.entries()) {
@@ -47,7 +47,7 @@ function join(left: Part, operator: string, right: Part): Part {
   const wrap = (part: Part, needed: boolean) => (needed ? ["(", ...part.elements, ")"] : part.elements)
   return {
     value: operate(left.value, operator, right.value),
-    // Without brackets Python goes from left to right, and floats make the order count.
+    // Python evaluates from left to right, and the order matters for floats.
     elements: [...wrap(left, left.rank < rank), operator, ...wrap(right, right.rank <= rank)],
     rank,
   }

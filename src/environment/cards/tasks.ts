@@ -5,10 +5,10 @@ import { taskSeeds } from "../seeds.ts"
 import type { CardTask } from "./options.ts"
 
 /**
- * One task a seed. Only the seeds are held out: worlds as small as these deal the same cards from many seeds, so a test deal
- * has often been met in training.
+ * Tasks of a card environment, one per seed. Only seeds are held out: many seeds deal the same cards, so most test hands occur in
+ * training.
  *
- * @param accepts leaves out the seeds whose deals are not wanted
+ * @param accepts - whether a seed is used
  */
 export function* cardTasks(
   split: "train" | "test",
@@ -23,6 +23,6 @@ export function checkSeed(task: CardTask | null | undefined): number {
   if (Number.isSafeInteger(seed) && seed! >= 0) return seed!
   throw new GigpoError(
     "BAD_ARGUMENT",
-    `The seed of a card task must be a whole number from 0 to 2^53 - 1, not ${display(seed)}.`,
+    `The seed of a card task must be an integer from 0 to 2^53 - 1, not ${display(seed)}.`,
   )
 }

@@ -3,16 +3,16 @@ import type { Observation } from "../environment.ts"
 import { withoutThought } from "../tags.ts"
 import type { MemoryContext, ModelCallOptions } from "./memory.ts"
 
-/** Options of memories that ask the policy. */
+/** Options of memories that call the policy. */
 export const askFields = {
-  maxTokens: integer(undefined, "Tokens of what the memory asks the policy for.", {
+  maxTokens: integer(undefined, "Maximum number of tokens of a completion for the memory.", {
     min: 1,
     defaultText: "rollout.maxCompletionTokens",
   }),
-  learn: boolean(true, "Whether what the policy says to that is learned from, as its actions are."),
+  learn: boolean(true, "Whether the completions for the memory are trained on, like those with actions."),
 }
 
-/** Asks the policy in one message, of these paragraphs, and leaves its thought out. */
+/** Samples a completion for one user message of these paragraphs and returns it without its reasoning. */
 export async function askFor(
   { ask }: MemoryContext,
   paragraphs: readonly string[],
@@ -21,7 +21,7 @@ export async function askFor(
   return withoutThought(await ask([{ role: "user", content: paragraphs.join("\n\n") }], options))
 }
 
-/** What an episode began with, for prompts that show no other past. */
+/** Text of the first observation of an episode, for prompts that show no other history. */
 export function opening(history: readonly { readonly observation: Observation }[], now: Observation): string {
   return (history[0]?.observation ?? now).text
 }

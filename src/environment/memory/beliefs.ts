@@ -9,10 +9,10 @@ export const beliefFields = { longest: longestNote }
 export type BeliefOptions = OptionsOf<typeof beliefFields>
 
 /**
- * Beliefs that are estimated, verified and updated in words, after EVU, which is against the inertia of beliefs: agents hold on to
- * what they thought although what they observe speaks against it. Its prompts are not defined in public. Our reading: with every
- * action the policy says what it believes (`<belief>`) and what it expects of the action (`<expect>`); the next prompt shows both
- * beside what came of it and asks to compare them first.
+ * Memory of beliefs that the policy estimates, verifies and updates in text, after EVU. EVU addresses belief inertia: agents keep
+ * beliefs that contradict their observations. Its prompts are not published. Our interpretation: with every action the policy writes its
+ * beliefs (`<belief>`) and what it expects of the action (`<expect>`). The next prompt shows both and asks to compare them with the
+ * observation.
  */
 export function beliefs(given: BeliefOptions = {}): Memory {
   const { longest } = readOptions("beliefs", given, beliefFields)
@@ -20,7 +20,7 @@ export function beliefs(given: BeliefOptions = {}): Memory {
     name: "beliefs",
     begin: () => ({
       tell(history) {
-        const last = history.slice(-1) // an expectation is of the action beside it, and of no later one
+        const last = history.slice(-1) // an expectation applies only to the action of the same completion
         return [
           ...titled("You believed:", lastNote(history, "belief", longest)),
           ...titled(`You expected of your last action (${last[0]?.action}):`, lastNote(last, "expect", longest)),

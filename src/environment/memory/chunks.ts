@@ -7,10 +7,14 @@ import { formatTurns, historyField, recentTurns } from "./recent.ts"
 import { titled } from "./tagged.ts"
 
 export const chunkFields = {
-  size: integer(20_000, "Characters of a chunk; longer observations are read in several. Four are about a token.", {
-    min: 1,
-  }),
-  question: oneOf("first", ["first", "last"], "Which paragraph of a long observation says what is asked."),
+  size: integer(
+    20_000,
+    "Characters of a chunk; about 4 make a token. Longer observations are split into several chunks.",
+    {
+      min: 1,
+    },
+  ),
+  question: oneOf("first", ["first", "last"], "Paragraph of a long observation that contains the question."),
   length: historyField(0),
   ...askFields,
 }
@@ -19,10 +23,10 @@ export const chunkFields = {
 export type ChunkOptions = OptionsOf<typeof chunkFields>
 
 /**
- * Long texts read in chunks, as MemAgent does (BytedTsinghua-SIA/MemAgent, recurrent/): the policy sees the question, its notes so
- * far and one chunk, and writes the notes anew, each time in a conversation of its own; it acts on question and notes alone. What
- * they measure in tokens (5000 a chunk, 1024 the notes) is here in characters and `maxTokens`; that the question is one paragraph of
- * the observation is our reading, since an environment's text has no parts.
+ * Memory that reads long observations in chunks, as MemAgent does (BytedTsinghua-SIA/MemAgent, recurrent/). For each chunk the policy
+ * sees the question, its notes so far and the chunk, and rewrites the notes, each time in a separate conversation. The action is
+ * sampled from question and notes only. MemAgent limits chunks to 5000 and notes to 1024 tokens; here the limits are `size` in characters
+ * and `maxTokens`. Our interpretation: the question is one paragraph of the observation, since an observation has no other structure.
  */
 export function chunks(given: ChunkOptions = {}): Memory {
   const { size, question: place, length, ...options } = readOptions("chunks", given, chunkFields)
@@ -59,14 +63,14 @@ export function chunks(given: ChunkOptions = {}): Memory {
   }
 }
 
-/** The paragraph that asks, and all others. */
+/** Splits a text into the paragraph with the question and the rest. */
 function divide(text: string, place: "first" | "last"): [question: string, rest: string] {
   const paragraphs = text.split(/\n\s*\n/)
   const [question = ""] = place === "first" ? paragraphs.splice(0, 1) : paragraphs.splice(-1)
   return [question, paragraphs.join("\n\n")]
 }
 
-/** Pieces of at most so many characters, each ended at white space where it has some, and never within a character. */
+/** Cuts a text into pieces of at most `size` code points, at white space if possible. */
 export function cut(text: string, size: number): string[] {
   const pieces: string[] = []
   let rest = Array.from(text.trim())

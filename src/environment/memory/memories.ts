@@ -9,7 +9,7 @@ import { skillFields, skills } from "./skills.ts"
 import { stateBlock, stateBlockFields } from "./state.ts"
 import { summary, summaryFields } from "./summary.ts"
 
-/** The memories that ship, by the names that configurations give them. */
+/** Built-in prompt memories by their names in configurations. */
 export const memories = {
   recent: { fields: recentFields, make: recent },
   state: { fields: stateBlockFields, make: stateBlock },

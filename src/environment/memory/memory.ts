@@ -3,84 +3,84 @@ import type { Random } from "../../util/random.ts"
 import type { Stateful } from "../../util/state.ts"
 import type { Message, Observation, Turn } from "../environment.ts"
 
-// The seam of what a prompt remembers. A function of the past is enough where nothing else is needed.
-
-/** Writes the past steps, of nothing but themselves. */
+/** Function that writes the past steps as text for the prompt. The simplest form of a prompt memory. */
 export type HistoryFormatter = (history: readonly Turn[]) => string
 
 /**
- * What prompts tell of the past, in place of the environment's own lines. What it keeps of an episode lies in what `begin` gives;
- * what it keeps over a run is its state, saved with every checkpoint, and changes nowhere but in `learn`: the episodes of an
- * iteration all find it as the iteration did, however many are in flight. Each run needs one of its own.
+ * Prompt memory: writes the history into prompts, in place of the environment's own history. State of an episode belongs into the object
+ * that `begin` returns. State of a run is saved with every checkpoint and may change only in `learn`, so that all episodes of an
+ * iteration see the same state. Each run needs a separate memory object.
  */
 export interface Memory extends Partial<Stateful> {
   readonly name: string
-  /** One for each episode. */
+  /** Opens the memory of one episode. */
   begin(context: MemoryContext): EpisodeMemory
-  /** Told of an iteration's episodes, once all are played, in the order of tasks and members; failed and dropped ones left out. */
+  /** Called after each rollout with its episodes, ordered by task and member, without failed and dropped ones. */
   learn?(episodes: readonly RememberedEpisode[]): void
 }
 
 /** Memory of one episode. */
 export interface EpisodeMemory {
   /**
-   * What the prompt at this step tells. Called before every prompt, one after the other; where actions were replayed, several
-   * turns are new at once.
+   * Returns the text for the prompt at this step. Called before every prompt, never concurrently. After a replay of actions, several
+   * turns of the history are new.
    */
   tell(history: readonly Turn[], now: Observation): string | MemoryPrompt | Promise<string | MemoryPrompt>
 }
 
 /** Text that a memory adds to a prompt. */
 export interface MemoryPrompt {
-  /** "" where there is nothing to tell. */
+  /** Text about past steps. May be empty. */
   readonly past: string
-  /** Stands in the prompt in place of what is observed. Default: the observation's own text. */
+  /** Text that replaces the observation in the prompt. Default: the text of the observation. */
   readonly observation?: string | undefined
 }
 
-/** Values with which a memory is opened for an episode. */
+/** Task, random numbers and access to the policy for the memory of an episode. */
 export interface MemoryContext {
   readonly task: unknown
-  /** The memory's own random numbers in this episode. */
+  /** Random numbers of the memory in this episode. */
   readonly random: Random
+  /** Aborted when the episode is cancelled. */
   readonly signal: AbortSignal
   /**
-   * Asks the policy and gives its reply. The call is a step of its own, before the action that it prepares, with a reward of 0: it
-   * is learned from as all else. A prompt that does not fit the model ends the episode. Where nobody samples (an expert plays) it throws.
+   * Samples a completion of the policy. The call is a separate step before the step with the action, has reward 0 and is trained on unless
+   * `learn` is false. A prompt that does not fit the model ends the episode. Throws if no policy samples, as with an expert.
    */
   ask(messages: readonly Message[], options?: ModelCallOptions): Promise<string>
 }
 
-/** Options of one call of the model by a memory. */
+/** Options of one model call by a memory. */
 export interface ModelCallOptions {
-  /** Whose call it is: estimators that compare by agents keep it apart from the actions. Default: the memory's name. */
+  /** Name of the caller. Estimators that group steps by agent keep these calls apart from the actions. Default: the memory's name. */
   readonly agent?: string | undefined
-  /** Identifies the state that is asked in. Default: the environment's state, told apart by the agent. */
+  /** Anchor state of the step. Default: that of the environment, distinguished by the agent. */
   readonly anchor?: string | undefined
-  /** Which conversation of the episode it belongs to, where there are several. */
+  /** Identifier of the conversation, if the episode has several. */
   readonly conversation?: string | number | undefined
-  /** Default: `rollout.maxCompletionTokens`. */
+  /** Maximum number of tokens of the completion. Default: `rollout.maxCompletionTokens`. */
   readonly maxTokens?: number | undefined
-  /** Whether the reply is learned from. Default true. */
+  /** Whether the completion is trained on. Default true. */
   readonly learn?: boolean | undefined
 }
 
-/** A finished episode, as a memory learns from it. */
+/** Finished episode, as a memory learns from it. */
 export interface RememberedEpisode {
   readonly task: unknown
-  /** Its steps, with what the memory itself asked for left out. */
+  /** Steps of the episode without the memory's own calls. */
   readonly turns: readonly Turn[]
+  /** Sum of the rewards of the episode. */
   readonly return: number
   readonly metrics: Readonly<Record<string, number>>
 }
 
-/** A memory of one's own. */
+/** Custom memory as the value of an option. */
 export const customMemory: CustomValue<Memory | HistoryFormatter> = {
   validate: (value) => {
     if (typeof value === "function") return undefined
     const { name, begin } = (value ?? {}) as Partial<Memory>
     if (typeof name === "string" && name.trim() !== "" && typeof begin === "function") return undefined
-    return "must be a function history => text, or a memory: an object with name and begin"
+    return "must be a function history => string, or a memory: an object with name and begin"
   },
   meant: (value) => "begin" in value || "learn" in value,
 }

@@ -7,7 +7,7 @@ import { formatTurns, historyField, recentTurns } from "./recent.ts"
 import { titled } from "./tagged.ts"
 
 export const planFields = {
-  every: integer(0, "Steps after which the plan is looked over; 0: only where a reply holds <replan>.", { min: 0 }),
+  every: integer(0, "Steps after which the plan is rewritten; 0: only after a completion with <replan>.", { min: 0 }),
   length: historyField(2),
   ...askFields,
 }
@@ -16,9 +16,10 @@ export const planFields = {
 export type PlanOptions = OptionsOf<typeof planFields>
 
 /**
- * A plan that adapts, after AdaPlan-H: coarse at first, and refined as the episode goes on. How it is refined is not defined in public.
- * Our reading: before its first action the policy writes a few goals, in a call of its own; a reply that holds `<replan>`, or every
- * so many steps, has it written anew in the light of what happened since: goals that are reached leave, the next is broken into steps.
+ * Memory with an adaptive plan, after AdaPlan-H: the plan is coarse at first and refined during the episode. The refinement is not
+ * published. Our interpretation: before its first action the policy writes a few goals in a separate call. The plan is rewritten after a
+ * completion with `<replan>`, and after every `every` steps. Each time the policy sees the steps since the last version, removes goals that
+ * were reached and breaks the next goal into steps.
  */
 export function plan(given: PlanOptions = {}): Memory {
   const { every, length, ...options } = readOptions("plan", given, planFields)

@@ -7,8 +7,10 @@ import { formatTurns, historyField, recentTurns } from "./recent.ts"
 import { lastNote, longestNote, titled } from "./tagged.ts"
 
 export const skillFields = {
-  show: integer(2, "Skills that a prompt shows.", { min: 1 }),
-  size: integer(64, "Skills that are kept; those that helped least leave.", { min: 1 }),
+  show: integer(2, "Number of skills that a prompt shows.", { min: 1 }),
+  size: integer(64, "Maximum number of skills in the bank; those with the lowest success rate are removed.", {
+    min: 1,
+  }),
   longest: longestNote,
   length: historyField(2),
 }
@@ -17,19 +19,21 @@ export const skillFields = {
 export type SkillOptions = OptionsOf<typeof skillFields>
 
 interface Skill {
-  /** The first observation of the episode that it came of. */
+  /** First observation of the episode that the skill was taken from. */
   readonly about: string
   readonly text: string
-  /** Episodes that saw it, and those of them that were won. */
+  /** Number of episodes in which the skill was shown. */
   readonly shown: number
+  /** Number of successful episodes among those in which the skill was shown. */
   readonly won: number
 }
 
 /**
- * A bank of skills, kept over the run, after COSPLAY and SEARL, whose banks are not defined in public. Our reading: an episode that is
- * won leaves a skill, which is what the policy says of it between `<skill>` and `</skill>`, or else its actions; a prompt shows those
- * whose first observations share most words with the episode's own, each weighed by how often who saw it won, (won + 1) / (shown + 2).
- * Success is the metric `success`, or a return above 0 where there is none. The bank changes between iterations alone.
+ * Memory with a bank of skills that is kept over the run, after COSPLAY and SEARL, whose banks are not published. Our interpretation:
+ * a successful episode adds a skill: the text that the policy wrote between `<skill>` and `</skill>`, or else its actions. A prompt shows
+ * the skills with the highest product of two factors: the cosine similarity of the words of the first observations, and the smoothed
+ * success rate (won + 1) / (shown + 2) of the episodes that were shown the skill. Success is the metric `success`, or a return above 0 if
+ * there is no such metric. The bank changes only between iterations.
  */
 export function skills(given: SkillOptions = {}): Memory {
   const { show, size, longest, length } = readOptions("skills", given, skillFields)
@@ -81,14 +85,14 @@ const actionsOf = ({ turns }: RememberedEpisode, longest: number) =>
     .join("; ")
     .slice(0, longest)
 
-/** The highest, in the order in which they stand; of equal ones the first. Those of 0 are none. */
+/** The `count` skills of highest positive value, in their original order. Of equal values the first are taken. */
 function best(skills: readonly Skill[], value: (skill: Skill) => number, count: number): Skill[] {
   const ranked = skills.map((skill, place) => ({ skill, place, value: value(skill) })).filter(({ value }) => value > 0)
   const kept = ranked.sort((a, b) => b.value - a.value || a.place - b.place).slice(0, count)
   return kept.sort((a, b) => a.place - b.place).map(({ skill }) => skill)
 }
 
-/** The cosine of the sets of words of two texts. */
+/** Cosine similarity of the word sets of two texts. */
 function likeness(a: string, b: string): number {
   const [first, second] = [wordsOf(a), wordsOf(b)]
   const shared = [...first].filter((word) => second.has(word)).length

@@ -9,10 +9,10 @@ export const stateBlockFields = { longest: longestNote }
 export type StateBlockOptions = OptionsOf<typeof stateBlockFields>
 
 /**
- * A state block in place of history, after Constant-Context Skill Learning ("From History to State"): prompts stay as short as they
- * are at the first step, however long the episode. What the block holds and who writes it is not defined in public. Our reading: the
- * policy writes it anew in every reply, between `<state>` and `</state>`, and sees nothing else of the past; a reply without one
- * leaves it as it was.
+ * Memory with a state block in place of history, after Constant-Context Skill Learning ("From History to State"), so that prompts do not
+ * grow with the episode. The content and the author of the block are not published. Our interpretation: the policy rewrites the block in
+ * every completion, between `<state>` and `</state>`, and sees nothing else of the history. A completion without a block keeps the last
+ * one.
  */
 export function stateBlock(given: StateBlockOptions = {}): Memory {
   const { longest } = readOptions("stateBlock", given, stateBlockFields)

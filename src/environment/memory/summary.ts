@@ -7,7 +7,7 @@ import { formatTurns, recentTurns } from "./recent.ts"
 import { titled } from "./tagged.ts"
 
 export const summaryFields = {
-  every: integer(1, "Steps after which the summary is written anew; those since then are shown as they were.", {
+  every: integer(1, "Steps after which the summary is rewritten; later steps are shown in full.", {
     min: 1,
   }),
   ...askFields,
@@ -17,9 +17,9 @@ export const summaryFields = {
 export type SummaryOptions = OptionsOf<typeof summaryFields>
 
 /**
- * A summary of progress in place of history, as STEP-HRL shows it (arXiv 2604.05808, its prompts; not its offline learning): the policy
- * folds what is new into the summary so far, in a call of its own before the action. The words of the prompt, and that the call is
- * learned from with the episode's credit, are our reading.
+ * Memory with a summary of progress in place of history, as in the prompts of STEP-HRL (arXiv 2604.05808; its offline learning is not
+ * included). The policy adds the new steps to the summary in a separate call before the action. Our interpretation: the wording of the
+ * prompt, and that the call is trained on with the credit of the episode.
  */
 export function summary(given: SummaryOptions = {}): Memory {
   const { every, ...options } = readOptions("summary", given, summaryFields)

@@ -2,9 +2,9 @@ import { integer } from "../../options/field.ts"
 import type { Turn } from "../environment.ts"
 import { readTagged } from "../tags.ts"
 
-// Notes that the policy writes into its own replies, beside the action: no call of their own, and learned from with the reply.
+// Notes that the policy writes next to the action, in the same completion. They need no separate call and are trained on with the action.
 
-/** What stands between the tags in the last reply that has them, cut to so many characters; "" where none does. */
+/** Text between the tags in the last completion that has them, cut to `longest` characters; "" if there is none. */
 export function lastNote(history: readonly Turn[], tag: string, longest: number): string {
   for (let at = history.length - 1; at >= 0; at--) {
     const { answer } = readTagged(history[at]!.reply, tag)
@@ -13,9 +13,9 @@ export function lastNote(history: readonly Turn[], tag: string, longest: number)
   return ""
 }
 
-/** A paragraph under its title; nothing where there is no text. */
+/** Paragraph under a title, in a list; an empty list if there is no text. */
 export function titled(title: string, text: string): string[] {
   return text === "" ? [] : [`${title}\n${text}`]
 }
 
-export const longestNote = integer(2000, "Characters of a note that are kept.", { min: 1 })
+export const longestNote = integer(2000, "Maximum length of a note in characters; longer notes are cut.", { min: 1 })

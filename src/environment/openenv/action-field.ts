@@ -4,10 +4,11 @@ import { asObject } from "./frames.ts"
 import type { ServerAddress } from "./server-address.ts"
 
 /**
- * Asks the server's JSON Schemas which field of an action takes a text: the only required one. Throws `BAD_CONFIG` where
- * there is none or another is required too, ENVIRONMENT_FAILED or ENVIRONMENT_TIMEOUT where there is no schema to read.
+ * Finds the field of an action that takes the model's text: the only required field in the server's JSON Schema, of type string.
  *
- * @param timeout in seconds
+ * @param timeout - in seconds
+ * @throws BAD_CONFIG if there is no such field or several are required, ENVIRONMENT_FAILED or ENVIRONMENT_TIMEOUT if the schema cannot be
+ * read
  */
 export async function findActionField({ schema }: ServerAddress, timeout: number): Promise<string> {
   const where = `openenv: ${schema.origin}${schema.pathname}`
@@ -21,10 +22,13 @@ export async function findActionField({ schema }: ServerAddress, timeout: number
     action = asObject(JSON.parse(await readBody(response))).action
   } catch (cause) {
     if (cause instanceof DOMException && cause.name === "TimeoutError")
-      throw new GigpoError("ENVIRONMENT_TIMEOUT", `${where} did not answer within ${timeout} s; raise messageTimeout.`)
+      throw new GigpoError(
+        "ENVIRONMENT_TIMEOUT",
+        `${where} did not answer within ${timeout} s; increase messageTimeout.`,
+      )
     throw new GigpoError(
       "ENVIRONMENT_FAILED",
-      `${where} tells no form of actions (${reason(cause)}). Start the OpenEnv server, correct url, or set actionField.`,
+      `${where} gave no schema of actions (${reason(cause)}). Start the OpenEnv server, correct url, or set actionField.`,
       { cause },
     )
   }
@@ -35,11 +39,11 @@ export async function findActionField({ schema }: ServerAddress, timeout: number
   const fields = Object.keys(asObject(properties)).join(", ")
   throw new GigpoError(
     "BAD_CONFIG",
-    `${where} names no single required text among an action's fields (${fields}). Set actionField, or give act.`,
+    `${where} has no single required string among an action's fields (${fields}). Set actionField or act.`,
   )
 }
 
-/** `fetch` hides what went wrong in the cause. */
+/** Reason of a failure; that of `fetch` is in the error's `cause`. */
 function reason(error: unknown): string {
   const { message, cause } = error as Error
   const inner = asObject(cause)

@@ -2,32 +2,36 @@ import { GigpoError } from "../../util/errors.ts"
 import { type Frame, readFrame } from "./frames.ts"
 import type { ServerAddress } from "./server-address.ts"
 
+/** Limits of a connection to an OpenEnv server. */
 export interface ConnectionLimits {
-  /** Seconds for the connection to open, and for each answer. */
+  /** Seconds for the connection to open, and for each response. */
   readonly messageTimeout: number
   readonly maxFrameBytes: number
 }
 
-/** One WebSocket: strictly a request, then its answer. */
+/** WebSocket connection with one request at a time. */
 export interface Connection {
-  /** Rejects with ENVIRONMENT_FAILED or ENVIRONMENT_TIMEOUT, or the signal's reason; the connection is of no use after that. */
+  /**
+   * Sends a request and returns the response. Rejects with ENVIRONMENT_FAILED, ENVIRONMENT_TIMEOUT, or the signal's reason; the connection
+   * cannot be used after that.
+   */
   request(message: object): Promise<Frame>
-  /** Closes the socket, whatever its state. Never rejects. */
+  /** Closes the socket in any state. Never rejects. */
   close(): Promise<void>
 }
 
-/** Seconds that the server has to answer the closing handshake. */
+/** Seconds for the server's part of the closing handshake. */
 const closeTimeout = 1
-/** Frames that a server may send unasked (such as the error before it closes) until it is taken for mad. */
+/** Maximum number of frames that a server may send without a request, such as the error before it closes. */
 const maxUnread = 16
 
-/** Opens a connection that lives until it is closed, or the signal is aborted. */
+/** Opens a connection that lasts until it is closed or the signal is aborted. */
 export async function connect(
   address: ServerAddress,
   { messageTimeout, maxFrameBytes }: ConnectionLimits,
   signal: AbortSignal,
 ): Promise<Connection> {
-  // Loaded when it is needed: few runs speak to a server, and all would start later.
+  // Imported here, because few runs need it and the import would slow the start of all.
   const { WebSocket } = await import("ws")
   signal.throwIfAborted()
   const socket = new WebSocket(address.socket, { maxPayload: maxFrameBytes, perMessageDeflate: false })
@@ -48,7 +52,7 @@ export async function connect(
   socket.on("open", () => wake())
   socket.on("message", (data, isBinary) => {
     if (isBinary) return failed("sent a binary frame, which is not of the OpenEnv protocol; check url.")
-    if (frames.push(data.toString()) > maxUnread) return failed("sends frames that nobody asked for; check url.")
+    if (frames.push(data.toString()) > maxUnread) return failed("sends frames without a request; check url.")
     wake()
   })
   socket.on("error", (error: Error & { code?: string }) => failed(explain(error, maxFrameBytes), error))
@@ -58,10 +62,10 @@ export async function connect(
     failed(`closed the connection (${why}); the server's log says why.`)
   })
 
-  /** Until `ready`; frames that came before a failure still count. */
+  /** Waits for `ready`. Frames that arrived before a failure are still used. */
   const wait = async (what: string, ready: () => boolean): Promise<void> => {
     const timeout = () => {
-      const sentence = `openenv: ${address.name} did not ${what} within ${messageTimeout} s; raise messageTimeout, or see the server's log.`
+      const sentence = `openenv: ${address.name} did not ${what} within ${messageTimeout} s; increase messageTimeout, or see the server's log.`
       fail(new GigpoError("ENVIRONMENT_TIMEOUT", sentence))
     }
     const timer = setTimeout(timeout, messageTimeout * 1000)
@@ -101,7 +105,7 @@ export async function connect(
     async request(message) {
       signal.throwIfAborted()
       if (busy)
-        throw new GigpoError("BAD_ARGUMENT", "An OpenEnv episode takes one step at a time; await the last one first.")
+        throw new GigpoError("BAD_ARGUMENT", "An OpenEnv episode takes one step at a time; await the previous step.")
       const unasked = frames.length > 0
       if (!unasked) {
         if (failure !== undefined) throw failure
@@ -114,8 +118,8 @@ export async function connect(
       const text = frames.shift()!
       const frame = readFrame(text)
       if (typeof frame === "string") failed(`sent ${show(text)}, which is not of the OpenEnv protocol: ${frame}.`)
-      // Only errors may come unasked, such as that all slots are taken.
-      else if (unasked && frame.type !== "error") failed("answered before it was asked; check url.")
+      // Only errors may come without a request, such as that all slots are taken.
+      else if (unasked && frame.type !== "error") failed("answered before a request; check url.")
       else return frame
       throw failure
     },
@@ -125,9 +129,9 @@ export async function connect(
 
 function explain(error: Error & { code?: string }, maxFrameBytes: number): string {
   if (error.code === "WS_ERR_UNSUPPORTED_MESSAGE_LENGTH")
-    return `sent a frame of more than ${maxFrameBytes} bytes; raise maxFrameBytes.`
-  if (error.code?.startsWith("WS_ERR")) return `does not keep the WebSocket protocol: ${error.message}.`
-  // Where several addresses were tried, the message is empty and the code says it.
+    return `sent a frame of more than ${maxFrameBytes} bytes; increase maxFrameBytes.`
+  if (error.code?.startsWith("WS_ERR")) return `violates the WebSocket protocol: ${error.message}.`
+  // If several addresses were tried, the message is empty and only the code gives the reason.
   return `cannot be reached: ${error.message || error.code}. Start the OpenEnv server, or correct url.`
 }
 

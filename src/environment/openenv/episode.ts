@@ -16,7 +16,7 @@ export interface EpisodeParts {
   readonly signal: AbortSignal
 }
 
-/** Drives the environment behind a connection that was reset. */
+/** Episode of the environment behind a connection, after its reset. */
 export function playSession({ address, connection, first, act, options, signal }: EpisodeParts): EnvironmentEpisode {
   const life = new Lifecycle("OpenEnv", signal)
   let now = readObservation(first.observation, options)
@@ -56,15 +56,15 @@ export function playSession({ address, connection, first, act, options, signal }
 }
 
 /**
- * Whether the action is to blame, and not the fields it was put into: pydantic calls those missing or extra_forbidden. An
- * environment that raised (EXECUTION_ERROR) is taken to have raised at the action, as for an illegal move.
+ * Whether the server refused the content of an action, not its fields; pydantic reports wrong fields as missing or extra_forbidden. An
+ * exception of the environment (EXECUTION_ERROR) is attributed to the action, for example an illegal move.
  */
 function isRefusal({ code, errors }: ErrorFrame): boolean {
   if (code === "EXECUTION_ERROR") return true
   return code === "VALIDATION_ERROR" && !errors.some(({ type }) => type === "missing" || type === "extra_forbidden")
 }
 
-/** The state as it was, with the reason for the model to read. */
+/** Unchanged observation with the reason of the refusal appended for the model. */
 function refusal(now: Observation, { message, errors }: ErrorFrame): Observation {
   const [detail] = errors
   const reason = `${message}${detail ? ` (${detail.loc}: ${detail.type})` : ""}`.slice(0, 500)

@@ -1,13 +1,13 @@
 import { parseJson } from "../../json/text.ts"
 
-/** What the server answers. Frames of other types are never asked for. */
+/** Response of the server. Frames of other types are never requested. */
 export type Frame = ObservationFrame | ErrorFrame
 
-/** The answer to a reset or a step. */
+/** Response to a reset or a step. */
 export interface ObservationFrame {
   readonly type: "observation"
   readonly observation: unknown
-  /** null and booleans have become numbers. */
+  /** null and booleans are converted to numbers. */
   readonly reward: number
   readonly done: boolean
 }
@@ -16,11 +16,11 @@ export interface ErrorFrame {
   readonly type: "error"
   readonly code: string
   readonly message: string
-  /** Pydantic's list, where the message was not of the right form: `type` says what is wrong, `loc` where. */
+  /** Pydantic's list of validation errors: `type` is the kind of error, `loc` its place in the message. */
   readonly errors: readonly { readonly type: string; readonly loc: string }[]
 }
 
-/** Reads one frame; a text that is none gives the reason. */
+/** Parses a frame; returns the reason as a string if the text is not a valid frame. */
 export function readFrame(text: string): Frame | string {
   let frame: unknown
   try {
@@ -37,9 +37,10 @@ export function readFrame(text: string): Frame | string {
 
 function readObservation({ observation, reward, done }: Record<string, unknown>): Frame | string {
   if (observation === undefined) return "it has no observation"
-  if (typeof done !== "boolean") return "done is neither true nor false"
+  if (typeof done !== "boolean") return "done is not a boolean"
   const value = Number(reward ?? 0)
-  if (!["number", "boolean", "undefined"].includes(typeof reward) && reward !== null) return "the reward is no number"
+  if (!["number", "boolean", "undefined"].includes(typeof reward) && reward !== null)
+    return "the reward is not a number"
   return { type: "observation", observation, reward: value, done }
 }
 
@@ -56,7 +57,7 @@ function readError({ code, message, errors }: Record<string, unknown>): Frame {
   }
 }
 
-/** The value itself where it is an object, else one without fields. */
+/** The value if it is an object, else an empty object. */
 export function asObject(value: unknown): Record<string, unknown> {
   return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : {}
 }

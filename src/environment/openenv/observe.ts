@@ -4,11 +4,11 @@ import type { Observation } from "../environment.ts"
 import { asObject } from "./frames.ts"
 import type { ResolvedOptions } from "./options.ts"
 
-/** Where environments say what the agent reads, by how likely they mean it. */
+/** Usual names of the field with the text of an observation, most specific first. */
 const textFields = ["text", "prompt", "message", "question", "content", "observation", "output", "result", "response"]
 const actionsFields = ["admissible", "admissible_commands", "available_actions", "legal_actions", "actions"]
 
-/** Reads the server's observation. Throws `BAD_CONFIG` where it has no field of the name that an option gives. */
+/** Converts the server's observation. Throws `BAD_CONFIG` if it has no field of a name that an option gives. */
 export function readObservation(observation: unknown, options: ResolvedOptions): Observation {
   if (options.observe) {
     const { text, anchor = text, actions } = options.observe(observation)
@@ -18,7 +18,7 @@ export function readObservation(observation: unknown, options: ResolvedOptions):
   const named = (option: "textField" | "anchorField" | "actionsField"): unknown => {
     const name = options[option]
     if (name === undefined) return undefined
-    // No text is kept for a number alone; its object has one.
+    // The original text of a number is kept by its object, not by the number.
     if (typeof fields[name] === "number") return memberTexts(stringify(fields)).get(name)
     if (Object.hasOwn(fields, name)) return fields[name]
     const known = Object.keys(fields).join(", ")
@@ -30,7 +30,7 @@ export function readObservation(observation: unknown, options: ResolvedOptions):
   return { text, anchor, ...(isList(actions) && { actions }) }
 }
 
-/** Numbers and the order of keys as the server wrote them. */
+/** Text of a value, with numbers and the order of keys as the server wrote them. */
 function asText(value: unknown): string {
   return typeof value === "string" ? value : compactJson(stringify(value) ?? "")
 }

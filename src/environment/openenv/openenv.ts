@@ -11,26 +11,29 @@ import { serverAddress } from "./server-address.ts"
 import { openSession } from "./session.ts"
 
 /**
- * An environment that runs elsewhere, behind an OpenEnv server (https://github.com/meta-pytorch/OpenEnv), over its WebSocket: one
- * connection an episode, reset with the task's seed. Episodes wait where the server has fewer slots than a group has
- * members. Group credit asks that the server's environment is a pure function of seed and actions; `checkEnvironment` tells.
+ * Environment behind an OpenEnv server (https://github.com/meta-pytorch/OpenEnv). Each episode opens a WebSocket and resets the server's
+ * environment with the seed of the task. Episodes wait if the server has no free slot. Group-relative advantages require that the
+ * server's environment is a pure function of seed and actions; `checkEnvironment` tests this.
  *
- * - Reward null counts 0. The episode ends where the server says done, or after `maxSteps` steps.
- * - An action that the server refuses (VALIDATION_ERROR on its content, EXECUTION_ERROR) gives 0 and the same state with the
- *   reason below it; the metric `refused` counts them. A VALIDATION_ERROR on an action's fields fails the episode, as all other
- *   errors of the server do, its death, silence and nonsense: with ENVIRONMENT_FAILED or ENVIRONMENT_TIMEOUT.
- * - Environments of MCP tools work only as far as `act` writes their calls, e.g.
- *   `(action) => ({ type: "call_tool", tool_name: "search", arguments: { query: action } })`. Without `act` they are refused, as
- *   their actions have no single text; tools are neither asked for nor listed in the prompt.
+ * - A reward of null counts as 0. The episode ends when the server reports done, or after `maxSteps` steps.
+ * - If the server refuses an action (VALIDATION_ERROR of its content, EXECUTION_ERROR), the reward is 0 and the observation is unchanged
+ *   except for the appended reason. The metric `refused` counts these steps.
+ * - All other errors fail the episode with ENVIRONMENT_FAILED or ENVIRONMENT_TIMEOUT: a VALIDATION_ERROR of an action's fields, a closed
+ *   connection, a missing response, a frame outside the protocol.
+ * - Environments with MCP tools need `act` to write the calls, e.g.
+ *   `(action) => ({ type: "call_tool", tool_name: "search", arguments: { query: action } })`. Without `act` they are rejected, because
+ *   their actions have no single text field. Tools are not listed in the prompt.
  *
- * Metrics: `success`, `refused`. Throws `BAD_CONFIG` where options are wrong; the server is first spoken to by `start`.
+ * Metrics: `success`, `refused`.
+ *
+ * @throws BAD_CONFIG for unknown or invalid options; the server is first contacted by `start`
  */
 export function openEnv(options: OpenEnvOptions = {}): Environment<OpenEnvTask> {
   const resolved: ResolvedOptions = readOptions("openenv", options, openEnvFields)
   const { speech, remembers } = recall(resolved)
   const address = serverAddress(resolved.url, resolved.plainHttp)
   let found: Promise<string> | undefined
-  /** Asked once for all episodes, and again where it failed. */
+  /** Requested once for all episodes, and again after a failure. */
   const foundActionField = (): Promise<string> => {
     found ??= findActionField(address, resolved.messageTimeout).catch((error: unknown) => {
       found = undefined
@@ -56,7 +59,7 @@ export function openEnv(options: OpenEnvOptions = {}): Environment<OpenEnvTask> 
       const { connection, first } = await openSession(address, reset, resolved, signal)
       try {
         if (first.done)
-          throw new GigpoError("ENVIRONMENT_FAILED", `openenv: ${address.name} was done right after a reset.`)
+          throw new GigpoError("ENVIRONMENT_FAILED", `openenv: ${address.name} reported done right after a reset.`)
         return playSession({ address, connection, first, act, options: resolved, signal })
       } catch (error) {
         await connection.close()
@@ -74,10 +77,10 @@ function* openEnvTasks(split: "train" | "test", random: Random): Generator<OpenE
 
 function checkTask(task: Partial<OpenEnvTask> | null | undefined): void {
   if (!Number.isInteger(task?.seed))
-    throw new GigpoError("BAD_ARGUMENT", "An OpenEnv task must be an object with a whole number as its seed.")
+    throw new GigpoError("BAD_ARGUMENT", "An OpenEnv task must be an object with an integer as its seed.")
 }
 
-/** The case of an action matters to some servers: it is that of the server's list, or as the reply has it. */
+/** Parses an action. Some servers are case-sensitive: the case is that of the server's list, or else that of the completion. */
 function parseAction(reply: string, now: Observation, thinking: Thinking): ParsedAction {
   const { action, valid } = readAction(reply, { tail: 30, thinking, keepCase: true })
   const known = now.actions?.filter((one) => one.toLowerCase() === action.toLowerCase()) ?? []
@@ -100,7 +103,7 @@ function promptText(history: readonly Turn[], now: Observation, options: Speech<
   return parts.filter((part) => part !== "").join("\n\n")
 }
 
-/** What `promise` gives, or the signal's reason, whichever comes first. */
+/** Waits for `promise`; rejects with the signal's reason if that is aborted first. */
 async function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
   let abort = () => {}
   const aborted = new Promise<never>((_, reject) => {

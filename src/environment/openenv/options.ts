@@ -3,77 +3,73 @@ import type { OptionsOf, Resolved } from "../../options/table.ts"
 import { agentFields } from "../agent.ts"
 import type { Observation } from "../environment.ts"
 
-/** One episode to play. */
+/** Task of an OpenEnv environment. */
 export interface OpenEnvTask {
-  /** A whole number, which the server's environment is reset with. */
+  /** Integer that the server's environment is reset with. */
   readonly seed: number
 }
 
-/** What the server said of a moment. */
+/** Last response of the server in an episode. */
 export interface OpenEnvMoment {
-  /** The environment's own observation object. */
+  /** Observation object of the server's environment. */
   readonly observation: unknown
   readonly reward: number
   readonly done: boolean
 }
 
-/** An observation whose anchor may be left out: the text then. */
+/** Observation with an optional anchor. Default of the anchor: the text. */
 export type ObservedText = Omit<Observation, "anchor"> & { readonly anchor?: string }
 
 export const openEnvFields = {
   ...agentFields<OpenEnvTask>(),
-  url: string(
-    "http://127.0.0.1:8000",
-    "Where the server listens: a ws, wss, http or https address; `/ws` is appended.",
-  ),
+  url: string("http://127.0.0.1:8000", "Address of the server: ws, wss, http or https; `/ws` is appended."),
   plainHttp: boolean(
     false,
-    "Send user name and password of `url` to another machine also over ws or http, which are not encrypted: only in a network that you trust.",
+    "Allow user name and password of `url` to be sent to another machine over ws or http, which are not encrypted. Only for trusted networks.",
   ),
-  maxSteps: integer(30, "Steps after which an episode is cut off; 1 to 10,000.", { min: 1, max: 10_000 }),
+  maxSteps: integer(30, "Maximum number of steps of an episode; 1 to 10,000.", { min: 1, max: 10_000 }),
   messageTimeout: number(
     50,
-    "Seconds for a connection to open and for each answer. OpenEnv's own client has 60, but the training loop gives each call " +
-      "of an environment 60 (`training.rollout.environmentTimeout`), and what is to act must lie below. For slower servers " +
-      "raise both.",
+    "Seconds for a connection to open and for each response. Must be below `training.rollout.environmentTimeout` (60 s by default), " +
+      "the limit of each call of an environment, to take effect. For slower servers increase both. OpenEnv's own client uses 60 s.",
     { min: 0.001, max: 86_400 },
   ),
   capacityTimeout: number(
     50,
-    "Seconds to wait for a free slot, where more episodes run than the server has slots. Waiting is part of `start`, as " +
-      "connecting and resetting are: where together they take longer than `training.rollout.environmentTimeout`, that ends " +
-      "them. So raise both, or lower `training.rollout.concurrency`, where slots are scarce.",
+    "Seconds to wait for a free slot if more episodes run than the server has slots. Waiting, connecting and resetting are parts of " +
+      "`start`, which together may take `training.rollout.environmentTimeout`. If slots are scarce, increase both timeouts or decrease " +
+      "`training.rollout.concurrency`.",
     { min: 0, max: 86_400 },
   ),
-  maxFrameBytes: integer(100_000_000, "The longest frame that is taken.", { min: 1, max: 1_000_000_000 }),
+  maxFrameBytes: integer(100_000_000, "Maximum size of a received frame in bytes.", { min: 1, max: 1_000_000_000 }),
 
-  textField: string(undefined, "The observation's field that the prompt shows.", {
-    defaultText: "the first of text, prompt, message, question, … that is a text",
+  textField: string(undefined, "Field of the observation that the prompt shows.", {
+    defaultText: "the first of text, prompt, message, question, … that is a string",
   }),
-  anchorField: string(undefined, "The field that identifies the state.", { defaultText: "the text does" }),
-  actionsField: string(undefined, "The field that lists the admissible actions.", {
-    defaultText: "the first of admissible, legal_actions, … that lists texts",
+  anchorField: string(undefined, "Field of the observation that is the anchor state.", { defaultText: "the text" }),
+  actionsField: string(undefined, "Field of the observation that lists the admissible actions.", {
+    defaultText: "the first of admissible, legal_actions, … that is a list of strings",
   }),
-  actionField: string(undefined, "The action's field that takes the model's text.", {
-    defaultText: "the one required field, a text, that `GET /schema` names",
+  actionField: string(undefined, "Field of the action that takes the model's text.", {
+    defaultText: "the only required field in `GET /schema`, a string",
   }),
 
   reset: callback(
     undefined as ((task: OpenEnvTask) => object) | undefined,
-    "What a reset sends beside its type: keywords of the environment.",
+    "Function that returns the keyword arguments of a reset.",
     { defaultText: "{ seed: task.seed }" },
   ),
   observe: callback(
     undefined as ((observation: unknown) => ObservedText) | undefined,
-    "Reads an observation, in place of textField, anchorField and actionsField.",
+    "Function that converts an observation, in place of textField, anchorField and actionsField.",
   ),
   act: callback(
     undefined as ((action: string) => object) | undefined,
-    "Writes the action object, in place of actionField.",
+    "Function that writes the action object, in place of actionField.",
   ),
   success: callback(
     undefined as ((last: OpenEnvMoment) => boolean) | undefined,
-    "Whether an episode that ended so was a success.",
+    "Function that decides from the last response whether an episode was successful.",
     { defaultText: "whether the last reward was positive" },
   ),
 }
@@ -81,5 +77,5 @@ export const openEnvFields = {
 /** Options of `openEnv`. */
 export type OpenEnvOptions = OptionsOf<typeof openEnvFields>
 
-/** With the defaults filled in. */
+/** Options of `openEnv` with defaults. */
 export type ResolvedOptions = Resolved<typeof openEnvFields>

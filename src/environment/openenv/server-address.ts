@@ -1,18 +1,18 @@
 import { GigpoError } from "../../util/errors.ts"
 import { checkKeyAddress } from "../../util/key-address.ts"
 
-/** Where an OpenEnv server listens. */
+/** Addresses of an OpenEnv server. */
 export interface ServerAddress {
-  /** The WebSocket: `ws://host:8000/ws`. */
+  /** Address of the WebSocket, e.g. `ws://host:8000/ws`. */
   readonly socket: URL
-  /** The JSON Schemas of its messages: `http://host:8000/schema`. */
+  /** Address of the JSON Schemas of its messages, e.g. `http://host:8000/schema`. */
   readonly schema: URL
-  /** For messages: the socket's address without user name and password. */
+  /** Address of the WebSocket without user name and password, for messages. */
   readonly name: string
 }
 
 /**
- * Takes ws, wss, http and https addresses; `/ws` is appended where it is missing.
+ * Parses a ws, wss, http or https address; `/ws` is appended if it is missing.
  *
  * @param plainHttp - whether a password in the address may be sent to another machine unencrypted
  * @throws GigpoError `BAD_CONFIG` for any other address, `BAD_ARGUMENT` for a password that would be sent unencrypted
@@ -29,7 +29,7 @@ export function serverAddress(text: string, plainHttp = false): ServerAddress {
   if ((url.username || url.password) && !secure && !plainHttp)
     checkKeyAddress(url, "The password of openenv's url", "set openenv's option plainHttp")
   const base = url.pathname.replace(/(?<!\/)\/+$/, "").replace(/\/ws$/, "")
-  // A URL keeps its old scheme where only `protocol` is set from ws to http, so new ones are built.
+  // Setting `protocol` of a URL from ws to http has no effect, so new URLs are built.
   const rest = url.href.slice(url.protocol.length)
   const socket = new URL(`${secure ? "wss:" : "ws:"}${rest}`)
   socket.pathname = `${base}/ws`

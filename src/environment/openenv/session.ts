@@ -9,13 +9,13 @@ export interface SessionLimits extends ConnectionLimits {
   readonly capacityTimeout: number
 }
 
-/** Milliseconds between tries to get a slot: doubled from the first to the longest. */
+/** Milliseconds between attempts to get a slot: doubled from the first to the longest. */
 const firstPause = 50
 const longestPause = 1000
 
 /**
- * Opens a connection of its own and resets the environment behind it. A server with all slots taken answers
- * CAPACITY_REACHED and closes; the session then knocks again until one is free.
+ * Opens a connection and resets the environment behind it. A server without a free slot answers CAPACITY_REACHED and closes; the session
+ * then tries again until a slot is free or `capacityTimeout` has passed.
  */
 export async function openSession(
   address: ServerAddress,
@@ -53,7 +53,7 @@ export function serverError(address: ServerAddress, what: string, { code, messag
 function noSlot(address: ServerAddress, seconds: number): GigpoError {
   return new GigpoError(
     "ENVIRONMENT_TIMEOUT",
-    `openenv: ${address.name} had no free slot for ${seconds} s. Start the server with more (max_concurrent_envs), ` +
-      "lower training.rollout.concurrency, or raise capacityTimeout and training.rollout.environmentTimeout.",
+    `openenv: ${address.name} had no free slot for ${seconds} s. Start the server with more slots (max_concurrent_envs), ` +
+      "decrease training.rollout.concurrency, or increase capacityTimeout and training.rollout.environmentTimeout.",
   )
 }

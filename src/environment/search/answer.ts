@@ -3,12 +3,12 @@ import { splitWords } from "../python-text.ts"
 const punctuation = /[!-/:-@[-`{-~]/g
 const articles = /(?<![\p{L}\p{N}_])(?:a|an|the)(?![\p{L}\p{N}_])/gu
 
-/** How answers are compared, after SQuAD: lower case, no ASCII punctuation, no English articles, single spaces. */
+/** Normalizes an answer as SQuAD does: lower case, no ASCII punctuation, no English articles, single spaces. */
 export function normalizeAnswer(text: string): string {
   return splitWords(text.toLowerCase().replace(punctuation, "").replace(articles, " ")).join(" ")
 }
 
-/** "em": equal to one of the targets, once normalised. "subem": a target is part of it. */
+/** Comparison of normalized answers. "em": equal to one of the targets. "subem": contains one of the targets. */
 export type Match = "em" | "subem"
 
 export function isRight(answer: string, targets: readonly string[], match: Match): boolean {
@@ -16,10 +16,10 @@ export function isRight(answer: string, targets: readonly string[], match: Match
   return targets.map(normalizeAnswer).some((target) => (match === "em" ? given === target : given.includes(target)))
 }
 
-/** The last answer block of a conversation, trimmed. */
+/** Trimmed content of the last answer block of a conversation. */
 export function lastAnswer(conversation: string): string | undefined {
   let answer: string | undefined
-  // By hand, because a regular expression takes quadratic time where many blocks are opened and none is closed.
+  // No regular expression: it would take quadratic time on many opening tags without a closing one.
   for (let from = 0; ; ) {
     const open = conversation.indexOf("<answer>", from)
     const close = open < 0 ? -1 : conversation.indexOf("</answer>", open)

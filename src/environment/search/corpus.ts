@@ -5,26 +5,27 @@ import { GigpoError } from "../../util/errors.ts"
 import { decodeLine, readJsonLines } from "../json-lines.ts"
 import type { Passage, Retriever } from "./retriever.ts"
 
-/** Passages that can be searched, by BM25 in this process. */
+/** Corpus with a BM25 index in this process. */
 export interface Corpus extends Retriever {
-  /** Passages. */
+  /** Number of passages. */
   readonly size: number
 }
 
 /** Options of `openCorpus`. */
 export interface OpenCorpusOptions {
+  /** Aborts reading and indexing. */
   readonly signal?: AbortSignal | undefined
-  /** Called now and then with the number of passages read so far. */
+  /** Called repeatedly with the number of passages read so far. */
   readonly onProgress?: ((passages: number) => void) | undefined
 }
 
 const optionKeys: KeysOf<OpenCorpusOptions> = { signal: true, onProgress: true }
 
 /**
- * Reads a corpus in JSON Lines, `{"id", "contents"}` or `{"id", "title", "text"}` each, and indexes it. The index stays in memory,
- * about 300 bytes a passage of 80 terms; the passages stay in the file and are read when found, so it must not change.
+ * Indexes a corpus in JSON Lines with `{"id", "contents"}` or `{"id", "title", "text"}` per line. The index takes about 300 bytes of memory
+ * per passage of 80 terms. Passages are read from the file when they are found, so the file must not change.
  *
- * @throws BAD_DATA where the file cannot be read, where it is empty, or with the line's number where a line is wrong
+ * @throws BAD_DATA if the file cannot be read or is empty, or if a line is invalid; the message gives the line number
  */
 export async function openCorpus(path: string, options: OpenCorpusOptions = {}): Promise<Corpus> {
   if (typeof path !== "string")
@@ -51,7 +52,7 @@ export async function openCorpus(path: string, options: OpenCorpusOptions = {}):
     } catch (cause) {
       throw new GigpoError(
         "IO",
-        `Passages of ${path} cannot be read again; it must stay as it was when it was opened.`,
+        `Passages of ${path} cannot be read again; do not change the file while the corpus is open.`,
         { cause },
       )
     }
@@ -64,7 +65,7 @@ async function readAt(file: FileHandle, places: Places, passage: number): Promis
   return readPassage(JSON.parse(decodeLine(bytes)), "", passage).contents
 }
 
-/** A corpus of passages in memory. */
+/** Indexes passages in memory. */
 export async function memoryCorpus(
   passages: readonly Omit<Passage, "score">[],
   options: OpenCorpusOptions = {},
@@ -89,7 +90,7 @@ function corpusOf(index: Bm25Index, read: (hits: readonly Hit[]) => Promise<read
   }
 }
 
-/** Where each passage stands in the file. */
+/** Offset and length of each passage in the file, in bytes. */
 class Places {
   #starts = new Float64Array(1 << 10)
   #lengths = new Uint32Array(1 << 10)
@@ -129,7 +130,7 @@ function readPassage(value: unknown, path: string, number: number): { id: string
   return { id: String(id), contents }
 }
 
-/** A passage's text, in whichever of the two customary forms. */
+/** Text of a passage in one of the two common formats: `contents`, or `title` and `text`. */
 export function contentsOf({ contents, title, text }: Record<string, unknown>): string | undefined {
   if (typeof contents === "string") return contents
   return typeof title === "string" && typeof text === "string" ? `"${title}"\n${text}` : undefined

@@ -11,7 +11,7 @@ import { type Retriever, RetrieverFailure } from "./retriever.ts"
 
 type EpisodeOptions = Pick<SearchSettings, "topk" | "match" | "maxSteps" | "onRetrieverFailure">
 
-/** What is seen after an answer, and after a reply that is neither search nor answer. */
+/** Observation after an answer, and after a completion with neither a search nor an answer. */
 const nothing: Observation = { text: "", anchor: "" }
 
 export function startEpisode(
@@ -47,7 +47,7 @@ export function startEpisode(
       const truncated = !terminated && ++steps >= options.maxSteps
       const ended = terminated || truncated
       if (ended) life.end()
-      // Nobody would read what a search at the end finds, so there is none.
+      // A search in the last step is skipped, because its result would not be shown.
       const query = ended ? undefined : queryOf(action)
       const text = query === undefined ? "" : informationOf(await find(query))
       conversation += text
@@ -71,5 +71,5 @@ function checkTask(task: Partial<SearchTask> | null | undefined): void {
   const { question, answers } = task ?? {}
   if (typeof question === "string" && Array.isArray(answers) && answers.every((answer) => typeof answer === "string"))
     return
-  throw new GigpoError("BAD_ARGUMENT", "A search task needs the text question and the list of texts answers.")
+  throw new GigpoError("BAD_ARGUMENT", "A search task needs question, a string, and answers, a list of strings.")
 }

@@ -10,20 +10,20 @@ export interface HttpRetrieverOptions {
   readonly requestForm: "single" | "batch"
   /** Seconds for one attempt. */
   readonly timeout: number
-  /** Attempts in all. */
+  /** Maximum number of attempts. */
   readonly attempts: number
   /** Seconds before the second attempt; twice that before the third, and so on. */
   readonly delay: number
 }
 
-/** The failures that another attempt may mend. */
+/** HTTP statuses after which another attempt may succeed. */
 const passing = new Set([500, 502, 503, 504])
 
 class PassingFailure extends RetrieverFailure {}
 
 /**
- * A server that speaks Search-R1's retrieval protocol. Connection errors, time-outs and the statuses 500, 502, 503 and 504 are
- * tried again; other statuses and answers of a wrong form are not.
+ * Client of a server with Search-R1's retrieval protocol. Connection errors, timeouts and the statuses 500, 502, 503 and 504 are
+ * retried; other statuses and invalid responses are not.
  */
 export function httpRetriever(url: string, options: HttpRetrieverOptions): Retriever {
   return {
@@ -69,7 +69,7 @@ async function ask(
         topk: limit,
         return_scores: true,
       }),
-      redirect: "manual", // what is asked goes to this server alone
+      redirect: "manual", // queries must not be sent to another server
       signal: attempt.signal,
     })
     if (!response.ok) {
@@ -90,19 +90,19 @@ async function ask(
   }
 }
 
-/** Without what follows the path: that may hold a key. */
+/** Address without its query string, which may contain a key. */
 function nameOf(url: string): string {
   const { origin, pathname } = new URL(url)
   return origin + pathname
 }
 
-/** `fetch` hides what went wrong in the cause. */
+/** Reason of a failure; that of `fetch` is in the error's `cause`. */
 function innerReason(error: unknown): string {
   const { message, cause } = error as Error & { cause?: Partial<NodeJS.ErrnoException> }
   return cause?.code ?? cause?.message ?? message
 }
 
-/** `{"result": [[item, …]]}`, each item a document or `{"document", "score"}`. */
+/** Parses `{"result": [[item, …]]}`, each item a document or `{"document", "score"}`. */
 function readAnswer(body: string, limit: number, address: string): Passage[] {
   let answer: { result?: unknown }
   try {

@@ -2,8 +2,8 @@ import { pythonJson } from "../python-text.ts"
 import type { Passage } from "./retriever.ts"
 
 /**
- * What a search shows, as verl-agent writes it: `<information>{"result": "Doc 1: …\nDoc 2: …\n"}</information>`, the JSON in the
- * form of Python's `json.dumps`.
+ * Observation of a search in verl-agent's format: `<information>{"result": "Doc 1: …\nDoc 2: …\n"}</information>`, with the JSON as
+ * Python's `json.dumps` writes it.
  */
 export function informationOf(result: string): string {
   return `<information>{"result": ${pythonJson(result)}}</information>`
@@ -14,7 +14,7 @@ export function passagesText(passages: readonly Passage[]): string {
   return passages.map(({ contents }, i) => `Doc ${i + 1}: ${contents.trim()}\n`).join("")
 }
 
-/** The result in an observation, if it is one: the inverse of `informationOf`. */
+/** Result of a search from its observation, the inverse of `informationOf`; undefined if the observation is not one of a search. */
 export function resultOf(observation: string): string | undefined {
   const payload = /^<information>(.*)<\/information>$/s.exec(observation)?.[1]
   if (payload === undefined) return undefined

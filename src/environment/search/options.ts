@@ -8,8 +8,8 @@ import type { SearchTask } from "./questions.ts"
 import type { Hops } from "./world/questions.ts"
 
 /**
- * Of the options that environments share, `history` is 4 and `thinking` is "optional" by default: as in verl-agent, which asks
- * for thoughts but takes replies without.
+ * Option fields of `search`. `history` is 4 and `thinking` is "optional" by default, as in verl-agent, which asks for reasoning but accepts
+ * completions without it.
  */
 export const searchFields = {
   ...agentFields<SearchTask>(),
@@ -21,56 +21,66 @@ export const searchFields = {
     { defaultText: "the questions are about the embedded world" },
   ),
   testQuestions: string(undefined, "File of test questions.", { defaultText: "a tenth of `questions`" }),
-  corpus: string(undefined, 'File of passages, JSON Lines `{"id", "contents"}`, to be searched in this process.', {
-    defaultText: "the embedded world's",
-  }),
+  corpus: string(
+    undefined,
+    'File of passages in JSON Lines, `{"id", "contents"}` per line, searched in this process.',
+    {
+      defaultText: "the embedded world's",
+    },
+  ),
   retriever: field<string | readonly string[] | undefined, string>(
     undefined,
-    "Address of a server that speaks Search-R1's retrieval protocol (`http://127.0.0.1:8000/retrieve`), in place of a corpus; " +
-      "of several, episodes take turns.",
+    "Address of a server with Search-R1's retrieval protocol (`http://127.0.0.1:8000/retrieve`), in place of a corpus, or a list of " +
+      "addresses among which episodes are distributed.",
     addressProblem,
   ),
   requestForm: oneOf(
     "single",
     ["single", "batch"],
-    "What a server takes: one query (verl-agent's) or a list of them (Search-R1's).",
+    "Format of requests to the retriever: one query (verl-agent) or a list of queries (Search-R1).",
   ),
   retrieverTimeout: number(
     8,
-    "Seconds that a server has for an answer; up to 3600. A search takes retrieverAttempts times this and the pauses between " +
-      "them at most: 5 * 8 + (1 + 2 + 3 + 4) = 50 s by default. That departs from verl-agent (10 attempts of 60 s), because " +
-      "the training loop ends any call of an environment after `training.rollout.environmentTimeout`, by default 60 s, and " +
-      "then fails the episode. Where servers are slow, raise both.",
+    "Timeout of one attempt in seconds; up to 3600. A search takes at most retrieverAttempts timeouts and the delays between them: " +
+      "5 * 8 + (1 + 2 + 3 + 4) = 50 s by default. Keep this below `training.rollout.environmentTimeout` (60 s by default), after which " +
+      "the episode fails; for slow servers increase both. verl-agent uses 10 attempts of 60 s.",
     { min: 0.001, max: 3600 },
   ),
-  retrieverAttempts: integer(5, "How often a server is asked before it is given up; 1 to 100.", { min: 1, max: 100 }),
-  retrieverDelay: number(1, "Seconds before the second attempt, twice that before the third, and so on; up to 60.", {
-    min: 0,
-    max: 60,
-  }),
+  retrieverAttempts: integer(5, "Maximum number of attempts per search; 1 to 100.", { min: 1, max: 100 }),
+  retrieverDelay: number(
+    1,
+    "Delay before the second attempt in seconds; doubled before the third, tripled before the fourth, …; up to 60.",
+    {
+      min: 0,
+      max: 60,
+    },
+  ),
   onRetrieverFailure: oneOf(
     "report",
     ["report", "fail"],
-    'What comes of a search that failed for good: its result is a sentence that says so ("report", as in verl-agent), or the ' +
-      'episode fails ("fail").',
+    'Effect of a search whose attempts all failed. "report": the observation reports the failure, as in verl-agent. "fail": the ' +
+      "episode fails.",
   ),
-  topk: integer(3, "Passages that a search shows; 1 to 100.", { min: 1, max: 100 }),
+  topk: integer(3, "Number of passages that a search shows; 1 to 100.", { min: 1, max: 100 }),
   match: oneOf<Match, Match, string>(
     "em",
     ["em", "subem"],
-    'How an answer is compared: equal to a target ("em") or containing one ("subem"), both normalised.',
+    'Comparison of an answer with the targets after normalization: equal to one ("em") or containing one ("subem").',
   ),
-  maxSteps: integer(4, "Steps after which an episode is cut off; 1 to 1000.", { min: 1, max: 1000 }),
-  entities: integer(300, "Entities of the embedded world, one passage each; 60 to 10,000.", { min: 60, max: 10_000 }),
+  maxSteps: integer(4, "Maximum number of steps of an episode; 1 to 1000.", { min: 1, max: 1000 }),
+  entities: integer(300, "Number of entities of the embedded world, one passage each; 60 to 10,000.", {
+    min: 60,
+    max: 10_000,
+  }),
   hops: oneOf<Hops, Hops, string>(
     "mixed",
     [1, 2, "mixed"],
-    'Facts that lead from a question about the embedded world to its answer: 1, 2, or "mixed".',
+    'Number of facts that lead from a question about the embedded world to its answer: 1, 2, or "mixed".',
   ),
   worlds: integer(
     1,
-    "Embedded worlds, with the same names and different facts; 1 to 1000. With more, one in six is asked about in the test " +
-      "alone, and nothing can be known by heart: small models then learn to read in far fewer questions.",
+    "Number of embedded worlds with the same names and different facts: 1, or 6 to 1000. With several worlds, one in six is used only " +
+      "in the test, and answers cannot be memorized: small models then learn to read in far fewer questions.",
     { min: 1, max: 1000 },
   ),
   worldSeed: integer(1, "Seed of the embedded world.", { min: 0 }),
@@ -81,10 +91,11 @@ export const searchFields = {
 export type SearchOptions = OptionsOf<typeof searchFields>
 export type SearchSettings = Resolved<typeof searchFields>
 
-/** Options that have nothing to do without the embedded world, and without a server. */
+/** Options that apply only to the embedded world. */
 const ofWorld = ["entities", "hops", "worlds", "worldSeed"] as const
-/** Keeps the memory of many worlds to some hundred megabytes. */
+/** Limit of worlds × entities, which keeps the memory of many worlds below some hundred megabytes. */
 const mostEntities = 100_000
+/** Options that apply only to a retrieval server. */
 const ofServers = [
   "requestForm",
   "retrieverTimeout",
@@ -93,34 +104,31 @@ const ofServers = [
   "onRetrieverFailure",
 ] as const
 
-/** Fills in the defaults. Throws `BAD_CONFIG` where options are unknown, wrong or have nothing to do. */
+/** Options with defaults. Throws `BAD_CONFIG` for options that are unknown, invalid or without effect. */
 export function resolveOptions(options: SearchOptions): SearchSettings {
   const resolved = readOptions("search", options, searchFields)
   const { questions, testQuestions, corpus, retriever } = resolved
-  if (corpus !== undefined && retriever !== undefined)
-    fail("corpus and retriever are two places to search in; give one of them")
+  if (corpus !== undefined && retriever !== undefined) fail("corpus and retriever exclude each other; give one of them")
   if (testQuestions !== undefined && questions === undefined)
     fail("testQuestions needs questions to train on; give both files")
   if (questions !== undefined && corpus === undefined && retriever === undefined)
-    fail("questions need a place to search in; give a corpus file or the address of a retriever")
+    fail("questions need corpus or retriever; give a corpus file or the address of a retriever")
   if (corpus !== undefined && questions === undefined)
     fail("a corpus needs questions about it; give a file of questions")
   if (retriever !== undefined && questions === undefined)
-    fail(
-      "a retriever needs questions about what it finds; give a file of questions, or leave it out to play the embedded world",
-    )
+    fail("retriever needs questions; give a file of questions, or omit retriever to use the embedded world")
   if (resolved.worlds > 1 && resolved.worlds < 6)
-    fail("of several worlds one in six is for the test; give 1, or 6 or more")
+    fail("worlds must be 1, or at least 6, because one in six is used for the test")
   if (resolved.worlds * resolved.entities > mostEntities)
-    fail(`worlds × entities may be at most ${mostEntities}; give fewer of either`)
+    fail(`worlds × entities may be at most ${mostEntities}; decrease one of them`)
   for (const key of questions === undefined ? [] : ofWorld)
-    if (options[key] !== undefined) fail(`${key} is for the embedded world; leave it out where questions are given`)
+    if (options[key] !== undefined) fail(`${key} is for the embedded world; omit it if questions are given`)
   for (const key of retriever === undefined ? ofServers : [])
-    if (options[key] !== undefined) fail(`${key} is for servers; give a retriever or leave it out`)
+    if (options[key] !== undefined) fail(`${key} is for servers; give a retriever or omit it`)
   return resolved
 }
 
-/** The retriever's addresses, with the customary path where they have none. */
+/** Addresses of the retriever, with the path `/retrieve` if an address has none. */
 export function addressesOf(retriever: string | readonly string[]): string[] {
   return [retriever].flat().map((address) => {
     const url = new URL(address)
@@ -133,7 +141,7 @@ function addressProblem(value: unknown): string | undefined {
   const isAddress = (one: unknown) => {
     if (typeof one !== "string" || !URL.canParse(one)) return false
     const { protocol, username, password } = new URL(one)
-    // `fetch` takes no address with a password, and messages name the address.
+    // `fetch` rejects an address with a password, and messages contain the address.
     return /^https?:$/.test(protocol) && username === "" && password === ""
   }
   return (Array.isArray(value) ? value.length > 0 && value.every(isAddress) : isAddress(value))

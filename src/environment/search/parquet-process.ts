@@ -1,27 +1,29 @@
-/** What the process tells: some rows, that there are no more, or what is wrong with the file. */
+/** Message of the process: some rows, the end of the file, or a problem with the file. */
 export type ParquetMessage =
   | { readonly rows: readonly unknown[] }
   | { readonly done: true }
   | { readonly problem: string }
 
-/** What the process is asked, as JSON in its first argument. */
+/** Request to the process, as JSON in its first argument. */
 export interface ParquetRequest {
   readonly path: string
   readonly wanted: readonly string[]
-  /** URLs of hyparquet and of its reader of pages. */
+  /** URL of hyparquet. */
   readonly library: string
+  /** URL of hyparquet's reader of pages. */
   readonly pages: string
-  /** Most values and rows, and decompressed bytes, of the wanted columns. */
+  /** Maximum number of values and rows of the wanted columns. */
   readonly mostValues: number
+  /** Maximum number of decompressed bytes of the wanted columns. */
   readonly mostBytes: number
-  /** Bytes. */
+  /** Maximum memory of the process in bytes. */
   readonly mostMemory: number
 }
 
 /**
- * The program of a process that reads a Parquet file. As a string it runs the same from src and from dist. The library trusts counts in
- * a file: a run of a few bytes can stand for billions of values, and the second of two broken columns rejects unhandled. So sizes and
- * counts are checked before it reads, and what is left ends this process alone.
+ * Source of a process that reads a Parquet file; as a string, it runs the same from src and from dist. hyparquet trusts the counts in a
+ * file: a run of a few bytes can stand for billions of values, and the second of two broken columns causes an unhandled rejection. So sizes
+ * and counts are checked before hyparquet reads, and remaining failures end only this process.
  */
 export const parquetSource: string = `
 "use strict"

@@ -7,22 +7,22 @@ import { GigpoError } from "../../util/errors.ts"
 import { unreadable } from "../unreadable.ts"
 import { type ParquetMessage, type ParquetRequest, parquetSource } from "./parquet-process.ts"
 
-// What a file may take, however small it is, and for each of its bytes. A question with its answers has tens of bytes, compressed.
+// Limits of a file: a constant, and an amount per byte of the file. A question with its answers has tens of bytes, compressed.
 
-/** Values and rows of the columns that are read. */
+/** Limit of values and rows of the columns that are read. */
 const [usualValues, mostValues] = [2 ** 16, 64]
-/** Bytes of these columns, decompressed. */
+/** Limit of decompressed bytes of these columns. */
 const [usualBytes, mostBytes] = [16 * 2 ** 20, 64]
-/** Bytes of memory of the process that reads. */
+/** Limit of the memory of the process in bytes. */
 const [usualMemory, mostMemory] = [256 * 2 ** 20, 64]
-/** Milliseconds, and for each megabyte. */
+/** Time limit in milliseconds: a constant, and an amount per MiB. */
 const [usualTime, mostTime] = [60_000, 2000]
 
 /**
- * The rows of a Parquet file as plain objects, with those of the named columns that the file has. A process of its own reads them, so
- * that a broken or hostile file takes neither this one's time nor its memory.
+ * Reads the rows of a Parquet file as plain objects, with those of the wanted columns that the file has. A separate process reads the file,
+ * so that a broken or hostile file cannot take the time or memory of this one.
  *
- * @throws BAD_DATA where the file cannot be read, and where it is no Parquet file or a broken one; the signal's reason
+ * @throws BAD_DATA if the file cannot be read or is not a valid Parquet file; the signal's reason
  */
 export async function* readParquetRows(
   path: string,
@@ -32,7 +32,7 @@ export async function* readParquetRows(
   const found = await stat(path).catch((cause: Error) => {
     throw unreadable(path, cause)
   })
-  if (!found.isFile()) throw broken(path, "it is no file")
+  if (!found.isFile()) throw broken(path, "it is not a file")
   const { size } = found
   const child = start({
     path,
@@ -78,7 +78,7 @@ function urlOf(name: string): string {
 }
 
 function broken(path: string, reason: string, cause?: unknown): GigpoError {
-  return new GigpoError("BAD_DATA", `${path} cannot be read as Parquet (${reason}); download or write it anew.`, {
+  return new GigpoError("BAD_DATA", `${path} cannot be read as Parquet (${reason}); download or write it again.`, {
     cause,
   })
 }

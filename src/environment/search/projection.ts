@@ -2,10 +2,10 @@ import { hasThought, type Thinking } from "../agent.ts"
 import type { ParsedAction } from "../environment.ts"
 
 /**
- * Reads a reply as verl-agent does (agent_system/environments/env_package/search/projection.py). What follows the first
- * `</search>`, or without one the first `</answer>`, is not looked at; the first search block is the action, else the first
- * answer block, else nothing, which is invalid. A reply with both kinds of opening tag, or with two of one kind, anywhere, is
- * acted on but invalid; so is one without a thought where thinking is required (in verl-agent it is not). Never throws.
+ * Parses a completion as verl-agent does (agent_system/environments/env_package/search/projection.py). Text after the first `</search>`,
+ * or without one after the first `</answer>`, is ignored. The action is the first search block, else the first answer block, else empty
+ * and invalid. A completion with more than one opening tag of either kind is executed but invalid. The same holds for a completion
+ * without reasoning if thinking is required, which verl-agent does not check. Never throws.
  */
 export function readSearchReply(reply: string, thinking: Thinking): ParsedAction {
   const tagged = blocks.map((name) => block(cutAfter(reply), name)).find((found) => found !== undefined)
@@ -15,19 +15,19 @@ export function readSearchReply(reply: string, thinking: Thinking): ParsedAction
   return { action: tagged, valid: searches + answers === 1 && thought }
 }
 
-/** The query of an action with a search block. */
+/** Query of an action with a search block. */
 export function queryOf(action: string): string | undefined {
   return between(action, "search")?.trim()
 }
 
-/** Whether an action holds an answer block, and so ends the episode. */
+/** Whether an action contains an answer block, which ends the episode. */
 export function isAnswer(action: string): boolean {
   return action.includes("<answer>") && action.includes("</answer>")
 }
 
 const blocks = ["search", "answer"] as const
 
-// The cut minds the case of the tags, what is looked for in the rest does not.
+// As in verl-agent, the cut is case-sensitive, and the search for blocks in the rest is not.
 function cutAfter(reply: string): string {
   for (const tag of ["</search>", "</answer>"]) {
     const at = reply.indexOf(tag)

@@ -8,8 +8,8 @@ import type { SearchTask } from "./questions.ts"
 type PromptOptions = Speech<Pick<SearchSettings, "history" | "rules" | "thinking">>
 
 /**
- * What the model reads: the question, what it has searched for and found so far, and its two choices. The newest result stands in
- * the history, beside the search that it answers. Without rules the prompt is as bare as can be: question, searches, results.
+ * Prompt text: the question, the searches and results so far, and the two kinds of actions. The newest result is part of the history, next
+ * to its search. Without rules the prompt contains only question, searches and results.
  */
 export function promptText(
   { question }: SearchTask,
@@ -44,7 +44,7 @@ const thoughts: Readonly<Record<Thinking, string>> = {
   off: "Now",
 }
 
-/** What was done and what came of it, the newest result last: it is always shown, and once. */
+/** Past actions with their results. The newest result is last, and always shown exactly once. */
 function pastParts(
   history: readonly Turn[],
   now: Observation,
@@ -54,7 +54,7 @@ function pastParts(
 ): string[] {
   if (history.length === 0) return []
   const turns = options.memory ? [] : recentTurns(history, options.history)
-  // What a step found was observed before the next.
+  // The result of a step is the observation of the next one.
   if (turns.length > 0) return turns.map((turn) => write(turn, show((history[turn.step]?.observation ?? now).text)))
   return [options.memory?.(history) ?? "", show(now.text)].filter((part) => part !== "")
 }

@@ -3,24 +3,26 @@ import { Pace } from "../../util/pace.ts"
 import { readJsonLines } from "../json-lines.ts"
 import { readParquetRows } from "./parquet.ts"
 
-/** A question with everything that counts as its right answer. Plain data. */
+/** Question with its correct answers. Plain data. */
 export interface SearchTask {
   readonly id: string
   readonly question: string
   readonly answers: readonly string[]
-  /** The data set it comes from, where that is known (`nq`, `hotpotqa`, …). */
+  /** Data set of the question, if known (`nq`, `hotpotqa`, …). */
   readonly source?: string
-  /** Of questions about an embedded world: which one it is, the entity asked about, and the facts that lead to the answer. */
+  /** Number of the embedded world that the question is about. */
   readonly world?: number
+  /** Entity of the embedded world that the question is about. */
   readonly subject?: string
+  /** Relations of the embedded world that lead from the subject to the answer. */
   readonly path?: readonly string[]
 }
 
 /**
- * Reads a question set: JSON Lines, or Parquet where the name ends in `.parquet`; rows as FlashRAG (`golden_answers`), Search-R1
- * (`reward_model.ground_truth.target`) and verl-agent (`env_kwargs`) lay them out.
+ * Reads a question set from JSON Lines, or from Parquet if the name ends in `.parquet`. Rows have the layout of FlashRAG
+ * (`golden_answers`), Search-R1 (`reward_model.ground_truth.target`) or verl-agent (`env_kwargs`).
  *
- * @throws BAD_DATA where the file cannot be read, where it is empty, or with the line or row where a question is wrong
+ * @throws BAD_DATA if the file cannot be read or is empty, or if a question is invalid; the message gives its line or row
  */
 export async function readQuestions(path: string, signal?: AbortSignal): Promise<SearchTask[]> {
   signal?.throwIfAborted()
@@ -39,13 +41,13 @@ export async function readQuestions(path: string, signal?: AbortSignal): Promise
   return questions
 }
 
-/** The columns that are read; a row's prompt, for one, is not ours. */
+/** Columns that are read. */
 const columns = ["id", "question", "golden_answers", "data_source", "reward_model", "env_kwargs"]
 
 function readQuestion(row: unknown, where: string, index: number): SearchTask {
   const question = at(row, "question") ?? at(row, "env_kwargs", "question")
   if (typeof question !== "string" || question.trim() === "")
-    throw new GigpoError("BAD_DATA", `${where} must have a text "question" that is not blank.`)
+    throw new GigpoError("BAD_DATA", `${where} must have a string "question" that is not blank.`)
   const answers =
     texts(at(row, "golden_answers")) ??
     texts(at(row, "reward_model", "ground_truth", "target")) ??
@@ -53,7 +55,7 @@ function readQuestion(row: unknown, where: string, index: number): SearchTask {
   if (!answers) {
     throw new GigpoError(
       "BAD_DATA",
-      `${where} must have its right answers as a list of texts: "golden_answers" or "reward_model.ground_truth.target".`,
+      `${where} must have its answers as a list of strings: "golden_answers" or "reward_model.ground_truth.target".`,
     )
   }
   const source = at(row, "data_source") ?? at(row, "env_kwargs", "data_source")
@@ -72,7 +74,7 @@ function at(value: unknown, ...keys: readonly string[]): unknown {
   return found ?? undefined
 }
 
-/** A text alone stands for a list of one. */
+/** List of strings; a single string counts as a list of one. */
 function texts(value: unknown): string[] | undefined {
   const list = typeof value === "string" ? [value] : value
   return Array.isArray(list) && list.length > 0 && list.every((item) => typeof item === "string") ? list : undefined

@@ -3,27 +3,28 @@ import { bodyText, checkJson, readBytes } from "../../http/body.ts"
 import { JsonExcess, type Nesting, readJsonInPieces } from "../../json/pieces.ts"
 import { Pace } from "../../util/pace.ts"
 
-/** What a request to a retrieval server asks for. */
+/** Parsed request to a retrieval server. */
 export interface RetrievalRequest {
   readonly queries: readonly string[]
-  /** Passages of each query. */
+  /** Maximum number of passages per query. */
   readonly limit: number
+  /** Whether the response contains scores. */
   readonly scores: boolean
 }
 
-/** Bytes of a request. */
+/** Maximum size of a request in bytes. */
 const longestBody = 2 ** 20
-/** Characters of a query. */
+/** Maximum length of a query in characters. */
 const longestQuery = 32_768
 const mostQueries = 1024
-/** Passages of all queries together. */
+/** Maximum number of passages of all queries together. */
 const mostResults = 10_000
 export const mostPassages = 1000
-/** Structure of a request: an object with a list, and room for fields of other clients. */
+/** Limits of the JSON structure of a request, which leave room for fields of other clients. */
 const nesting: Nesting = { deepest: 32, mostParts: 2 * mostQueries }
 
 /**
- * Text of the body of `POST /retrieve`.
+ * Reads the body of `POST /retrieve` as text.
  *
  * @throws ApiError 400, 404, 405, 413 or 415
  */
@@ -35,22 +36,21 @@ export async function readRetrieval(request: Request): Promise<string> {
 }
 
 /**
- * What a body of Search-R1's protocol asks for. It is parsed in stretches, between which other requests are answered.
+ * Parses a body of Search-R1's protocol, in pieces, between which other requests are answered.
  *
- * @param topk passages where the request does not say how many
+ * @param topk - number of passages if the request gives none
  * @throws ApiError 400
  */
 export async function parseRetrieval(body: string, topk: number, signal: AbortSignal): Promise<RetrievalRequest> {
   const fields = await parseObject(body, signal)
   const { query, queries = typeof query === "string" ? [query] : undefined, return_scores: scores = false } = fields
   if (!Array.isArray(queries) || !queries.every((one) => typeof one === "string"))
-    throw new ApiError(400, 'Give the text "query" or the list of texts "queries".')
-  if (queries.length > mostQueries) throw new ApiError(400, `A request may have ${mostQueries} queries.`)
+    throw new ApiError(400, 'Give "query", a string, or "queries", a list of strings.')
+  if (queries.length > mostQueries) throw new ApiError(400, `A request may have at most ${mostQueries} queries.`)
   if (queries.some((one) => one.length > longestQuery))
-    throw new ApiError(400, `A query may have ${longestQuery} characters.`)
+    throw new ApiError(400, `A query may have at most ${longestQuery} characters.`)
   const asked = fields.topk ?? 0
-  if (!isPassageCount(asked))
-    throw new ApiError(400, `"topk" must be a whole number from 0 to ${mostPassages}, or null.`)
+  if (!isPassageCount(asked)) throw new ApiError(400, `"topk" must be an integer from 0 to ${mostPassages}, or null.`)
   if (typeof scores !== "boolean") throw new ApiError(400, '"return_scores" must be true or false.')
   const limit = asked || topk
   if (queries.length * limit > mostResults)

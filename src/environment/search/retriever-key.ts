@@ -1,12 +1,12 @@
-/** Environment variable with the key of a retrieval server, for the server and for its clients. */
+/** Environment variable with the key of a retrieval server, for server and clients. */
 export const retrieverKeyVariable = "GIGPO_RETRIEVER_KEY"
 const addressVariable = "GIGPO_RETRIEVER_URL"
 
 const loopback: ReadonlySet<string> = new Set(["localhost", "127.0.0.1", "[::1]"])
 
 /**
- * Key that is sent to a retrieval server: `GIGPO_RETRIEVER_KEY`, where the server is on this machine or is the one that
- * `GIGPO_RETRIEVER_URL` names. A configuration that comes with a run of another person cannot send it elsewhere.
+ * Key that is sent to a retrieval server: `GIGPO_RETRIEVER_KEY`, if the server is on this machine or has the origin of
+ * `GIGPO_RETRIEVER_URL`. So the configuration of another person's run cannot send the key elsewhere.
  */
 export function retrieverKey(url: string): string | undefined {
   const { [retrieverKeyVariable]: key, [addressVariable]: named } = process.env

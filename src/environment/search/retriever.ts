@@ -1,27 +1,30 @@
-/** A text that was found. */
+/** Passage found by a search. */
 export interface Passage {
   readonly id: string
-  /** The whole text. By custom the first line is the title in double quotes. */
+  /** Whole text of the passage. Usually the first line is the title in double quotes. */
   readonly contents: string
   readonly score: number
 }
 
-/** Finds passages: an index in this process, or a server. */
+/** Search engine: an index in this process, or a server. */
 export interface Retriever {
   /**
-   * The best `limit` passages, best first. Rejects with `RetrieverFailure` where an answer cannot be had, and with the signal's
-   * reason once it is aborted.
+   * Returns the best `limit` passages for a query, best first. Rejects with `RetrieverFailure` if there is no result, and with the signal's
+   * reason if aborted.
    */
   retrieve(query: string, limit: number, signal: AbortSignal): Promise<readonly Passage[]>
 }
 
-/** There is no result. The message tells people what is wrong and how to mend it. */
+/** Failed search. The message gives the reason and the fix. */
 export class RetrieverFailure extends Error {
   override readonly name = "RetrieverFailure"
-  /** What the model is told: nothing that differs between servers, so that states that are alike stay so. */
+  /** Reason as the model sees it, without details that differ between servers, so that equal states have equal observations. */
   readonly reason: string
 
-  /** @param reason what the retriever did, a sentence without "the retriever" and full stop; @param detail more, for people alone */
+  /**
+   * @param reason - predicate of a sentence about the retriever, e.g. "cannot be reached"
+   * @param detail - details for the message only
+   */
   constructor(reason: string, address: string, detail?: string, cause?: unknown) {
     super(
       `the retriever ${address} ${reason}${detail ? ` (${detail})` : ""}; start the server or correct the option retriever`,

@@ -18,13 +18,14 @@ export type { SearchOptions } from "./options.ts"
 export type { SearchTask } from "./questions.ts"
 
 /**
- * Questions to be answered with a search engine, as Search-R1 poses and verl-agent plays them: a reply searches
- * (`<search>query</search>`) or answers (`<answer>…</answer>`), which ends the episode; 1 for a right answer, else 0. A reply that does
- * neither shows nothing and takes a step all the same.
+ * Questions to be answered with a search engine, as in Search-R1 and verl-agent. A completion searches (`<search>query</search>`) or
+ * answers (`<answer>…</answer>`), which ends the episode. The reward is 1 for a correct answer, else 0. A completion that does neither
+ * counts as a step with an empty observation.
  *
- * Without options it asks about an embedded, invented world. Metrics: `success`, `success/<source>` where the question names its
- * data set, `searches`, `retrieverFailures`. Rejects with `BAD_CONFIG` where options are wrong, `BAD_DATA` where files are,
- * `ENVIRONMENT_FAILED` where a retriever does not answer.
+ * Without options the questions are about an embedded, invented world. Metrics: `success`, `success/<source>` if the question names its
+ * data set, `searches`, `retrieverFailures`.
+ *
+ * @throws BAD_CONFIG for invalid options, BAD_DATA for invalid files, ENVIRONMENT_FAILED if a retriever does not answer
  */
 export async function search(options: SearchOptions = {}): Promise<Environment<SearchTask>> {
   const resolved = resolveOptions(options)
@@ -52,7 +53,7 @@ export async function search(options: SearchOptions = {}): Promise<Environment<S
   }
 }
 
-/** What there is to ask, and where to search for it. */
+/** Tasks, and the retriever of each task. */
 interface Opened {
   readonly tasks: Environment<SearchTask>["tasks"]
   readonly retrieverOf: (task: SearchTask) => Retriever
@@ -114,7 +115,7 @@ function fail(reason: string): never {
   throw new GigpoError("BAD_ARGUMENT", `search: ${reason}; give a task of this environment.`)
 }
 
-/** Knows the answer; searches for the question once all the same, to show how it is done. */
+/** Completion of an expert that searches for the question once, as a demonstration, and then answers. */
 function plainExpert({ question, answers }: SearchTask, history: readonly Turn[], _now: Observation): string {
   return history.length === 0 ? `<search> ${question} </search>` : `<answer> ${answers[0]} </answer>`
 }

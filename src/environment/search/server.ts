@@ -18,19 +18,19 @@ import type { Passage, Retriever } from "./retriever.ts"
 
 /** Options of `serveRetriever`. */
 export interface ServeRetrieverOptions {
-  /** What is searched: `openCorpus(path)`, or any other. */
+  /** Corpus or other retriever to serve, e.g. `openCorpus(path)`. */
   readonly corpus: Retriever
-  /** Address to listen on. Default 127.0.0.1: this machine alone. Any other needs a `key`. */
+  /** Address to listen on. Default 127.0.0.1, which only this machine can reach. Other addresses need a `key`. */
   readonly host?: string
-  /** Default 8000; 0 takes any that is free. */
+  /** Port to listen on. Default 8000; 0 chooses a free port. */
   readonly port?: number
-  /** More names under which clients may call the server: a proxy's, for example. */
+  /** Further host names under which clients may call the server, such as that of a proxy. */
   readonly names?: readonly string[]
-  /** Key that clients must send as `Authorization: Bearer …`. Default: none is needed. */
+  /** Key that clients must send as `Authorization: Bearer …`. Default: no key. */
   readonly key?: string
-  /** Passages where a request does not say how many; 1 to 1000. Default 3. */
+  /** Number of passages if a request gives none; 1 to 1000. Default 3. */
   readonly topk?: number
-  /** Called with the reason of a search that failed; the client hears no more than that one did, as reasons may name paths. */
+  /** Called with the error of a failed search. Clients only get a general message, because errors may contain paths. */
   readonly onError?: (error: unknown) => void
   /** Closes the server. */
   readonly signal?: AbortSignal
@@ -55,18 +55,18 @@ const optionKeys: KeysOf<ServeRetrieverOptions> = {
   signal: true,
 }
 
-/** Characters of an answer: what clients of this package read (16 MiB), also where each takes two bytes. */
+/** Maximum length of a response in characters: half of the 16 MiB that clients of this package read. */
 const longestAnswer = 8 * 2 ** 20
-/** Clients whose requests are parsed or searched at the same time; the others wait. */
+/** Maximum number of clients whose requests are parsed or searched at the same time; others wait. */
 const mostSearches = 8
 
 /**
- * Serves a corpus by Search-R1's retrieval protocol, in both of its forms: `POST /retrieve` with `query` or `queries`, `topk` and
- * `return_scores`, as JSON. Requests that are wrong get a 4xx status and `{"error": …}`. A request may have 1 MiB, 1,024 queries of 32,768
- * characters each and 10,000 passages (queries × topk), an answer 8 Mi characters.
+ * Serves a corpus by Search-R1's retrieval protocol: `POST /retrieve` with `query` or `queries`, `topk` and `return_scores` as JSON. Invalid
+ * requests get a 4xx status and `{"error": …}`. Limits of a request: 1 MiB, 1,024 queries of 32,768 characters each, 10,000 passages
+ * (queries × topk). Limit of a response: 8 Mi characters.
  *
- * @throws IO where the address cannot be listened on, BAD_CONFIG for a wrong port or topk, BAD_ARGUMENT for an address that other machines
- * reach without a key
+ * @throws IO if the server cannot listen on the address, BAD_CONFIG for an invalid port or topk, BAD_ARGUMENT for an address that other
+ * machines can reach without a key
  */
 export async function serveRetriever(options: ServeRetrieverOptions): Promise<RetrieverServer> {
   checkArguments("serveRetriever", options, optionKeys)
@@ -74,12 +74,12 @@ export async function serveRetriever(options: ServeRetrieverOptions): Promise<Re
   if (typeof corpus?.retrieve !== "function")
     throw new GigpoError(
       "BAD_ARGUMENT",
-      "serveRetriever needs a corpus to search: openCorpus(path), or any with retrieve().",
+      "serveRetriever needs a corpus: openCorpus(path), or another object with retrieve().",
     )
   if (!isPassageCount(topk) || topk === 0)
-    throw new GigpoError("BAD_CONFIG", `topk must be a whole number from 1 to ${mostPassages}, not ${topk}.`)
+    throw new GigpoError("BAD_CONFIG", `topk must be an integer from 1 to ${mostPassages}, not ${topk}.`)
   if (!Number.isInteger(port) || port < 0 || port > 65_535)
-    throw new GigpoError("BAD_CONFIG", `port must be a whole number from 0 to 65535, not ${port}.`)
+    throw new GigpoError("BAD_CONFIG", `port must be an integer from 0 to 65535, not ${port}.`)
   signal?.throwIfAborted()
   const searches = new FairQueue(mostSearches)
   const answer = async (request: Request, client: string): Promise<Response> => {
@@ -110,7 +110,7 @@ export async function serveRetriever(options: ServeRetrieverOptions): Promise<Re
   return { url: `${server.url}/retrieve`, close }
 }
 
-/** JSON of what the queries find, in parts. The event loop turns between two queries, and nothing is searched for a client that is gone. */
+/** JSON of the results of all queries, in parts. Yields to the event loop between queries and stops if the client has disconnected. */
 async function search(
   asked: RetrievalRequest,
   find: (query: string) => Promise<readonly Passage[]>,
@@ -133,7 +133,7 @@ async function search(
   return ['{"result":[', ...results.map((result, at) => (at > 0 ? `,${result}` : result)), "]}"]
 }
 
-/** Texts one after the other in UTF-8, each when it is asked for: a large answer is not encoded without a turn of the event loop. */
+/** Texts in UTF-8, each encoded when it is requested, so that a large response does not block the event loop. */
 function* inBytes(texts: readonly string[]): Generator<Uint8Array> {
   const encoder = new TextEncoder()
   for (const text of texts) yield encoder.encode(text)

@@ -4,11 +4,11 @@ import { type Direction, formatRoom, parseRoom } from "./room.ts"
 import { solve } from "./solve.ts"
 
 /**
- * Plays a shortest solution from wherever the game stands; silent where the room can no longer be solved. It replies in
- * the fewest words that the parser finds valid, so it thinks only where it must.
+ * Expert that plays a shortest solution from the current state. Returns `undefined` if the room cannot be solved any more. Completions
+ * are the shortest valid ones: with reasoning only if it is required.
  */
 export function sokobanExpert(thinks: boolean): Expert {
-  // One search answers every position along its solution, so an expert that is followed searches once.
+  // One search gives the action for every state of its solution, so an expert whose actions are executed searches once.
   const known = new Map<string, Direction | undefined>()
   return {
     reply(now) {

@@ -2,9 +2,9 @@ import { NumpyRandom, PythonRandom } from "../mersenne-twister.ts"
 import { Cell, directions, isFree, offset, type Room } from "./room.ts"
 
 /**
- * gym-sokoban's room generator in the variant of RAGEN and verl-agent, draw for draw: the same seed gives the same
- * room as there. A room is dug by a random walk, gets its targets with a box on each, and is then played backwards, by
- * pulling boxes away, as far as the search finds.
+ * Options of the room generator. The generator is gym-sokoban's in the variant of RAGEN and verl-agent, and gives the same room for the
+ * same seed. A room is dug by a random walk. Targets are placed with a box on each. Then the room is played backwards by pulling boxes
+ * away from the targets.
  */
 export interface RoomOptions {
   readonly size: readonly [height: number, width: number]
@@ -15,7 +15,7 @@ export interface RoomOptions {
 const tries = 4
 const maxStates = 300_000
 
-/** The room of this seed (0 … 2^32 - 1), or, where the seed gives none, the reason as gym-sokoban words it. */
+/** Room of a seed (0 … 2^32 - 1), or the message of gym-sokoban's error if the seed gives no room. */
 export function generateRoom(seed: number, options: RoomOptions): Room | string {
   const [height, width] = options.size
   const python = new PythonRandom(seed)
@@ -35,7 +35,7 @@ export function generateRoom(seed: number, options: RoomOptions): Room | string 
   return "Generated Model with score == 0"
 }
 
-/** Floor and walls, dug by a walk that opens a few cells around every place it comes to. */
+/** Floor and walls, dug by a random walk that opens a few cells around each position. */
 function dig(random: PythonRandom, height: number, width: number): Uint8Array {
   // biome-ignore format: one line
   const headings = [[1, 0], [0, 1], [-1, 0], [0, -1]] as const
@@ -68,7 +68,7 @@ function dig(random: PythonRandom, height: number, width: number): Uint8Array {
   })
 }
 
-/** Draws the player's cell, then the targets, which it marks in `structure`. */
+/** Draws the cell of the player, then the targets, which are marked in `structure`. */
 function place(random: NumpyRandom, structure: Uint8Array, boxes: number): number {
   const free = Array.from(structure.keys()).filter((i) => structure[i] === Cell.floor)
   const take = () => free.splice(random.randint(free.length), 1)[0]!
@@ -79,20 +79,20 @@ function place(random: NumpyRandom, structure: Uint8Array, boxes: number): numbe
 
 interface Start {
   player: number
-  /** Where each target's own box stands; targets in row-major order. */
+  /** Cell of the box of each target; targets in row-major order. */
   readonly boxes: readonly number[]
-  /** Sum over boxes of the Manhattan distance from the box's own target. */
+  /** Sum over boxes of the Manhattan distance to the box's target. */
   readonly distance: number
 }
 
 /**
- * Depth first over the player's moves; a box behind the player is always pulled along. The best state is the first with
+ * Depth-first search over the player's moves; a box behind the player is always pulled along. The best state is the first with
  * the highest (changes of the pulled box) × (distance of boxes from their targets).
  */
 function playBackwards(structure: Uint8Array, player: number, width: number, depth: number): Start {
   const targets = Array.from(structure.keys()).filter((i) => structure[i] === Cell.target)
   const boxes = [...targets]
-  // gym-sokoban tells a box that was ever pulled from one that was not, so the two are different states there.
+  // gym-sokoban distinguishes boxes that were pulled from those that were not, so states include this.
   const pulled = boxes.map(() => 0)
   const owner = new Int16Array(structure.length).fill(-1)
   for (const [box, cell] of boxes.entries()) owner[cell] = box
@@ -144,7 +144,7 @@ function playBackwards(structure: Uint8Array, player: number, width: number, dep
   return best
 }
 
-/** Walks the player up to three cells away, so that the first pushes do not simply undo the last pulls. */
+/** Moves the player up to three cells away, so that the first pushes do not just undo the last pulls. */
 function wander(random: PythonRandom, start: Start, structure: Uint8Array, width: number): number {
   const maxSteps = 3
   let { player } = start

@@ -1,8 +1,8 @@
 import { Cell, type Direction, isBox, isFree, isPlayer, isTarget, offset, type Room } from "./room.ts"
 
 /**
- * The room after a move: the player walks to a free cell, or pushes a box ahead where the cell behind the box is free.
- * Any other move changes nothing and gives the very same room.
+ * Room after a move. The player walks to a free cell, or pushes a box if the cell behind the box is free. Any other move returns the
+ * same object.
  */
 export function move(room: Room, direction: Direction): Room {
   const step = offset(direction, room.width)

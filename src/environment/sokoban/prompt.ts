@@ -12,7 +12,7 @@ Each action moves you one cell up, down, left or right. Walls stop you. Walking 
 if the cell behind it is free; otherwise nothing moves. You cannot pull a box or push two at once. The puzzle is \
 solved when every box stands on a target.`
 
-/** What the model reads: one message, with the last steps as they were seen and acted on. */
+/** Prompt text: the rules, the last steps with their actions, and the current observation. */
 export function promptText(history: readonly Turn[], now: Observation, options: PromptOptions): string {
   const { memory } = options
   const recent = recentTurns(history, options.history)

@@ -1,6 +1,6 @@
 import { GigpoError } from "../../util/errors.ts"
 
-/** What a cell of a room holds. */
+/** Codes of the contents of a cell. */
 export const Cell = {
   wall: 0,
   floor: 1,
@@ -13,7 +13,7 @@ export const Cell = {
 
 const symbols = "#_O√XPS"
 
-/** A position of the game: everything that decides what happens next. */
+/** Complete state of the game. */
 export interface Room {
   readonly height: number
   readonly width: number
@@ -25,7 +25,7 @@ export type Direction = "up" | "down" | "left" | "right"
 
 export const directions: readonly Direction[] = ["up", "down", "left", "right"]
 
-/** How far one move in this direction goes in `Room.cells`. */
+/** Index difference in `Room.cells` of a move in this direction. */
 export function offset(direction: Direction, width: number): number {
   return { up: -width, down: width, left: -1, right: 1 }[direction]
 }
@@ -46,7 +46,7 @@ export function isFree(cell: number): boolean {
   return cell === Cell.floor || cell === Cell.target
 }
 
-/** The room as the model sees it: one symbol a cell, cells separated by a space, rows by a line break. */
+/** Text of a room as the model sees it: one symbol per cell, cells separated by a space, rows by a line break. */
 export function formatRoom(room: Room): string {
   let text = ""
   for (let i = 0; i < room.cells.length; i++) {
@@ -56,7 +56,7 @@ export function formatRoom(room: Room): string {
   return text
 }
 
-/** The inverse of `formatRoom`; spaces may be left out. Throws `BAD_ARGUMENT` where the text is not a playable room. */
+/** Parses the text of a room, the inverse of `formatRoom`. Spaces are optional. Throws `BAD_ARGUMENT` if the room is not playable. */
 export function parseRoom(text: string): Room {
   const rows = text
     .trim()
@@ -65,15 +65,16 @@ export function parseRoom(text: string): Room {
   const [height, width] = [rows.length, rows[0]!.length]
   const cells = Uint8Array.from(rows.join(""), (symbol) => {
     const code = symbols.indexOf(symbol)
-    if (code < 0) throw bad(`it holds "${symbol}"; the symbols are ${[...symbols].join(" ")}`)
+    if (code < 0) throw bad(`it contains "${symbol}"; the symbols are ${[...symbols].join(" ")}`)
     return code
   })
   if (rows.some((row) => row.length !== width)) throw bad("its rows differ in length")
   const isBorder = (i: number) => i < width || i >= cells.length - width || i % width === 0 || i % width === width - 1
-  if (cells.some((cell, i) => isBorder(i) && cell !== Cell.wall)) throw bad("its border must be all walls (#)")
+  if (cells.some((cell, i) => isBorder(i) && cell !== Cell.wall)) throw bad("its border must consist of walls (#)")
   const count = (kind: (cell: number) => boolean) => cells.filter(kind).length
   if (count(isPlayer) !== 1) throw bad("it needs exactly one player (P, or S on a target)")
-  if (count(isBox) === 0 || count(isBox) !== count(isTarget)) throw bad("it needs a box, and as many targets as boxes")
+  if (count(isBox) === 0 || count(isBox) !== count(isTarget))
+    throw bad("it needs at least one box, and as many targets as boxes")
   return { height, width, cells }
 }
 

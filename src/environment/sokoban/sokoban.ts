@@ -14,12 +14,14 @@ export type { SokobanOptions } from "./options.ts"
 export type { SokobanTask } from "./tasks.ts"
 
 /**
- * Sokoban as gym-sokoban generates and rewards it and verl-agent plays it. A step costs 0.1; a box that comes onto a
- * target gives 1, one that leaves it takes 1; solving the room gives 10 more. Actions are up, down, left, right, and
- * `still`, which changes nothing and stands for an unreadable reply. verl-agent does not count `still` against the
- * environment's own limit but ends the episode after as many replies all the same; here the environment does both.
+ * Sokoban with the rooms and rewards of gym-sokoban, as in verl-agent.
  *
- * Metrics: `success`, `boxesOnTarget`. Throws `BAD_CONFIG` where options are wrong.
+ * Rewards: -0.1 per step, +1 when a box is pushed onto a target, -1 when a box is pushed off a target, +10 when the room is solved.
+ * Actions: up, down, left, right, and `still` for a completion without an action, which changes nothing. `still` counts as a step.
+ *
+ * Metrics: `success`, `boxesOnTarget`.
+ *
+ * @throws BAD_CONFIG for unknown or invalid options
  */
 export function sokoban(options: SokobanOptions = {}): Environment<SokobanTask> {
   const resolved = resolveOptions(options)
@@ -45,7 +47,7 @@ const actions = [...directions, "still"] as const
 
 function roomOf(task: SokobanTask | null | undefined): Room {
   if (typeof task?.room === "string") return parseRoom(task.room)
-  throw new GigpoError("BAD_ARGUMENT", "sokoban: a task is { seed, room }, as tasks() gives it.")
+  throw new GigpoError("BAD_ARGUMENT", "sokoban: a task must be { seed, room }, as tasks() returns it.")
 }
 
 function startEpisode(start: Room, maxSteps: number, { signal }: EpisodeContext): EnvironmentEpisode {

@@ -1,13 +1,13 @@
 import { Cell, type Direction, directions, isBox, isPlayer, isTarget, offset, type Room } from "./room.ts"
 
 export interface SolveOptions {
-  /** The search gives up after so many positions. Default 1,000,000: a second or two. */
+  /** Maximum number of states of the search. Default 1,000,000, which takes one or two seconds. */
   readonly maxPositions?: number
 }
 
 /**
- * One shortest solution, counted in moves; empty for a solved room, `undefined` where there is none or the search gave
- * up. Breadth-first over (player, set of boxes), leaving out boxes on cells from which no target can be reached.
+ * Solution with the fewest moves. Empty for a solved room; `undefined` if there is none or `maxPositions` is reached. Breadth-first search
+ * over (player, set of boxes); states with a box on a cell from which no target can be reached are skipped.
  */
 export function solve(room: Room, options: SolveOptions = {}): Direction[] | undefined {
   const { maxPositions = 1_000_000 } = options
@@ -51,7 +51,7 @@ export function solve(room: Room, options: SolveOptions = {}): Direction[] | und
   return undefined
 }
 
-/** Cells from which a box, alone in the room, could be pushed onto some target; found by pulling boxes off targets. */
+/** Cells from which a single box could be pushed onto a target, found by pulling boxes off targets. */
 function aliveCells(room: Room, targets: readonly number[], steps: readonly number[]): Uint8Array {
   const alive = new Uint8Array(room.cells.length)
   const queue = [...targets]
@@ -67,7 +67,7 @@ function aliveCells(room: Room, targets: readonly number[], steps: readonly numb
   return alive
 }
 
-/** Restores the order of the boxes (from index 1 on) after one of them moved. */
+/** Restores the ascending order of the boxes (from index 1) after one of them moved. */
 function sortBox(position: number[], box: number): void {
   const cell = position[box]!
   let i = box

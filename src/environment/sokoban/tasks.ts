@@ -5,20 +5,20 @@ import { generateRoom } from "./generate.ts"
 import type { SokobanSettings } from "./options.ts"
 import { Cell, formatRoom, isTarget, type Room } from "./room.ts"
 
-/** One room to solve. Plain data; `room` alone decides the episode, so a level written by hand will do. */
+/** Room to solve. Plain data. Only `room` determines the episode, so levels written by hand are possible. */
 export interface SokobanTask {
-  /** The seed that gives this room in gym-sokoban's generator. */
+  /** Seed of gym-sokoban's generator that gives the room. */
   readonly seed: number
-  /** The start, as `formatRoom` writes it. */
+  /** Start state: one symbol per cell, cells separated by spaces, rows by line breaks. */
   readonly room: string
 }
 
-/** So many seeds in a row without a room mean that the options allow none (a test room comes every 8 seeds or so). */
+/** Maximum number of consecutive seeds without a room, after which the options are rejected. About every 8th seed gives a test room. */
 const maxMisses = 1000
 
 /**
- * Endless rooms: seeds drawn at random for training, and always the same for the test, 65536 upwards. Where a seed
- * gives no room, or one of the other split, the next draw or seed takes its place.
+ * Endless rooms: from random seeds for training, and from the seeds 65536, 65537, … for the test. Seeds without a room, or with a room of
+ * the other split, are skipped.
  */
 export function* sokobanTasks(
   split: "train" | "test",
@@ -36,11 +36,11 @@ export function* sokobanTasks(
   throw new GigpoError(
     "BAD_CONFIG",
     `sokoban: none of ${maxMisses} seeds gave a ${split} room of ${options.size.join(" × ")} cells with boxes: ` +
-      `${options.boxes}; make size or searchDepth larger or boxes fewer.`,
+      `${options.boxes}; increase size or searchDepth, or decrease boxes.`,
   )
 }
 
-/** One layout in eight, by a hash of its walls and targets, which no move changes. */
+/** Whether a room belongs to the test: one layout in eight, by a hash of walls and targets, which moves do not change. */
 function isTestLayout(room: Room): boolean {
   const layout = Array.from(room.cells, (cell) => (cell === Cell.wall ? "#" : isTarget(cell) ? "O" : "_")).join("")
   return new Random(0).fork("sokoban layout", room.width, layout).below(8) === 0

@@ -5,13 +5,13 @@ export interface SqlResult {
   readonly rows: readonly (readonly SqlValue[])[]
 }
 
-/** What came of a query. An `error` is the query's own fault, a `failure` the database's. */
+/** Result of a query. `error` is an error of the query, `failure` an error of the database. */
 export type SqlAnswer = SqlResult | { readonly error: string } | { readonly failure: string }
 
-/** Longest value that is shown. */
+/** Maximum length of a shown value in characters. */
 const longestValue = 100
 
-/** The result as a model reads it: names, then a line a row, of which the last say how many more there are. */
+/** Text of a result for the model: column names, one line per row, and the number of rows that are not shown. */
 export function showResult({ columns, rows }: SqlResult, most: number): string {
   const lines = rows.slice(0, most).map((row) => row.map(showValue).join(" | "))
   if (rows.length > most) lines.push(`… ${rows.length - most} more rows`)

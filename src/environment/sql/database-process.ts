@@ -3,10 +3,10 @@ import { GigpoError } from "../../util/errors.ts"
 import type { SqlAnswer } from "./answer.ts"
 import { type ProcessMessage, type ProcessRequest, processSource } from "./process-source.ts"
 
-/** One process that answers one query at a time, for as long as it lives. */
+/** Process that executes one query at a time. */
 export class DatabaseProcess {
   readonly #child: ChildProcess
-  /** Rejects with `BAD_CONFIG` where there is no SQLite, `ENVIRONMENT_FAILED` where the process cannot be started. */
+  /** Resolves when the process accepts queries. Rejects with `BAD_CONFIG` without SQLite, `ENVIRONMENT_FAILED` if the start fails. */
   readonly ready: Promise<void>
   readonly #ended: Promise<void>
   #settle: (answer?: SqlAnswer) => void = () => {}
@@ -21,7 +21,7 @@ export class DatabaseProcess {
       import.meta.url,
       `${memoryLimit * 2 ** 20}`,
     ]
-    // Nothing of this process's surroundings: it runs what somebody else has written.
+    // No environment variables, because the process executes untrusted SQL.
     const child = spawn(process.execPath, args, {
       stdio: ["ignore", "ignore", "ignore", "ipc"],
       serialization: "advanced",
@@ -43,26 +43,26 @@ export class DatabaseProcess {
         if (child.pid === undefined) ended()
       })
       child.on("exit", (code, signal) => {
-        reject(failed(`its process ended with ${signal ?? code} before it began`))
+        reject(failed(`its process ended with ${signal ?? code} during its start`))
         this.#settle()
         ended()
       })
     })
-    this.ready.catch(() => {}) // told to those who ask
+    this.ready.catch(() => {}) // no unhandled rejection; callers await `ready`
   }
 
-  /** It has ended, or was told to. */
+  /** Whether the process has ended or was killed. */
   get dead(): boolean {
     const { killed, exitCode, signalCode } = this.#child
     return killed || exitCode !== null || signalCode !== null
   }
 
-  /** Whether it was asked before: what it died of need not be the query that it was asked last. */
+  /** Whether the process has executed a query before. If so, the last query need not be the reason of its end. */
   get used(): boolean {
     return this.#used
   }
 
-  /** Of a process that is ready; undefined where it ends instead. */
+  /** Executes a query. Requires `ready`. Resolves to undefined if the process ends instead. */
   async answer(request: ProcessRequest): Promise<SqlAnswer | undefined> {
     this.#used = true
     return await new Promise((resolve) => {
@@ -72,14 +72,14 @@ export class DatabaseProcess {
     })
   }
 
-  /** Whether the program waits for it. */
+  /** Sets whether the process keeps this program from exiting. */
   hold(holds: boolean): void {
     const how = holds ? "ref" : "unref"
     this.#child[how]()
     this.#child.channel?.[how]()
   }
 
-  /** Resolves when it has ended. */
+  /** Kills the process; resolves when it has ended. */
   async end(): Promise<void> {
     this.hold(true)
     this.#child.kill("SIGKILL")
@@ -89,7 +89,7 @@ export class DatabaseProcess {
 
 function noDriver(missing: string): GigpoError {
   const remedy = "install better-sqlite3 (npm install better-sqlite3), or use a Node with node:sqlite (22.16 or later)"
-  return new GigpoError("BAD_CONFIG", `There is no SQLite here: ${remedy}. ${missing}.`)
+  return new GigpoError("BAD_CONFIG", `SQLite is not available: ${remedy}. ${missing}.`)
 }
 
 function failed(what: string, cause?: unknown): GigpoError {

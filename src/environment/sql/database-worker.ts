@@ -4,12 +4,12 @@ import { DatabaseProcess } from "./database-process.ts"
 import type { sqlLimitFields } from "./limits.ts"
 import type { ProcessRequest } from "./process-source.ts"
 
-/** Seconds after which a process that nobody asks anything is ended; the next query starts another. */
+/** Seconds after which an idle process is ended; the next query starts another one. */
 export const idleTime = 10
 
 type Limits = Pick<Resolved<typeof sqlLimitFields>, "timeLimit" | "memoryLimit">
 
-/** Answers one query at a time, in a process that it starts when it needs one and that outlives none that takes too long or too much. */
+/** Executes one query at a time in a process, which is started on demand and ended when a query exceeds a limit. */
 export class DatabaseWorker {
   readonly #limits: Limits
   #process: DatabaseProcess | undefined
@@ -19,7 +19,7 @@ export class DatabaseWorker {
     this.#limits = limits
   }
 
-  /** Rejects as the process's `ready` does, and with the signal's reason, once the process has ended for it. */
+  /** Executes a query. Rejects as the process's `ready` does, and with the signal's reason after the process has ended. */
   async query(request: ProcessRequest, signal: AbortSignal): Promise<SqlAnswer> {
     clearTimeout(this.#idle)
     const abort = () => void this.end()
@@ -61,12 +61,12 @@ export class DatabaseWorker {
       }
       signal.throwIfAborted()
       if (late) return { error: `the query took longer than ${timeLimit} s` }
-      // One that was used may have died of what came before, or at rest: what a query gives must not depend on that.
+      // A used process may have ended because of an earlier query, on which the result must not depend. So the query is repeated.
       if (!used) return { error: `the query took more than ${memoryLimit} MiB` }
     }
   }
 
-  /** Resolves when nothing of it runs. What it was asked gives nothing, so its signal is aborted before. */
+  /** Ends the process; resolves when it has ended. Abort the signal of a pending query first. */
   async end(): Promise<void> {
     clearTimeout(this.#idle)
     await this.#process?.end()

@@ -13,9 +13,9 @@ export type { SqlDatabase } from "./process-source.ts"
 export type SqlLimits = OptionsOf<typeof sqlLimitFields>
 
 /**
- * SQLite databases that are only read, by statements of whoever: they run in processes of their own, which are ended where a statement
- * takes too long or too much memory. The processes start when they are needed, end when nobody needs them for a while, and keep no program
- * from its end. Disposed of, nothing of it runs any more, and what it was asked rejects with `DISPOSED`.
+ * Read-only SQLite databases for untrusted statements. Statements run in separate processes, which are ended if a statement exceeds its
+ * limits of time or memory. Processes start on demand, end when idle, and do not keep a program from exiting. Disposal ends all processes;
+ * pending queries reject with `DISPOSED`.
  */
 export class SqlDatabases implements AsyncDisposable {
   readonly #workers: readonly DatabaseWorker[]
@@ -24,22 +24,22 @@ export class SqlDatabases implements AsyncDisposable {
   readonly #asked = new Set<AbortController>()
   #disposed: GigpoError | undefined
 
-  /** Throws `BAD_CONFIG` where options are wrong. */
+  /** Throws `BAD_CONFIG` for invalid options. */
   constructor(limits: SqlLimits = {}) {
     const { processes, ...each } = readOptions("databases", limits, sqlLimitFields)
     this.#workers = Array.from({ length: processes }, () => new DatabaseWorker(each))
     this.#idle = [...this.#workers]
   }
 
-  /** Rejects with `BAD_CONFIG` where there is no SQLite. */
+  /** Checks that SQLite is available; rejects with `BAD_CONFIG` if not. */
   async check(): Promise<void> {
     await this.query({ script: "" }, "SELECT 1")
   }
 
   /**
-   * The rows that a statement gives, or what is wrong with it: that it writes, is no SQL, takes too long or too much. Rejects with
-   * `BAD_CONFIG` where there is no SQLite, `BAD_DATA` where the database cannot be opened, `ENVIRONMENT_FAILED`, `DISPOSED`,
-   * or the signal's reason: then the statement has ended, too.
+   * Executes a statement and returns its rows, or an `error` if the statement writes, is not valid SQL or exceeds a limit. Rejects with
+   * `BAD_CONFIG` without SQLite, `BAD_DATA` if the database cannot be opened, `ENVIRONMENT_FAILED`, `DISPOSED`, or the signal's reason,
+   * after the statement has ended.
    */
   async query(
     database: SqlDatabase,
@@ -81,7 +81,7 @@ export class SqlDatabases implements AsyncDisposable {
     }
   }
 
-  /** In turn; who is aborted meanwhile waits no longer. */
+  /** Waits for a free worker, in order of arrival. Rejects if the signal is aborted. */
   async #nextFree(signal: AbortSignal): Promise<DatabaseWorker> {
     return await new Promise((resolve, reject) => {
       const abort = () => {

@@ -21,11 +21,11 @@ export async function startEpisode(
   const life = new Lifecycle("sql", signal)
   checkTask(task)
   const { database, question, gold, source } = task
-  /** A statement of the task's own, which must be right. */
+  /** Executes a statement of the task, which must succeed. */
   const know = async (sql: string): Promise<SqlResult> => {
     const result = await databases.query(database, sql, signal)
     if (!("error" in result)) return result
-    throw new GigpoError("BAD_DATA", `sql: of the question ${task.id}, ${sql} fails: ${result.error}.`)
+    throw new GigpoError("BAD_DATA", `sql: ${sql} of question ${task.id} fails: ${result.error}.`)
   }
   const schema = await know("SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL ORDER BY rowid")
   const asked = [...schema.rows.map(([table]) => `${table}`), "", question].join("\n")
@@ -40,14 +40,14 @@ export async function startEpisode(
       if (terminated || truncated) life.end()
       let right = false
       let observation = nothing
-      // Nobody would read what a look at the end shows, so there is none.
+      // A query in the last step is skipped, because its result would not be shown.
       if (statement && !truncated) {
         queries++
         const result = await databases.query(database, statement.sql, signal)
         const wrong = "error" in result
         if (wrong) failed++
         if (terminated) {
-          const wanted = await know(gold) // whose fault is told of, whatever the answer
+          const wanted = await know(gold) // also for a wrong answer, so that an invalid gold statement is always reported
           right = !wrong && sameRows(result, wanted, isOrdered(gold))
         } else {
           const text = wrong ? `Error: ${result.error}` : showResult(result, shownRows)
@@ -68,7 +68,7 @@ export async function startEpisode(
   }
 }
 
-/** Whether the statement itself is ordered, and not only one within it. */
+/** Whether the outer statement has an ORDER BY, not only a subquery. */
 export function isOrdered(sql: string): boolean {
   let text = withoutQuoted(sql)
   for (let before = ""; before !== text; ) {
@@ -82,5 +82,8 @@ function checkTask(task: Partial<SqlTask> | null | undefined): void {
   const { database, question, gold } = task ?? {}
   const place = database && ("file" in database ? database.file : database.script)
   if ([place, question, gold].every((text) => typeof text === "string")) return
-  throw new GigpoError("BAD_ARGUMENT", "A task of sql needs a database { file } or { script }, a question and gold.")
+  throw new GigpoError(
+    "BAD_ARGUMENT",
+    "An sql task needs database, { file } or { script }, and the strings question and gold.",
+  )
 }

@@ -1,6 +1,6 @@
 import type { SqlAnswer } from "./answer.ts"
 
-/** Where a database is: made of a script, in memory, or a file. */
+/** Database: an SQL script that creates it in memory, or a file. */
 export type SqlDatabase = { readonly script: string } | { readonly file: string }
 
 export interface ProcessRequest {
@@ -8,26 +8,28 @@ export interface ProcessRequest {
   readonly sql: string
 }
 
-/** The first says whether there is a driver; each further one answers a request. */
+/** Message of the process. The first reports whether there is a driver; each further message answers a request. */
 export type ProcessMessage = { readonly ready: string } | { readonly missing: string } | { readonly answer: SqlAnswer }
 
-/** Databases that a process keeps open; the one that was asked longest ago is closed first. */
+/** Maximum number of open databases of a process; the least recently used one is closed first. */
 const mostOpen = 64
-/** Most rows of one result, and bytes of all its values, a character counted as one: what is compared or shown is small. */
+/** Maximum number of rows of a result. */
 const mostRows = 10_000
+/** Maximum size of all values of a result in bytes, with one byte per character. */
 const mostBytes = 2 ** 22
-/** Milliseconds from one look at the memory to the next. */
+/** Interval of the memory checks in milliseconds. */
 const watchEvery = 10
 
 /**
- * The program of a process that answers queries, started with the place that drivers are looked for from, and the most bytes of memory.
- * As a string it runs the same from src and from dist. A statement cannot be interrupted from JavaScript, neither by a signal nor in a
- * worker thread, which would go on in native code for ever: whoever started the process kills it. Of memory, which SQLite's drivers
- * do not limit, a thread of its own keeps watch (what queries put aside stays in memory, too, and off the disk); it also sees when nobody
- * is left who could kill a process that is busy.
+ * Source of a process that executes queries; as a string, it runs the same from src and from dist. Arguments: the URL from which drivers
+ * are resolved, and the memory limit in bytes.
  *
- * An episode is a function of its actions, so random numbers are refused. What is asked about today (CURRENT_TIMESTAMP, datetime('now'))
- * does change with the clock: SQLite has no other one to give it, and data sets' own answers count ages so.
+ * JavaScript cannot interrupt a statement, neither by a signal nor in a worker thread, so the parent kills the process. SQLite's drivers do
+ * not limit memory, so a separate thread watches it. Temporary data of queries stays in memory. The same thread ends a busy process whose
+ * parent has ended.
+ *
+ * Random numbers are rejected, because an episode must be a function of its actions. The current time (CURRENT_TIMESTAMP,
+ * datetime('now')) is allowed, although results change with it: SQLite has no other clock, and data sets use it to compute ages.
  */
 export const processSource: string = `
 "use strict"

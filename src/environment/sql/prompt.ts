@@ -3,7 +3,7 @@ import type { Observation, Turn } from "../environment.ts"
 import { recentTurns } from "../memory/recent.ts"
 import type { SqlSettings } from "./options.ts"
 
-/** What the model reads: tables and question, which the first observation shows, what it has asked so far, and its two choices. */
+/** Prompt text: tables and question from the first observation, the queries and results so far, and the two kinds of actions. */
 export function promptText(
   history: readonly Turn[],
   now: Observation,

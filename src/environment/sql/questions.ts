@@ -8,10 +8,10 @@ import { unreadable } from "../unreadable.ts"
 import type { SqlTask } from "./task.ts"
 
 /**
- * Reads questions in the layout of Spider or BIRD; what BIRD gives as `evidence` stands behind the question.
+ * Reads questions in the layout of Spider or BIRD. BIRD's `evidence` is appended to the question.
  *
- * @param databases the folder of the databases that they name
- * @throws BAD_DATA where a file cannot be read or is empty, where a question is wrong, and where its database is not there
+ * @param databases - folder of the databases
+ * @throws BAD_DATA if a file cannot be read or is empty, a question is invalid, or a database is missing
  */
 export async function readQuestions(path: string, databases: string): Promise<SqlTask[]> {
   const tasks: SqlTask[] = []
@@ -48,7 +48,7 @@ async function* rowsOf(path: string): AsyncGenerator<[where: string, row: Row], 
   } catch (cause) {
     throw unreadable(path, cause)
   }
-  if (!Array.isArray(all)) throw new GigpoError("BAD_DATA", `${path} must hold a list of questions.`)
+  if (!Array.isArray(all)) throw new GigpoError("BAD_DATA", `${path} must contain a list of questions.`)
   for (const [index, value] of all.entries()) yield [`${path}, question ${index + 1}`, objectOf(value)]
 }
 
@@ -59,13 +59,19 @@ function objectOf(value: unknown): Row {
 function textAt(row: Row, where: string, ...keys: readonly [string, ...string[]]): string {
   const value = keys.map((key) => row[key]).find((one) => typeof one === "string" && one.trim() !== "")
   if (typeof value === "string") return value.trim()
-  throw new GigpoError("BAD_DATA", `${where} must have a text "${keys.join('" or "')}" that is not blank.`)
+  throw new GigpoError("BAD_DATA", `${where} must have a string "${keys.join('" or "')}" that is not blank.`)
 }
 
 async function findDatabase(folder: string, id: string, where: string): Promise<string> {
   if (!/^[\p{L}\p{N}_][\p{L}\p{N}_ .-]*$/u.test(id))
-    throw new GigpoError("BAD_DATA", `${where} names the database ${JSON.stringify(id)}, which is no name of a file.`)
+    throw new GigpoError(
+      "BAD_DATA",
+      `${where} names the database ${JSON.stringify(id)}, which is not a valid file name.`,
+    )
   for (const file of [join(folder, id, `${id}.sqlite`), join(folder, `${id}.sqlite`)])
     if (await access(file).then(() => true, () => false)) return file // biome-ignore format: one line
-  throw new GigpoError("BAD_DATA", `${where} asks about ${id}, but ${join(folder, id, `${id}.sqlite`)} is not there.`)
+  throw new GigpoError(
+    "BAD_DATA",
+    `${where} needs the database ${id}, but ${join(folder, id, `${id}.sqlite`)} does not exist.`,
+  )
 }

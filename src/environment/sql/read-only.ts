@@ -1,10 +1,10 @@
-/** Most characters of a statement. */
+/** Maximum length of a statement in characters. */
 export const longestStatement = 20_000
 
 /**
- * What is wrong with this text as one statement that only reads; undefined where nothing is. SQLite refuses the rest itself (databases
- * are opened for reading alone), but not what leaves a database as it is and reaches beyond it: ATTACH, VACUUM INTO, PRAGMA. And not
- * every driver tells of a second statement behind the first.
+ * Reason why a text is not a single read-only statement; undefined if it is one. Databases are opened read-only, so SQLite itself rejects
+ * writes. It does not reject statements with effects outside the database: ATTACH, VACUUM INTO, PRAGMA. Not every driver rejects a second
+ * statement.
  */
 export function readOnlyProblem(sql: string): string | undefined {
   if (sql.length > longestStatement) return `a statement may have ${longestStatement} characters`
@@ -19,7 +19,7 @@ export function readOnlyProblem(sql: string): string | undefined {
 
 const reading = new Set(["SELECT", "WITH", "VALUES"])
 
-/** Each comment as a space, each literal and each quoted name as one letter. What is left open goes on to the end. */
+/** SQL with each comment replaced by a space, and each literal and quoted name by a letter. Unclosed quotes extend to the end. */
 export function withoutQuoted(sql: string): string {
   return sql.replace(
     /--[^\n]*|\/\*[\s\S]*?(?:\*\/|$)|'(?:[^']|'')*(?:'|$)|"(?:[^"]|"")*(?:"|$)|`(?:[^`]|``)*(?:`|$)|\[[^\]]*(?:\]|$)/g,

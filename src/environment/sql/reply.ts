@@ -2,10 +2,10 @@ import { hasThought, type Thinking } from "../agent.ts"
 import type { ParsedAction } from "../environment.ts"
 import { readTagged } from "../tags.ts"
 
-/** What a reply may hold: a statement to look at the database, or the one that answers. */
+/** Tags of a completion: a query of the database, or the statement that answers. */
 const tags = ["sql", "answer"] as const
 
-/** The reply's statement in its tags; of both kinds the first is run, and the reply is invalid. Never throws. */
+/** Parses the statement of a completion with its tags. With both tags the query is executed and the completion is invalid. Never throws. */
 export function readSqlReply(reply: string, thinking: Thinking): ParsedAction {
   const found = tags.filter((tag) => readTagged(reply, tag).answer !== undefined)
   const [tag] = found
@@ -16,7 +16,7 @@ export function readSqlReply(reply: string, thinking: Thinking): ParsedAction {
   }
 }
 
-/** The statement of an action, and whether it answers. */
+/** Statement of an action, and whether it is the answer. */
 export function statementOf(action: string): { readonly sql: string; readonly answers: boolean } | undefined {
   const [sql, answer] = tags.map((tag) => readTagged(action, tag).answer)
   if (sql !== undefined) return { sql, answers: false }

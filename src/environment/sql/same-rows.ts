@@ -2,16 +2,15 @@ import type { SqlResult, SqlValue } from "./answer.ts"
 
 type Row = readonly SqlValue[]
 
-/** Numbers that differ by less than this share are the same: sums depend on the order in which rows are read. */
+/** Relative tolerance of equal numbers, because floating-point sums depend on the order of rows. */
 const tolerance = 1e-7
 
-/** Most rows that may be the same by way of one another, up to which it is looked for a matching of them. */
+/** Maximum size of a group of similar rows for which a matching is searched. */
 const mostMatched = 256
 
 /**
- * Whether two results are the same by execution match: the same rows, as often each, in the same order only where that was asked for.
- * Names of columns do not count; 2 and 2.0 are one number. Whole numbers are the same where they are equal (dates, keys, counts), others
- * where they are near.
+ * Whether two results are equal by execution match: the same multiset of rows, and the same order if `ordered`. Column names are ignored;
+ * 2 and 2.0 are equal. Integers (dates, keys, counts) must be equal exactly, other numbers within a relative tolerance of 1e-7.
  */
 export function sameRows(a: SqlResult, b: SqlResult, ordered: boolean): boolean {
   if (a.rows.length !== b.rows.length || a.columns.length !== b.columns.length) return false
@@ -36,7 +35,7 @@ function groupsOf(rows: readonly Row[], keyOf: (row: Row) => string): Map<string
   return groups
 }
 
-/** Rows that are the same have one key; so may others, whose numbers are near only by way of numbers between them. */
+/** Keys of rows. Equal rows have equal keys. So may rows whose numbers are connected by a chain of close numbers. */
 function keysOf(rows: readonly Row[], columns: number): (row: Row) => string {
   const names = Array.from({ length: columns }, (_, i) => nameNumbers(rows.map((row) => row[i]!).filter(isNumber)))
   return (row) =>
@@ -48,7 +47,7 @@ function keysOf(rows: readonly Row[], columns: number): (row: Row) => string {
       .join()
 }
 
-/** Of a column's numbers: a new name wherever there is a gap, over which no two can be near. */
+/** Names the numbers of a column: numbers have different names if a gap larger than the tolerance lies between them. */
 function nameNumbers(numbers: readonly (number | bigint)[]): (value: number | bigint) => number | bigint {
   if (numbers.every(isWhole)) return (value) => value
   const names = new Map<number | bigint, number>()
@@ -61,8 +60,8 @@ function nameNumbers(numbers: readonly (number | bigint)[]): (value: number | bi
 }
 
 /**
- * Whether each row of one can be given a row of its own of the other. Nearness is not transitive, so no order of them decides that: the
- * sorted one is only the first try, and the last where a group is larger than any honest data make it.
+ * Whether there is a one-to-one matching of equal rows. Equality within a tolerance is not transitive, so no order gives the matching. The
+ * sorted order is tried first. For groups larger than `mostMatched`, only the sorted order is tried.
  */
 function haveMatching(a: readonly Row[], b: readonly Row[]): boolean {
   if (a.length !== b.length) return false
@@ -70,7 +69,7 @@ function haveMatching(a: readonly Row[], b: readonly Row[]): boolean {
   if (inOrder(left, right)) return true
   if (left.length > mostMatched) return false
   const givenTo: (Row | undefined)[] = []
-  /** Along an augmenting path: a row that is given already is taken where its owner can be given another. */
+  /** Searches an augmenting path: a row that is already matched is reassigned if its partner can be matched to another row. */
   const give = (row: Row, seen: Set<number>): boolean =>
     right.some((other, i) => {
       if (seen.has(i) || !sameRow(row, other)) return false
@@ -82,7 +81,7 @@ function haveMatching(a: readonly Row[], b: readonly Row[]): boolean {
   return left.every((row) => give(row, new Set()))
 }
 
-/** Of rows of one key: only their numbers differ. */
+/** Order of two rows with the same key, which differ only in their numbers. */
 function compareRows(a: Row, b: Row): number {
   for (const [i, value] of a.entries()) {
     const order = isNumber(value) ? compareNumbers(value, b[i] as number | bigint) : 0
@@ -111,7 +110,7 @@ function isNear(a: number | bigint, b: number | bigint): boolean {
   return x === y || (largest < Number.POSITIVE_INFINITY && Math.abs(x - y) <= tolerance * largest)
 }
 
-/** A number of SQLite's integers, or a real one that is as exact as those: beyond 2^53 the last digits are rounded. */
+/** Whether a number is an integer of SQLite, or a real number with an exact integer value (below 2^53). */
 function isWhole(value: number | bigint): boolean {
   return typeof value === "bigint" || Number.isSafeInteger(value)
 }

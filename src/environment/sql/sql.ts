@@ -15,26 +15,31 @@ export type { SqlTask } from "./task.ts"
 
 /** Environment of SQL tasks, with its databases. */
 export interface SqlEnvironment extends Environment<SqlTask> {
-  /** The databases of its tasks, for agents that ask them by themselves. */
+  /** Databases of the tasks, for agents that query them directly. */
   readonly databases: SqlDatabases
 }
 
 /**
- * Questions to be answered in SQL, as Spider and BIRD pose them: a reply looks at the database (`<sql>…</sql>`, whose result is shown) or
- * answers (`<answer>…</answer>`), which ends the episode; 1 where the statement gives the rows of the gold one, else 0. The order of rows
- * counts where the gold statement says one, names of columns do not. A reply that does neither shows nothing and takes a step.
+ * Questions to be answered in SQL, as in Spider and BIRD. A completion queries the database (`<sql>…</sql>`), which shows the result, or
+ * answers (`<answer>…</answer>`), which ends the episode. The reward is 1 if the answer gives the same rows as the gold statement, else 0.
+ * The order of rows matters only if the gold statement has an ORDER BY; column names are ignored. A completion that does neither counts as
+ * a step with an empty observation.
  *
- * Without options it asks about embedded, invented shops. Databases are SQLite's (better-sqlite3, or Node's own), only read, and
- * asked in processes of their own; statements may not draw random numbers, but those that ask for today (`datetime('now')`) give another
- * result tomorrow. Metrics: `success`, `success/<source>`, `queries`, `failedQueries`. Rejects with `BAD_CONFIG`
- * where options are wrong or there is no SQLite, `BAD_DATA` where files are wrong.
+ * Without options the questions are about embedded, invented shops. Databases are read-only SQLite databases (better-sqlite3, or
+ * node:sqlite), queried in separate processes. Statements cannot use random numbers. Results of statements with the current time
+ * (`datetime('now')`) change from day to day.
+ *
+ * Metrics: `success`, `success/<source>`, `queries`, `failedQueries`.
+ *
+ * @throws BAD_CONFIG for invalid options or without SQLite, BAD_DATA for invalid files
  */
 export async function sql(options: SqlOptions = {}): Promise<SqlEnvironment> {
   const resolved = resolveOptions(options)
   const { questions, testQuestions, databases: folder, kinds, timeLimit, memoryLimit, processes } = resolved
   const databases = new SqlDatabases({ timeLimit, memoryLimit, processes })
   await databases.check()
-  const { speech, remembers } = recall(resolved, 1) // what a query gave is told of the query, not observed anew
+  // With a memory one past step is still shown, because the observation of a query does not contain the query.
+  const { speech, remembers } = recall(resolved, 1)
   const thought = resolved.thinking === "required" ? "<think>This statement gives it.</think>" : ""
   let tasks: Environment<SqlTask>["tasks"] = (split, random) => shopQuestions(split, kinds, random)
   if (questions !== undefined) {

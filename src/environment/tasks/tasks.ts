@@ -8,18 +8,18 @@ import { readOptions } from "../options.ts"
 import { readSplits, shuffledForever } from "../splits.ts"
 
 export const taskFileFields = {
-  tasks: required(string(undefined, "Tasks, as JSON Lines: one a line, of any kind.")),
-  testTasks: string(undefined, "Held-out tasks, in a file of their own.", { defaultText: "a tenth of tasks" }),
+  tasks: required(string(undefined, "File of tasks in JSON Lines: any JSON value per line.")),
+  testTasks: string(undefined, "File of held-out tasks.", { defaultText: "a tenth of tasks" }),
 }
 
 /** Options of `taskFile`. */
 export type TaskFileOptions = OptionsOf<typeof taskFileFields>
 
 /**
- * Tasks alone, for agents that play by themselves: what stands in the lines of a file, read once. Train tasks come shuffled, again and
- * again; held-out ones in their order.
+ * Tasks from a JSON Lines file, for agents. The file is read once. Training tasks are repeated endlessly, in a new random order each time;
+ * held-out tasks keep their order.
  *
- * Throws `BAD_CONFIG` where options are wrong, `BAD_DATA` where a file cannot be read, has a line that is no JSON, or too few.
+ * @throws BAD_CONFIG for invalid options, BAD_DATA if a file cannot be read, has a line that is not JSON, or has too few tasks
  */
 export async function taskFile(options: TaskFileOptions): Promise<OffersTasks> {
   const { tasks, testTasks } = readOptions("tasks", options, taskFileFields)
@@ -43,7 +43,7 @@ async function readTasks(path: string): Promise<readonly unknown[]> {
     if (Number.isInteger(value) && !Number.isSafeInteger(value))
       throw new GigpoError(
         "BAD_DATA",
-        `${path}, line ${number} is a number too large to be kept; write it as a string.`,
+        `${path}, line ${number} is an integer beyond ±(2^53 - 1); write it as a string.`,
       )
     tasks.push(value)
   }

@@ -5,13 +5,13 @@ import type { ProductSource } from "./catalogue.ts"
 import { type JsonElement, type ReadElementsOptions, readElements } from "./json-elements.ts"
 import { readAttributes, readHumanInstructions, readProduct, unknownAttributes } from "./product.ts"
 
-/** The files of a catalogue, as WebShop distributes them. */
+/** Paths of the files of a WebShop catalogue. */
 export interface CatalogueFiles {
   /** `items_shuffle*.json`: a list of products. */
   readonly products: string
   /** `items_ins_v2*.json`: attributes and instructions by asin. */
   readonly attributes: string
-  /** `items_human_ins.json`: instructions that people wrote. Given, these make the goals. */
+  /** `items_human_ins.json`: instructions written by people. If given, goals are made from these. */
   readonly human?: string | undefined
 }
 
@@ -22,7 +22,7 @@ const names = [
 ]
 const humanName = "items_human_ins.json"
 
-/** The catalogue files in a folder, the small set where both are there. Throws BAD_DATA where they are not. */
+/** Finds the catalogue files in a folder; the small set is preferred. Throws BAD_DATA if there are none. */
 export function findCatalogue(folder: string, goals: "synthetic" | "human"): CatalogueFiles {
   const found = names.find(({ products, attributes }) =>
     [products, attributes].every((name) => existsSync(join(folder, name))),
@@ -31,8 +31,8 @@ export function findCatalogue(folder: string, goals: "synthetic" | "human"): Cat
     const pairs = names.map(({ products, attributes }) => `${products} with ${attributes}`).join(", or ")
     throw new GigpoError(
       "BAD_DATA",
-      `webshop: ${folder} does not hold a catalogue: it needs ${pairs}${goals === "human" ? `, and ${humanName}` : ""}. Download ` +
-        "them as the README of princeton-nlp/WebShop says, or leave data out to play the generated catalogue.",
+      `webshop: ${folder} does not contain a catalogue: it needs ${pairs}${goals === "human" ? `, and ${humanName}` : ""}. Download ` +
+        "them as the README of princeton-nlp/WebShop says, or omit data to use the generated catalogue.",
     )
   }
   return {
@@ -43,10 +43,10 @@ export function findCatalogue(folder: string, goals: "synthetic" | "human"): Cat
 }
 
 /**
- * Opens a catalogue. Files above 32 MiB (the full one has several GB) are read once from end to end and then, product by product,
- * when they are needed. Products without a usable asin and those seen before are left out, as in the original.
+ * Opens a catalogue. Files above 32 MiB (the full one has several GB) are read once, and later product by product on demand. Products
+ * without a valid asin and duplicates are skipped, as in the original.
  *
- * @throws BAD_DATA where a file cannot be read, and with file, position and reason where one is truncated or corrupt
+ * @throws BAD_DATA if a file cannot be read, is truncated or corrupt, with file, position and reason
  */
 export async function openCatalogueFiles(
   files: CatalogueFiles,
@@ -64,7 +64,7 @@ export async function openCatalogueFiles(
     options,
   )
   if (numbers.size === 0)
-    throw new GigpoError("BAD_DATA", `webshop: ${files.products} holds no products; download it anew.`)
+    throw new GigpoError("BAD_DATA", `webshop: ${files.products} has no products; download it again.`)
 
   const [attributes, human] = [
     await openMembers(files.attributes, readAttributes),
@@ -81,7 +81,7 @@ export async function openCatalogueFiles(
     },
   }
 
-  /** What a file that is an object says of each product of the catalogue. */
+  /** Opens a file with an object and maps its members to the products of the catalogue. */
   async function openMembers<T>(path: string, read: (value: unknown, where: string) => T) {
     const places: number[] = []
     let kept = 0
@@ -92,7 +92,7 @@ export async function openCatalogueFiles(
         read(value, where)
         const index = numbers.get(key)
         if (index === undefined) return false
-        // Of two members with one name the last counts, as in Python.
+        // The last of several members with the same name counts, as in Python.
         places[index] = kept++
         return true
       },

@@ -4,44 +4,44 @@ import { GoalTable } from "./goals.ts"
 import type { Instruction, Product } from "./product.ts"
 import { productText } from "./product-text.ts"
 
-/** A product, and what somebody may want of it. */
+/** Product with its instructions. */
 export interface Listing {
   readonly product: Product
   readonly instructions: readonly Instruction[]
 }
 
-/** Where products come from: files or a generator. Products are numbered; reading one may touch the disk, for microseconds. */
+/** Source of numbered products: files or a generator. Reading a product may access the disk. */
 export interface ProductSource {
   readonly size: number
   read(index: number): Listing
 }
 
-/** Everything that the shop's pages, searches and rewards need of the products. */
+/** Products with search index, prices, lists and goals. */
 export interface Catalogue {
   readonly size: number
   product(index: number): Product
-  /** The number of the product with this asin. */
+  /** Number of the product with an asin. */
   indexOf(asin: string): number | undefined
-  /** What the reward takes a product to cost, in dollars. */
+  /** Price of a product for the reward, in dollars. */
   price(index: number): number
-  /** The best 50 products for a text, best first. */
+  /** Best 50 products for a text, best first. */
   search(text: string): number[]
-  /** The products of `<c> category`, `<q> query` or `<a> attribute`, in the catalogue's order. */
+  /** Products of `<c> category`, `<q> query` or `<a> attribute`, in the order of the catalogue. */
   listed(kind: string): readonly number[]
   readonly goals: GoalTable
 }
 
-/** The seed of the price draws. The original leaves them to chance; this one gives the prices of the recorded catalogue. */
+/** Seed of the price draws. The original is not seeded; this seed gives the prices of the recorded catalogue. */
 const priceSeed = 42
 
-/** Hits of one search, as in WebShop. */
+/** Maximum number of results of a search, as in WebShop. */
 export const searchLimit = 50
 
-/** Reads every product once: for the search index, for prices and goals, and for the lists by category, query and attribute. */
+/** Reads every product once and builds the search index, prices, goals, and the lists by category, query and attribute. */
 export async function openCatalogue(given: ProductSource, signal?: AbortSignal): Promise<Catalogue> {
   const source = withMemory(given)
   const random = new PythonRandom(priceSeed)
-  // One word was drawn before the recorded prices.
+  // The recorded prices follow one other draw.
   random.getrandbits(32)
   const prices = new Float64Array(source.size)
   const numbers = new Map<string, number>()
@@ -54,7 +54,7 @@ export async function openCatalogue(given: ProductSource, signal?: AbortSignal):
   const goals = new GoalTable(source)
 
   const index = await Bm25Index.build(documents(), { ...(signal && { signal }) })
-  // The limits of the goals come from the same stream of numbers, after all prices.
+  // The price limits of the goals use the same random stream, after all prices.
   await goals.close(prices, random, signal)
   return {
     size: source.size,
@@ -81,7 +81,7 @@ export async function openCatalogue(given: ProductSource, signal?: AbortSignal):
   }
 }
 
-/** Listings kept ready: pages show the same few again and again, and a small catalogue stays in memory whole. */
+/** Number of cached listings: pages repeat few products, and a small catalogue stays in memory as a whole. */
 const mostRecent = 5000
 
 function withMemory({ size, read }: ProductSource): ProductSource {

@@ -1,6 +1,6 @@
 /**
- * The colour words by which WebShop compares options, in its order: `COLOR_SET` of web_agent_site/engine/normalize.py
- * (princeton-nlp/WebShop). A reward is only the same with the same words.
+ * Colour words by which WebShop compares options, in the order of `COLOR_SET` of web_agent_site/engine/normalize.py
+ * (princeton-nlp/WebShop). The reward depends on these words.
  */
 export const colours: readonly string[] = (
   "alabaster apricot aqua ash asphalt azure banana beige black blue blush bordeaux bronze brown burgundy camel camo caramel " +
@@ -11,7 +11,7 @@ export const colours: readonly string[] = (
   "skull slate steel stone stonewash sunflower tan taupe teal tiger turquoise violet walnut wheat white wine yellow"
 ).split(" ")
 
-/** The first colour that the text contains, also within a word (`titan` is `tan`); the text itself where there is none. */
+/** First colour that a text contains, also within a word (`titan` is `tan`); the text if there is none. */
 export function normaliseColour(text: string): string {
   return colours.find((colour) => text.includes(colour)) ?? text
 }

@@ -4,10 +4,10 @@ import type { ResolvedOptions } from "./options.ts"
 import { button } from "./pages.ts"
 import type { Page, Shop } from "./shop.ts"
 
-/** The observation of the first page. */
+/** Text of the first observation. */
 export const startText = `'${button.search}'`
 
-/** One visit to the shop, as verl-agent shows and rewards it. */
+/** Starts an episode with the observations and rewards of verl-agent. */
 export function startEpisode(
   shop: Shop,
   { maxSteps, reward: kind, anchor }: Pick<ResolvedOptions, "maxSteps" | "reward" | "anchor">,
@@ -41,8 +41,8 @@ export function startEpisode(
 }
 
 /**
- * What verl-agent shows, and groups steps by: the quoted texts behind the instruction; the last page, which has no instruction,
- * as it is. No page shows which options are chosen, so the anchor "state" adds them, in the order of their names.
+ * Observation of a page as in verl-agent: the quoted texts after the instruction. The last page has no instruction and is not quoted. Pages
+ * do not show the chosen options, so the anchor "state" appends them, sorted by name.
  */
 function observe({ heading, texts, links, chosen }: Page, kind: "page" | "state"): Observation {
   const text = (heading.length > 0 ? texts.map((part) => `'${part}'`) : texts).join(" [SEP] ")

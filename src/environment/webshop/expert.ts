@@ -12,17 +12,17 @@ import { tokenSetRatio } from "./token-set-ratio.ts"
 
 interface Plan {
   readonly search: string
-  /** Page of the results that shows the product, from 1. */
+  /** Number of the results page with the product, from 1. */
   readonly page: number
-  /** The click that opens the product. */
+  /** Click that opens the product. */
   readonly open: string
   readonly choices: readonly Choice[]
 }
 
 interface Choice {
-  /** The click on the wanted value. */
+  /** Click on the required value. */
   readonly click: string
-  /** The clicks on all values of the same option: the last of them counts. */
+  /** Clicks on all values of the same option, of which the last one counts. */
   readonly rivals: ReadonlySet<string>
 }
 
@@ -35,9 +35,9 @@ const thoughts = {
 } as const
 
 /**
- * Buys the product that the goal was made of: it searches with the goal's words (the title's, where those do not find it), turns
- * pages, chooses the options and buys. It takes its bearings from page and history, so it can take over at any time. Silent where
- * no search finds the product.
+ * Expert that buys the product of the goal: searches with the words of the goal (or those of the title, if these do not find the product),
+ * turns pages, chooses the options and buys. The next action depends only on page and history, so the expert can start from any state.
+ * Returns `undefined` if no search finds the product.
  */
 export function webshopExpert(
   goal: Goal,
@@ -66,7 +66,7 @@ function nextAction(
   const can = (action: string) => now.actions?.includes(action) === true
   if (now.actions?.length === 0 && now.text !== startText) return undefined
 
-  // A product is always opened from a page of results; what was chosen since then still holds.
+  // A product is always opened from a page of results; options chosen since then are still chosen.
   const opened = history.findLastIndex(({ observation }) => observation.actions?.includes(next))
   if (can(buy) && history[opened]?.action === plan.open) {
     const since = history.slice(opened + 1).map((turn) => turn.action)
@@ -101,7 +101,7 @@ function makePlan(goal: Goal, catalogue: Catalogue, resultsPerPage: number): Pla
   return { search: `search[${best.text}]`, page: best.page, open, choices: wantedChoices(goal, product) }
 }
 
-/** Words that replies and commands can carry: no brackets, which end an argument, and nothing that the parser refuses. */
+/** Words without brackets, which would end the argument, and without characters that the parser rejects. */
 function searchable(words: string): string {
   return words
     .toLowerCase()
@@ -112,12 +112,12 @@ function searchable(words: string): string {
     .trim()
 }
 
-/** The product's values that come closest to the wishes. */
+/** Values of the product that are closest to the required options. */
 function wantedChoices(goal: Goal, product: Product): Choice[] {
   const rivals = new Map<string, Set<string>>()
   for (const values of product.options.values()) {
     const clicks = new Set(values.map(click))
-    // A value under two names belongs to the last of them. One with brackets may not be possible to click.
+    // A value of several options belongs to the last of them. A value with brackets may not be clickable.
     for (const value of values) if (readCommand(click(value)).argument === value) rivals.set(value, clicks)
   }
   const values = [...rivals.keys()]

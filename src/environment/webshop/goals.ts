@@ -5,48 +5,49 @@ import { stripCharacter } from "../python-text.ts"
 import type { ProductSource } from "./catalogue.ts"
 import type { Instruction, Product } from "./product.ts"
 
-/** What a customer wants: the task of an episode. Plain data, complete in itself. */
+/** Goal of a customer: the task of an episode. Plain data. */
 export interface Goal {
-  /** The product that the goal was made of. Others may do as well. */
+  /** Product that the goal was made from. Other products may meet the goal too. */
   readonly asin: string
-  /** What the customer says. */
+  /** Instruction for the agent. */
   readonly instruction: string
+  /** Required attributes. */
   readonly attributes: readonly string[]
-  /** Wanted options: values by name in goals made from the catalogue, free texts in those that people wrote. */
+  /** Required options: values by name for goals made from the catalogue, free texts for goals written by people. */
   readonly options: Readonly<Record<string, string>> | readonly string[]
-  /** Most that the product may cost, in dollars. */
+  /** Maximum price in dollars. */
   readonly priceUpper: number
   readonly name: string
   readonly category: string
   readonly query: string
   readonly productCategory: string
-  /** How rare the attributes are: the mean of 1 / (goals with the attribute); 1 for goals that people wrote. */
+  /** Rarity of the attributes: mean of 1 / (number of goals with the attribute); 1 for goals written by people. */
   readonly weight: number
 }
 
-/** Where no price limit is asked for. */
+/** Price limit of goals without one. */
 const noLimit = 1_000_000
 
 /** WebShop shuffles its goals with this seed. */
 const orderSeed = 233
 
-/** More goals than any catalogue has; what exceeds it is a slip in its options. */
+/** Maximum number of goals, above that of any real catalogue. */
 const mostGoals = 2 ** 26
 
 /**
- * All goals of a catalogue in WebShop's shuffled order. A goal is written out when it is asked for, because the full catalogue
- * has millions: what stays in memory is a few numbers for each instruction.
+ * All goals of a catalogue in WebShop's shuffled order. The full catalogue has millions, so goals are made on demand, and only a few numbers
+ * per instruction stay in memory.
  */
 export class GoalTable {
   readonly #source: ProductSource
-  /** [instruction]: its product, its number there, the number of its first goal, its price limit in dollars. */
+  /** By instruction: its product, its number there, the number of its first goal, its price limit in dollars. */
   readonly #products: number[] = []
   readonly #numbers: number[] = []
   readonly #firsts: number[] = []
   readonly #limits: number[] = []
   #order = new Uint32Array(0)
   #size = 0
-  /** Goals that ask for an attribute. */
+  /** Number of goals with each attribute. */
   readonly #attributes = new Map<string, number>()
 
   constructor(source: ProductSource) {
@@ -57,11 +58,11 @@ export class GoalTable {
     return this.#size
   }
 
-  /** Takes the instructions of a product; products come in the catalogue's order. */
+  /** Adds the instructions of a product. Call in the order of the catalogue. */
   add(index: number, { options }: Product, instructions: readonly Instruction[]): void {
     const combinations = [...options.values()].reduce((product, values) => product * values.length, 1)
     for (const [number, { attributes, options: chosen }] of instructions.entries()) {
-      // WebShop leaves human instructions without attributes out, before it draws.
+      // WebShop drops human instructions without attributes before any draw.
       if (attributes.length === 0) continue
       const goals = chosen ? 1 : combinations
       this.#products.push(index)
@@ -74,12 +75,12 @@ export class GoalTable {
     }
   }
 
-  /** Draws the price limits and the order, once all products are in. Prices are in dollars, [product]. */
+  /** Draws the price limits and the order after all products were added. `prices` are in dollars, by product. */
   async close(prices: Readonly<Float64Array>, random: PythonRandom, signal?: AbortSignal): Promise<void> {
     if (this.#size > mostGoals) {
       throw new GigpoError(
         "BAD_DATA",
-        `webshop: the catalogue's options make ${this.#size} goals; use at most ${mostGoals}.`,
+        `webshop: the catalogue's options give ${this.#size} goals; the maximum is ${mostGoals}. Use products with fewer options.`,
       )
     }
     const pace = new Pace(signal)
@@ -87,7 +88,7 @@ export class GoalTable {
       this.#limits.push(priceLimit(prices[product]!, random))
       if (i % 1024 === 0 && pace.due()) await pace.rest()
     }
-    // CPython's random.shuffle, with rests.
+    // CPython's random.shuffle, with pauses for the event loop.
     const order = new Uint32Array(this.#size)
     for (let i = 0; i < this.#size; i++) order[i] = i
     const shuffle = new PythonRandom(orderSeed)
@@ -101,12 +102,12 @@ export class GoalTable {
     this.#order = order
   }
 
-  /** The goal at this place of the shuffled order. */
+  /** Goal at a place of the shuffled order. */
   at(place: number): Goal {
     return this.inCatalogueOrder(this.#order[place]!)
   }
 
-  /** The goal with this number before the shuffle. */
+  /** Goal with a number before the shuffle. */
   inCatalogueOrder(number: number): Goal {
     const place = this.#placeOf(number)
     const { product, instructions } = this.#source.read(this.#products[place]!)
@@ -131,7 +132,7 @@ export class GoalTable {
     }
   }
 
-  /** The instruction that a goal belongs to: the last whose first goal is not beyond it. */
+  /** Instruction of a goal, by binary search: the last one whose first goal is not after the goal. */
   #placeOf(number: number): number {
     let low = 0
     let high = this.#firsts.length - 1
@@ -144,14 +145,14 @@ export class GoalTable {
   }
 }
 
-/** The larger of two draws among the next four multiples of 10 below 1000 dollars; no limit where fewer than two are left. */
+/** Price limit: the larger of two draws from the next four multiples of 10 below 1000 dollars; no limit if fewer than two remain. */
 function priceLimit(price: number, random: PythonRandom): number {
   const limits: number[] = []
   for (let limit = 10; limit <= 990 && limits.length < 4; limit += 10) if (limit > price) limits.push(limit)
   return limits.length < 2 ? noLimit : Math.max(...random.sample(limits, 2))
 }
 
-/** The n-th element of the product of all option values, names sorted, the last name fastest. */
+/** The n-th element of the Cartesian product of all option values, with names sorted and the last name varying fastest. */
 function combination({ options }: Product, n: number): Record<string, string> {
   const chosen: [string, string][] = []
   let rest = n

@@ -5,31 +5,31 @@ import { basename } from "node:path"
 import { readJson } from "../../json/depth.ts"
 import { GigpoError } from "../../util/errors.ts"
 
-/** One element of a file that is one JSON array or one JSON object. */
+/** Element of a file that contains one JSON array or object. */
 export interface JsonElement {
-  /** The member's name, where the file is an object. */
+  /** Name of the member; undefined for an array. */
   readonly key: string | undefined
   readonly value: unknown
-  /** Names file, element and position for messages. */
+  /** File, element and position, for messages. */
   readonly where: string
 }
 
-/** The elements that were kept of a file, to be read again in any order. */
+/** Kept elements of a file, with random access. */
 export interface KeptElements {
-  /** Reads from the disk where the file is large; throws IO or BAD_DATA where it has changed since. */
+  /** Returns an element, for large files from the disk. Throws IO or BAD_DATA if the file has changed. */
   get(index: number): JsonElement
 }
 
-/** No sane element is longer; a file without line breaks or commas must not fill the memory. */
+/** Maximum size of an element in bytes, so that a corrupt file does not fill the memory. */
 const longestElement = 64 * 2 ** 20
 
 /**
- * Reads a JSON file of any size element by element. A byte scanner finds where the elements end (it knows strings and brackets,
- * no more) and `JSON.parse` reads each alone, so neither the file nor its tree is ever in memory as a whole. Of files above
- * `inMemory` bytes only the places of the kept elements stay in memory.
+ * Reads a JSON file of any size element by element. A byte scanner finds the ends of the elements from strings and brackets only, and
+ * `JSON.parse` parses each element, so the whole file is never in memory. For files above `inMemory` bytes only the positions of the kept
+ * elements stay in memory.
  *
- * @param keep sees every element in order; whether it can be read again later
- * @throws BAD_DATA where the file cannot be read, and with the position where it is truncated or corrupt
+ * @param keep - called with every element in order; returns whether the element is kept
+ * @throws BAD_DATA if the file cannot be read, is truncated or corrupt, with the position
  */
 export async function readElements(
   path: string,
@@ -67,9 +67,9 @@ export async function readElements(
 }
 
 export interface ReadElementsOptions {
-  /** Bytes up to which a file stays in memory. Default 32 MiB. */
+  /** Maximum size in bytes of a file that is kept in memory. Default 32 MiB. */
   readonly inMemory?: number
-  /** Bytes read at a time. Default 256 KiB, which takes a few milliseconds to scan and parse. */
+  /** Bytes per read. Default 256 KiB, which takes a few milliseconds to scan and parse. */
   readonly chunkBytes?: number
   readonly signal?: AbortSignal | undefined
 }
@@ -87,12 +87,12 @@ const isSpace = (byte: number) => byte === 0x20 || (byte >= 0x09 && byte <= 0x0d
 
 class ElementScanner {
   readonly #path: string
-  /** Bytes of the element that is being read, followed by those not looked at yet. */
+  /** Bytes of the current element, followed by those not scanned yet. */
   #pending: Buffer = Buffer.alloc(0)
   /** Position of `#pending` in the file, and of the scanner in `#pending`. */
   #base = 0
   #at = 0
-  /** 0 before the outer bracket, 1 between elements, deeper inside one; -1 behind the end. */
+  /** Bracket depth: 0 before the outer bracket, 1 between elements, more inside an element; -1 after the end. */
   #depth = 0
   #inString = false
   #isObject = false
@@ -102,12 +102,12 @@ class ElementScanner {
     this.#path = path
   }
 
-  /** The elements that end in this chunk. */
+  /** Yields the elements that end in this chunk. */
   *push(chunk: Buffer): Generator<Span> {
     this.#pending = this.#pending.length === 0 ? chunk : Buffer.concat([this.#pending, chunk])
     for (; this.#at < this.#pending.length; this.#at++) {
       if (this.#inString) {
-        // The whole element is pending, so the quote that ends the string can look back at what stands before it.
+        // The whole element is pending, so the backslashes before the closing quote can be counted.
         const end = this.#pending.indexOf(quote, this.#at)
         this.#at = end < 0 ? this.#pending.length - 1 : end
         if (end >= 0 && !this.#isEscaped(end)) this.#inString = false
@@ -122,7 +122,7 @@ class ElementScanner {
         if (this.#depth-- > 1) continue
         if (byte !== (this.#isObject ? objectClose : arrayClose)) this.#corrupt("a bracket that does not match")
         const last = this.#cut()
-        // `[]` has no element, but `[1,]` has an empty second one, which parse refuses.
+        // `[]` has no element, but `[1,]` has an empty second one, which JSON.parse rejects.
         if (last.index > 0 || !last.bytes.every(isSpace)) yield last
         this.#depth = -1
       }
@@ -130,7 +130,7 @@ class ElementScanner {
     if (this.#at > longestElement) this.#corrupt(`an element of more than ${longestElement / 2 ** 20} MiB`)
   }
 
-  /** Behind an odd number of backslashes. */
+  /** Whether a byte follows an odd number of backslashes. */
   #isEscaped(at: number): boolean {
     let start = at
     while (this.#pending[start - 1] === backslash) start--
@@ -154,7 +154,7 @@ class ElementScanner {
     return span
   }
 
-  /** Forgets everything up to the byte at hand. */
+  /** Drops all bytes up to the current one. */
   #drop(): void {
     this.#pending = this.#pending.subarray(this.#at + 1)
     this.#base += this.#at + 1
@@ -166,7 +166,7 @@ class ElementScanner {
     fail(
       "BAD_DATA",
       this.#path,
-      `ends too early, after ${this.#base + this.#at} bytes; it is truncated: download it anew`,
+      `ends too early, after ${this.#base + this.#at} bytes; it is truncated: download it again`,
     )
   }
 
@@ -180,7 +180,7 @@ class ElementScanner {
       if (members.length !== 1) throw new Error("it is not a member of an object")
       return { key: members[0]![0], value: members[0]![1], where: `${where} (${members[0]![0]})` }
     } catch (cause) {
-      const reason = `is corrupt in element ${index + 1} at byte ${start} (${(cause as Error).message}): download it anew`
+      const reason = `is corrupt in element ${index + 1} at byte ${start} (${(cause as Error).message}): download it again`
       return fail("BAD_DATA", this.#path, reason, cause)
     }
   }
@@ -189,7 +189,7 @@ class ElementScanner {
     return fail(
       "BAD_DATA",
       this.#path,
-      `is corrupt: it has ${what}, at byte ${this.#base + this.#at}: download it anew`,
+      `is corrupt: it has ${what}, at byte ${this.#base + this.#at}: download it again`,
     )
   }
 }

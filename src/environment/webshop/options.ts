@@ -12,32 +12,36 @@ export const webShopFields = {
     undefined,
     "Folder with WebShop's catalogue files: `items_shuffle_1000.json` with `items_ins_v2_1000.json`, or the full " +
       "`items_shuffle.json` with `items_ins_v2.json`; for human goals `items_human_ins.json` too.",
-    { defaultText: "without it and without `products` the shop sells a generated catalogue" },
+    { defaultText: "a generated catalogue, unless `products` is given" },
   ),
-  products: string(undefined, "File of products, where it lies elsewhere or is called otherwise. Needs `attributes`."),
+  products: string(undefined, "File of products, if it has another name or folder. Needs `attributes`."),
   attributes: string(undefined, "File of attributes and instructions."),
-  humanGoals: string(undefined, "File of the instructions that people wrote. Needed for human goals."),
+  humanGoals: string(undefined, "File of instructions written by people. Needed for human goals."),
   goals: oneOf(
     "synthetic",
     ["synthetic", "human"],
-    "Goals made from the catalogue, as in verl-agent, or those that people wrote.",
+    "Goals generated from the catalogue, as in verl-agent, or written by people.",
   ),
 
-  size: integer(300, "Products of the generated catalogue; 10 to 1,000,000.", { min: 10, max: 1_000_000 }),
+  size: integer(300, "Number of products of the generated catalogue; 10 to 1,000,000.", { min: 10, max: 1_000_000 }),
   detail: oneOf(
     "full",
     ["full", "short"],
-    'How the generated catalogue reads. "full": titles, descriptions and options about as long as real ones. "short": titles ' +
-      "of three or four words from a small vocabulary, one or two attributes, two or three values an option, for small models " +
+    'Text length of the generated catalogue. "full": titles, descriptions and options about as long as real ones. "short": titles ' +
+      "of three or four words from a small vocabulary, one or two attributes, two or three values per option, for small models " +
       "trained from scratch.",
   ),
-  catalogueSeed: integer(1, "Which generated catalogue.", { min: 0 }),
+  catalogueSeed: integer(1, "Seed of the generated catalogue.", { min: 0 }),
 
-  resultsPerPage: integer(10, "Products on a page of results; 1 to 50. Fewer make shorter pages for small models.", {
-    min: 1,
-    max: 50,
-  }),
-  maxSteps: integer(15, "Steps after which an episode is cut off; 1 to 1000.", { min: 1, max: 1000 }),
+  resultsPerPage: integer(
+    10,
+    "Number of products on a page of results; 1 to 50. Small values give short pages for small models.",
+    {
+      min: 1,
+      max: 50,
+    },
+  ),
+  maxSteps: integer(15, "Maximum number of steps of an episode; 1 to 1000.", { min: 1, max: 1000 }),
   reward: oneOf(
     "success",
     ["success", "score"],
@@ -46,14 +50,18 @@ export const webShopFields = {
   anchor: oneOf(
     "page",
     ["page", "state"],
-    'What steps are grouped by. "page": the text that is shown, as in verl-agent. It does not tell which options are chosen, ' +
-      'so steps before and after a choice count as equal. "state" appends the chosen options. Neither tells which search led to ' +
-      "a page.",
+    'Anchor state of a step. "page": the shown text, as in verl-agent. It does not contain the chosen options, ' +
+      'so steps before and after a choice have equal anchors. "state": the text with the chosen options. Neither contains the search ' +
+      "that led to the page.",
   ),
   admissible: boolean(true, "Whether the prompt lists the actions."),
-  nouns: callback(contentWords as NounTagger, "Finds the nouns by which titles are compared.", {
-    defaultText: "`contentWords`: all words of letters but stop words",
-  }),
+  nouns: callback(
+    contentWords as NounTagger,
+    "Function that returns the nouns of a title, by which titles are compared.",
+    {
+      defaultText: "`contentWords`: all words of letters except stop words",
+    },
+  ),
   signal: abortSignal("Aborts the loading of the catalogue."),
 }
 
@@ -61,25 +69,24 @@ export const webShopFields = {
 export type WebShopOptions = OptionsOf<typeof webShopFields>
 export type ResolvedOptions = Resolved<typeof webShopFields>
 
-/** Fills in the defaults. Throws `BAD_CONFIG` where options are unknown, wrong, lack another or have nothing to do. */
+/** Options with defaults. Throws `BAD_CONFIG` for options that are unknown, invalid, incomplete or without effect. */
 export function resolveOptions(options: WebShopOptions): ResolvedOptions {
   const resolved = readOptions("webshop", options, webShopFields)
   const { data, products, attributes, humanGoals, goals } = resolved
   if (data === undefined && products === undefined) {
     if (goals === "human" || attributes !== undefined || humanGoals !== undefined)
-      fail("human goals and attributes belong to real products; give data or products too")
+      fail("human goals and attributes need real products; give data or products too")
     return resolved
   }
   for (const key of ["size", "detail", "catalogueSeed"] as const)
-    if (options[key] !== undefined)
-      fail(`${key} is for the generated catalogue; leave it out where data or products is given`)
-  if (humanGoals !== undefined && goals !== "human") fail('humanGoals is for goals: "human"; leave it out or set goals')
+    if (options[key] !== undefined) fail(`${key} is for the generated catalogue; omit it if data or products is given`)
+  if (humanGoals !== undefined && goals !== "human") fail('humanGoals is for goals: "human"; omit it or set goals')
   if (products === undefined) return resolved
   if (attributes === undefined) fail("products needs attributes, the file items_ins_v2*.json that belongs to it")
   if (data === undefined && goals === "human" && humanGoals === undefined)
     fail('goals: "human" needs humanGoals, the file items_human_ins.json')
   if (data !== undefined && (goals !== "human" || humanGoals !== undefined))
-    fail("no file is left to be taken from data; leave it out where products and its other files are given")
+    fail("data is not used; omit it if products and the other files are given")
   return resolved
 }
 

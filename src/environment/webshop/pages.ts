@@ -4,8 +4,7 @@ import { formatFloat, formatJson } from "./python-text.ts"
 import type { Purchase, Verdict } from "./reward.ts"
 
 /**
- * The visible texts of WebShop's pages, as its text mode reads them off the HTML. Pages that show the instruction begin with it;
- * it is left out here.
+ * Visible texts of WebShop's pages, as its text mode extracts them from the HTML, without the instruction at the beginning of pages.
  */
 
 export const button = {
@@ -19,7 +18,7 @@ export const button = {
 export const subPages = ["Description", "Features", "Reviews"] as const
 export type SubPage = (typeof subPages)[number]
 
-/** `products` are those of this page, `total` counts all results. */
+/** Texts of a page of results. `products` are those of the page, `total` is the number of all results. */
 export function resultsTexts(products: readonly Product[], page: number, total: number): string[] {
   const items = products.flatMap(({ asin, title, priceTag }) => [...node(asin), ...node(title), ...node(priceTag)])
   const turn = page > 1 ? [button.previous, button.next] : [button.next]
@@ -42,12 +41,12 @@ export function itemTexts({ options, title, priceTag }: Product): string[] {
 }
 
 export function subPageTexts({ description, bullets }: Product, name: SubPage): string[] {
-  // Every bullet stands behind a space of its own, so an empty one still leaves a text.
+  // Every bullet follows a space, so an empty bullet still gives a text.
   const lines = { Description: [description], Features: bullets.map((bullet) => ` ${bullet}`), Reviews: [] }[name]
   return [button.back, button.previous, ...lines.flatMap(node)]
 }
 
-// Headings of fields that the original's template names and leaves empty. The spelling is WebShop's.
+// Names of fields that the original's template leaves empty. The spelling is WebShop's.
 const blankFields = ["attrs", "None", "category", "None", "query", "None", "product category", "None"]
 const target = ["asin", "options", "attrs", "price upper", "instuction text", "category", "product category", "query"]
 
@@ -61,8 +60,8 @@ export function doneTexts({ product, options }: Purchase, { reward }: Verdict): 
 }
 
 /**
- * One text between tags. Where it is white space alone, the original's HTML parser makes it one line break, which is skipped,
- * or one space, which leaves an empty text.
+ * Text between two tags. The original's HTML parser reduces white space to one line break, which is skipped, or to one space, which gives an
+ * empty text.
  */
 export function node(text: string): string[] {
   if (text === "" || (/^[ \t\n\f\r]+$/.test(text) && text.includes("\n"))) return []

@@ -2,41 +2,41 @@ import { GigpoError } from "../../util/errors.ts"
 import { strip } from "../python-text.ts"
 import { formatFloat } from "./python-text.ts"
 
-/** A product as the shop shows and sells it. */
+/** Product of the shop. */
 export interface Product {
-  /** The key that pages show and links are named by; at most 10 characters. */
+  /** Key that pages and links show; at most 10 characters. */
   readonly asin: string
   readonly title: string
   readonly description: string
   readonly bullets: readonly string[]
-  /** In dollars: one price, or the two ends of a range. */
+  /** Price in dollars, or both ends of a price range. */
   readonly prices: readonly number[]
-  /** The prices as pages print them, e.g. `$10.71 to $18.34`. */
+  /** Prices as pages show them, e.g. `$10.71 to $18.34`. */
   readonly priceTag: string
-  /** Values by the option's name, all lower-cased, in the order of the page. A map, because names may be anything. */
+  /** Lower-case values by option name, in the order of the page. A map, because names are arbitrary. */
   readonly options: ReadonlyMap<string, readonly string[]>
-  /** What the shop knows of the product without showing it; goals are made of these. */
+  /** Hidden attributes, from which goals are made. */
   readonly attributes: readonly string[]
   readonly category: string
-  /** The search that first found the product, e.g. `console tables`: its type, in effect. */
+  /** Search that first found the product, e.g. `console tables`; serves as its type. */
   readonly query: string
-  /** From the root down: `Home › Kitchen › Kettles`. */
+  /** Path of categories from the root: `Home › Kitchen › Kettles`. */
   readonly productCategory: string
 }
 
-/** What somebody may want of a product; goals are made from it. */
+/** Instruction about a product, from which goals are made. */
 export interface Instruction {
   readonly text: string
   readonly attributes: readonly string[]
-  /** The options wanted. Left out, every combination of the product's options makes a goal of its own. */
+  /** Required options. If undefined, every combination of the product's options gives a separate goal. */
   readonly options?: readonly string[]
 }
 
 /**
- * Reads one element of a file `items_shuffle*.json`.
+ * Reads an element of a file `items_shuffle*.json`.
  *
- * @param where names the element in messages
- * @throws BAD_DATA where a field has the wrong type or a price cannot be read
+ * @param where - name of the element for messages
+ * @throws BAD_DATA if a field has the wrong type or a price cannot be parsed
  */
 export function readProduct(element: unknown, attributes: readonly string[], where: string): Product {
   const fields = record(element, where)
@@ -88,21 +88,21 @@ function readOptionValues(given: unknown, where: string): Map<string, string[]> 
   return options
 }
 
-/** An element of a file `items_ins_v2*.json`: the product's attributes, and an instruction where somebody may want it. */
+/** Reads an element of a file `items_ins_v2*.json`: attributes of a product, and optionally an instruction. */
 export function readAttributes(element: unknown, where: string): { attributes: string[]; instruction?: Instruction } {
   const fields = record(element, where)
   const attributes =
     fields.attributes === undefined ? unknownAttributes : texts(fields.attributes, `${where}: attributes`)
   if (fields.instruction === undefined || fields.instruction === null) return { attributes }
   const wanted = texts(fields.instruction_attributes, `${where}: instruction_attributes`)
-  if (wanted.length === 0) fail(`${where}: instruction_attributes`, "must not be empty where there is an instruction")
+  if (wanted.length === 0) fail(`${where}: instruction_attributes`, "must not be empty if there is an instruction")
   return { attributes, instruction: { text: requiredText(fields, "instruction", where), attributes: wanted } }
 }
 
-/** What WebShop gives a product that the attributes file does not know. */
+/** Default of WebShop for a product that is not in the attributes file. */
 export const unknownAttributes = ["DUMMY_ATTR"]
 
-/** An element of `items_human_ins.json`: the instructions that people wrote for one product. */
+/** Reads an element of `items_human_ins.json`: instructions written by people for a product. */
 export function readHumanInstructions(element: unknown, where: string): Instruction[] {
   if (!Array.isArray(element)) fail(where, "must be a list of instructions")
   return element.map((item, i) => {
@@ -122,7 +122,7 @@ function record(value: unknown, where: string): Record<string, unknown> {
 }
 
 function requiredText(fields: Record<string, unknown>, key: string, where: string): string {
-  if (typeof fields[key] !== "string") fail(where, `must have a text "${key}"`)
+  if (typeof fields[key] !== "string") fail(where, `must have a string "${key}"`)
   return fields[key]
 }
 
@@ -131,10 +131,11 @@ function text(fields: Record<string, unknown>, key: string, where: string): stri
 }
 
 function texts(value: unknown, where: string): string[] {
-  if (!Array.isArray(value) || !value.every((item) => typeof item === "string")) fail(where, "must be a list of texts")
+  if (!Array.isArray(value) || !value.every((item) => typeof item === "string"))
+    fail(where, "must be a list of strings")
   return value
 }
 
 function fail(where: string, problem: string): never {
-  throw new GigpoError("BAD_DATA", `webshop: ${where} ${problem}; mend it, or download the file anew.`)
+  throw new GigpoError("BAD_DATA", `webshop: ${where} ${problem}; fix it, or download the file again.`)
 }

@@ -5,25 +5,25 @@ import type { Product } from "./product.ts"
 import { reprBody } from "./python-text.ts"
 import { tokenSetRatio } from "./token-set-ratio.ts"
 
-/** What was bought. */
+/** Bought product with its options. */
 export interface Purchase {
   readonly product: Product
-  /** Dollars. */
+  /** Price in dollars. */
   readonly price: number
-  /** Chosen values by the option's name. */
+  /** Chosen values by option name. */
   readonly options: ReadonlyMap<string, string>
 }
 
-/** How well a purchase meets a goal, in WebShop's words; shares and weights are from 0 to 1. */
+/** Score of a purchase by WebShop's criteria; shares and weights are from 0 to 1. */
 export interface Verdict {
   readonly reward: number
   readonly typeReward: number
   readonly queryMatch: boolean
   readonly categoryMatch: boolean
   readonly titleScore: number
-  /** Attributes met and asked for. */
+  /** Attributes that are met, of those required. */
   readonly attributes: Share
-  /** Options met and asked for. */
+  /** Options that are met, of those required. */
   readonly options: Share
   readonly priceMet: boolean
 }
@@ -34,7 +34,7 @@ export interface Share {
 }
 
 /**
- * The reward of WebShop (web_agent_site/engine/goal.py):
+ * Computes the reward of WebShop (web_agent_site/engine/goal.py):
  *
  *     r = r_type · (attributes met + options met + [price ≤ limit]) / (attributes + options + 1)
  */
@@ -60,7 +60,7 @@ function judgeType({ query, productCategory, title }: Product, goal: Goal, nouns
   const bought = new Set(nouns(title))
   const wanted = nouns(goal.name)
   const common = [...new Set(wanted)].filter((noun) => bought.has(noun)).length
-  // A set above, a list below: so it is in the original.
+  // The numerator uses a set and the denominator a list, as in the original.
   const titleScore = wanted.length === 0 ? 0.2 : common / wanted.length
 
   let typeReward = queryMatch || categoryMatch || titleScore > 0.2 ? 1 : 0.5
@@ -73,7 +73,7 @@ function categories(path: string): Set<string> {
   return new Set(path.split("›").map((part) => part.trim()))
 }
 
-/** Scores above this count as the same. */
+/** Similarity score above which texts count as equal. */
 export const alike = 85
 
 function hasAttribute(product: Product, wanted: string): boolean {
@@ -92,10 +92,10 @@ function judgeOptions(chosen: ReadonlyMap<string, string>, goal: Goal["options"]
 }
 
 /**
- * Wanted options of goals made from the catalogue are Python tuples (name, value) in the original. Its search for a colour then
- * compares whole elements, and what is scored is the printed tuple, so that the value bought need only be a part of it. Where that
- * value is reduced to a colour that is no word of the wish (`rectangular` to `tan`), nothing meets it: so it is with 458 of the 6,910
- * goals of WebShop's small catalogue.
+ * Text of a required option for the comparison. In the original, options of goals from the catalogue are Python tuples (name, value). Its
+ * search for a colour compares whole elements, and the score uses the printed tuple, so the bought value need only be part of it. A bought
+ * value that is reduced to a colour outside the required text (`rectangular` to `tan`) never matches. This affects 458 of the 6,910 goals of
+ * WebShop's small catalogue.
  */
 function comparable([name, value]: [string, string]): string {
   const colour = colours.find((colour) => colour === name || colour === value)

@@ -8,22 +8,22 @@ import { button, doneTexts, itemTexts, node, resultsTexts, type SubPage, subPage
 import type { Product } from "./product.ts"
 import { judge, type Verdict } from "./reward.ts"
 
-/** A page, with everything that can be done on it. Pages never change: an action gives another page. */
+/** Immutable page with its links. */
 export interface Page {
-  /** Visible texts in order; where the page shows the instruction, those behind it. */
+  /** Visible texts in order, without those of the heading. */
   readonly texts: readonly string[]
-  /** What stands before the texts; the last page shows nothing of it. */
+  /** Texts before `texts`, such as the instruction; empty on the last page. */
   readonly heading: readonly string[]
   readonly hasSearchBar: boolean
-  /** By the text that is clicked, in the order of the page. The search button has no effect, and so leads nowhere. */
+  /** Target pages by the text of the link, in the order of the page; undefined for the search button, which has no effect. */
   readonly links: ReadonlyMap<string, (() => Page) | undefined>
-  /** The options chosen of the product that is looked at, which the page does not show. */
+  /** Chosen options of the current product, which the page does not show. */
   readonly chosen?: ReadonlyMap<string, string>
-  /** How the purchase was judged, on the last page. */
+  /** Score of the purchase, on the last page. */
   readonly verdict?: Verdict
 }
 
-/** One customer's visit: WebShop's text environment (web_agent_site/envs/web_agent_text_env.py) for one goal. */
+/** WebShop's text environment (web_agent_site/envs/web_agent_text_env.py) for one goal. */
 export class Shop {
   readonly #catalogue: Catalogue
   readonly #goal: Goal
@@ -38,11 +38,11 @@ export class Shop {
     this.#resultsPerPage = resultsPerPage
     this.#nouns = nouns
     this.#instruction = ["Instruction:", ...node(goal.instruction)]
-    // `<r>` is random in the original, but one goal and the same actions must give the same pages.
+    // `<r>` is random in the original. Here the same actions for a goal must give the same pages.
     this.#random = new Random(0).fork("webshop random products", goal.instruction)
   }
 
-  /** The first page. */
+  /** First page. */
   index(): Page {
     return {
       heading: ["WebShop", ...this.#instruction],
@@ -52,7 +52,7 @@ export class Shop {
     }
   }
 
-  /** The page that an action leads to: searches work on every page, clicks where there is a link; all else changes nothing. */
+  /** Page after an action. Searches work on every page, clicks only on links; other actions return the same page. */
   act(page: Page, action: string): Page {
     const { name, argument } = readCommand(action)
     if (name === "search" && argument !== undefined) return this.#results(this.#find(argument), 1)
@@ -60,7 +60,7 @@ export class Shop {
     return page
   }
 
-  /** Plain words ask the search engine; a first word `<r>`, `<a>`, `<c>` or `<q>` lists products instead. */
+  /** Products for keywords: results of the search engine, or a list of products if the first word is `<r>`, `<a>`, `<c>` or `<q>`. */
   #find(keywords: string): readonly number[] {
     const [kind, ...words] = keywords.split(" ")
     if (kind === "<r>") {
@@ -81,7 +81,7 @@ export class Shop {
       .map((index) => ({ index, product: this.#catalogue.product(index) }))
     const links = new Map<string, () => Page>([[button.back.toLowerCase(), () => this.index()]])
     if (page > 1) links.set(button.previous.toLowerCase(), () => this.#results(found, page - 1))
-    // There is no last page: beyond the results come empty ones.
+    // There is no last page: pages after the results are empty.
     links.set(button.next.toLowerCase(), () => this.#results(found, page + 1))
     const back = () => this.#results(found, page)
     for (const { index, product } of shown) {
@@ -101,11 +101,11 @@ export class Shop {
     ]
     const links = new Map(buttons)
     for (const [name, values] of product.options) {
-      // A value under two names belongs to the last of them.
+      // A value of several options belongs to the last of them.
       for (const value of values)
         links.set(value, () => this.#item({ ...item, options: new Map(options).set(name, value) }))
     }
-    // An option that is called like a button does not take its effect.
+    // A button takes precedence over an option value of the same name.
     for (const [name, effect] of buttons) links.set(name, effect)
     return this.#page(itemTexts(product), links, options)
   }
@@ -134,24 +134,24 @@ export interface ShopOptions {
   readonly nouns: NounTagger
 }
 
-/** A product that is looked at. */
+/** State of a product page. */
 interface Item {
   readonly index: number
   readonly product: Product
-  /** The results it was found in. */
+  /** Page of results that led to the product. */
   readonly back: () => Page
   readonly options: ReadonlyMap<string, string>
 }
 
-/** The page as WebShop's text mode gives it. */
+/** Text of a page in WebShop's text mode. */
 export function pageText({ heading, texts }: Page): string {
   return [...heading, ...texts].join(" [SEP] ")
 }
 
 /**
- * Splits `name[argument]` as Python's `re.match(r"(.+)\[(.+)\]", action)` does, the argument lower-cased: the last `]` of the first
- * line ends the argument, the last `[` that leaves it something begins it. By hand, because the pattern takes quadratic time on
- * a long row of brackets.
+ * Splits `name[argument]` as Python's `re.match(r"(.+)\[(.+)\]", action)` does, with the argument in lower case. The last `]` of the first
+ * line ends the argument; the last `[` before a non-empty argument begins it. No regular expression: it would take quadratic time on a
+ * long sequence of brackets.
  */
 export function readCommand(action: string): { name: string; argument: string | undefined } {
   const end = action.indexOf("\n")

@@ -2,13 +2,13 @@ import { GigpoError } from "../../util/errors.ts"
 import type { Random } from "../../util/random.ts"
 import type { Goal, GoalTable } from "./goals.ts"
 
-/** WebShop's number of test goals; small catalogues keep a fifth of theirs. */
+/** WebShop's number of test goals. Small catalogues hold out a fifth of their goals. */
 const mostTestGoals = 500
 
 /**
- * Tests are the first goals of WebShop's shuffled order, always the same; training draws from all others, endlessly. No test
- * goal occurs in training, not even where a catalogue makes one text twice. (In verl-agent every worker shuffles for itself, so
- * that training meets the test's goals.)
+ * Goals of a split. The test has the first goals of WebShop's shuffled order; training draws endlessly from all others. No test goal occurs
+ * in training, even if a catalogue gives the same text twice. (In verl-agent every worker shuffles separately, so test goals occur in
+ * training.)
  */
 export function* webshopTasks(
   split: "train" | "test",
@@ -28,7 +28,10 @@ export function* webshopTasks(
     misses = -1
     yield goal
   }
-  throw new GigpoError("BAD_DATA", "webshop: the catalogue makes the same goals again and again; use a larger one.")
+  throw new GigpoError(
+    "BAD_DATA",
+    "webshop: the training goals of the catalogue equal its test goals; use a larger catalogue.",
+  )
 }
 
 function testGoalCount(goals: GoalTable): number {

@@ -16,19 +16,20 @@ export type { Goal as WebShopTask } from "./goals.ts"
 export type { NounTagger } from "./nouns.ts"
 export type { WebShopOptions } from "./options.ts"
 
-/** Characters at the end of an unreadable reply that are tried as an action, as in verl-agent. */
+/** Number of characters at the end of a completion without action tags that are taken as the action, as in verl-agent. */
 const tail = 20
 
 /**
- * WebShop (Yao et al., 2022) as verl-agent plays it: find, in a shop of text pages, a product that meets an instruction, choose
- * its options and buy it. Actions are `search[words]` and `click[name]`; any other text does nothing and costs a step. The
- * episode ends with a purchase, rewarded by 10 where it is perfect, or after `maxSteps`.
+ * WebShop (Yao et al., 2022), as in verl-agent: find a product that meets an instruction in a shop of text pages, choose its options and
+ * buy it. Actions are `search[words]` and `click[name]`; any other text changes nothing and counts as a step. The episode ends with a
+ * purchase, whose reward is 10 if it is perfect, or after `maxSteps`.
  *
- * Steps are grouped by the page as it is shown, as in verl-agent, and no page tells which options are chosen: GiGPO then compares
- * steps that differ in them. `anchor: "state"` sets those apart.
+ * By default the anchor state is the shown page, as in verl-agent. Pages do not show the chosen options, so step groups contain steps
+ * with different options. `anchor: "state"` separates them.
  *
- * Metrics: `success`, `score` (WebShop's own reward, 0 to 1). Rejects with `BAD_CONFIG` where options are wrong, `IO` where files
- * are missing, `BAD_DATA` with file and position where they are corrupt, and the signal's reason.
+ * Metrics: `success`, `score` (WebShop's reward, 0 to 1).
+ *
+ * @throws BAD_CONFIG for invalid options, IO for missing files, BAD_DATA with file and position for corrupt ones, and the signal's reason
  */
 export async function webshop(options: WebShopOptions = {}): Promise<Environment<Goal>> {
   const resolved = resolveOptions(options)
@@ -36,7 +37,7 @@ export async function webshop(options: WebShopOptions = {}): Promise<Environment
   if (catalogue.goals.size < 2) {
     throw new GigpoError(
       "BAD_DATA",
-      "webshop: the catalogue makes fewer than two goals; it needs products with instructions.",
+      "webshop: the catalogue gives fewer than two goals; use one with more products with instructions.",
     )
   }
   const { speech, remembers } = recall(resolved)
@@ -56,7 +57,7 @@ export async function webshop(options: WebShopOptions = {}): Promise<Environment
   }
 }
 
-/** The files of the catalogue; undefined where it is generated. */
+/** Paths of the catalogue's files; undefined if the catalogue is generated. */
 function catalogueFiles(options: ResolvedOptions) {
   const { data, products, attributes, humanGoals, goals } = options
   if (data === undefined && products === undefined) return undefined
@@ -84,5 +85,5 @@ function checkTask(task: Goal): void {
     attributes.length > 0 &&
     typeof priceUpper === "number"
   if (!fits)
-    throw new GigpoError("BAD_ARGUMENT", "webshop: a task must be a goal as tasks() gives it, with all its fields.")
+    throw new GigpoError("BAD_ARGUMENT", "webshop: a task must be a goal with all its fields, as tasks() returns it.")
 }

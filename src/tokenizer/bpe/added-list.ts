@@ -15,11 +15,11 @@ const guards = {
 }
 
 /**
- * Added tokens of tokenizer.json with the ids that the library gives them. As in transformers, what `added_tokens_decoder` of
- * tokenizer_config.json says about one counts over tokenizer.json, and the special tokens that it names are added tokens, too. Fails
- * with Unsupported where the files disagree about an id.
+ * Added tokens of tokenizer.json with the ids that the library assigns. As in transformers, `added_tokens_decoder` of
+ * tokenizer_config.json takes precedence over tokenizer.json, and its special tokens are added tokens, too. Throws Unsupported if the files
+ * contain different ids for a token.
  *
- * @param vocabulary of the model
+ * @param vocabulary - vocabulary of the model
  */
 export function readAddedTokens(
   json: JsonObject,
@@ -63,7 +63,7 @@ export function readAddedTokens(
   return [...tokens.values()]
 }
 
-/** Special tokens of tokenizer_config.json with the key that names each. */
+/** Special tokens of tokenizer_config.json with their keys. */
 function namedTokens(config: JsonObject): [key: string, token: unknown][] {
   const roles = Object.keys(specialTokens(config)).map((role): [string, unknown] => [role, config[role]])
   const lists = ["additional_special_tokens", "extra_special_tokens"].flatMap((key) =>

@@ -6,22 +6,22 @@ import { show, Unsupported } from "./fields.ts"
 import type { Normalizer } from "./normalizer.ts"
 import { whiteSpace, wordCharacters } from "./unicode.ts"
 
-/** Token that is looked for in a text before anything else, as tokenizer.json's `added_tokens` have it. */
+/** Entry of `added_tokens` of tokenizer.json. Added tokens are matched in a text before all other steps. */
 export interface AddedToken {
   readonly id: number
   readonly content: string
-  /** Only where no word character is next to it. */
+  /** Whether the token only matches without adjacent word characters. */
   readonly single_word: boolean
-  /** Takes in the white space before it. */
+  /** Whether the match includes white space before the token. */
   readonly lstrip: boolean
-  /** Takes in the white space behind it. */
+  /** Whether the match includes white space after the token. */
   readonly rstrip: boolean
-  /** Looked for in normalized text, by its normalized content. */
+  /** Whether the normalized content is matched in the normalized text. */
   readonly normalized: boolean
   readonly special: boolean
 }
 
-/** Part of a text: one added token, or text without any. */
+/** Part of a text: an added token, or text without added tokens. */
 export interface Stretch {
   readonly from: number
   readonly end: number
@@ -34,10 +34,10 @@ const wordAhead = new RegExp(word, "uy")
 const spaces = new RegExp(`${classSource(whiteSpace)}*`, "uy")
 const space = new RegExp(classSource(whiteSpace), "u")
 
-/** Places where a token may begin, between two at which the work can pause. */
+/** Number of candidate places between two possible pauses. */
 const perPiece = 256
 
-/** Finds added tokens in a text: the leftmost first, of several that begin there the longest. None may begin where `literal` says so. */
+/** Matcher of added tokens: leftmost match first, and the longest of several at the same index. No match begins at an index in `literal`. */
 export class AddedTokens {
   readonly #byContent = new Map<string, AddedToken>()
   readonly #contents: TextTrie
@@ -83,7 +83,7 @@ export class AddedTokens {
       const from = token.lstrip ? Math.max(spaceBefore(text, begin), taken) : begin
       const end = token.rstrip ? spaceBehind(text, behind) : behind
       if (taken < from) stretches.push({ from: taken, end: from, id: undefined })
-      // Nothing is left of a token of white space that the one before it has taken in.
+      // A white-space token may be empty, if the token before includes its text.
       if (from < end) stretches.push({ from, end, id: token.id })
       taken = end
     }

@@ -9,10 +9,10 @@ import { createNormalizer, type Normalizer } from "./normalizer.ts"
 import { createPieceEncoder, type PieceEncoder } from "./piece-encoder.ts"
 import { createPreTokenizer } from "./pre-tokenizer.ts"
 
-/** Between two places at which the work can pause. */
+/** Number of parts between two possible pauses. */
 const partsPerPiece = 256
 
-/** Text without the added tokens that are looked for in text as it is. */
+/** Text without the added tokens that are matched before normalization. */
 interface RawPart {
   readonly raw: string
   /** Whether it begins the whole text. */
@@ -24,8 +24,8 @@ interface RawPart {
 const loneSurrogate = /\p{Surrogate}/gu
 
 /**
- * Text to ids and back as tokenizer.json says, with the ids of the Rust library `tokenizers`. The constructor fails with Unsupported
- * where some part of the file is not known exactly.
+ * Tokenizer of a tokenizer.json with the same ids as the Rust library `tokenizers`. The constructor throws Unsupported if a part of the file
+ * is not supported exactly.
  */
 export class BpeTokenizer {
   readonly #model: Model
@@ -33,11 +33,11 @@ export class BpeTokenizer {
   readonly #appendPieces: PieceEncoder
   readonly #decode: Decoder
   readonly addedTokens: readonly AddedToken[]
-  /** Looked for in the text as it is, and in the normalized text. */
+  /** Added tokens that are matched before and after normalization. */
   readonly #raw: AddedTokens
   readonly #normalized: AddedTokens
   readonly #added: ReadonlyMap<number, AddedToken>
-  /** By id, as decoders take them. */
+  /** Token texts by id, as input of decoders. */
   readonly #texts: ReadonlyMap<number, string>
 
   constructor(json: JsonObject, model: Model, added: readonly AddedToken[]) {
@@ -66,17 +66,17 @@ export class BpeTokenizer {
   }
 
   /**
-   * Text to ids. No special tokens are added, but added tokens in the text are read, except those that would begin at one of the
-   * UTF-16 indices in `literal`: that text is encoded as text. A lone surrogate counts as U+FFFD.
+   * Encodes text to ids. No special tokens are added. Added tokens in the text are recognized, except those that begin at the UTF-16 indices
+   * in `literal`, which are encoded as plain text. A lone surrogate counts as U+FFFD.
    */
   encode(text: string, literal?: ReadonlySet<number>): Int32Array {
     return atOnce(this.encodeInPieces(text, { literal }))
   }
 
   /**
-   * The same in pieces of a millisecond or so.
+   * Encodes text in pieces of about a millisecond.
    *
-   * @throws TooManyTokens as soon as it is certain that there are more than `most` ids; default: any number
+   * @throws TooManyTokens as soon as there are certainly more than `most` ids; default: no limit
    */
   *encodeInPieces(text: string, { literal, most = Number.POSITIVE_INFINITY }: EncodeOptions = {}): Pieces<Int32Array> {
     const ids: number[] = []
@@ -106,7 +106,7 @@ export class BpeTokenizer {
     }
   }
 
-  /** Ids to text; ids without a token give nothing. */
+  /** Decodes ids to text; ids without a token give no text. */
   decode(ids: ArrayLike<number>, skipSpecial: boolean): string {
     const texts: string[] = []
     for (let place = 0; place < ids.length; place++) {

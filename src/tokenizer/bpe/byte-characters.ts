@@ -3,7 +3,7 @@ import { byteCharacters } from "../byte-level.ts"
 const encoder = new TextEncoder()
 const notAscii = /[^!-~]/
 
-/** A text's UTF-8 bytes, one character each. */
+/** UTF-8 bytes of a text with one character per byte. */
 export function toByteCharacters(text: string): string {
   if (!notAscii.test(text)) return text
   let characters = ""
@@ -11,11 +11,11 @@ export function toByteCharacters(text: string): string {
   return characters
 }
 
-/** By code unit: the byte that a character stands for; -1 where it stands for none. */
+/** Byte of a character by code unit; -1 for characters that represent no byte. */
 const byteOf: Int16Array = new Int16Array(0x200).fill(-1)
 for (const [byte, character] of byteCharacters.entries()) byteOf[character.charCodeAt(0)] = byte
 
-/** The bytes that a byte-level token stands for; undefined where it has a character that stands for none. */
+/** Bytes of a byte-level token; undefined if it contains a character that represents no byte. */
 export function fromByteCharacters(token: string): Uint8Array | undefined {
   const bytes = new Uint8Array(token.length)
   for (let place = 0; place < token.length; place++) {

@@ -1,6 +1,6 @@
 /**
- * Set of code points: ascending boundaries, [first, end, first, end, …], ends exclusive. Sets are kept as data because the classes of
- * the engine's own regular expressions follow the Unicode version of each Node.js.
+ * Set of code points as ascending boundaries [first, end, first, end, …] with exclusive ends. Sets are data, because classes of regular
+ * expressions depend on the Unicode version of Node.js.
  */
 export type CodePoints = readonly number[]
 

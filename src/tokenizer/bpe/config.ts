@@ -1,7 +1,7 @@
 import { isObject, type JsonObject } from "../files.ts"
 import { isList, show, Unsupported } from "./fields.ts"
 
-/** Keys of tokenizer_config.json that, where true, give a text other ids than tokenizer.json alone. */
+/** Keys of tokenizer_config.json that change the ids of a text if true. */
 const changing = [
   "split_special_tokens",
   "do_lower_case",
@@ -11,7 +11,7 @@ const changing = [
   "strip_accents",
 ]
 
-/** Fails with Unsupported where tokenizer_config.json asks for other ids than tokenizer.json. */
+/** Throws Unsupported if tokenizer_config.json implies other ids than tokenizer.json. */
 export function checkConfig(config: JsonObject, json: JsonObject): void {
   for (const key of changing)
     if (config[key] === true)
@@ -25,7 +25,7 @@ export function checkConfig(config: JsonObject, json: JsonObject): void {
   }
 }
 
-/** Whether a normalizer or pre-tokenizer puts a space before a text; undefined where it has nothing to do with that. */
+/** Whether a normalizer or pre-tokenizer inserts a space before a text; undefined if it has no such option. */
 function addsPrefixSpace(part: unknown): boolean | undefined {
   if (!isObject(part)) return undefined
   const steps = part.normalizers ?? part.pretokenizers

@@ -14,14 +14,14 @@ import { atMostSteps, checkGrowth } from "./limits.ts"
 import { readMetaspace } from "./pre-tokenizer.ts"
 import { readPattern } from "./read-pattern.ts"
 
-/** Texts of tokens to texts that, put together, are the decoded text. */
+/** Function from token texts to the parts of the decoded text. */
 export type Decoder = (tokens: readonly string[]) => readonly string[]
 
 const isAny = (_value: unknown): _value is unknown => true
 const encoder = new TextEncoder()
 const decoder = new TextDecoder("utf-8", { ignoreBOM: true })
 
-/** The decoder of tokenizer.json; without one, tokens have spaces between them. Fails with Unsupported where it is not known exactly. */
+/** Decoder of tokenizer.json; without one, tokens are separated by spaces. Throws Unsupported for an unsupported decoder. */
 export function createDecoder(json: unknown): Decoder {
   if (json === null || json === undefined) return (tokens) => [tokens.join(" ")]
   const steps = atMostSteps(readSteps(json), "decoders")
@@ -31,7 +31,7 @@ export function createDecoder(json: unknown): Decoder {
 
 interface Step {
   readonly apply: Decoder
-  /** Most UTF-16 units that it makes of one. */
+  /** Maximum number of UTF-16 units of the output per unit of the input. */
   readonly growth: number
 }
 
@@ -101,7 +101,7 @@ function decodeBytes(parts: readonly Uint8Array[]): string {
   return decoder.decode(Buffer.concat(parts))
 }
 
-/** Bytes that are no UTF-8 together give U+FFFD each. */
+/** Decodes byte tokens. Each byte of an invalid UTF-8 sequence gives U+FFFD. */
 function decodeByteFallback(tokens: readonly string[]): readonly string[] {
   const texts: string[] = []
   let bytes: number[] = []
@@ -123,7 +123,7 @@ function decodeByteFallback(tokens: readonly string[]): readonly string[] {
   return texts
 }
 
-/** The byte of a token such as `<0x0A>`. */
+/** Byte of a token such as `<0x0A>`. */
 export function fallbackByte(token: string): number | undefined {
   return /^<0x(?:[0-9A-Fa-f]{2}|\+[0-9A-Fa-f])>$/.test(token) ? Number.parseInt(token.slice(3, 5), 16) : undefined
 }

@@ -1,6 +1,6 @@
 import { isObject, type JsonObject } from "../files.ts"
 
-/** Something in tokenizer.json that cannot be read exactly; the message continues after the file's path. */
+/** Error for an unsupported part of tokenizer.json. The message continues a sentence that begins with the path of the file. */
 export class Unsupported extends Error {}
 
 export type Guard<T> = (value: unknown) => value is T
@@ -16,12 +16,12 @@ export function oneOf<const T extends string>(...values: readonly T[]): Guard<T>
   return (value): value is T => values.includes(value as T)
 }
 
-/** Value of the guard's type, null, or none. */
+/** Guard for a value of a type, null, or undefined. */
 export function optional<T>(guard: Guard<T>): Guard<T | null | undefined> {
   return (value): value is T | null | undefined => value === undefined || value === null || guard(value)
 }
 
-/** Part of tokenizer.json with these keys and no others. Fails with Unsupported, by name, where it has another or another value. */
+/** Reads a part of tokenizer.json with these keys and no others. Throws Unsupported for another key or an invalid value. */
 export function readFields<Guards extends Readonly<Record<string, Guard<unknown>>>>(
   part: unknown,
   where: string,
@@ -35,7 +35,7 @@ export function readFields<Guards extends Readonly<Record<string, Guard<unknown>
   return part as never
 }
 
-/** Name of a part's kind, its `type`. */
+/** Value of `type` of a part. */
 export function kindOf(part: unknown, where: string): string {
   if (!isObject(part) || typeof part.type !== "string") throw new Unsupported(`has ${show(part)} for ${where}`)
   return part.type

@@ -1,22 +1,22 @@
 import { Unsupported } from "./fields.ts"
 
-// Limits of tokenizer.json, which may come from strangers. Published tokenizers stay far below them.
+// Limits of tokenizer.json, which may be untrusted. Published tokenizers are far below the limits.
 
-/** Normalizers, pre-tokenizers or decoders. */
+/** Maximum number of normalizers, pre-tokenizers or decoders. */
 const mostSteps = 16
-/** UTF-16 units that all normalizers, or all decoders, together make of one. */
+/** Maximum growth of a text by all normalizers, or all decoders, in UTF-16 units of output per unit of input. */
 const mostGrowth = 64
-/** UTF-16 units of an added token. */
+/** Maximum length of an added token in UTF-16 units. */
 export const longestAdded = 512
 export const mostAdded = 2 ** 17
 
-/** @throws Unsupported where there are too many steps */
+/** Checks the number of steps. Throws Unsupported. */
 export function atMostSteps<T>(steps: T[], name: string): T[] {
   if (steps.length <= mostSteps) return steps
   throw new Unsupported(`has ${steps.length} ${name} in a row; at most ${mostSteps} are supported`)
 }
 
-/** @throws Unsupported where all steps together make too much of a text */
+/** Checks the combined growth of a text by all steps. Throws Unsupported. */
 export function checkGrowth(steps: readonly { readonly growth: number }[], name: string): void {
   const growth = steps.reduce((product, step) => product * step.growth, 1)
   if (growth > mostGrowth)

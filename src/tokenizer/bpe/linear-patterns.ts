@@ -1,6 +1,6 @@
 import { preTokenPattern } from "../byte-level.ts"
 
-/** GPT-2's pattern, the one of ByteLevel. */
+/** Pattern of GPT-2, which ByteLevel uses. */
 export const byteLevelPattern: string =
   "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+"
 
@@ -12,15 +12,15 @@ const before = "[^\\r\\n\\p{L}\\p{N}]?"
 const mark = "!\"#$%&'()*+,\\-./:;<=>?@\\[\\\\\\]^_`{|}~"
 
 /**
- * Patterns of published tokenizers that look back over what they have read, but in linear time all the same: what one alternative reads
- * in vain, a later one takes.
+ * Patterns of published tokenizers that backtrack but take linear time: text that one alternative reads without a match is matched by a
+ * later alternative.
  */
 export const linearPatterns: ReadonlySet<string> = new Set([
   preTokenPattern,
   byteLevelPattern,
   // cl100k
   "'(?i:[sdmt]|ll|ve|re)|[^\\r\\n\\p{L}\\p{N}]?+\\p{L}++|\\p{N}{1,3}+| ?[^\\s\\p{L}\\p{N}]++[\\r\\n]*+|\\s++$|\\s*[\\r\\n]|\\s+(?!\\S)|\\s",
-  // Llama 3 and its like, Qwen 2 and 3, Qwen 3.5
+  // Llama 3 and derived models, Qwen 2, 3 and 3.5
   `${endings}|${before}\\p{L}+|\\p{N}{1,3}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|${space}`,
   `${endings}|${before}\\p{L}+|\\p{N}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|${space}`,
   `${endings}|${before}[\\p{L}\\p{M}]+|\\p{N}| ?[^\\s\\p{L}\\p{M}\\p{N}]+[\\r\\n]*|${space}`,

@@ -1,17 +1,17 @@
 import { randomInt } from "node:crypto"
 import type { Pieces } from "../../util/pace.ts"
 
-/** Odd numbers that no file can know: merges made to collide would take the square of their number. */
+/** Random odd factors of the hash. With known factors, a file with colliding merges would cause quadratic time. */
 const [leftFactor, rightFactor] = [randomInt(2 ** 30) * 2 + 1, randomInt(2 ** 30) * 2 + 1]
 
-/** Pairs of ids that become one id, by rank: the lowest first. */
+/** Merges of pairs of ids; those of lower rank are applied first. */
 export class Merges {
   readonly #slots: Int32Array
   readonly #mask: number
   /** [rank] */
   readonly ids: Int32Array
 
-  /** @param merges [left, right, merged] by rank. Of two for one pair the later counts. */
+  /** @param merges - [left, right, merged] by rank. Of two merges of the same pair, the later is used. */
   constructor(merges: readonly (readonly [number, number, number])[]) {
     let size = 16
     while (size < merges.length * 2) size *= 2
@@ -26,7 +26,7 @@ export class Merges {
     }
   }
 
-  /** Rank of the pair; -1 where it does not merge. */
+  /** Rank of a pair; -1 if it does not merge. */
   rank(left: number, right: number): number {
     return this.#slots[this.#find(left, right) + 2]!
   }
@@ -42,14 +42,14 @@ export class Merges {
   }
 }
 
-/** A queue entry is one number: the rank, and below it the place. */
+/** Factor of the rank in a queue entry, which is the number rank × placeLimit + place. */
 const placeLimit = 2 ** 28
-/** Steps of work between two places at which the work can pause. */
+/** Number of steps between two possible pauses. */
 const stepsPerPiece = 1024
 
 /**
- * Merges neighbours in place, always the pair of the lowest rank, of equal ones the leftmost. The time is n log n: symbols are a
- * linked list, pairs wait in a heap.
+ * Merges adjacent symbols in place, always the leftmost pair of the lowest rank. Takes O(n log n) time, with a linked list of symbols and a
+ * heap of pairs.
  */
 export function* mergeAll(ids: number[], merges: Merges): Pieces<void> {
   const count = ids.length
@@ -69,7 +69,7 @@ export function* mergeAll(ids: number[], merges: Merges): Pieces<void> {
     const place = entry % placeLimit
     const rank = (entry - place) / placeLimit
     const right = next[place]!
-    // The entry is out of date where its symbols have merged with others.
+    // The entry is outdated if its symbols have merged with others.
     if (ids[place] === gone || right >= count) continue
     const current = merges.rank(ids[place]!, ids[right]!)
     if (current < 0 || merges.ids[current] !== merges.ids[rank]) continue

@@ -19,9 +19,9 @@ import { Merges, mergeAll } from "./merge.ts"
 export interface Model {
   readonly vocabulary: ReadonlyMap<string, number>
   /**
-   * Ids of a pre-token.
+   * Encodes a pre-token to ids.
    *
-   * @throws TooManyTokens where it has more than `most` tokens for certain, before anything is merged
+   * @throws TooManyTokens if there are certainly more than `most` tokens, before any merge
    */
   encode(piece: string, most: number): Pieces<readonly number[]>
 }
@@ -29,14 +29,14 @@ export interface Model {
 const isAny = (_value: unknown): _value is unknown => true
 const isZero = (value: unknown): value is 0 => value === 0
 
-/** The model of tokenizer.json. Fails with Unsupported, by name, where it is no BPE or one that is not known exactly. */
+/** BPE model of tokenizer.json. Throws Unsupported for another type or an unsupported option. */
 export function createModel(json: unknown): Model {
-  // Files of early versions leave the kind out; only BPE has merges.
+  // Files of early versions have no type; only BPE has merges.
   if (!isObject(json) || (!(json.type === undefined && "merges" in json) && json.type !== "BPE"))
     throw unsupportedKind(json, "model")
   const fields = readFields(json, "the model", {
     type: optional(oneOf("BPE")),
-    // Random merges: the same text would have other ids each time.
+    // Dropout skips random merges, so the ids of a text would vary.
     dropout: (value: unknown): value is 0 | null | undefined => value === undefined || isNull(value) || isZero(value),
     unk_token: optional(isString),
     continuing_subword_prefix: optional(isString),
@@ -88,10 +88,10 @@ export function createModel(json: unknown): Model {
   return { vocabulary, encode }
 }
 
-/** Characters of a pre-token between two places at which the work can pause. */
+/** Number of characters of a pre-token between two possible pauses. */
 const charactersPerPiece = 1024
 
-/** UTF-16 units of the longest token, which is no less than the symbols that merge into one. */
+/** Length of the longest token in UTF-16 units, an upper bound of the number of symbols that merge into one token. */
 function longestKey(vocabulary: ReadonlyMap<string, number>): number {
   let longest = 1
   for (const token of vocabulary.keys()) longest = Math.max(longest, token.length)
@@ -131,7 +131,7 @@ function readMerges(merges: readonly unknown[], vocabulary: ReadonlyMap<string, 
   )
 }
 
-/** Ids of the tokens `<0x00>` … of a symbol's bytes; undefined where one is missing. */
+/** Ids of the byte tokens `<0x00>` … of a symbol; undefined if one is missing. */
 function createByteFallback(
   vocabulary: ReadonlyMap<string, number>,
 ): (symbol: string) => readonly number[] | undefined {

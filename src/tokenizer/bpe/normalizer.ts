@@ -8,16 +8,16 @@ import { type UnicodeForm, unicodeForm } from "./unicode-form.ts"
 
 export interface Normalizer {
   apply(text: string): string
-  /** Indices of the normalized text at which what follows these indices of the text may begin. Ascending in, ascending out. */
+  /** Maps ascending indices of the text to ascending indices of the normalized text. */
   move(text: string, indices: readonly number[]): readonly number[]
 }
 
 interface Step extends Normalizer {
-  /** Most UTF-16 units that it makes of one, apart from what it puts before a text. */
+  /** Maximum number of UTF-16 units of the output per unit of the input, without a prefix. */
   readonly growth: number
 }
 
-/** The normalizer of tokenizer.json; undefined where there is none. Fails with Unsupported, by name, where it is not known exactly. */
+/** Normalizer of tokenizer.json; undefined if there is none. Throws Unsupported for an unsupported normalizer. */
 export function createNormalizer(json: unknown): Normalizer | undefined {
   const steps = atMostSteps(readSteps(json), "normalizers")
   if (steps.length === 0) return undefined
@@ -77,10 +77,10 @@ function readSteps(json: unknown): Step[] {
 }
 
 const isAny = (_value: unknown): _value is unknown => true
-/** Published tokenizers put one character. */
+/** Whether a value is a short string; published tokenizers insert one character. */
 const isShort = (value: unknown): value is string => isString(value) && value.length <= 64
 
-/** Changes each part of a text alone: an index moves by what the parts before it become. */
+/** Step that changes parts of a text independently: an index moves with the length of the changed parts before it. */
 function local(apply: (text: string) => string, growth: number): Step {
   const move = (text: string, indices: readonly number[]) => {
     let [from, end] = [0, 0]
@@ -93,7 +93,7 @@ function local(apply: (text: string) => string, growth: number): Step {
   return { apply, growth, move }
 }
 
-/** Changes a text at its ends. What is put before it belongs to what follows it. */
+/** Step that changes a text at its ends. A prefix belongs to the text that follows it. */
 function shifting(apply: (text: string) => string, shift: (text: string) => number): Step {
   const move = (text: string, indices: readonly number[]) => {
     const by = shift(text)
@@ -112,11 +112,11 @@ function stripTrailing(text: string): string {
   return text.slice(0, end)
 }
 
-/** Of one character the forms make up to so many UTF-16 units. */
+/** Maximum number of UTF-16 units of a normalized character. */
 const formGrowth: Readonly<Record<UnicodeForm, number>> = { NFC: 3, NFD: 4, NFKC: 18, NFKD: 18 }
 const notAscii = /[^\0-\x7f]/
 
-/** Characters that the library's older tables do not know take part in nothing: text is normalized between them. */
+/** Normalizes text between the characters that are not in the library's older Unicode tables. */
 function createUnicodeForm(form: UnicodeForm): (text: string) => string {
   const untouched = new RegExp(`(${neverNormalized()}+)`, "v")
   return (text) => {

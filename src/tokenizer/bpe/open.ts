@@ -9,14 +9,14 @@ import { createModel } from "./model.ts"
 const isAny = (_value: unknown): _value is unknown => true
 
 /**
- * The tokenizer that tokenizer.json and tokenizer_config.json describe. Fails with BAD_TOKENIZER where they say anything that is not
- * known exactly: wrong token ids would go unnoticed into training.
+ * Makes the tokenizer of tokenizer.json and tokenizer_config.json. Throws BAD_TOKENIZER for every unsupported part, because wrong token ids
+ * would go unnoticed in training.
  */
 export function openBpe(json: JsonObject, config: JsonObject, path: string): BpeTokenizer {
   try {
     readFields(json, "the file", {
       version: optional(oneOf("1.0")),
-      // Truncation and padding are for batches: transformers turns them off where a text is encoded alone.
+      // Truncation and padding are for batches: transformers disables them for single texts.
       truncation: isAny,
       padding: isAny,
       added_tokens: optional(isList),
@@ -32,13 +32,13 @@ export function openBpe(json: JsonObject, config: JsonObject, path: string): Bpe
     return new BpeTokenizer(json, model, readAddedTokens(json, config, model.vocabulary))
   } catch (cause) {
     if (!(cause instanceof Unsupported)) throw cause
-    throw new GigpoError("BAD_TOKENIZER", `${path} ${cause.message}; take a model whose tokenizer has no such part`, {
+    throw new GigpoError("BAD_TOKENIZER", `${path} ${cause.message}; use a model whose tokenizer has no such part`, {
       cause,
     })
   }
 }
 
-/** Without special tokens to add, none of the known ones changes anything. */
+/** Checks the post-processor. Without added special tokens, the supported ones have no effect. */
 function checkPostProcessor(json: unknown): void {
   if (json === null || json === undefined) return
   const kind = kindOf(json, "post-processor")

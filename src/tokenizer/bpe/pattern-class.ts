@@ -16,13 +16,13 @@ const shorthands: Readonly<Record<string, () => string>> = {
   w: patternWordSource,
 }
 
-/** The escape at the cursor, which moves past it, for a regular expression with flag v. */
+/** Reads the escape at the cursor, for a regular expression with flag v. */
 export function readEscape(cursor: Cursor, ignoreCase: boolean): string {
   const meaning = readSetEscape(cursor, ignoreCase)
   return typeof meaning === "number" ? caseVariants(cursor, meaning, ignoreCase) : meaning
 }
 
-/** A class for an escape, or the code point that it stands for. */
+/** Reads an escape as a class or a code point. */
 function readSetEscape(cursor: Cursor, ignoreCase: boolean): string | number {
   const rest = cursor.characters.slice(cursor.at + 1, cursor.at + 32).join("")
   const [kind = ""] = cursor.characters.slice(cursor.at + 1)
@@ -35,18 +35,18 @@ function readSetEscape(cursor: Cursor, ignoreCase: boolean): string | number {
   const [number, ...digits] = /^(?:x\{([0-9A-Fa-f]{1,6})\}|x([0-9A-Fa-f]{2})|u([0-9A-Fa-f]{4}))/.exec(rest) ?? []
   if (number !== undefined) {
     const value = Number.parseInt(digits.find((group) => group !== undefined)!, 16)
-    // \xHH of 80 and more is a byte to Oniguruma, half a character.
+    // In Oniguruma \xHH from 80 is a byte, not a character.
     if (value < 0x110000 && !(digits[1] && value >= 0x80)) return take(number.length, value)
   }
   const [named, sign, name] = /^([pP])\{(\w+)\}/.exec(rest) ?? []
   const set = named ? propertySource(name!) : shorthands[kind.toLowerCase()]?.()
-  // White space and digits have no case; letters in one case would take in the other's.
+  // Only white space and digits have no case; classes of letters would also match the other case.
   if (set && !(ignoreCase && named && name !== "White_Space") && !(ignoreCase && /[wW]/.test(kind)))
     return take(named?.length ?? 1, /[A-Z]/.test(sign ?? kind) ? `[^${set}]` : set)
   throw unsupported(cursor, `\\${named ?? kind}${ignoreCase ? " within (?i:" : ""}`)
 }
 
-/** The bracketed class at the cursor, which moves past it, for a regular expression with flag v. */
+/** Reads the bracketed class at the cursor, for a regular expression with flag v. */
 export function readClass(cursor: Cursor, ignoreCase: boolean): string {
   const { characters } = cursor
   cursor.at++
@@ -90,10 +90,10 @@ function readSingle(cursor: Cursor, ignoreCase: boolean): string | number {
   return cursor.characters[cursor.at++]!.codePointAt(0)!
 }
 
-/** The long s and the Kelvin sign are the other forms of ASCII letters. */
+/** Non-ASCII case variants of ASCII letters: the long s and the Kelvin sign. */
 const foreignForms: Readonly<Record<string, number>> = { s: 0x17f, k: 0x212a }
 
-/** The character, and where case is ignored its other forms. */
+/** Character with its case variants, if case is ignored. */
 export function caseVariants(cursor: Cursor, codePoint: number, ignoreCase: boolean): string {
   if (!ignoreCase) return escaped(codePoint)
   if (codePoint >= 0x80) throw unsupported(cursor, `${String.fromCodePoint(codePoint)} within (?i:`)

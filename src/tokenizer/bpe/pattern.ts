@@ -7,11 +7,11 @@ import { type Cursor, caseVariants, readClass, readEscape } from "./pattern-clas
 
 interface Part {
   readonly source: string
-  /** Whether it can match the empty text. */
+  /** Whether the part can match the empty text. */
   readonly nullable: boolean
-  /** Whether it reads a text of any length. */
+  /** Whether the length of a match is unlimited. */
   readonly endless: boolean
-  /** In how many ways it can match at one place, an endless repetition counted once: what a search may have to try. */
+  /** Number of ways to match at one place, which a search may try; an endless repetition counts once. */
   readonly ways: number
 }
 
@@ -26,22 +26,22 @@ const groups: Readonly<Record<string, string>> = {
   "(": "(?:",
 }
 
-/** A pattern of tokenizer.json as a regular expression. */
+/** Pattern of tokenizer.json as a regular expression. */
 export class Pattern {
-  /** With flag g. */
+  /** Regular expression with flag g. */
   readonly regExp: RegExp
-  /** UTF-16 units of its shortest match, or fewer. */
+  /** Lower bound of the length of a match in UTF-16 units. */
   readonly least: number
   readonly #strange: string | undefined
 
-  /** @param strange its source, where its time may be more than linear */
+  /** @param strange - source of a pattern whose time may be more than linear */
   constructor(regExp: RegExp, least = 1, strange?: string) {
     this.regExp = regExp
     this.least = least
     this.#strange = strange
   }
 
-  /** Finds a text as it stands. */
+  /** Pattern of a literal text. */
   static literal(text: string): Pattern {
     if (text === "") throw new Unsupported("has an empty text for a pattern")
     const source = [...text].map((character) => escaped(character.codePointAt(0)!)).join("")
@@ -49,8 +49,8 @@ export class Pattern {
   }
 
   /**
-   * Regular expression with the meaning of one that is written for Oniguruma. Classes are spelled out, so that they do not depend on the
-   * Unicode version of Node.js. Fails with Unsupported where JavaScript cannot be trusted to agree.
+   * Converts a regular expression of Oniguruma. Classes are spelled out, so that they do not depend on the Unicode version of Node.js. Throws
+   * Unsupported for constructs without an exact equivalent in JavaScript.
    */
   static expression(pattern: string): Pattern {
     if (pattern.length > longestPattern)
@@ -71,30 +71,30 @@ export class Pattern {
     return this.limited(() => text.replace(this.regExp, () => content))
   }
 
-  /** Whether its time is linear in the length of any text. */
+  /** Whether the pattern takes linear time for every text. */
   get linear(): boolean {
     return this.#strange === undefined
   }
 
-  /** Does work with the regular expression. Fails with BAD_TOKENIZER where its time is not linear and longer than a second. */
+  /** Runs work with the regular expression. Throws BAD_TOKENIZER if a pattern without linear time takes more than a second. */
   limited<T>(work: () => T): T {
     if (this.#strange === undefined) return work()
     const done = underTimeLimit(longestSearch, work)
     if (done) return done.value
     throw new GigpoError(
       "BAD_TOKENIZER",
-      `a pattern of tokenizer.json ran longer than ${longestSearch} ms on one text: ${this.#strange.slice(0, 200)}; take a model from another source`,
+      `a pattern of tokenizer.json ran longer than ${longestSearch} ms on one text: ${this.#strange.slice(0, 200)}; use a model from another source`,
     )
   }
 }
 
-/** Of a pattern whose time is not linear in one text, in ms. */
+/** Time limit of a pattern without linear time for one text, in milliseconds. */
 const longestSearch = 1000
-/** In UTF-16 units; published ones have up to 400. */
+/** Maximum length of a pattern in UTF-16 units; published ones have up to 400. */
 const longestPattern = 8192
-/** An interval up to this many repetitions counts as a few atoms, a longer one as an endless repetition. */
+/** Maximum repetitions of an interval that counts as several atoms; longer ones count as endless. */
 const fewRepetitions = 16
-/** Ways to match at one place that are tried without a limit of time. */
+/** Maximum number of ways to match at one place without a time limit. */
 const mostWays = 256
 
 class Parser {
@@ -122,7 +122,7 @@ class Parser {
       const part = this.#quantified(this.#atom(ignoreCase))
       source += part.source
       nullable &&= part.nullable
-      // What is read endlessly is read anew for each way in which the rest fails.
+      // An endless part is matched again for each way in which the rest fails.
       ways *= endless ? Number.POSITIVE_INFINITY : part.ways
       endless ||= part.endless
     }
@@ -163,7 +163,7 @@ class Parser {
     }
   }
 
-  /** JavaScript does not go back into a lookahead, so that one with a reference behind it is an atomic group. */
+  /** Atomic group, written as a lookahead with a backreference, because JavaScript does not backtrack into lookaheads. */
   #atomic({ source, ...part }: Part): Part {
     const name = `a${this.#atomics++}`
     return { ...part, source: `(?:(?=(?<${name}>${source}))\\k<${name}>)` }
@@ -187,7 +187,7 @@ class Parser {
     if (/^[*+?{]/.test(this.#peek() ?? "")) throw unsupported(cursor, "a repetition of a repetition")
     if (interval && mode === "?") throw unsupported(cursor, `${quantifier}?`)
     if (mode !== "+") return { source: `${part.source}${least}${mode}`, nullable, endless, ways }
-    // Behind an interval a plus is no possessive mark, but repeats it.
+    // After an interval, a plus is a repetition, not a possessive mark.
     if (!interval) return this.#atomic({ source: `${part.source}${least}`, nullable, endless, ways })
     if (nullable) throw unsupported(cursor, `${quantifier}+`)
     return { source: `(?:${part.source}${least})+`, nullable, endless: true, ways: Number.POSITIVE_INFINITY }
@@ -208,7 +208,7 @@ function atom(source: string): Part {
   return { source, nullable: false, endless: false, ways: 1 }
 }
 
-/** Of up to `most` repetitions. Of one character they differ in their number alone. */
+/** Number of ways to match up to `most` repetitions of a part. */
 function waysOf(part: Part, endless: boolean, most: number): number {
   if (part.endless || (endless && part.ways > 1)) return Number.POSITIVE_INFINITY
   if (endless) return 1

@@ -4,19 +4,19 @@ import type { Model } from "./model.ts"
 import type { PreTokenizerStep } from "./pre-tokenizer.ts"
 
 /**
- * Appends the ids of a normalized text without added tokens. `first`: it begins the whole text.
+ * Function that appends the ids of a normalized text without added tokens. `first`: whether the text is at the beginning of the whole text.
  *
- * @throws TooManyTokens once there are more than `most` ids
+ * @throws TooManyTokens for more than `most` ids
  */
 export type PieceEncoder = (text: string, first: boolean, ids: number[], most: number) => Pieces<void>
 
-/** Longer pieces are rare and seldom come again. */
+/** Maximum length of cached pieces; longer ones are rare and seldom repeated. */
 const longestCached = 64
 const mostCached = 2 ** 16
-/** Pre-tokens between two places at which the work can pause. */
+/** Number of pre-tokens between two possible pauses. */
 const perPiece = 256
 
-/** Ids of texts that came before. */
+/** Cache of ids by text. */
 class Cache {
   readonly #ids = new Map<string, readonly number[]>()
 
@@ -31,8 +31,8 @@ class Cache {
 }
 
 /**
- * Pre-tokenizer and model together. What the first step cuts off depends on nothing but itself afterwards, so that pieces and their ids
- * can be remembered; only the piece that begins the text may be treated apart.
+ * Combines pre-tokenizer and model. After the first step of the pre-tokenizer, the ids of a piece depend only on the piece, so they are
+ * cached. The piece at the beginning of the text may differ.
  */
 export function createPieceEncoder([cut, ...steps]: readonly PreTokenizerStep[], model: Model): PieceEncoder {
   const cutOff = new Cache()

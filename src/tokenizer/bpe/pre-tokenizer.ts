@@ -21,17 +21,17 @@ import { readPattern } from "./read-pattern.ts"
 import { type Behavior, behaviors, createSplit } from "./split.ts"
 import { digits, punctuation, whiteSpace } from "./unicode.ts"
 
-/** One step: a piece to smaller ones. `first`: the piece begins the whole text. */
+/** Step that splits a piece. `first`: whether the piece is at the beginning of the whole text. */
 export type PreTokenizerStep = (piece: string, first: boolean) => Pieces<readonly string[]>
 
 /**
- * Steps of tokenizer.json's pre-tokenizer, in order. Fails with Unsupported, by name, where one is not known exactly.
+ * Steps of the pre-tokenizer of tokenizer.json, in order. Throws Unsupported for an unsupported step.
  *
- * @param changed whether a step before changes or removes text
+ * @param changed - whether an earlier step changes or removes text
  */
 export function createPreTokenizer(json: unknown, changed: boolean): PreTokenizerStep[] {
   const kinds = atMostSteps(kindsOf(json), "pre-tokenizers")
-  // Each spells bytes as characters, of which the next one would take the bytes.
+  // Each step writes bytes as characters, and a second one would encode the bytes of these characters.
   if (kinds.filter((kind) => kind === "ByteLevel").length > 1)
     throw new Unsupported("has several pre-tokenizers ByteLevel")
   return readSteps(json, changed)
@@ -80,7 +80,7 @@ function readSteps(json: unknown, changed: boolean): PreTokenizerStep[] {
       return [createSplit(classPattern(whiteSpace), "Removed", false)]
     case "Metaspace": {
       const fields = readMetaspace(json, where)
-      // The library asks where in the original text a piece begins.
+      // The library uses the position of a piece in the original text.
       if (changed && fields.scheme === "first")
         throw new Unsupported(`has ${where} with prepend_scheme first behind a step that changes or removes text`)
       return [createMetaspace(fields)]
@@ -113,7 +113,7 @@ function createByteLevel({ add_prefix_space: prefix, use_regex: cut }: ByteLevel
   return steps
 }
 
-/** A step that cuts nothing. */
+/** Step that changes a piece without splitting it. */
 function changing(change: (piece: string) => string): PreTokenizerStep {
   // biome-ignore lint/correctness/useYield: it has one piece
   return function* (piece) {
@@ -127,7 +127,7 @@ export interface Metaspace {
   readonly split: boolean
 }
 
-/** Fields of a Metaspace, which is a pre-tokenizer and a decoder. */
+/** Fields of a Metaspace, which may be a pre-tokenizer or a decoder. */
 export function readMetaspace(json: unknown, where: string): Metaspace {
   const fields = readFields(json, where, {
     type: isString,

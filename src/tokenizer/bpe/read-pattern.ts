@@ -2,7 +2,7 @@ import { isObject } from "../files.ts"
 import { show, Unsupported } from "./fields.ts"
 import { Pattern } from "./pattern.ts"
 
-/** A pattern of tokenizer.json, `{ String: … }` or `{ Regex: … }`. */
+/** Reads a pattern of tokenizer.json, `{ String: … }` or `{ Regex: … }`. */
 export function readPattern(json: unknown, where: string): Pattern {
   if (isObject(json) && Object.keys(json).length === 1) {
     if (typeof json.String === "string") return Pattern.literal(json.String)

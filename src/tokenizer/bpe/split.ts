@@ -1,7 +1,7 @@
 import { atOnce, type Pieces } from "../../util/pace.ts"
 import type { Pattern } from "./pattern.ts"
 
-/** What becomes of the matches of a pattern at which a text is cut. */
+/** Treatment of the matches at which a text is split. */
 export const behaviors = ["Removed", "Isolated", "MergedWithPrevious", "MergedWithNext", "Contiguous"] as const
 export type Behavior = (typeof behaviors)[number]
 
@@ -13,18 +13,18 @@ interface Stretch {
 
 export type Split = (text: string) => Pieces<readonly string[]>
 
-/** Texts up to this length are cut at once, which is faster. In UTF-16 units. */
+/** Maximum length of texts that are split at once, which is faster, in UTF-16 units. */
 const short = 65_536
-/** Matches in longer texts between two places at which the work can pause. */
+/** Number of matches in longer texts between two possible pauses. */
 const matchesPerPiece = 256
 
-/** Cuts texts at the matches of a pattern, or where `invert`, at everything else. No piece is empty. */
+/** Makes a function that splits texts at the matches of a pattern, or between the matches if `invert`. No piece is empty. */
 export function createSplit(pattern: Pattern, behavior: Behavior, invert: boolean): Split {
   const { regExp } = pattern
   const sticky = new RegExp(regExp.source, regExp.flags.replace("g", "y"))
   return function* (text) {
     if (behavior === "Isolated") {
-      // Most patterns match all of a text, and its matches are found faster at once than one by one.
+      // Most patterns match the whole text, and finding all matches at once is faster.
       const matches = text.length > short ? undefined : pattern.limited(() => text.match(regExp) ?? [])
       if (matches && joinedLength(matches) === text.length) return matches
       if (pattern.linear) return yield* isolate(regExp, sticky, text)
@@ -42,7 +42,7 @@ function joinedLength(texts: readonly string[]): number {
   return length
 }
 
-/** Matches and what is between them. */
+/** Matches and the texts between them. */
 function* isolate(global: RegExp, sticky: RegExp, text: string): Pieces<string[]> {
   const pieces: string[] = []
   for (let at = 0; at < text.length; ) {

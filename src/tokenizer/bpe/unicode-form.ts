@@ -1,18 +1,18 @@
 export type UnicodeForm = "NFC" | "NFD" | "NFKC" | "NFKD"
 
-/** Combining marks, and the two letters that decompose to one. No language writes so many of them on one character. */
+/** Long runs of combining marks, including the two letters that decompose to one. No language uses so many on a character. */
 const longRun = /[\p{M}\uff9e\uff9f]{33,}/gu
 
 /**
- * `text.normalize(form)` in linear time. The engine orders the combining marks of one character by insertion, whose time is the square
- * of their number: long runs of them are ordered before.
+ * `text.normalize(form)` in linear time. The JavaScript engine sorts the combining marks of a character in quadratic time, so long runs are
+ * sorted first.
  */
 export function unicodeForm(text: string, form: UnicodeForm): string {
   const decomposed = form.startsWith("NFK") ? "NFKD" : "NFD"
   return text.replace(longRun, (run) => inOrder(run, decomposed)).normalize(form)
 }
 
-/** Decomposes each character and sorts marks between starters by their combining class. Equal classes keep their order. */
+/** Decomposes each character and sorts the marks between starters by combining class. The sort is stable. */
 function inOrder(run: string, form: UnicodeForm): string {
   const decompositions = new Map<string, string>()
   let ordered = ""
@@ -33,13 +33,13 @@ function inOrder(run: string, form: UnicodeForm): string {
 
 let classes: ReadonlyMap<string, number> | undefined
 
-/** Marks by number of their combining class, in the order of the classes; characters of class 0 are absent. */
+/** Rank of the combining class of each mark; characters of class 0 are absent. */
 function combiningClasses(): ReadonlyMap<string, number> {
   classes ??= readClasses()
   return classes
 }
 
-/** JavaScript does not tell combining classes, but `normalize` shows them: it swaps two marks where the second has the lower class. */
+/** Derives combining classes from `normalize`, which swaps two marks if the second has the lower class. */
 function readClasses(): Map<string, number> {
   const marks: string[] = []
   for (let codePoint = 0x300; codePoint < 0x20000; codePoint++) {
@@ -58,7 +58,7 @@ function readClasses(): Map<string, number> {
   return found
 }
 
-/** Whether a mark has class 0: no mark moves across it. U+0300 and U+0316 swap where nothing is between them. */
+/** Whether a mark has class 0, so that U+0300 and U+0316 are not swapped across it. */
 function isStarter(mark: string): boolean {
   const between = `\u0300${mark}\u0316`
   return between.normalize("NFD") === between

@@ -20,7 +20,7 @@ const categories: ReadonlyMap<string, CodePoints> = (() => {
   return sets
 })()
 
-/** White space: the same for the library's regular expressions and for its normalizers and added tokens. */
+/** White space of the library's regular expressions, normalizers and added tokens. */
 export const whiteSpace: CodePoints = parseCodePoints("9-d 20 85 a0 1680 2000-200a 2028-2029 202f 205f 3000")
 
 const cached = new Map<string, CodePoints>([["White_Space", whiteSpace]])
@@ -34,14 +34,14 @@ export function property(name: string): CodePoints | undefined {
   return set
 }
 
-/** Code points that a Unicode version may give a category, in stretches without gaps; the other planes are empty or private. */
+/** Ranges of code points that may have a category; the other planes are empty or private. */
 const scanned: readonly (readonly [first: number, end: number])[] = [
   [0, 0xd800],
   [0xe000, 0x40000],
   [0xe0000, 0xf0000],
 ]
 
-/** A property as the engine's own regular expressions know it. */
+/** Property as defined by the JavaScript engine. */
 function nativeProperty(name: string): CodePoints {
   const run = new RegExp(`\\p{${name}}+`, "gu")
   return scanned.flatMap(([first, end]) => {
@@ -57,8 +57,8 @@ function nativeProperty(name: string): CodePoints {
 const sources = new Map<string, string>([["White_Space", classSource(whiteSpace)]])
 
 /**
- * A property for a class of a regular expression with flag v; undefined for unknown ones. It is the engine's own property without what
- * later versions of Unicode add: a list of all characters would be slow to match.
+ * Property for a class of a regular expression with flag v; undefined for unknown ones. The engine's property is used, without characters of
+ * later Unicode versions, because a list of all characters would be slow.
  */
 export function propertySource(name: string): string | undefined {
   const set = property(name)
@@ -73,25 +73,25 @@ export function propertySource(name: string): string | undefined {
 const letterLike = union(...["L", "M", "Nd", "Nl", "Pc"].map((name) => property(name)!))
 const circledLetters = parseCodePoints("24b6-24e9 1f130-1f149 1f150-1f169 1f170-1f189")
 
-/** `\w` of patterns. */
+/** Class for `\w` of patterns. */
 export function patternWordSource(): string {
   const properties = ["L", "M", "Nd", "Nl", "Pc"].map((name) => propertySource(name)!)
   return `[${properties.join("")}${rangeSource(circledLetters)}${rangeSource(parseCodePoints("b2-b3 b9 bc-be"))}]`
 }
-/** What bounds added tokens with `single_word`. */
+/** Word characters, which must not be adjacent to added tokens with `single_word`. */
 export const wordCharacters: CodePoints = union(letterLike, circledLetters, parseCodePoints("200c-200d"))
 
-/** Characters that the pre-tokenizer Digits cuts. */
+/** Characters at which the pre-tokenizer Digits splits. */
 export const digits: CodePoints = union(property("N")!, parseCodePoints(laterNumbers))
 
-/** Characters that the pre-tokenizer Punctuation cuts. */
+/** Characters at which the pre-tokenizer Punctuation splits. */
 export const punctuation: CodePoints = union(
   difference(property("P")!, parseCodePoints(laterPunctuation)),
   parseCodePoints(formerPunctuation),
   parseCodePoints("21-2f 3a-40 5b-60 7b-7e"),
 )
 
-/** Class of the code points that the library's normalizers leave alone, whatever newer Unicode versions do with them; for flag v. */
+/** Class of code points that the library's normalizers do not change, although newer Unicode versions do; for flag v. */
 export function neverNormalized(): string {
   return `[${propertySource("Cn")}${rangeSource(parseCodePoints(laterNormalization))}]`
 }

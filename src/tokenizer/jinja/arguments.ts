@@ -2,15 +2,14 @@ import { numeric } from "./compare.ts"
 import { fail } from "./errors.ts"
 import { type Arguments, typeName, Undefined, type Value } from "./values.ts"
 
-/** A function of Python values. Arguments that are not given are undefined. */
+/** Function of Python values. Omitted arguments are undefined. */
 export type Implementation = (...values: (Value | undefined)[]) => Value
 
 /** A callable with named parameters. */
 export type Callable = (args: Arguments) => Value
 
 /**
- * A callable from a list of parameters such as "text width? first?". "?" marks an optional one, "/" one that has no
- * name to callers.
+ * Makes a callable from a list of parameters such as "text width? first?". "?" marks an optional parameter, "/" a positional-only one.
  */
 export function signature(name: string, parameters: string, implementation: unknown): Callable {
   const all = parameters === "" ? [] : parameters.split(" ")
@@ -54,7 +53,7 @@ export function text(value: Value): string {
   return fail("TypeError", `expected str, got ${typeName(value)}`)
 }
 
-/** An argument that must be an int (True counts), as a JavaScript number; far beyond any length it is clamped. */
+/** Argument that must be an int (or bool), as a JavaScript number; clamped to ±2^48. */
 export function index(value: Value): number {
   const number = numeric(value)
   if (typeof number !== "bigint")

@@ -57,7 +57,7 @@ function calculate(operator: Operator, x: Numeric, y: Numeric): Value {
   return floats(operator, toFloat(x), toFloat(y))
 }
 
-/** An integer as a float; Python refuses what is too large. */
+/** Converts an integer to a float; fails for integers that are too large, as Python does. */
 export function toFloat(value: Numeric): number {
   const float = Number(value)
   if (typeof value === "bigint" && !Number.isFinite(float)) fail("OverflowError", "int too large to convert to float")
@@ -86,7 +86,7 @@ function integers(operator: Operator, x: bigint, y: bigint): Value {
   return floored ? x / y - 1n : x / y
 }
 
-/** An integer, whose size counts against the limits once it is large. */
+/** Checks an integer against the limits if it is large. */
 function bounded(value: bigint): bigint {
   if (value > -(2n ** 256n) && value < 2n ** 256n) return value
   reserve(value.toString(16).length)

@@ -7,7 +7,7 @@ import { iterate, type Value } from "./values.ts"
 
 type Store = (env: Environment, value: Value) => void
 
-/** What computes a value and stores it in a target. Namespaces are checked before the value is computed. */
+/** Compiles an assignment. Namespaces are checked before the value is computed. */
 export function assign(target: Expression, scope: Scope): (env: Environment, value: () => Value) => undefined {
   const checks = namespaces(target).map((name) => {
     const place = scope.symbols.place(name)
@@ -26,7 +26,7 @@ function namespaces(target: Expression): readonly string[] {
   return target.kind === "Tuple" ? target.items.flatMap(namespaces) : []
 }
 
-/** What stores a value in a target: a name, an attribute of a namespace or several of them. */
+/** Compiles the store to a target: a name, an attribute of a namespace, or several of them. */
 export function compileTarget(target: Expression, scope: Scope): Store {
   if (target.kind === "Name") {
     const place = scope.symbols.place(target.name)

@@ -2,10 +2,10 @@ import { getItem } from "./subscript.ts"
 import { isDigit } from "./unicode.ts"
 import { Markup, Undefined, type Value } from "./values.ts"
 
-/** What reads a part of an item, e.g. "address.city" or 0. */
+/** Function that reads a part of an item, e.g. "address.city" or 0. */
 export type Getter = (item: Value) => Value
 
-/** A getter for the argument `attribute` of filters; null reads the item itself. */
+/** Getter for the argument `attribute` of filters; null reads the item itself. */
 export function attributeGetter(attribute: Value, ignoringCase = false, fallback: Value = null): Getter {
   const parts = pathOf(attribute)
   return (item) => {
@@ -18,7 +18,7 @@ export function attributeGetter(attribute: Value, ignoringCase = false, fallback
   }
 }
 
-/** A getter for several attributes with commas between them. */
+/** Getter for several attributes separated by commas. */
 export function attributesGetter(attribute: Value, ignoringCase: boolean): Getter {
   const paths = typeof attribute === "string" ? attribute.split(",") : [attribute]
   const getters = paths.map((path) => attributeGetter(path, ignoringCase))

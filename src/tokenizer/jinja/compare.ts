@@ -5,7 +5,7 @@ import { effort, isList, iterate, Markup, PyObject, Range, Tuple, typeName, Unde
 
 export type Comparison = "<" | "<=" | ">" | ">="
 
-/** A number of Python as one of JavaScript, which compares bigints and numbers exactly. */
+/** Python number as a JavaScript number or bigint, which JavaScript compares exactly. */
 export function numeric(value: Value): bigint | number | undefined {
   if (typeof value === "boolean") return BigInt(value)
   return typeof value === "bigint" || typeof value === "number" ? value : undefined
@@ -62,7 +62,7 @@ function ordered(operator: Comparison, a: bigint | number, b: bigint | number): 
   return operator === ">" ? a > b : a >= b
 }
 
-/** Negative, 0 or positive. JavaScript itself compares UTF-16 units, which puts U+10000 before U+E000. */
+/** Order by code points: negative, 0 or positive. JavaScript compares UTF-16 units, which puts U+10000 before U+E000. */
 function codePointOrder(a: string, b: string): number {
   let at = 0
   while (at < a.length && a.charCodeAt(at) === b.charCodeAt(at)) at++

@@ -16,7 +16,7 @@ export type Evaluate = (env: Environment) => Value
 
 export interface Scope {
   readonly symbols: Symbols
-  /** Whether unknown filters and tests fail only where they are reached, as inside of conditions. */
+  /** Whether unknown filters and tests fail only when they are evaluated, as inside conditions. */
   readonly soft: boolean
 }
 
@@ -77,7 +77,7 @@ export function compileExpression(node: Expression, scope: Scope): Evaluate {
       const constant = isConstant(node)
       return (env) => {
         const value = target(env)
-        // Jinja2 computes such a slice ahead of time, where it gives nothing instead of an error.
+        // Jinja2 evaluates such a slice at compile time, where the result is empty instead of an error.
         if (constant && !isSliceable(value)) unsupported(`a slice of the constant ${str(value)}`)
         return slice(value, start?.(env) ?? null, stop?.(env) ?? null, stride?.(env) ?? null)
       }
@@ -144,7 +144,7 @@ function compileConditional(node: Conditional, scope: Scope): Evaluate {
   return (env) => (truthy(test(env)) ? value(env) : otherwise === undefined ? new Undefined(reason) : otherwise(env))
 }
 
-/** Arguments of a call, after those that are given already. */
+/** Compiles the arguments of a call, appended to given ones. */
 export function compileArguments(
   args: CallArguments,
   scope: Scope,
@@ -189,7 +189,7 @@ export function call(target: Value, args: Arguments): Value {
   return fail("TypeError", `'${typeName(target)}' object is not callable`)
 }
 
-/** A filter or a test, applied to a target. */
+/** Compiles a filter or test applied to a target. */
 export function compileApplied(node: Applied, scope: Scope, target: Evaluate | undefined): Evaluate {
   const [find, known] = node.kind === "Filter" ? [findFilter, filters] : [findTest, tests]
   if (target === undefined) return fail("AssertionError", `the filter ${node.name} has no target`)

@@ -7,7 +7,7 @@ import { LoopContext, type Recurse } from "./loop-context.ts"
 import { type Expression, type For, namesRead } from "./nodes.ts"
 import { Iter, iterate, truthy, type Value } from "./values.ts"
 
-/** A loop that can pause after each round, but for one that calls itself. */
+/** Compiles a loop, which can pause after each iteration unless it is recursive. */
 export function compileLoop(node: For, scope: Scope): ExecuteInPieces {
   const iterable = compileExpression(node.iterable, scope)
   const select = compileTest(node, scope)
@@ -32,7 +32,7 @@ type Rounds = (
   depth: number,
 ) => ReturnType<ExecuteInPieces>
 
-/** The rounds of a loop, and its else part where no round came to its end. */
+/** Compiles the iterations of a loop, and its else part. */
 function compileRounds(node: For, scope: Scope): Rounds {
   const usesLoop = node.recursive || namesRead(node.body, ["loop"]).size > 0
   const inner = innerScope(scope, [], (symbols) => {
@@ -66,7 +66,7 @@ function analyzeTarget(target: Expression, symbols: Scope["symbols"]): void {
   else if (target.kind === "Name") symbols.declare(target.name)
 }
 
-/** The items that pass the test of a loop, one after another while the loop runs. */
+/** Compiles the test of a loop: a lazy sequence of the items that pass. */
 function compileTest(node: For, scope: Scope): (env: Environment, items: Value) => Value {
   const { test } = node
   if (test === undefined) return (_, items) => items
@@ -93,7 +93,7 @@ function* passing(
   }
 }
 
-/** A target as the expression that reads it again. */
+/** Expression that reads a target. */
 function asRead(target: Expression): Expression {
   if (target.kind === "Name") return { ...target, role: "load" }
   return target.kind === "Tuple" ? { kind: "Tuple", items: target.items.map(asRead) } : target

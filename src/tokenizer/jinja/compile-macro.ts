@@ -7,19 +7,19 @@ import { type Body, type CallBlock, namesRead, type Parameters } from "./nodes.t
 import { repr } from "./print.ts"
 import { type Arguments, PyObject, Tuple, Undefined, type Value } from "./values.ts"
 
-/** Names of what a macro may take besides its parameters, where its body reads them. */
+/** Names of implicit parameters of a macro, which exist if its body reads them. */
 const specials = ["caller", "kwargs", "varargs"] as const
 
 type Special = (typeof specials)[number]
 
 interface Shape {
-  /** undefined for the body of a call block. */
+  /** Name of the macro; undefined for the body of a call block. */
   readonly name: string | undefined
   readonly parameters: readonly string[]
   readonly takes: ReadonlySet<Special>
 }
 
-/** A macro as a value. */
+/** Macro as a value. */
 class Macro extends PyObject {
   readonly typeName = "Macro"
   readonly #shape: Shape
@@ -49,7 +49,7 @@ class Macro extends PyObject {
   }
 }
 
-/** The values of parameters and specials; what was not given is left out. */
+/** Binds arguments to parameters and implicit parameters; omitted ones are absent. */
 function bind({ name, parameters, takes }: Shape, { positional, named }: Arguments): ReadonlyMap<string, Value> {
   const values = new Map<string, Value>()
   const left = new Map(named)
@@ -77,7 +77,7 @@ function bind({ name, parameters, takes }: Shape, { positional, named }: Argumen
   return values
 }
 
-/** What makes a macro in the environment in which it is defined. */
+/** Compiles a macro definition. */
 export function compileMacro(
   node: Parameters & { body: Body },
   scope: Scope,
@@ -122,7 +122,7 @@ function checkCaller(parameters: readonly string[], defaults: number): void {
     )
 }
 
-/** What makes the `caller` of a call block. */
+/** Compiles the `caller` of a call block. */
 export function compileCaller(node: CallBlock, scope: Scope): (env: Environment) => Value {
   return compileMacro(node, scope, undefined)
 }

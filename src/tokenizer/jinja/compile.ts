@@ -19,13 +19,13 @@ import { str } from "./print.ts"
 import { Symbols } from "./symbols.ts"
 import { Markup, truthy, typeName, type Value } from "./values.ts"
 
-/** How a statement ends: normally, or with a jump of the enclosing loop. */
+/** Completion of a statement: normal (undefined), or a jump of the enclosing loop. */
 export type Jump = "break" | "continue" | undefined
 export type Execute = (env: Environment, out: Output) => Jump
-/** The same with places to pause at. */
+/** Compiled statement that can pause. */
 export type ExecuteInPieces = (env: Environment, out: Output) => Pieces<Jump>
 
-/** A template that is ready to be rendered with variables and globals. */
+/** Compiled template. */
 export type Program = (context: ReadonlyMap<string, Value>) => Pieces<string>
 
 export function compileTemplate(source: string): Program {
@@ -43,7 +43,7 @@ export function compileTemplate(source: string): Program {
   }
 }
 
-/** Statements that stand outside of loops and macros. The loops among them, over messages mostly, are where a render pauses. */
+/** Compiles statements outside of loops and macros. Renders pause in the loops among them, which mostly iterate over messages. */
 function compileOuter(body: Body, scope: Scope): ExecuteInPieces {
   const statements = body.map((statement): ExecuteInPieces => {
     if (statement.kind === "For") return compileLoop(statement, scope)
@@ -74,7 +74,7 @@ export function compileBody(body: Body, scope: Scope): Execute {
   }
 }
 
-/** A scope inside another one, in which nodes were analyzed. */
+/** Scope inside another one, for analyzed nodes. */
 export function innerScope(
   outer: Scope,
   body: Body,
@@ -132,7 +132,7 @@ function compileOutput(parts: readonly (string | Expression)[], scope: Scope): E
   }
 }
 
-/** @param compile its bodies */
+/** @param compile - compiles the bodies */
 function compileIf<Run extends Execute | ExecuteInPieces>(
   node: Statement & { kind: "If" },
   scope: Scope,
@@ -154,7 +154,7 @@ interface Captured {
   readonly jump: Jump
 }
 
-/** The text of a body, through filters. A jump out of the body drops its text. */
+/** Compiles a body whose text is filtered. A jump out of the body drops its text. */
 function compileCaptured(
   body: Body,
   scope: Scope & { readonly enter: Enter },
@@ -216,7 +216,7 @@ function compileCallBlock(node: CallBlock, scope: Scope): Execute {
   }
 }
 
-/** What a call block or filter block writes is not made a text. */
+/** Output of a call block or filter block, which must be a string. */
 function outputOf(value: Value): string {
   if (value instanceof Markup) return value.text
   return typeof value === "string" ? value : fail("TypeError", `expected str instance, ${typeName(value)} found`)

@@ -1,6 +1,6 @@
 import { reserve } from "./limits.ts"
 
-/** A finite float as an exact fraction. The denominator is a power of two. */
+/** Exact fraction of a finite float. The denominator is a power of two. */
 export function fraction(value: number): { readonly numerator: bigint; readonly denominator: bigint } {
   let exponent = 0
   let scaled = value
@@ -28,7 +28,7 @@ function divideToEven(numerator: bigint, denominator: bigint): bigint {
   return negative ? -quotient : quotient
 }
 
-/** The digits of a number of at least 0 with this many decimals. */
+/** Digits of a non-negative number with a given number of decimals. */
 export function fixed(value: number | bigint, decimals: number): string {
   const digits = scaledInteger(value, decimals)
     .toString()
@@ -36,7 +36,7 @@ export function fixed(value: number | bigint, decimals: number): string {
   return decimals === 0 ? digits : `${digits.slice(0, -decimals)}.${digits.slice(-decimals)}`
 }
 
-/** The digits of a finite float of at least 0 with one before the point, and its power of ten. */
+/** Digits of a non-negative finite float with one digit before the point, and its power of ten. */
 export function scientific(value: number, decimals: number): { readonly digits: string; readonly exponent: number } {
   if (value === 0) return { digits: "0".repeat(decimals + 1), exponent: 0 }
   let exponent = Number(value.toExponential().split("e")[1])
@@ -55,7 +55,7 @@ export function quotient(a: bigint, b: bigint): number {
   const negative = a < 0n !== b < 0n
   const [top, bottom] = [a < 0n ? -a : a, b < 0n ? -b : b]
   const bits = (value: bigint) => value.toString(2).length
-  // 64 bits and one that says whether more follow are enough for Number() to round as the whole would.
+  // 64 bits and a sticky bit are enough for Number() to round correctly.
   const shift = Math.max(66 - (bits(top) - bits(bottom)), -1074)
   const [scaledTop, scaledBottom] = shift >= 0 ? [top << BigInt(shift), bottom] : [top, bottom << BigInt(-shift)]
   const whole = (scaledTop / scaledBottom) * 2n + BigInt(scaledTop % scaledBottom !== 0n)

@@ -4,7 +4,7 @@ import { isList, Markup, PyObject, Tuple, typeName, Undefined, type Value } from
 
 const undefinedHash = Symbol("Undefined")
 
-/** A key of a JavaScript Map that is the same for values that Python holds to be equal, such as 1, 1.0 and True. */
+/** Key of a JavaScript Map, equal for values that are equal in Python, such as 1, 1.0 and True. */
 export function hash(value: Value): unknown {
   switch (typeof value) {
     case "string":
@@ -24,7 +24,7 @@ export function hash(value: Value): unknown {
   return value
 }
 
-/** Numbers of the objects that are parts of tuples. */
+/** Identity numbers of objects in tuples. */
 const identities = new WeakMap<object, number>()
 let lastIdentity = 0
 
@@ -36,7 +36,7 @@ function tagged(part: unknown): string {
   return `object ${identity}`
 }
 
-/** A Python dict: keys of any hashable type, in the order in which they came. */
+/** Python dict: keys of any hashable type, in insertion order. */
 export class Dict extends PyObject {
   readonly typeName = "dict"
   readonly #entries = new Map<unknown, [Value, Value]>()
@@ -46,7 +46,7 @@ export class Dict extends PyObject {
     for (const [key, value] of pairs) dict.set(key, value)
     return dict
   }
-  /** For building only. A key that is there keeps its place and its first form. */
+  /** Sets a value during construction. An existing key keeps its place and its first form. */
   set(key: Value, value: Value): void {
     const id = hash(key)
     const entry = this.#entries.get(id)

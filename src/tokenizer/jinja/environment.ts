@@ -2,11 +2,11 @@ import { reserve } from "./limits.ts"
 import type { Load, Place, Symbols } from "./symbols.ts"
 import { given, Undefined, type Value } from "./values.ts"
 
-/** Variables of one entered scope. */
+/** Variables of an entered scope. */
 export class Environment {
   readonly slots: (Value | undefined)[]
   readonly parent: Environment | undefined
-  /** The template's variables and the global names. */
+  /** Variables of the template and global names. */
   readonly context: ReadonlyMap<string, Value>
 
   constructor(context: ReadonlyMap<string, Value>, parent: Environment | undefined, size: number) {
@@ -16,7 +16,7 @@ export class Environment {
   }
 }
 
-/** The environment in which a place is kept. */
+/** Environment that contains a variable. */
 function holder(env: Environment, hops: number): Environment {
   let found = env
   for (let left = hops; left > 0; left--) found = found.parent as Environment
@@ -31,7 +31,7 @@ export function write(env: Environment, place: Place, value: Value): void {
   holder(env, place.hops).slots[place.slot] = value
 }
 
-/** What opens a scope inside an environment. */
+/** Function that enters a scope inside an environment. */
 export type Enter = (parent: Environment) => Environment
 
 export function enterScope(symbols: Symbols): Enter {
@@ -52,7 +52,7 @@ export function readName(name: string, place: Place): (env: Environment) => Valu
   return (env) => given(read(env, place), () => new Undefined(`'${name}' is undefined`))
 }
 
-/** Text that is being written. */
+/** Output buffer. */
 export class Output {
   readonly #parts: string[] = []
   #length = 0

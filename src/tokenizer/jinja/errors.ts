@@ -1,4 +1,4 @@
-/** Python's class of a template's error. It decides what a filter or a lookup may recover from. */
+/** Python class of a template error, which determines whether a filter or lookup can recover. */
 export type ErrorKind =
   | "AssertionError"
   | "AttributeError"
@@ -15,7 +15,7 @@ export type ErrorKind =
   | "ValueError"
   | "ZeroDivisionError"
 
-/** Failure of a template: its own, with Jinja2's reason, or of the limits it runs under. */
+/** Error of a template, with the message of Jinja2, or of its limits. */
 export class JinjaError extends Error {
   readonly kind: ErrorKind
 
@@ -29,9 +29,9 @@ export function fail(kind: ErrorKind, message: string): never {
   throw new JinjaError(kind, message)
 }
 
-/** Refuses by name what Jinja2 has and this implementation does not. */
+/** Fails for a feature of Jinja2 that is not supported. */
 export function unsupported(what: string): never {
-  throw new JinjaError("NotSupported", `${what} is not supported in chat templates here`)
+  throw new JinjaError("NotSupported", `${what} is not supported in chat templates`)
 }
 
 export function isKind(error: unknown, ...kinds: readonly ErrorKind[]): boolean {

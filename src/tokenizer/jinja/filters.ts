@@ -22,7 +22,7 @@ function fallback(value: Value, otherwise: Value = "", boolean: Value = false): 
   return value instanceof Undefined || (truthy(boolean) && !truthy(value)) ? otherwise : value
 }
 
-/** Without the first argument, which is the value that a filter or test is applied to. */
+/** Splits off the first argument, to which the filter or test is applied. */
 function rest({ positional, named }: Arguments): {
   value: Value
   positional: readonly Value[]
@@ -106,7 +106,7 @@ export const tests: ReadonlyMap<string, Callable> = new Map<string, Callable>([
   }),
 ])
 
-/** Fails by name for a filter that Jinja2 has and this implementation has not. */
+/** Fails for a filter of Jinja2 that is not supported. */
 export function refuseFilter(name: string): void {
   if (refused.includes(name)) unsupported(`the filter ${name}`)
 }

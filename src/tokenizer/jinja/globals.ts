@@ -48,7 +48,7 @@ function fromKeys(keys: Value, value: Value = null): Dict {
   return Dict.of(Array.from(iterate(keys), (key): [Value, Value] => [key, value]))
 }
 
-/** What `namespace()` makes: the one kind of object whose attributes a template can set. */
+/** Result of `namespace()`, the only kind of object whose attributes a template can set. */
 export class Namespace extends PyObject {
   readonly typeName = "Namespace"
   readonly #values: Dict
@@ -119,7 +119,7 @@ function joiner(separator: Value = ", "): PyFunction {
 
 const raise = (message: Value): never => fail("TemplateError", str(message))
 
-/** The global names of a template that transformers renders. */
+/** Global names of chat templates in transformers. */
 export function globals(now: Moment): ReadonlyMap<string, Value> {
   const define = (name: string, parameters: string, implementation: unknown) =>
     new PyFunction(name, signature(name, parameters, implementation))

@@ -13,7 +13,7 @@ interface Style {
   readonly sort: boolean
 }
 
-/** json.dumps, which is the filter `tojson` of transformers. */
+/** Python's json.dumps, which is the filter `tojson` in transformers. */
 export function toJson(
   value: Value,
   ascii: Value = false,

@@ -41,7 +41,7 @@ const tokenPatterns: readonly (readonly [TokenType, RegExp])[] = [
 ]
 const closing: Readonly<Record<string, string>> = { "{": "}", "(": ")", "[": "]" }
 
-/** The tokens of a template, as Jinja2 makes them with trim_blocks and lstrip_blocks. The last one is "eof". */
+/** Tokens of a template, as in Jinja2 with trim_blocks and lstrip_blocks. The last token is "eof". */
 export function tokenize(template: string): Token[] {
   return new Lexer(template).run()
 }
@@ -51,7 +51,7 @@ class Lexer {
   readonly #tokens: Token[] = []
   #at = 0
   #line = 1
-  /** Whether what was read last ended a line. */
+  /** Whether the last token ended a line. */
   #lineStarting = true
 
   constructor(template: string) {
@@ -102,7 +102,7 @@ class Lexer {
     if (text !== "") this.#push("data", text)
   }
 
-  /** Text before a tag without the white space that the tag takes away. */
+  /** Text before a tag without the white space that the tag removes. */
   #strip(text: string, sign: string, isBlock: boolean): string {
     if (sign === "-") return stripEnd(text)
     if (sign === "+" || !isBlock) return text

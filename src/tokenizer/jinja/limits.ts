@@ -1,30 +1,30 @@
 import type { Pieces } from "../../util/pace.ts"
 import { fail } from "./errors.ts"
 
-/** Limits of one render. */
+/** Limits of a render. */
 export interface RenderLimits {
-  /** Longest text or list that may come into being, in UTF-16 units or items. */
+  /** Maximum length of a text or list, in UTF-16 units or items. */
   readonly maxLength: number
-  /** Longest time, in ms. */
+  /** Time limit in milliseconds. */
   readonly timeoutMs: number
 }
 
-/** All texts and lists of one render together may be this many times as long as the longest one. */
+/** Maximum total length of all texts and lists of a render, as a multiple of `maxLength`. */
 const totalFactor = 64
-/** Steps between two looks at the clock. Reading this many characters or items counts as one step. */
+/** Number of steps between two checks of the time. Reading this many characters or items also counts as one step. */
 const clockEvery = 512
 const readingPerStep = 128
-/** Most that the time between two looks counts, in ms: a process that is suspended, or waits for a processor, does not work. */
+/** Maximum time that counts between two checks, in milliseconds, so that time in which the process is suspended does not count. */
 const longestSlice = 10
 
-/** What is left to the render that works at present. */
+// Remaining budget of the current render.
 let maxLength = Number.POSITIVE_INFINITY
 let timeLeft = Number.POSITIVE_INFINITY
 let lastLook = 0
 let left = Number.POSITIVE_INFINITY
 let steps = 0
 
-/** Runs work under limits. While it pauses, others may run under theirs. Work that runs too long fails with the kind TimeoutError. */
+/** Runs work with limits. During pauses, other work may run with its own limits. Fails with TimeoutError if the work takes too long. */
 export function* underLimits<T>(limits: RenderLimits, work: Pieces<T>): Pieces<T> {
   let own = { timeLeft: limits.timeoutMs, left: limits.maxLength * totalFactor }
   for (;;) {
@@ -44,7 +44,7 @@ export function* underLimits<T>(limits: RenderLimits, work: Pieces<T>): Pieces<T
   }
 }
 
-/** Marks one step of work, which reads a text or list of this length. Whatever may repeat calls this function. */
+/** Counts a step of work that reads a text or list of a given length. Must be called wherever work may repeat. */
 export function step(reading = 0): void {
   steps += 1 + reading / readingPerStep
   if (steps < clockEvery) return
@@ -59,7 +59,7 @@ function look(): void {
   if (timeLeft < 0) fail("TimeoutError", "it ran too long")
 }
 
-/** Reserves a text or list of this length, before it comes into being. */
+/** Reserves the length of a text or list before it is created. */
 export function reserve(length: number): void {
   step(length)
   left -= length
@@ -67,7 +67,7 @@ export function reserve(length: number): void {
   if (left < 0) fail("OverflowError", `its texts and lists together are longer than ${maxLength * totalFactor}`)
 }
 
-/** A new text or list, if it is not too long. */
+/** Reserves the length of a new text or list and returns it. */
 export function limited<T extends { readonly length: number }>(value: T): T {
   reserve(value.length)
   return value

@@ -28,7 +28,7 @@ const first = (values: Iterable<Value>, otherwise: string): Value => {
   return new Undefined(otherwise)
 }
 
-/** reversed() of a value; undefined where it has no order that can be turned round. */
+/** reversed() of a value; undefined if the value is not reversible. */
 function reversed(value: Value): readonly Value[] | undefined {
   if (typeof value === "string") return Array.from(value).reverse()
   const ordered =
@@ -167,7 +167,7 @@ function* items(value: Value): Generator<Value> {
   yield* new DictView(value as Dict, "items").iterate()
 }
 
-/** A filter that is a generator of Python: nothing happens before it is read. */
+/** Filter that is a generator in Python: evaluated lazily. */
 const generator =
   (run: (...values: never[]) => Iterable<Value>) =>
   (...values: never[]): Value =>

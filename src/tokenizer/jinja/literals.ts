@@ -24,7 +24,7 @@ export function unescapeLiteral(literal: string): string {
     if (octal !== undefined) return String.fromCharCode(Number.parseInt(octal, 8))
     if (kind !== undefined) return codePoint(kind, digits)
     if (other === "N") return unsupported("the escape \\N")
-    // Jinja2 escapes what is not ASCII first, so that the backslash before it is the escaped one.
+    // Jinja2 escapes non-ASCII characters first, so a backslash before one escapes the new backslash.
     return simple[other] ?? (other > "\x7f" ? escapeChar(other) : whole)
   })
 }

@@ -16,7 +16,7 @@ export class LoopContext extends PyObject {
   #index = -1
   #before: Value | undefined
   #current: Value | undefined
-  /** The next item, once it was looked at. */
+  /** Next item, if it was read ahead. */
   #after: IteratorResult<Value> | undefined
   #length: number | undefined
   #changed: Value | undefined

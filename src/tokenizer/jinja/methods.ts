@@ -12,7 +12,7 @@ export interface Method {
   call(value: Value): Callable
 }
 
-/** A method or property of a built-in type. "unsafe" is one that the sandbox of Jinja2 withholds. */
+/** Method or property of a built-in type; "unsafe" if the sandbox of Jinja2 denies access. */
 export function findMethod(value: Value, name: string): Method | "unsafe" | undefined {
   const type = types.get(typeName(value))
   if (type === undefined) return undefined
@@ -47,7 +47,7 @@ function type(parts: {
   }
 }
 
-/** Methods from a table of `"name(parameters)": implementation`, whose implementations take the value first. */
+/** Methods from a table of `"name(parameters)": implementation`; implementations get the value as first argument. */
 export function methods<T extends Value>(
   entries: Readonly<Record<string, (self: T, ...values: never[]) => Value>>,
 ): Type["methods"] {

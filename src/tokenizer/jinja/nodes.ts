@@ -31,7 +31,7 @@ export type Expression =
   | { readonly kind: "Generation" }
   | Applied
 
-/** A filter or a test. `target` of a filter is undefined where it is applied to a block. */
+/** Filter or test. The `target` of a filter on a block is undefined. */
 export interface Applied {
   readonly kind: "Filter" | "Test"
   readonly name: string
@@ -61,9 +61,9 @@ export interface Operand {
 }
 
 export interface Parameters {
-  /** Names, as the targets they are. */
+  /** Parameters as assignment targets. */
   readonly parameters: readonly (Expression & { readonly kind: "Name" })[]
-  /** Defaults of the last ones. */
+  /** Defaults of the last parameters. */
   readonly defaults: readonly Expression[]
 }
 
@@ -118,7 +118,7 @@ export interface With {
 
 export type Node = Expression | Statement
 
-/** The nodes right under a node, in the order in which Jinja2 looks at them. */
+/** Child nodes in the order in which Jinja2 visits them. */
 export function children(node: Node): readonly Node[] {
   const given = (...nodes: (Node | undefined)[]) => nodes.filter((child) => child !== undefined)
   const args = ({ positional, named, rest, namedRest }: CallArguments) => [
@@ -175,12 +175,12 @@ export function children(node: Node): readonly Node[] {
   }
 }
 
-/** Whether Jinja2 may compute an expression before it renders. */
+/** Whether Jinja2 may evaluate an expression at compile time. */
 export function isConstant(node: Node): boolean {
   return node.kind !== "Name" && node.kind !== "Call" && children(node).every(isConstant)
 }
 
-/** Those of the names that the nodes read before they set them. */
+/** Subset of names that the nodes read before setting them. */
 export function namesRead(nodes: readonly Node[], names: readonly string[]): ReadonlySet<string> {
   const open = new Set(names)
   const read = new Set<string>()

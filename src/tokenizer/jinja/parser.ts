@@ -7,7 +7,7 @@ import { TokenStream } from "./token-stream.ts"
 /** Tags of Jinja2 that need several templates or HTML. */
 const refused = ["extends", "include", "import", "from", "block", "autoescape"]
 
-/** The statements of a template. Fails where it is not Jinja2 or has what is not supported. */
+/** Parses a template. Fails if it is not valid Jinja2 or uses unsupported features. */
 export function parse(template: string): Body {
   return new Parser(new TokenStream(tokenize(template))).parse()
 }
@@ -16,9 +16,9 @@ type TargetRole = "store" | "param"
 
 class Parser {
   readonly #stream: TokenStream
-  /** The tags that are open, innermost last. */
+  /** Open tags, innermost last. */
   readonly #open: string[] = []
-  /** Loops that `break` and `continue` can reach; a macro hides those around it. */
+  /** Number of loops that `break` and `continue` can reach; a macro hides outer loops. */
   #loops = 0
 
   constructor(stream: TokenStream) {
@@ -64,7 +64,7 @@ class Parser {
     return `Jinja was looking for the following tags: ${ends.map((end) => `'${end}'`).join(" or ")}.${closing}`
   }
 
-  /** The body of a tag and its end tag. */
+  /** Reads the body of a tag and its end tag. */
   #block(...ends: readonly string[]): Body {
     this.#stream.skipMark(":")
     this.#stream.expect("block_end")
@@ -166,7 +166,7 @@ class Parser {
     return { kind: "CallBlock", call, ...parameters, body: this.#function("endcall") }
   }
 
-  /** The span of a reply of the assistant. Jinja2 renders it as a call of the body. */
+  /** Reads a `generation` block, which marks an assistant completion. Jinja2 renders it as a call of the body. */
   #generation(): Statement {
     const body = this.#function("endgeneration")
     return { kind: "CallBlock", call: { kind: "Generation" }, parameters: [], defaults: [], body }

@@ -6,10 +6,10 @@ import { parseJson } from "./parse-json.ts"
 import type { Value } from "./values.ts"
 
 /**
- * Plain data as a template reads it: what Python's json.loads makes of it, written as JSON. Texts, which may have megabytes, are not written and
- * read for that. Pauses between the parts of lists and objects.
+ * Converts plain data to Python values, as json.loads does with its JSON. Strings, which may have megabytes, are passed on directly. Pauses
+ * between the parts of lists and objects.
  *
- * @throws GigpoError `BAD_ARGUMENT` for what is not plain data; see `writeJson`
+ * @throws GigpoError `BAD_ARGUMENT` for values that are not plain data; see `writeJson`
  */
 export function* plainValue(plain: unknown): Pieces<Value> {
   if (plain === null || typeof plain === "string" || typeof plain === "boolean") return plain
@@ -29,7 +29,7 @@ export function* plainValue(plain: unknown): Pieces<Value> {
   return dict
 }
 
-/** Whether a value is a list or an object of ours, whose members are looked at; JSON of others is kept as text. */
+/** Whether a value is a plain list or object, whose members are converted; the JSON of others is kept as text. */
 function isOwn(value: unknown): value is object {
   if (typeof value !== "object" || value === null || value instanceof RawJson || textOf(value) !== undefined)
     return false

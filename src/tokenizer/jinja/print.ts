@@ -26,7 +26,7 @@ export function repr(value: Value): string {
   return value.repr()
 }
 
-/** Python writes no integer of more than 4300 digits. */
+/** Decimal text of an integer. Fails above 4300 digits, as in Python. */
 export function intText(value: bigint): string {
   if (value > -(2n ** 62n) && value < 2n ** 62n) return value.toString()
   reserve(value.toString(16).length)
@@ -36,7 +36,7 @@ export function intText(value: bigint): string {
   return text
 }
 
-/** The shortest decimal that is the same float, with an exponent below 1e-4 and from 1e16 on. */
+/** Shortest decimal of a float, with an exponent below 1e-4 and from 1e16. */
 export function floatText(value: number): string {
   if (Number.isNaN(value)) return "nan"
   if (!Number.isFinite(value)) return value > 0 ? "inf" : "-inf"
@@ -50,7 +50,7 @@ export function floatText(value: number): string {
   return `${value < 0 ? "-" : ""}0.${"0".repeat(-exponent - 1)}${digits}`
 }
 
-/** What str.isprintable finds not printable, apart from the space. */
+/** Non-printable characters by str.isprintable, except the space. */
 const unprintable = /[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Cn}\p{Zl}\p{Zp}\p{Zs}]/u
 export const isPrintable = (text: string) => Array.from(text).every((char) => char === " " || !unprintable.test(char))
 

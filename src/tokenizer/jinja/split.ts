@@ -6,7 +6,7 @@ import type { Value } from "./values.ts"
 
 const spaces = new RegExp(`[${spaceClass}]+`)
 
-/** str.split; a limit below 0 is none. */
+/** str.split; a negative limit means no limit. */
 export function splitStart(self: string, separator: Value, limit: number): string[] {
   if (separator === null) return limited(splitSpaces(self, limit))
   const pieces = self.split(mark(separator))

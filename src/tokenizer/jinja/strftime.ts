@@ -1,6 +1,6 @@
 import { unsupported } from "./errors.ts"
 
-/** A wall-clock time, without a zone. */
+/** Wall-clock time without zone. */
 export interface Moment {
   readonly year: number
   /** 1 to 12. */
@@ -28,7 +28,7 @@ const months = [
   "December",
 ]
 
-/** The moment of a text such as "2026-11-25T14:20:04"; undefined where there is no such moment. */
+/** Parses a text such as "2026-11-25T14:20:04"; undefined for an invalid time. */
 export function parseMoment(source: string): Moment | undefined {
   const match = /^(\d{4})-(\d\d)-(\d\d)(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:\.(\d{1,6}))?)?)?$/.exec(source)
   if (match === null) return undefined
@@ -48,14 +48,14 @@ export function parseMoment(source: string): Moment | undefined {
   return valid ? { year, month, day, hour, minute, second, microsecond } : undefined
 }
 
-/** A date of JavaScript as the local wall clock shows it, for parseMoment. */
+/** Local wall-clock time of a date, as text for parseMoment. */
 export function wallClock(date: Date): string {
   const two = (value: number) => String(value).padStart(2, "0")
   const day = `${String(date.getFullYear()).padStart(4, "0")}-${two(date.getMonth() + 1)}-${two(date.getDate())}`
   return `${day}T${two(date.getHours())}:${two(date.getMinutes())}:${two(date.getSeconds())}`
 }
 
-/** datetime.strftime in the C locale. A directive that is not of the documentation of Python is refused. */
+/** datetime.strftime in the C locale. Directives outside of Python's documentation are rejected. */
 export function strftime(moment: Moment, format: string): string {
   return format.replace(/%(-?)(.?)/gsu, (whole, dash: string, letter: string) => {
     const made = directive(moment, letter)

@@ -34,7 +34,7 @@ export function getItem(value: Value, key: Value): Value {
   return given(itemOf(value, key), () => given(attribute(), () => missing(value, key)))
 }
 
-/** An attribute alone; undefined where there is none. */
+/** Attribute of a value; undefined if there is none. */
 export function attributeOf(value: Value, name: string): Value | undefined {
   if (name.startsWith("__")) unsupported(`the attribute ${name}`)
   if (value instanceof Markup) unsupported(`the attribute ${name} of escaped or safe text`)
@@ -57,7 +57,7 @@ function missing(value: Value, key: Value): Undefined {
   return new Undefined(`${owner} has no element ${repr(key)}`)
 }
 
-/** An item alone; undefined where there is none, or the value has no items of this kind. */
+/** Item of a value; undefined if there is none, or the value has no such items. */
 function itemOf(value: Value, key: Value): Value | undefined {
   if (value instanceof Dict) return isHashable(key) ? value.get(key) : undefined
   if (value instanceof Markup) return unsupported("subscripts of escaped or safe text")
@@ -78,7 +78,7 @@ function isHashable(key: Value): boolean {
   return !(key instanceof Tuple) || key.items.every(isHashable)
 }
 
-/** A text by code points: itself, where each is one UTF-16 unit. */
+/** Code points of a text; the text itself if each code point is one UTF-16 unit. */
 function characters(text: string): string | string[] {
   return /[\ud800-\udbff]/.test(text) ? Array.from(text) : text
 }

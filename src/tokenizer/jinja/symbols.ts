@@ -1,21 +1,21 @@
 import { fail } from "./errors.ts"
 import { type Branch, children, type Node } from "./nodes.ts"
 
-/** What a variable holds when its scope is entered. */
+/** Initial value of a variable when its scope is entered. */
 export type Load =
   | { readonly kind: "parameter" | "missing" }
   | { readonly kind: "context"; readonly name: string }
   | { readonly kind: "outer"; readonly place: Place }
 
-/** Where a variable is kept: how many scopes further out, and which there. */
+/** Location of a variable: number of scopes outwards, and slot there. */
 export interface Place {
   readonly hops: number
   readonly slot: number
 }
 
 /**
- * The variables of a scope, by the rules of Jinja2: a name that is read first comes from outside, a name that is set
- * first begins without a value, also where the template's variables have it.
+ * Variables of a scope, by the rules of Jinja2: a name that is read first comes from outside; a name that is set first has no initial value,
+ * even if the template's variables contain it.
  */
 export class Symbols {
   readonly parent: Symbols | undefined
@@ -36,7 +36,7 @@ export class Symbols {
     return this.#slots.size
   }
 
-  /** Looks for a name here, then further out. */
+  /** Finds a name in this scope or an outer one. */
   find(name: string): Place | undefined {
     const slot = this.#slots.get(name)
     if (slot !== undefined) return { hops: 0, slot }
@@ -77,7 +77,7 @@ export class Symbols {
     if (this.find(name) === undefined) this.#define(name, { kind: "context", name })
   }
 
-  /** Notes the names that nodes read and set in this scope; scopes of their own are left out. */
+  /** Records the names that nodes read and set in this scope, without nested scopes. */
   analyze(...nodes: readonly Node[]): void {
     for (const node of nodes) {
       if (node.kind === "Name") this.#note(node)
@@ -115,7 +115,7 @@ export class Symbols {
     return branch
   }
 
-  /** A name that only some branches set keeps, without them, the value it has outside. */
+  /** Merges branches: a name that only some branches set keeps its outer value in the others. */
   #merge(branches: readonly Symbols[]): void {
     const set = new Set(branches.flatMap((branch) => Array.from(branch.#stores)))
     for (const name of this.#stores) set.delete(name)
@@ -130,7 +130,7 @@ export class Symbols {
   }
 }
 
-/** The parts of a node that belong to the scope around it, in the order in which they count. */
+/** Parts of a node that belong to the surrounding scope, in order of evaluation. */
 function partsHere(node: Node): readonly Node[] {
   switch (node.kind) {
     case "Set":

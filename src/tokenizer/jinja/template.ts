@@ -7,9 +7,8 @@ import { plainValue } from "./plain-value.ts"
 import type { Moment } from "./strftime.ts"
 
 /**
- * A Jinja2 template as transformers configures it: sandboxed and immutable, with trim_blocks, lstrip_blocks, loop
- * controls, `{% generation %}`, and the names raise_exception, strftime_now and tojson. Fails with a JinjaError where
- * the source is not Jinja2, and by name where it needs what is not supported.
+ * Jinja2 template in the configuration of transformers: sandboxed and immutable, with trim_blocks, lstrip_blocks, loop controls,
+ * `{% generation %}`, and the names raise_exception, strftime_now and tojson. Throws a JinjaError for invalid or unsupported sources.
  */
 export class JinjaTemplate {
   readonly #program: Program
@@ -22,12 +21,12 @@ export class JinjaTemplate {
     }
   }
 
-  /** The text for variables, which are plain data. RawJson in them is read as Python's json.loads reads it. */
+  /** Renders the template. Variables are plain data; RawJson in them is parsed as by Python's json.loads. */
   render(variables: Readonly<Record<string, unknown>>, now: Moment, limits: RenderLimits): string {
     return atOnce(this.renderInPieces(variables, now, limits))
   }
 
-  /** The same with a pause after each round of a loop. */
+  /** Renders the template with a pause after each iteration of a loop. */
   *renderInPieces(variables: Readonly<Record<string, unknown>>, now: Moment, limits: RenderLimits): Pieces<string> {
     try {
       return yield* underLimits(limits, this.#run(variables, now))
@@ -45,8 +44,8 @@ export class JinjaTemplate {
   }
 }
 
-/** JavaScript's stack ends where Python has its recursion limit. */
+/** Converts a stack overflow, which corresponds to Python's recursion limit, to a JinjaError. */
 function asJinjaError(error: unknown): unknown {
   if (!(error instanceof RangeError)) return error
-  return new JinjaError("OverflowError", "it is nested too deep or calls itself too often")
+  return new JinjaError("OverflowError", "it is nested too deeply or recurses too often")
 }

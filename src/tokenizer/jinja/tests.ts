@@ -17,7 +17,7 @@ function isSequence(value: Value): boolean {
   return [Tuple, Dict, Range, Undefined, Markup].some((type) => value instanceof type)
 }
 
-/** Python's `is`. Whether two equal numbers or texts are one object is left open there. */
+/** Python's `is`. Identity of equal numbers or strings is implementation-defined in Python. */
 function same(value: Value, other: Value): boolean {
   if (value !== other) return false
   if (["string", "bigint", "number"].includes(typeof value) || value instanceof Tuple)
@@ -25,7 +25,7 @@ function same(value: Value, other: Value): boolean {
   return true
 }
 
-/** Tests by name. `filter` and `test` need the tables themselves and are added there. */
+/** Tests by name, without `filter` and `test`, which need the tables of filters and tests. */
 export const tests = table({
   "boolean(value)": (value: Value) => typeof value === "boolean",
   "callable(obj/)": (value: Value) =>

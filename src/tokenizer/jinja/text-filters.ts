@@ -9,7 +9,7 @@ import { capitalize, center, replaceText, strip } from "./text-methods.ts"
 import { spaceClass, splitLines } from "./unicode.ts"
 import { isIterable, iterate, lengthOf, Markup, Tuple, truthy, typeName, Undefined, type Value } from "./values.ts"
 
-/** str() of an argument; escaped text would stay escaped text, which is refused. */
+/** str() of an argument. Fails for escaped text, which would stay escaped. */
 function soft(value: Value): string {
   return value instanceof Markup ? unsupported("a filter of escaped or safe text") : str(value)
 }

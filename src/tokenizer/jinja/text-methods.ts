@@ -8,7 +8,7 @@ import { iterate, Markup, Tuple, textLength, truthy, typeName, type Value } from
 
 type Optional = Value | undefined
 
-/** The part of a text between two places, and where it begins, both by code points; undefined where start is beyond the end. */
+/** Part of a text between two code point indices, with its start; undefined if the start is after the end of the text. */
 function part(self: string, start: Optional, stop: Optional): { chars: string[]; from: number } | undefined {
   const chars = Array.from(self)
   const place = (at: Optional, whole: number) => {
@@ -46,7 +46,7 @@ function touches(
   return hay !== undefined && options.some((option) => hay[name](option))
 }
 
-/** str.replace; a count below 0 is no limit. */
+/** str.replace; a negative count means no limit. */
 export function replaceText(self: string, old: string, fresh: string, count: number): string {
   const pieces = old === "" ? ["", ...self] : self.split(old)
   if (old === "") pieces.push("")
@@ -98,10 +98,10 @@ export function capitalize(self: string): string {
   return first === undefined ? "" : limited(unicode.titleChar(first) + lowerAfter(first, rest.join("")))
 }
 
-/** The lower case of a rest, where a final sigma depends on what is before it. */
+/** Lower case of a text after another one, on which a final sigma depends. */
 const lowerAfter = (before: string, rest: string) => (before + rest).toLowerCase().slice(before.toLowerCase().length)
 
-/** One character after another, with whether the one before it had a case. */
+/** Maps characters by whether the previous character has a case. */
 function byWords(self: string, start: (char: string) => string, inner: (char: string, at: number) => string): string {
   let inWord = false
   return Array.from(self, (char, at) => {
@@ -111,7 +111,7 @@ function byWords(self: string, start: (char: string) => string, inner: (char: st
   }).join("")
 }
 
-/** The lower case of one character among others. */
+/** Lower case of a character in its context. */
 function lowerAt(all: readonly string[], at: number): string {
   const char = all[at] as string
   if (char !== "Σ") return char.toLowerCase()
@@ -138,7 +138,7 @@ function isTitle(self: string): boolean {
 
 const every = (test: (char: string) => boolean) => (self: string) => self !== "" && Array.from(self).every(test)
 
-/** Whether some characters have a case and none has the other one. */
+/** Whether some characters have the wanted case and none the other one. */
 export function isCase(self: string, wanted: "upper" | "lower"): boolean {
   const [is, isOther] =
     wanted === "upper" ? [unicode.isUpperChar, unicode.isLowerChar] : [unicode.isLowerChar, unicode.isUpperChar]

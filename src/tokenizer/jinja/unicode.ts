@@ -1,7 +1,7 @@
-/** What str.isspace, str.strip and `\s` of Python's re hold to be white space. */
+/** White space of Python's str.isspace, str.strip and `\s` of re. */
 const space = "\\t-\\r\\x1c-\\x20\\x85\\xa0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000"
 
-/** The same, for a character class of a regular expression. */
+/** White space for a character class of a regular expression. */
 export const spaceClass = space
 
 const leading = new RegExp(`^[${space}]+`)
@@ -86,7 +86,7 @@ function digraphTitle(code: number): number {
   return code >= 0x1f1 ? 0x1f2 : code - ((code - 0x1c4) % 3) + 1
 }
 
-/** Greek with iota below has a title case of its own. */
+/** Title case of Greek characters with iota subscript. */
 function iotaTitle(char: string): string {
   const code = char.charCodeAt(0)
   if (code < 0x1fb0) return String.fromCharCode(code | 8)

@@ -2,8 +2,7 @@ import { fail, unsupported } from "./errors.ts"
 import { step } from "./limits.ts"
 
 /**
- * A Python value. int is a bigint, float a number, None null, list an array. Lists and dicts never change: the sandbox
- * of Jinja2 forbids it.
+ * Python value. int is a bigint, float a number, None null, list an array. Lists and dicts are immutable, as in the sandbox of Jinja2.
  */
 export type Value = string | bigint | number | boolean | null | readonly Value[] | PyObject
 
@@ -27,7 +26,7 @@ export abstract class PyObject {
   get truthy(): boolean {
     return this.length === undefined || this.length > 0
   }
-  /** Result of len(), where there is one. */
+  /** Result of len(); undefined if the value has no length. */
   get length(): number | undefined {
     return undefined
   }
@@ -79,7 +78,7 @@ export class Range extends PyObject {
   }
 }
 
-/** An iterator or generator: it can be read once, is always true and has no length. */
+/** Iterator or generator: can be read once, is always true and has no length. */
 export class Iter extends PyObject {
   readonly typeName: string
   readonly #iterator: Iterator<Value>
@@ -89,12 +88,12 @@ export class Iter extends PyObject {
     this.#iterator = iterable[Symbol.iterator]()
   }
   override iterate(): Iterable<Value> {
-    // A loop that ends early leaves the rest to the next reader, so `return` of the iterator must not be called.
+    // After a loop that ends early, the next reader continues, so `return` of the iterator must not be called.
     return { [Symbol.iterator]: () => ({ next: () => this.#iterator.next() }) }
   }
 }
 
-/** Jinja2's Undefined: it prints nothing, is false and empty, and everything else fails with its message. */
+/** Jinja2's Undefined: prints nothing, is false and empty; all other operations fail with its message. */
 export class Undefined extends PyObject {
   readonly typeName = "Undefined"
   readonly message: string
@@ -118,7 +117,7 @@ export class Undefined extends PyObject {
   }
 }
 
-/** Text that `escape` or `safe` marked. Whatever would escape other text because of it is refused. */
+/** Text that `escape` or `safe` marked. Operations that would escape other text because of it fail. */
 export class Markup extends PyObject {
   readonly typeName = "Markup"
   readonly text: string
@@ -172,7 +171,7 @@ export function truthy(value: Value): boolean {
   return isList(value) ? value.length > 0 : value.truthy
 }
 
-/** Calls `each` step of whatever reads an iterable, so that no reading is endless. */
+/** Iterates over a value and counts each step, so that no iteration is endless. */
 export function* iterate(value: Value): Generator<Value> {
   for (const item of iterable(value)) {
     step()
@@ -192,7 +191,7 @@ export function isIterable(value: Value): boolean {
   return value !== null && typeof value === "object" && value.iterate() !== undefined
 }
 
-/** A value, or another one where there is none. None is a value. */
+/** Value, or another one if it is undefined. None is a value. */
 export function given(value: Value | undefined, otherwise: () => Value): Value {
   return value === undefined ? otherwise() : value
 }
@@ -205,7 +204,7 @@ export function textLength(text: string): number {
   return length
 }
 
-/** How much there is to read in a value that is read as a whole. */
+/** Cost of reading a whole value. */
 export function effort(value: Value): number {
   return typeof value === "string" || isList(value) ? value.length : 0
 }

@@ -1,12 +1,12 @@
-/** Places in two sequences that belong together; one is absent where the other stands alone. */
+/** Aligned indices of two sequences; one is absent if the other element has no counterpart. */
 export interface Aligned {
   readonly left?: number
   readonly right?: number
 }
 
 /**
- * Two sequences side by side, so that as many equal elements as can be stand together in order (a longest common subsequence).
- * Exact in time and memory [left × right]; where that would be more than `most`, all between the equal ends stands alone.
+ * Aligns two sequences by a longest common subsequence. Takes time and memory of left × right; above `most`, only the equal beginnings and
+ * ends are aligned.
  */
 export function align<Element>(left: readonly Element[], right: readonly Element[], most = 4_000_000): Aligned[] {
   let start = 0
@@ -15,7 +15,7 @@ export function align<Element>(left: readonly Element[], right: readonly Element
   while (end < Math.min(left.length, right.length) - start && left.at(-1 - end) === right.at(-1 - end)) end++
   const [rows, across] = [left.length - start - end, right.length - start - end]
   const width = across + 1
-  // [rows + 1][across + 1] How long the longest common subsequence of what is left from here is.
+  // [rows + 1][across + 1] Length of the longest common subsequence of the remaining elements.
   const table = rows * across > most ? undefined : new Uint32Array((rows + 1) * width)
   for (let row = rows - 1; table && row >= 0; row--)
     for (let at = across - 1; at >= 0; at--) {

@@ -1,22 +1,22 @@
 import type { StateGraph } from "./graph.ts"
 
-/** What is drawn of a graph: one node, or a chain of those that one episode alone came through in a row. */
+/** Folded graph: a box is one node, or a chain of consecutive nodes that only one episode visited. */
 export interface Folded {
-  /** Places in the graph's `nodes`, in time order, [boxes]. */
+  /** Indices in the graph's `nodes`, in time order, [boxes]. */
   readonly boxes: readonly (readonly number[])[]
-  /** The box of each node, [nodes]. */
+  /** Box of each node, [nodes]. */
   readonly boxOf: readonly number[]
-  /** Between two boxes all that leads from the one to the other: places in the graph's `edges`. What lies within a chain is in none. */
+  /** Links between two boxes with the indices of their `edges`. Edges within a chain are not included. */
   readonly links: readonly { readonly from: number; readonly to: number; readonly edges: readonly number[] }[]
 }
 
-/** Fewer than these in a row are drawn one by one. */
+/** Minimum length of a chain; shorter ones are not folded. */
 const shortestChain = 3
 
 /**
- * Folds states that nobody shares, which have nothing to compare, so that those that are shared stand out.
+ * Folds states that only one episode visited, so that shared states, whose actions can be compared, are easier to see.
  *
- * @param opened chains that are drawn node by node, each by any node of it
+ * @param opened - nodes whose chains are not folded
  */
 export function foldChains({ nodes, edges, paths }: StateGraph, opened: ReadonlySet<number> = new Set()): Folded {
   const isAlone = nodes.map((node) => node.kind === "state" && node.places.length === 1 && node.starts === 0)

@@ -2,19 +2,19 @@ import type { IterationReport } from "../../runs/report.ts"
 import { intervalOf } from "./metrics.ts"
 import { scalarsOf } from "./scalars.ts"
 
-/** What stands along a plot's bottom: the iteration, or for how many seconds the run has gone on. */
+/** x-axis of a plot: the iteration, or the seconds of the run. */
 export type Along = "iteration" | "time"
 
-/** Values at places; null where there is none. */
+/** Values at places; null if there is none. */
 export type Column = readonly (number | null)[]
 
-/** Curves of one metric, a run each, over the places of all of them: what a plot draws. */
+/** Curves of a metric, one per run, over the places of all runs. */
 export interface Curves {
   /** [places] Ascending. */
   readonly along: readonly number[]
-  /** [runs][places] Null where a run has no value. */
+  /** [runs][places] Null if a run has no value. */
   readonly values: readonly Column[]
-  /** [runs][places] 95 % interval, where the metric is a share of episodes; absent where it is none. */
+  /** [runs][places] 95 % interval; absent if the metric is not a share of episodes. */
   readonly intervals?: readonly { readonly low: Column; readonly high: Column }[]
 }
 
@@ -23,7 +23,7 @@ interface Point {
   readonly interval: readonly [number, number] | undefined
 }
 
-/** A metric of several runs. Places at which no run has it are left out. */
+/** Curves of a metric of several runs. Places without a value of any run are omitted. */
 export function curvesOf(runs: readonly (readonly IterationReport[])[], name: string, along: Along): Curves {
   const places = runs.map((reports) => placesOf(reports, along))
   const points = runs.map((reports, run) => {
@@ -44,7 +44,7 @@ export function curvesOf(runs: readonly (readonly IterationReport[])[], name: st
   return { along: all, values, intervals: low.map((one, run) => ({ low: one, high: high[run]! })) }
 }
 
-/** From where to where reports stand along the bottom; undefined where there are none. */
+/** Range of reports on the x-axis; undefined if there are none. */
 export function reachOf(
   runs: readonly (readonly IterationReport[])[],
   along: Along,
@@ -53,7 +53,7 @@ export function reachOf(
   return places.length > 0 ? [places[0]!, places.at(-1)!] : undefined
 }
 
-/** Where reports stand along the bottom. Seconds are those that the run was at work, also where it was resumed later. */
+/** Places of reports on the x-axis. Seconds are the working time of the run, without interruptions. */
 function placesOf(reports: readonly IterationReport[], along: Along): readonly number[] {
   if (along === "iteration") return reports.map(({ iteration }) => iteration)
   const started = Date.parse(reports[0]?.time ?? "")
@@ -64,9 +64,9 @@ function placesOf(reports: readonly IterationReport[], along: Along): readonly n
 }
 
 /**
- * The exponential moving average, in which the first values weigh no more than others (divided by the sum of its weights).
+ * Exponential moving average with bias correction (divided by the sum of the weights).
  *
- * @param weight - of what was before, from 0 (as it is) to below 1
+ * @param weight - weight of earlier values, from 0 (no smoothing) to below 1
  */
 export function smoothed(values: Column, weight: number): Column {
   if (weight === 0) return values
@@ -79,7 +79,7 @@ export function smoothed(values: Column, weight: number): Column {
   })
 }
 
-/** The nearest place to `place` that has a value; undefined before the first and beyond the last of them. */
+/** Nearest place to `place` with a value; undefined before the first and after the last value. */
 export function nearestKnown(values: Column, place: number): number | undefined {
   const known = (at: number) => typeof values[at] === "number"
   let [before, after] = [place, place]
@@ -89,20 +89,20 @@ export function nearestKnown(values: Column, place: number): number | undefined 
   return place - before <= after - place ? before : after
 }
 
-/** The last value's place; undefined where there is none. */
+/** Place of the last value; undefined if there is none. */
 export function lastKnown(values: Column): number | undefined {
   const last = values.findLastIndex((value) => value !== null)
   return last < 0 ? undefined : last
 }
 
-/** The place of the nearest value in an ascending row. */
+/** Index of the nearest value in an ascending list. */
 export function nearestPlace(along: readonly number[], at: number): number {
   const next = along.findIndex((one) => one >= at)
   if (next < 0) return along.length - 1
   return next > 0 && at - along[next - 1]! < along[next]! - at ? next - 1 : next
 }
 
-/** A report is asked for each metric in turn. */
+/** Cache of the scalars of a report, which are requested for each metric. */
 const known = new WeakMap<IterationReport, Readonly<Record<string, number>>>()
 
 function scalars(report: IterationReport): Readonly<Record<string, number>> {

@@ -1,21 +1,21 @@
 import type { Range } from "./episode-filter.ts"
 import type { EpisodeTable } from "./episode-table.ts"
 
-// What is drawn above the list of episodes: how many earned how much, and how many succeeded when.
+// Charts above the list of episodes: the distribution of returns, and the success rate by iteration.
 
-/** Equal parts of the line of numbers, and how high the bar of a selection stands in each: the same parts for every selection. */
+/** Histogram with the same bins for every selection. */
 export interface Bars {
-  /** [bars + 1] Where each begins, and where the last ends. */
+  /** [bars + 1] Bounds of the bins. */
   readonly edges: Float64Array
   /** [bars] From 0 to 1. */
   heights(selected: Uint32Array): Float64Array
 }
 
-/** Episodes by their return; `most` is how many stand at full height: all of the fullest part. */
+/** Histogram of returns; `most` is the number of episodes at full height. */
 export function returnBars(table: EpisodeTable, bars = 32): Bars & { readonly most: number } {
   const [least, most] = extent(table.return)
   const width = (most - least || 1) / bars
-  // [episodes] The bar of each; one behind the last for what is no number.
+  // [episodes] Bin of each episode; the number of bins for returns that are not a number.
   const bar = Uint8Array.from(table.return, (earned) =>
     Number.isFinite(earned) ? Math.min(Math.floor((earned - least) / width), bars - 1) : bars,
   )
@@ -29,12 +29,12 @@ export function returnBars(table: EpisodeTable, bars = 32): Bars & { readonly mo
   return {
     edges: Float64Array.from({ length: bars + 1 }, (_, at) => least + at * width),
     most: highest,
-    // By the root, so that a bar of a few still shows beside one of thousands.
+    // Square root scale, so that small bars are visible next to large ones.
     heights: (selected) => counts(selected).map((count) => Math.sqrt(count / (highest || 1))),
   }
 }
 
-/** The share of the selected episodes of each iteration that succeeded, of those that told; 0 where none did. */
+/** Success rate of the selected episodes by iteration, of those that report success; 0 if none does. */
 export function successBars(table: EpisodeTable): Bars {
   const [first, last] = table.length > 0 ? extent(table.iteration) : [0, -1]
   const bars = last - first + 1

@@ -1,14 +1,14 @@
 import { type Outcome, outcomes, type Result, results } from "../../rollout/outcome.ts"
 import { type Column, columns, type EpisodeTable } from "./episode-table.ts"
 
-/** From and to, both included; infinite where open. */
+/** Inclusive range; infinite bounds are open. */
 export type Range = readonly [number, number]
 
-/** Which episodes are listed, and how. What it does not name is not asked for. */
+/** Filter and order of the list of episodes. */
 export interface EpisodeFilter {
-  /** Part of the task's label, in any case. */
+  /** Part of the task's label; the case is ignored. */
   readonly task?: string
-  /** One of these; empty: any. */
+  /** Accepted results; empty: any. */
   readonly results: readonly Result[]
   readonly outcomes: readonly Outcome[]
   readonly iteration: Range
@@ -18,19 +18,19 @@ export interface EpisodeFilter {
   readonly descending: boolean
 }
 
-/** One task's episodes, or some of them. */
+/** Episodes of a group, or some of them. */
 export interface Chosen {
   readonly iteration: number
   readonly group: number
-  /** Absent: all of its members. */
+  /** Members of the group; absent: all. */
   readonly members?: ReadonlySet<number>
 }
 
-/** Any. */
+/** Unlimited range. */
 export const open: Range = [Number.NEGATIVE_INFINITY, Number.POSITIVE_INFINITY]
 const ranges = ["iteration", "return", "steps"] as const
 
-/** As it stands in an address, where anybody may have written anything: what cannot be read is not asked for. */
+/** Reads the filter from an address. Invalid values are ignored. */
 export function readFilter(query: Readonly<Record<string, string>>): EpisodeFilter {
   const some = <Name extends string>(text: string | undefined, names: readonly Name[]) =>
     names.filter((name) => text?.split(",").includes(name))
@@ -48,7 +48,7 @@ export function readFilter(query: Readonly<Record<string, string>>): EpisodeFilt
   }
 }
 
-/** The other way round; what is not asked for is left out. */
+/** Writes the filter for an address, without defaults. */
 export function writeFilter(filter: EpisodeFilter): Record<string, string> {
   const sort = `${filter.descending ? "-" : ""}${filter.column}`
   return {
@@ -73,7 +73,7 @@ function writeRange(range: Range): string {
   return range.map((bound) => (Number.isFinite(bound) ? String(bound) : "")).join("..")
 }
 
-/** Places of the episodes that are asked for, in the order that is given. */
+/** Indices of the episodes that pass the filter, in a given order. */
 export function selectEpisodes(
   table: EpisodeTable,
   filter: EpisodeFilter,
@@ -86,7 +86,7 @@ export function selectEpisodes(
   const outcome = allowed(outcomes, filter.outcomes)
   const [firstIteration, lastIteration] = filter.iteration
   const [leastReturn, mostReturn] = filter.return
-  const anyReturn = !filter.return.some(Number.isFinite) // one that is no number, too
+  const anyReturn = !filter.return.some(Number.isFinite) // including NaN
   const [minSteps, mostSteps] = filter.steps
   const found = new Uint32Array(order.length)
   let count = 0

@@ -1,7 +1,7 @@
 import { resultOf, results } from "../../rollout/outcome.ts"
 import type { EpisodePage } from "./source.ts"
 
-/** The columns by which episodes can be put in order. */
+/** Columns by which episodes can be sorted. */
 export const columns = [
   "iteration",
   "group",
@@ -15,26 +15,26 @@ export const columns = [
 ] as const
 export type Column = (typeof columns)[number]
 
-/** All recorded episodes of a run, [episodes] a column: typed, so that tens of thousands are filtered between two frames. */
+/** Recorded episodes of a run as typed columns, [episodes], so that tens of thousands can be filtered within a frame. */
 export interface EpisodeTable {
   readonly length: number
   readonly iteration: Int32Array
   readonly group: Int32Array
   readonly member: Int32Array
-  /** Place in `tasks`. */
+  /** Index in `tasks`. */
   readonly task: Int32Array
-  /** Place in `outcomes`. */
+  /** Index in `outcomes`. */
   readonly outcome: Uint8Array
-  /** Place in `results`. */
+  /** Index in `results`. */
   readonly result: Uint8Array
-  /** NaN where it is no number. */
+  /** NaN for a non-finite return. */
   readonly return: Float64Array
   readonly steps: Int32Array
   readonly tokens: Int32Array
   readonly tasks: readonly string[]
 }
 
-/** The table of what came in one page, behind what was known before it. */
+/** Appends a page of episodes to a table. */
 export function episodeTable(page: EpisodePage, before?: EpisodeTable): EpisodeTable {
   const known = page.reset ? undefined : before
   const tasks = [...(known?.tasks ?? [])]
@@ -68,7 +68,7 @@ export function episodeTable(page: EpisodePage, before?: EpisodeTable): EpisodeT
     return: joined(
       new Float64Array(length),
       known?.return,
-      page.return.map((one) => one ?? Number.NaN), // what JSON makes of what is no number
+      page.return.map((one) => one ?? Number.NaN), // JSON has null for NaN
     ),
     steps: joined(new Int32Array(length), known?.steps, page.steps),
     tokens: joined(new Int32Array(length), known?.tokens, page.tokens),
@@ -76,7 +76,7 @@ export function episodeTable(page: EpisodePage, before?: EpisodeTable): EpisodeT
   }
 }
 
-/** Places of all episodes in the order of a column; equal ones stay as they were recorded. */
+/** Indices of all episodes sorted by a column; the sort is stable. */
 export function orderedBy(table: EpisodeTable, column: Column, descending: boolean): Uint32Array {
   const keys = Float64Array.from(column === "task" ? alphabetical(table) : table[column], (key) =>
     Number.isNaN(key) ? Number.NEGATIVE_INFINITY : key,
@@ -92,5 +92,5 @@ function alphabetical({ task, tasks }: EpisodeTable): Int32Array {
   return task.map((place) => rank[place]!)
 }
 
-/** Numbers inside labels by their value: seed 9 before seed 10. */
+/** Order of labels with numbers by value: seed 9 before seed 10. */
 const order = new Intl.Collator("en", { numeric: true })

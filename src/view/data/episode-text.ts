@@ -1,6 +1,6 @@
 import { type RecordedEpisode, type RecordedGroup, replyText } from "./recorded.ts"
 
-/** An episode as plain text, to be copied: nothing is cut, and nothing made safe to print. */
+/** Episode as plain text for copying, complete and without escapes. */
 export function episodeText({ iteration, group, task }: RecordedGroup, episode: RecordedEpisode): string {
   const end = [episode.outcome, `return ${episode.return}`, ...(episode.error === undefined ? [] : [episode.error])]
   return [
@@ -11,7 +11,7 @@ export function episodeText({ iteration, group, task }: RecordedGroup, episode: 
         `--- Step ${at + 1}`,
         step.observation,
         `> ${replyText(step)}`,
-        `Action: ${step.action}${step.valid ? "" : " (unreadable)"}, reward ${step.reward}`,
+        `Action: ${step.action}${step.valid ? "" : " (invalid)"}, reward ${step.reward}`,
       ].join("\n"),
     ),
     ...(episode.last ? ["--- End", episode.last.text] : []),

@@ -1,4 +1,4 @@
-/** What is alike stands together, in the order in which it was first met. */
+/** Items grouped by key, in the order of first occurrence. */
 export class Gathered<Key extends string | number, Item> {
   readonly #items = new Map<Key, { readonly at: number; readonly of: Item[] }>()
 
@@ -6,7 +6,7 @@ export class Gathered<Key extends string | number, Item> {
     return this.#items.size
   }
 
-  /** Where it stands. */
+  /** Adds an item and returns the index of its group. */
   add(key: Key, item: Item): number {
     const known = this.#items.get(key)
     if (known) known.of.push(item)

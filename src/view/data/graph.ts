@@ -3,92 +3,91 @@ import { advantageOf, mean, rewardsToGo, spread } from "./earned.ts"
 import { Gathered } from "./gathered.ts"
 import type { RecordedEpisode, RecordedGroup, RecordedStep } from "./recorded.ts"
 
-// The states of a task as a graph: what GiGPO compares. A state's node is a step group, an edge an action that was taken from it, and each
-// episode a path that ends in how it ended.
+// State graph of a group, as GiGPO compares it. The node of a state is a step group, an edge is an action from it, and each episode is a path
+// to an end node.
 
-/** Which step of which episode of the group, both from 0. */
+/** Step of an episode of the group, both from 0. */
 export interface StepPlace {
   readonly member: number
   readonly step: number
 }
 
-/** A step group: every step of the task that stood in this state. */
+/** Step group: all steps of the group in a state. */
 export interface StateNode {
   readonly kind: "state"
   readonly stepGroup: number
-  /** As it was first seen; steps that are only similar may have seen it otherwise. */
+  /** First observation of the state; similar steps may have other observations. */
   readonly observation: string
   readonly places: readonly StepPlace[]
-  /** How many episodes stood here. */
+  /** Number of episodes that visited the state. */
   readonly episodes: number
-  /** How many paths begin here. */
+  /** Number of paths that begin in the state. */
   readonly starts: number
-  /** Mean and standard deviation of what was earned from here on; undefined where nobody's credit tells. */
+  /** Mean and standard deviation of the returns from the state; undefined without credit. */
   readonly mean: number | undefined
   readonly spread: number | undefined
-  /** Mean step advantage of the best action from here less that of the worst; undefined where there are no two to compare. */
+  /** Range of the mean step advantages of the actions; undefined for fewer than two actions. */
   readonly decision: number | undefined
 }
 
 /**
- * How an episode ended: success and failure where the environment tells of it, "ended" where it does not, "failed" where it took no part in
- * what was learned.
+ * Ending of an episode: success or failure if the environment reports it, else "ended"; "failed" for an episode that was not learned from.
  */
 export type Ending = (typeof endings)[number]
 
 export const endings = ["success", "failure", "ended", "failed"] as const
 
-/** The state after the last step, where episodes ended in the same way. */
+/** State after the last step of episodes with the same ending. */
 export interface EndNode {
   readonly kind: "end"
   readonly ending: Ending
-  /** What was observed there, where anybody told. */
+  /** Last observation, if known. */
   readonly observation: string | undefined
   /** Members whose paths end here. */
   readonly members: readonly number[]
-  /** Mean undiscounted return of those. */
+  /** Mean undiscounted return of the members. */
   readonly mean: number
 }
 
 export type GraphNode = StateNode | EndNode
 
-/** An action that led from one node to another. */
+/** Action from one node to another. */
 export interface ActionEdge {
-  /** Places in `nodes`. */
+  /** Indices in `nodes`. */
   readonly from: number
   readonly to: number
   readonly action: string
   readonly places: readonly StepPlace[]
-  /** Mean step advantage; undefined where the estimator has none. */
+  /** Mean step advantage; undefined if the estimator has none. */
   readonly stepAdvantage: number | undefined
-  /** Mean of the whole advantage (of a step with one for each token, their mean). */
+  /** Mean advantage of the steps. */
   readonly advantage: number | undefined
-  /** How many of its steps were taken in episodes of each ending. */
+  /** Number of steps in episodes of each ending. */
   readonly endings: Readonly<Record<Ending, number>>
 }
 
-/** The way of one episode, or of one conversation of it. */
+/** Path of an episode, or of one of its conversations. */
 export interface EpisodePath {
   readonly member: number
   readonly conversation?: string | number
   readonly agent?: string | number
   readonly ending: Ending
-  /** Undiscounted, of the episode. */
+  /** Undiscounted return of the episode. */
   readonly return: number
-  /** Its steps' numbers in the episode. */
+  /** Step numbers in the episode. */
   readonly steps: readonly number[]
-  /** Places in `nodes`, one more than steps: the last is how it ended. */
+  /** Indices in `nodes`, one more than steps: the last is the end node. */
   readonly nodes: readonly number[]
-  /** Places in `edges`, one a step. */
+  /** Indices in `edges`, one per step. */
   readonly edges: readonly number[]
 }
 
 export interface StateGraph {
-  /** States in the order in which they were first met, then ends. */
+  /** States in the order of first occurrence, then ends. */
   readonly nodes: readonly GraphNode[]
   readonly edges: readonly ActionEdge[]
   readonly paths: readonly EpisodePath[]
-  /** Whether `mean` of states is of discounted returns, as the estimator compared them, or of undiscounted rewards to go. */
+  /** Whether `mean` of states is that of discounted returns, as compared by the estimator, or of undiscounted rewards-to-go. */
   readonly discounted: boolean
 }
 
@@ -97,7 +96,7 @@ interface Taken extends StepPlace {
   readonly earned: number | undefined
 }
 
-/** What the episodes of a task did, state by state. Linear in the number of steps. */
+/** State graph of a group. Takes linear time in the number of steps. */
 export function stateGraph({ episodes }: RecordedGroup): StateGraph {
   const discounted = episodes.some(({ steps }) => steps.some((step) => step.discountedReturn !== undefined))
   const states = new Gathered<number, Taken>()
@@ -187,7 +186,7 @@ export function endingOf({ outcome, metrics }: Pick<RecordedEpisode, "outcome" |
   return result === "untold" ? "ended" : result
 }
 
-/** Conversations, and agents, of an episode are ways of their own. */
+/** Paths of an episode, one per conversation and agent. */
 function pathsOf(steps: readonly Taken[]): (readonly Taken[])[] {
   const paths = new Gathered<string, Taken>()
   for (const step of steps) paths.add(JSON.stringify([step.recorded.conversation, step.recorded.agent]), step)

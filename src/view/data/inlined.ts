@@ -1,7 +1,7 @@
 import type { RecordedGroup } from "./recorded.ts"
 import type { EpisodePage, ReportPage, RunInfo } from "./source.ts"
 
-/** What a report holds. */
+/** Contents of a report. */
 export interface Inlined {
   readonly runs: readonly {
     readonly info: RunInfo
@@ -9,13 +9,13 @@ export interface Inlined {
     readonly episodes: EpisodePage
     readonly groups: readonly RecordedGroup[]
   }[]
-  /** When it was made, and how many groups were recorded, of which it holds some. */
+  /** Creation time, and number of recorded groups, of which the report contains some. */
   readonly made?: { readonly time: string; readonly recorded: number }
 }
 
 /**
- * Its parts by name. In the page each is a line of its own: the name, a space, JSON packed by gzip, in base64. So the page unpacks only
- * what is looked at, and is drawn before the episodes are.
+ * Parts of a report by name. In the page, each part is a line with the name, a space, and the gzipped JSON in base64. So the page unpacks
+ * only what it shows, and is drawn before the episodes are unpacked.
  */
 export function* inlinedParts({ runs, made }: Inlined): Generator<readonly [name: string, value: unknown]> {
   yield ["runs", runs.map(({ info }) => info)]
@@ -27,12 +27,12 @@ export function* inlinedParts({ runs, made }: Inlined): Generator<readonly [name
   }
 }
 
-/** A part's name: one word, whatever a run's id is. */
+/** Name of a part, without spaces for every run id. */
 export function inlinedName(kind: "reports" | "episodes" | "group", ...of: readonly (string | number)[]): string {
   return [kind, ...of.map((one) => encodeURIComponent(one))].join("/")
 }
 
-/** Which group a part is, by its name; undefined where it is another part. */
+/** Group of a part by its name; undefined for other parts. */
 export function groupNamed(name: string): { run: string; iteration: number; group: number } | undefined {
   const [kind, run = "", iteration, group] = name.split("/").map(decodeURIComponent)
   return kind === "group" ? { run, iteration: Number(iteration), group: Number(group) } : undefined

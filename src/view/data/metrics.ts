@@ -2,7 +2,7 @@ import type { IterationReport } from "../../runs/report.ts"
 import { wilsonInterval } from "../../training/wilson.ts"
 import { scalarsOf } from "./scalars.ts"
 
-/** 95 % interval of a share of episodes; undefined where the metric is none, or nobody knows of how many. */
+/** 95 % interval of a share of episodes; undefined for other metrics, or if the number of episodes is unknown. */
 export function intervalOf(
   { metrics, evaluation }: IterationReport,
   name: string,
@@ -13,7 +13,7 @@ export function intervalOf(
   return wilsonInterval(success * count, count)
 }
 
-/** All names that occur, in the order in which they appear; without the ends of intervals, which are shown around what they are of. */
+/** Names of metrics in order of first appearance, without interval bounds, which are shown with their metric. */
 export function metricNames(reports: readonly IterationReport[]): Set<string> {
   const names = new Set(reports.flatMap((report) => Object.keys(scalarsOf(report))))
   for (const name of names) if (intervalEnds.has(name)) names.delete(name)
@@ -22,12 +22,12 @@ export function metricNames(reports: readonly IterationReport[]): Set<string> {
 
 const intervalEnds: ReadonlySet<string> = new Set(["evaluation/success-low", "evaluation/success-high"])
 
-/** "step-group" of "step-group/size": what metrics are shown together. */
+/** Group of a metric, e.g. "step-group" of "step-group/size". */
 export function groupOf(name: string): string {
   return name.split("/", 1)[0]!
 }
 
-/** What says most about a run, in the order of asking: does it succeed, does it learn, does it stay sound? */
+/** Most informative metrics of a run, in order: success, learning, stability. */
 const telling = [
   "evaluation/success",
   "episode/success",
@@ -45,7 +45,7 @@ const telling = [
   "advantage/step-share",
 ]
 
-/** The metrics that are shown until somebody chooses. */
+/** Metrics that are shown by default. */
 export function firstMetrics(names: ReadonlySet<string>): readonly string[] {
   const known = telling.filter((name) => names.has(name))
   return known.length > 0 ? known : [...names].slice(0, 6)

@@ -1,13 +1,13 @@
 import { align } from "./alignment.ts"
 
-/** A part of a prompt, with its line feeds. */
+/** Part of a prompt, with its line feeds. */
 export interface PromptPart {
   readonly text: string
-  /** Whether it did not stand in the prompt before. */
+  /** Whether the part is not in the previous prompt. */
   readonly fresh: boolean
 }
 
-/** What of a prompt was new to the model, by lines: parts that joined are the prompt. */
+/** Splits a prompt by lines into new parts and parts of the previous prompt. The joined parts are the prompt. */
 export function newLines(prompt: string, before: string | undefined): PromptPart[] {
   if (before === undefined) return [{ text: prompt, fresh: true }]
   const [old, now] = [lines(before), lines(prompt)]

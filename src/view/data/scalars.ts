@@ -1,8 +1,8 @@
 import type { IterationReport } from "../../runs/report.ts"
 
 /**
- * The numbers of a report by name, for whoever knows no more than names and numbers: those of the evaluation as "evaluation/…", with
- * the ends of the interval of its success. What is no number (JSON has none for NaN) is left out.
+ * Numbers of a report by name. Those of an evaluation have the prefix "evaluation/" and include the bounds of the success interval.
+ * Non-finite numbers, which JSON cannot represent, are omitted.
  */
 export function scalarsOf({ metrics, evaluation }: IterationReport): Record<string, number> {
   const all = { ...metrics, ...(evaluation && evaluationScalars(evaluation)) }
@@ -23,7 +23,7 @@ function evaluationScalars({
     "evaluation/return": meanReturn,
     "evaluation/steps": meanSteps,
     ...(valid !== undefined && { "evaluation/valid": valid }),
-    // Of a success that nobody told there is nothing to say.
+    // Without a reported success there is no success rate.
     ...(metrics.success !== undefined && {
       "evaluation/success": success,
       "evaluation/success-low": low,

@@ -2,12 +2,12 @@ import type { RunInfo } from "./source.ts"
 
 export interface Setting {
   readonly key: string
-  /** [runs] Undefined where a run has none. */
+  /** [runs] Undefined if a run has no value. */
   readonly values: readonly (RunInfo["settings"][string] | undefined)[]
   readonly differs: boolean
 }
 
-/** Every key of any of the runs, those that differ first; otherwise in the order of the configurations. */
+/** Settings of all runs, those that differ first, otherwise in the order of the configurations. */
 export function settingsOf(runs: readonly Pick<RunInfo, "settings">[]): readonly Setting[] {
   const keys = [...new Set(runs.flatMap(({ settings }) => Object.keys(settings)))]
   const all = keys.map((key): Setting => {

@@ -2,15 +2,15 @@ import { mean } from "./earned.ts"
 import { Gathered } from "./gathered.ts"
 import type { RecordedEpisode, RecordedGroup, RecordedStep } from "./recorded.ts"
 
-/** A step, and whose it is. */
+/** Step with its episode. */
 export interface Standing {
   readonly episode: RecordedEpisode
-  /** Its place in the episode, from 0. */
+  /** Index in the episode, from 0. */
   readonly at: number
   readonly step: RecordedStep
 }
 
-/** The steps of a task that stood in each state, by step group in the order of first occurrence; each by episode, then step. */
+/** Steps of a group by step group, in the order of first occurrence; each by episode, then step. */
 export function standings({ episodes }: RecordedGroup): ReadonlyMap<number, readonly Standing[]> {
   const groups = new Gathered<number, Standing>()
   for (const episode of episodes)
@@ -18,21 +18,21 @@ export function standings({ episodes }: RecordedGroup): ReadonlyMap<number, read
   return new Map(groups.map((standing, stepGroup) => [stepGroup, standing]))
 }
 
-/** How many episodes these steps are of. */
+/** Number of episodes of the steps. */
 export function episodesIn(standing: readonly Standing[] = []): number {
   return new Set(standing.map(({ episode }) => episode)).size
 }
 
-/** What was done in one state in the same way, and what it earned. */
+/** Steps with the same action in a state, with their mean return and step advantage. */
 export interface ActionTaken {
   readonly action: string
   readonly taken: readonly Standing[]
-  /** Means over the steps that have them; absent where none does. */
+  /** Means over the steps with a value; absent if there are none. */
   readonly discountedReturn?: number
   readonly stepAdvantage?: number
 }
 
-/** The comparison that GiGPO makes in a state: its actions, the one that earned most first. */
+/** Comparison of GiGPO in a state: its actions, by descending return. */
 export function byAction(standing: readonly Standing[]): ActionTaken[] {
   const actions = new Gathered<string, Standing>()
   for (const one of standing) actions.add(one.step.action, one)

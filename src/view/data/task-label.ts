@@ -1,9 +1,9 @@
-/** One entry of an object's JSON: its name, its value, and whether that is short. */
+/** Pattern of an entry of an object's JSON, with groups for its name and a short value. */
 const entry = /[{,]"([^"\\]{1,32})":(?:"([^"\\]{0,40})"|(-?[\w.+-]{1,24})|"(?:[^"\\]|\\.)*")(?=[,}])/y
 
 /**
- * What a task is called where there is little room, of its JSON, which may be cut: a text as it is; of an object its short values by their
- * names, since what tells tasks apart is seldom the drawing of a room. Not safe to show.
+ * Short label of a task from its JSON, which may be truncated: a string as is; for an object, its short values with their names, because long
+ * values seldom distinguish tasks. Must be escaped before display.
  */
 export function taskLabel(json: string): string {
   const words: string[] = []

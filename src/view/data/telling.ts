@@ -1,8 +1,8 @@
 import type { RecordedGroup } from "./recorded.ts"
 
 /**
- * How much a group shows of what its algorithm is about: the states in which several of its episodes stood and did different things,
- * and whether some did better than others.
+ * Information of a group about step advantages: the states in which several episodes took different actions, and whether their results
+ * differ.
  */
 export function tellingOf({ episodes }: RecordedGroup): number {
   const states = new Map<number, { readonly members: Set<number>; readonly actions: Set<string> }>()

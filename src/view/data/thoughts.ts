@@ -1,4 +1,4 @@
-/** [tokens] Which tokens of a reply are thought: between `<think>` and `</think>`, or up to the end that never came; the marks included. */
+/** [tokens] 1 for tokens of the reasoning: from `<think>` to `</think>` inclusive, or to the end of the completion. */
 export function thoughts(reply: readonly string[]): Uint8Array {
   const text = reply.join("")
   const thought = new Uint8Array(reply.length)
@@ -17,7 +17,7 @@ export function thoughts(reply: readonly string[]): Uint8Array {
   return thought
 }
 
-/** How chat templates write what is no text: `<|im_end|>`, `</s>`. One token of a reply that is all of this is shown as such. */
+/** Pattern of special tokens: `<|im_end|>`, `</s>`. A token that consists of one is shown as special. */
 export const specialToken = /<\|[^<>|\s]{1,40}\|>|<\/?s>|<(?:bos|eos|pad|unk)>/g
 
 export function isSpecial(token: string): boolean {

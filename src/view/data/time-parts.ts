@@ -1,18 +1,18 @@
 import type { IterationReport } from "../../runs/report.ts"
 
-/** Where the time of each iteration went. */
+/** Parts of the time of each iteration. */
 export interface TimeParts {
   readonly iterations: readonly number[]
-  /** In the order in which they happen; [parts][iterations] seconds. */
+  /** Parts in order of execution; [parts][iterations] seconds. */
   readonly parts: readonly { readonly name: string; readonly seconds: readonly number[] }[]
 }
 
-/** No parts: the whole, the run so far, and a speed. */
+/** Time metrics that are not parts of an iteration. */
 const others = new Set(["time/iteration", "time/run", "time/tokens-per-second"])
 
 /**
- * Seconds of each part: what the report measured ("time/rollout", …), what of "time/iteration" is in none of them ("other"), and what
- * "time/run" went on beside the iteration ("between": evaluation, checkpoints). Parts that never take time are left out.
+ * Seconds of each part: measured parts ("time/rollout", …), the rest of "time/iteration" ("other"), and the time of "time/run" between
+ * iterations ("between": evaluation, checkpoints). Parts that never take time are omitted.
  */
 export function timeParts(reports: readonly IterationReport[]): TimeParts {
   const worked = reports
@@ -47,7 +47,7 @@ function measured(metrics: IterationReport["metrics"]): number {
   return Object.entries(metrics).reduce((sum, [name, value]) => sum + (isPart(name) ? value : 0), 0)
 }
 
-/** Mean seconds of each part, and its share of all. */
+/** Mean seconds of each part, and share of the total. */
 export function meanParts({ iterations, parts }: TimeParts): readonly { name: string; mean: number; share: number }[] {
   const sums = parts.map(({ seconds }) => seconds.reduce((sum, second) => sum + second, 0))
   const all = sums.reduce((sum, one) => sum + one, 0)

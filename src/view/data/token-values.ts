@@ -1,10 +1,10 @@
 import type { RecordedGroup, RecordedStep } from "./recorded.ts"
 
-/** What tokens are coloured by. */
+/** Quantities by which tokens can be coloured. */
 export const measures = ["advantage", "entropy", "probability"] as const
 export type Measure = (typeof measures)[number]
 
-/** A token's number; absent where it was not recorded. Entropy in nats. */
+/** Value of a token; undefined if it was not recorded. Entropy in nats. */
 export function tokenValue(step: RecordedStep, at: number, measure: Measure): number | undefined {
   if (measure === "entropy") return step.entropies?.[at]
   if (measure === "advantage") return typeof step.advantage === "object" ? step.advantage[at] : step.advantage
@@ -12,10 +12,10 @@ export function tokenValue(step: RecordedStep, at: number, measure: Measure): nu
   return logProb === undefined ? undefined : Math.exp(logProb)
 }
 
-/** How many shades there are on each side of none. */
+/** Number of shades on each side of zero. */
 export const shades = 4
 
-/** What the strongest shade stands for: the largest magnitude in the group, so that one colour means one number in all its episodes. */
+/** Value of the strongest shade: the largest magnitude in the group, so that colours are comparable between its episodes. */
 export type Scale = Readonly<Record<Measure, number>>
 
 export function tokenScale({ episodes }: RecordedGroup): Scale {
@@ -31,8 +31,8 @@ export function tokenScale({ episodes }: RecordedGroup): Scale {
 }
 
 /**
- * The shade of a number: from -`shades` to `shades` for advantages, 0 being none; from 0 for entropies, and for probabilities, of which
- * the lowest is the strongest shade: it is the surprising token that is looked for.
+ * Shade of a value: from -`shades` to `shades` for advantages; from 0 to `shades` for entropies and probabilities. Low probabilities have the
+ * strongest shade, so that surprising tokens stand out.
  */
 export function shade(value: number | undefined, measure: Measure, scale: Scale): number {
   if (value === undefined || !(scale[measure] > 0)) return 0

@@ -2,8 +2,8 @@ export type Child = Node | string | number | undefined | false
 type Attributes = Readonly<Record<string, string | number | boolean | undefined | ((event: Event) => void)>>
 
 /**
- * An element with attributes, listeners (functions, by the event's name) and children. Text is only ever text: there is no other way in
- * which what a model or an environment said gets into the page.
+ * Creates an element with attributes, listeners (functions, by event name) and children. Strings become text nodes, never HTML, so that
+ * texts of models and environments cannot inject markup.
  */
 export function element<Name extends keyof HTMLElementTagNameMap>(
   name: Name,
@@ -13,7 +13,7 @@ export function element<Name extends keyof HTMLElementTagNameMap>(
   return filled(document.createElement(name), attributes, children)
 }
 
-/** The same, of a drawing. */
+/** Creates an SVG element, as `element` does for HTML. */
 export function drawing<Name extends keyof SVGElementTagNameMap>(
   name: Name,
   attributes: Attributes = {},

@@ -1,10 +1,10 @@
 import type { EpisodePage, RunInfo } from "../data/source.ts"
 import type { PageContext } from "./view.ts"
 
-/** Milliseconds between questions; longer each time that nobody answers. */
+/** Milliseconds between requests; doubled after each failure. */
 const pause = 2000
 
-/** Tells of episodes as they are recorded, while the run goes on, the view is open and somebody looks. */
+/** Reports newly recorded episodes while the run continues and the view is open and visible. */
 export async function followEpisodes(
   run: RunInfo,
   { source, store, signal }: PageContext,

@@ -25,7 +25,7 @@ export async function follow(store: RunStore, trouble: (text: string | undefined
       trouble(undefined)
     } catch (error) {
       wait = Math.min(wait * 2, slowest)
-      trouble(`No news of the runs (${error instanceof Error ? error.message : error}). Asked again in ${wait} s.`)
+      trouble(`Update failed (${error instanceof Error ? error.message : error}). Next attempt in ${wait} s.`)
     }
   }
 }

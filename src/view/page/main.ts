@@ -31,7 +31,7 @@ const links = Object.entries(views).map(([name, { title }]) =>
   element("a", { href: `#/${name}`, "data-view": name }, title),
 )
 // A link to #main would be a route.
-const skip = element("button", { class: "skip", click: () => main.focus() }, "To the content")
+const skip = element("button", { class: "skip", click: () => main.focus() }, "Skip to content")
 const bar = element("div", { class: "bar" }, element("h1", {}, "gigpo"))
 bar.append(element("nav", { "aria-label": "Views" }, ...links), themeChoice())
 const header = element("header", {}, bar)
@@ -65,9 +65,8 @@ async function start(source: Source): Promise<void> {
     main.replaceChildren(root)
     // Who follows a link reads on in what it leads to; who opens the page begins at its head.
     if (type === "hashchange") main.focus({ preventScroll: true })
-    if (!known) root.append(notice("There is no such view.", "The links above lead to those that there are."))
-    else if (store.runs.length === 0)
-      root.append(notice("There are no runs yet.", "The page shows them when they begin."))
+    if (!known) root.append(notice("This view does not exist.", "Use one of the links above."))
+    else if (store.runs.length === 0) root.append(notice("There are no runs yet.", "Runs appear here when they begin."))
     else await fill(root, known.view, route, signal)
   }
   const fill = async (root: HTMLElement, view: View, route: Route, signal: AbortSignal) => {
@@ -103,7 +102,7 @@ async function start(source: Source): Promise<void> {
 }
 
 function failed(error: unknown): HTMLElement {
-  const shown = notice("This could not be shown.", error instanceof Error ? error.message : String(error))
+  const shown = notice("This view cannot be shown.", error instanceof Error ? error.message : String(error))
   shown.setAttribute("role", "alert")
   return shown
 }

@@ -8,8 +8,8 @@ export function notice(title: string, ...sentences: readonly (string | Node)[]):
 /** In place of the episodes of a run that has none on disk. */
 export function noEpisodes(): HTMLElement {
   return notice(
-    "No episodes are recorded of this run.",
-    "gigpo train and gigpo gateway record them from the first iteration on, unless the configuration has ",
+    "This run has no recorded episodes.",
+    "gigpo train and gigpo gateway record episodes from the first iteration on, unless the configuration has ",
     element("code", {}, "episodes: { every: 0 }"),
     "; in a program, give train() the observer ",
     element("code", {}, "recordEpisodes({ tokenizer })"),

@@ -15,7 +15,7 @@ export function oneRun(
 ): { readonly run: RunInfo; readonly choice: HTMLElement | undefined } {
   const { runs } = store
   const run = id === undefined ? store.shown[0] : runs.find((one) => one.id === id)
-  if (!run) throw new Error(`There is no run "${visible(id ?? "")}" here.`)
+  if (!run) throw new Error(`There is no run "${visible(id ?? "")}".`)
   if (runs.length === 1) return { run, choice: undefined }
   const select = element(
     "select",

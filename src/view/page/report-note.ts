@@ -13,7 +13,7 @@ export function reportNote({ time, recorded, groups }: Kept, runs: readonly RunI
     "details",
     {},
     element("summary", {}, `${count(groups.length)} of ${count(recorded)} groups of episodes are in it whole`),
-    element("p", {}, "Of the others there are the figures: outcome, return, steps and tokens."),
+    element("p", {}, "Other episodes are included with outcome, return, steps and tokens only."),
   )
   for (const { id, name } of runs) {
     const links = groups

@@ -17,7 +17,7 @@ export function serverSource(): Source {
       ...(signal && { signal }),
     }).catch((cause) => {
       if (signal?.aborted) throw cause
-      throw new Error("gigpo view does not answer; where it was stopped, start it again and open its new address", {
+      throw new Error("gigpo view does not answer; if it was stopped, start it again and open its new address", {
         cause,
       })
     })

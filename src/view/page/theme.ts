@@ -1,7 +1,7 @@
 import { element } from "./element.ts"
 import { recall, remember } from "./remembered.ts"
 
-const themes = { system: "As the system", light: "Light", dark: "Dark" }
+const themes = { system: "System", light: "Light", dark: "Dark" }
 const changed = new EventTarget()
 const systemDark = matchMedia("(prefers-color-scheme: dark)")
 systemDark.addEventListener("change", () => changed.dispatchEvent(new Event("change")))

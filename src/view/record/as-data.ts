@@ -9,11 +9,11 @@ import { type RecordedEpisode, type RecordedGroup, type RecordedStep, replyText 
 import { readEpisodes } from "./read.ts"
 
 /**
- * The episodes that a run recorded, to be cloned (`sft({ data })`): those that succeeded, or with `successes: false` all that neither
- * failed nor were dropped. A recording holds texts, which are tokenised anew: give a model with the tokenizer and the chat template of
- * the one that played. Our reading: replies that could not be read, or were cut off, are context and not learned.
+ * Recorded episodes of a run as training data for SFT (`sft({ data })`): successful ones, or with `successes: false` all that neither failed
+ * nor were dropped. Recordings contain texts, which are tokenized again, so the model needs the tokenizer and chat template of the recorded
+ * one. Our interpretation: invalid and truncated completions are context and not trained on.
  *
- * @param folder the run's, or its `episodes/`
+ * @param folder - folder of the run, or its `episodes/`
  */
 export function recordedEpisodes(folder: string): TrainingData {
   checkPath("The folder of the run", folder)

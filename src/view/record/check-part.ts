@@ -11,7 +11,7 @@ const isPlace: Check = (value) =>
 const isBranch: Check = (value) =>
   isObject(value) && isCount(value.of) && isCount(value.step) && Object.keys(value).length === 2
 
-/** The account of a part, without members that no version writes. Throws for anything else. */
+/** Checks the header of a part and drops unknown members. Throws for invalid headers. */
 export function checkAbout(about: unknown): AboutPart {
   const { episodes, ...part } = checked<AboutPart>(about, {
     group: isCount,
@@ -55,7 +55,7 @@ const ofCandidate: Kinds = { replyTokens: count, actions: count, scores: real, f
 const ofToken: Kinds = { replies: place, logProbs: float }
 const mayBeOfToken: Kinds = { entropies: float, forced: flag }
 
-/** Checks that the columns of a part are there and have as many numbers as its steps and tokens. Throws where they do not. */
+/** Checks that a part has all columns, with lengths that match its steps and tokens. Throws if not. */
 export function checkColumns(columns: Columns, steps: number): void {
   const must = (kinds: Kinds, length: number, prefix = "") => {
     for (const [key, types] of Object.entries(kinds)) {
@@ -86,7 +86,7 @@ export function checkColumns(columns: Columns, steps: number): void {
   may(mayBeOfToken, ofThese, candidatePrefix)
 }
 
-/** Throws where one is negative. */
+/** Sum of counts. Throws for a negative count. */
 function sum(numbers: Numbers): number {
   let total = 0
   for (const value of numbers) {

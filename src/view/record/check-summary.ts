@@ -6,7 +6,7 @@ import { below, type Check, checked, isCount, isNumber, isText, listOf } from ".
 const isChecksum: Check = (value) => Number.isInteger(value) && (value as number) >= 0 && (value as number) < 2 ** 32
 const isPosition: Check = (value) => Number.isSafeInteger(value) && (value as number) >= 0
 
-/** The summary of an iteration, without members that no version writes. Throws for anything else. */
+/** Checks the summary of an iteration and drops unknown members. Throws for invalid summaries. */
 export function checkSummary(summary: unknown, iteration: number): Written {
   const { group, tasks } = isObject(summary) ? summary : {}
   const [episodes, labels] = [group, tasks].map((list) => (Array.isArray(list) ? list.length : 0))

@@ -7,17 +7,17 @@ import { type Numbers, type Unpacked, unpack } from "./packed.ts"
 import { type AboutEpisode, candidatePrefix, detailNames, flags } from "./part.ts"
 import { TokenTexts } from "./token-texts.ts"
 
-/** A group, and how many characters its texts take. */
+/** Group with the total length of its texts in characters. */
 export interface DecodedGroup {
   readonly group: RecordedGroup
   readonly characters: number
 }
 
 /**
- * The episodes of a block, those that follow one another and are of one group together, without holding up the event loop. Throws where
- * the bytes are something else.
+ * Decodes the episodes of a block, with consecutive episodes of a group together, without blocking the event loop. Throws for invalid
+ * bytes.
  *
- * @param room - most characters of all texts. Prompts share their beginnings in the file, but not here.
+ * @param room - maximum number of characters of all texts; prompts share prefixes in the file, but not in memory
  */
 export async function decodeBlock(bytes: Buffer, iteration: number, room: number): Promise<DecodedGroup[]> {
   const decoder = new PartDecoder(room)
@@ -45,17 +45,17 @@ function taskOf(json: string): unknown {
 
 type Columns = Unpacked<unknown>["arrays"]
 
-/** Reads the parts of one block, in their order. */
+/** Decoder of the parts of a block, in order. */
 class PartDecoder {
   readonly #pace: Pace = new Pace()
   readonly #tokens: TokenTexts = new TokenTexts()
   readonly #texts: (string | number)[] = []
-  /** Places of the tokens of the step before. */
+  /** Token places of the previous step. */
   #before: Numbers = new Int32Array(0)
-  /** Which of a part's replies that were not acted on comes next, and where its tokens begin. */
+  /** Next candidate completion of the part, and the start of its tokens. */
   #candidate = { step: 0, token: 0 }
   readonly #room: number
-  /** Of all texts so far. */
+  /** Total length of the texts so far. */
   characters = 0
 
   constructor(room: number) {
@@ -79,7 +79,7 @@ class PartDecoder {
       yield { ...episode, steps: await this.#steps(arrays, from, steps, left !== true, stepMetrics) }
   }
 
-  /** So many steps from a place in the columns, which moves on. */
+  /** Decodes a number of steps from a position in the columns, and advances it. */
   async #steps(
     columns: Columns,
     from: { step: number; token: number; prompt: number },
@@ -135,7 +135,7 @@ class PartDecoder {
     return steps
   }
 
-  /** The next so many of the replies that were not acted on. */
+  /** Decodes the next candidate completions. */
   #candidates(columns: Columns, count: number): RecordedCandidate[] {
     return Array.from({ length: count }, () => {
       const { step, token } = this.#candidate
@@ -164,7 +164,7 @@ class PartDecoder {
     if (this.characters > this.#room) throw new Error("its texts are too long for its size")
   }
 
-  /** A reply, and what is known of its tokens. */
+  /** Decodes a completion with the values of its tokens. */
   #said(tokens: Numbers, perToken: (name: string) => number[], flagged: number) {
     return {
       reply: this.#tokens.textsOf(tokens),
@@ -176,7 +176,7 @@ class PartDecoder {
   }
 }
 
-/** A line of JSON that is a text or a number. */
+/** String or number from a line of JSON. */
 function textOf(line: string): string | number {
   if (!/^["\d-]/.test(line)) throw new Error("one of its texts is neither text nor number")
   return JSON.parse(line)

@@ -9,23 +9,23 @@ import { type AboutPart, aboutEpisode, candidatePrefix, earned, flagsOf, type Re
 
 type Said = Pick<Candidate, "reply" | "logProbs" | "entropies" | "forced">
 
-/** Makes the parts of one block, in their order. */
+/** Encoder of the parts of a block, in order. */
 export class BlockEncoder {
   readonly #bytesOf: (token: number) => Uint8Array
   readonly #pace: Pace
   readonly #tokens: Table<number> = new Table()
   readonly #texts: Table<string | number> = new Table()
-  /** The tokens of the step before. */
+  /** Tokens of the previous step. */
   #before: readonly [prompt: Int32Array, reply: Int32Array] = [new Int32Array(0), new Int32Array(0)]
   #group: number | undefined
 
-  /** @param bytesOf the text of a token, in UTF-8; asked once for each token of a block */
+  /** @param bytesOf - UTF-8 text of a token; called once for each token of a block */
   constructor(bytesOf: (token: number) => Uint8Array, pace: Pace) {
     this.#bytesOf = bytesOf
     this.#pace = pace
   }
 
-  /** @param recordables at least one, of one group */
+  /** @param recordables - at least one episode, all of one group */
   async part(recordables: readonly Recordable[]): Promise<Buffer> {
     const [{ group, task }] = recordables as [Recordable]
     const steps = recordables.flatMap(({ episode }) => episode.steps)
@@ -40,7 +40,7 @@ export class BlockEncoder {
     return pack(about, { ...(await this.#freshTokens()), ...(await this.#freshTexts()), ...columns })
   }
 
-  /** Prompts, as places of tokens. */
+  /** Columns of prompts, as token places. */
   async #read(steps: readonly EpisodeStep[]): Promise<Record<string, Numbers>> {
     const shared = new Int32Array(steps.length)
     const prompts: Int32Array[] = []
@@ -54,7 +54,7 @@ export class BlockEncoder {
     return { shared, promptTokens, prompts: this.#joined(prompts) }
   }
 
-  /** Replies, as places of tokens, and what is known of these; a token's number is 0 in a reply of which nothing is told. */
+  /** Columns of completions, as token places, with the values of tokens; unknown values are 0. */
   async #said(replies: readonly Said[]): Promise<Record<string, Numbers>> {
     const places: Int32Array[] = []
     for (const { reply } of replies) {
@@ -76,7 +76,7 @@ export class BlockEncoder {
     }
   }
 
-  /** Replies that were not acted on, as those that were, one step's after the other's. */
+  /** Columns of candidate completions, in the order of steps. */
   async #candidates(steps: readonly EpisodeStep[]): Promise<Record<string, Numbers>> {
     if (steps.every(({ score, candidates }) => score === undefined && candidates === undefined)) return {}
     const all = steps.flatMap(({ candidates = [] }) => candidates)
@@ -97,7 +97,7 @@ export class BlockEncoder {
     return this.#tokens.size > 0x10000 ? joined(Int32Array, parts) : joined(Uint16Array, parts)
   }
 
-  /** What was observed and done. */
+  /** Columns of observations and actions. */
   async #done(steps: readonly EpisodeStep[]): Promise<Record<string, Numbers>> {
     const texts = {
       observation: new Int32Array(steps.length),
@@ -131,7 +131,7 @@ export class BlockEncoder {
     }
   }
 
-  /** As lines of JSON, in which any text survives. */
+  /** Column of new texts as lines of JSON, which can represent any string. */
   async #freshTexts(): Promise<Record<string, Numbers>> {
     const lines: Buffer[] = []
     for (const text of this.#texts.takeFresh()) {
@@ -142,7 +142,7 @@ export class BlockEncoder {
   }
 }
 
-/** Numbers things in the order in which they first occur. */
+/** Table of values, numbered in the order of first occurrence. */
 class Table<Key> {
   readonly #places: Map<Key, number> = new Map()
   #fresh: Key[] = []
@@ -164,7 +164,7 @@ class Table<Key> {
     return place
   }
 
-  /** What has been met since it was asked last. */
+  /** Returns the values that were added since the last call. */
   takeFresh(): Key[] {
     const fresh = this.#fresh
     this.#fresh = []

@@ -23,19 +23,19 @@ import { parseLimited } from "./shape.ts"
 const begin = Buffer.from("GIGPOEP1")
 const end = Buffer.from("GIGPOEND")
 const endLength = 8 + end.length
-/** Bytes read at once, enough for most summaries. */
+/** Bytes of the first read from the end, enough for most summaries. */
 const usualSummary = 32 * 1024
 
 // Limits of decompressed bytes, against decompression bombs: the recorder writes a few MB at most, and text and numbers are compressed to
 // a few tenths.
 
-/** Of a summary: some 500,000 episodes. */
+/** Limit of a summary, about 500,000 episodes. */
 const longestSummary = 32 * 2 ** 20
-/** Of a summary, however small the file is, and for each byte of the file. */
+/** Limit of a summary: a constant, and an amount per byte of the file. */
 const [usualSummaryText, mostSummaryText] = [2 ** 16, 256]
-/** Of one block: an episode of millions of tokens. */
+/** Limit of a block, an episode of millions of tokens. */
 export const longestBlock = 64 * 2 ** 20
-/** Of all blocks together, however small the file is, and for each byte of the file. */
+/** Limit of all blocks together: a constant, and an amount per byte of the file. */
 const [usualBlocks, mostBlocks] = [longestBlock, 1024]
 
 const compress = promisify(brotliCompress)
@@ -55,26 +55,26 @@ export interface IterationSummary
 
 export interface Block {
   readonly offset: number
-  /** Of the file. */
+  /** Compressed size in bytes. */
   readonly bytes: number
-  /** CRC-32 of these. */
+  /** CRC-32 of the compressed bytes. */
   readonly checksum: number
-  /** Bytes when it is decompressed. */
+  /** Decompressed size in bytes. */
   readonly length: number
-  /** Of which it has episodes, in their order. */
+  /** Groups that have episodes in the block, in order. */
   readonly groups: readonly number[]
 }
 
 type Columns = Omit<IterationSummary, "checksum">
 export type Written = Columns & { readonly blocks: readonly Block[] }
 
-/** Some parts, and the groups that they are of. */
+/** Parts of a block with their groups. */
 export interface PlainBlock {
   readonly parts: readonly Buffer[]
   readonly groups: readonly number[]
 }
 
-/** Writes the file whole or not at all. */
+/** Writes the file atomically. */
 export async function writeEpisodesFile(
   path: string,
   summary: Columns,
@@ -102,15 +102,15 @@ export async function writeEpisodesFile(
 }
 
 /**
- * On the thread pool. What repeats is found at a low quality, too, and in a window of 1 MiB, which holds a whole block: more would take
- * more memory and time to make files a twentieth smaller.
+ * Compresses on the thread pool, with low quality and a window of 1 MiB, which contains a whole block. Higher settings would take more memory
+ * and time for 5 % smaller files.
  */
 async function compressed(plain: Buffer): Promise<Buffer> {
   const params = { [BROTLI_PARAM_QUALITY]: 2, [BROTLI_PARAM_LGWIN]: 20, [BROTLI_PARAM_SIZE_HINT]: plain.length }
   return await compress(plain, { params })
 }
 
-/** What `read` makes of the file at `path`; undefined where it is not there. Faults name it. */
+/** Opens the file at `path` for `read`; undefined if it does not exist. Errors contain the path. */
 export async function withEpisodesFile<T>(
   path: string,
   read: (file: FileHandle) => Promise<T>,
@@ -119,7 +119,7 @@ export async function withEpisodesFile<T>(
   try {
     file = await openRegular(await insideParent(path))
   } catch (cause) {
-    // It may have been removed since it was listed: another run began, or only the newest are kept.
+    // The file may have been removed since it was listed: another run started, or only the newest files are kept.
     if ((cause as NodeJS.ErrnoException).code === "ENOENT") return undefined
     return await io("read", path, Promise.reject(cause))
   }
@@ -130,7 +130,7 @@ export async function withEpisodesFile<T>(
     const reason = cause instanceof Error ? cause.message : cause
     throw new GigpoError(
       "RUN_CORRUPT",
-      `${path} cannot be read (${reason}): it was cut short or changed. Remove it; the episodes of other iterations stay readable.`,
+      `${path} cannot be read (${reason}): it was truncated or changed. Remove it; the episodes of other iterations stay readable.`,
       { cause },
     )
   } finally {
@@ -146,11 +146,11 @@ export async function readSummary(
   const { size } = await file.stat()
   const first = await bytesAt(file, 0, begin.length)
   const version = begin.length - 1
-  if (!first.subarray(0, version).equals(begin.subarray(0, version))) throw new Error("it holds no episodes")
+  if (!first.subarray(0, version).equals(begin.subarray(0, version))) throw new Error("it is not an episodes file")
   if (!first.equals(begin))
     throw new GigpoError(
       "RUN_CORRUPT",
-      `${path} was written by another version of gigpo: read it with that, or a newer one.`,
+      `${path} was written by another version of gigpo: read it with that version, or a newer one.`,
     )
   const tail = await bytesAt(
     file,
@@ -173,7 +173,7 @@ export async function readSummary(
   return { summary: { ...summary, checksum }, blocks }
 }
 
-/** Refuses blocks that do not follow one another up to the summary, or are too long together. */
+/** Checks that blocks are contiguous up to the summary and within the limits. Throws if not. */
 function checkBlocks(blocks: readonly Block[], to: number, most: number): void {
   let [offset, length] = [begin.length, 0]
   for (const block of blocks) {
@@ -181,7 +181,7 @@ function checkBlocks(blocks: readonly Block[], to: number, most: number): void {
     offset += block.bytes
     length += block.length
   }
-  if (offset !== to) throw new Error("its blocks are not all of it")
+  if (offset !== to) throw new Error("its blocks do not cover it")
   if (length > most) throw new Error("its blocks are too long for its size")
 }
 

@@ -5,19 +5,19 @@ import { io } from "../../files/io-error.ts"
 import { removeTemporaries } from "../../files/seal.ts"
 import { episodesFile, readEpisodesFile, runFiles } from "../../runs/files.ts"
 
-// The folder of a run in which the recorded episodes lie, one file an iteration.
+// Folder with the recorded episodes of a run, one file per iteration.
 
 export function episodesPath(run: string, iteration: number): string {
   return join(run, runFiles.episodes, episodesFile(iteration))
 }
 
-/** The iterations of a run that were recorded, in ascending order. */
+/** Recorded iterations of a run, in ascending order. */
 export async function recordedIterations(run: string): Promise<number[]> {
   const found = (await namesIn(run, runFiles.episodes)).map(readEpisodesFile).filter((file) => file?.whole)
   return found.map((file) => file!.iteration).sort((a, b) => a - b)
 }
 
-/** Removes what was recorded after `iteration`, which will come again, and what killed processes of this user never finished. */
+/** Removes recordings after `iteration`, which will be repeated, and incomplete files of killed processes. */
 export async function cutRecordBack(run: string, iteration: number): Promise<void> {
   const names = await namesIn(run, runFiles.episodes)
   for (const name of names) {

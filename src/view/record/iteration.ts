@@ -9,21 +9,21 @@ import type { IterationSummary, PlainBlock } from "./file.ts"
 import type { Recordable } from "./part.ts"
 import { StepGroups } from "./step-groups.ts"
 
-/** Bytes of parts from which on a block is complete: so much is held, and unpacked to read one group. */
+/** Minimum size of a block in bytes, which determines the memory, and the work to read one group. */
 const blockBytes = 512 * 1024
-/** From which on a part is complete: so much is laid out at a stretch. */
+/** Minimum number of tokens of a part, which is encoded without a pause. */
 const partTokens = 8192
-/** Characters of a task's JSON by which it is called. */
+/** Maximum length of a task's label in characters of its JSON. */
 const longestLabel = 200
 
-/** What of an iteration is recorded. */
+/** Data of an iteration to record. */
 export interface ToRecord {
   readonly iteration: number
   readonly groups: readonly Group[]
   readonly credit: Credit
-  /** In the order of the credit. */
+  /** Steps in the order of the credit. */
   readonly steps: readonly Pick<CollectedStep, "task" | "episode">[]
-  /** Most groups. */
+  /** Maximum number of groups. */
   readonly most: number
 }
 
@@ -49,7 +49,7 @@ export function summarize({ iteration, groups, most }: ToRecord): Omit<Iteration
   }
 }
 
-/** The blocks of a file, made as they are asked for, without holding up the event loop. */
+/** Blocks of a file, made lazily without blocking the event loop. */
 export async function* blocksOf(
   toRecord: ToRecord,
   bytesOf: (token: number) => Uint8Array,
@@ -72,7 +72,7 @@ export async function* blocksOf(
   if (parts.length > 0) yield { parts, groups: [...groups] }
 }
 
-/** Episodes of one group together, as long as they are short. */
+/** Combines short episodes of a group into parts. */
 function* partsOf(all: Iterable<Recordable>): Generator<readonly Recordable[], void, undefined> {
   let [part, tokens]: [Recordable[], number] = [[], 0]
   for (const recordable of all) {
@@ -100,7 +100,7 @@ function* recordables({ groups, credit, steps, most }: ToRecord): Generator<Reco
   }
 }
 
-/** Where in the credit the steps of each episode begin, [groups][episodes]; undefined where they have none. */
+/** First index in the credit of each episode, [groups][episodes]; undefined for episodes without credit. */
 function firstSteps(groups: readonly Group[], steps: ToRecord["steps"]): (number | undefined)[][] {
   const firsts = groups.map(({ episodes }) => new Array<number | undefined>(episodes.length))
   for (const [index, { task, episode }] of steps.entries()) firsts[task]![episode] ??= index
@@ -112,12 +112,12 @@ function labelOf(task: unknown): string {
   return json.length > longestLabel ? `${json.slice(0, longestLabel - 1)}…` : json
 }
 
-/** What JSON can hold of a task; null where that is nothing. */
+/** JSON of a task; null if it has no JSON form. */
 function jsonOf(task: unknown): string {
   try {
     const foreign = typeof task === "object" && task !== null ? textOf(task) : undefined
     return foreign ?? JSON.stringify(task, (_, value) => (typeof value === "bigint" ? undefined : value)) ?? "null"
   } catch {
-    return "null" // in a circle
+    return "null" // circular
   }
 }

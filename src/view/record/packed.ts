@@ -1,8 +1,8 @@
 import { isObject } from "../../options/read.ts"
 import { isCount, parseLimited } from "./shape.ts"
 
-// A header and arrays of numbers as bytes, as in safetensors: [uint32, bytes of the header][header: JSON in UTF-8][arrays], little endian,
-// the arrays one after the other as the header's `arrays` names them: { name: [type, length] }.
+// Header and arrays of numbers in a format like safetensors: [uint32 size of the header][header: JSON in UTF-8][arrays], little endian. The
+// arrays have the order of the header's `arrays`: { name: [type, length] }.
 
 const types = { Uint8Array, Uint16Array, Int32Array, Float32Array, Float64Array }
 
@@ -10,7 +10,7 @@ export type Numbers = Uint8Array | Uint16Array | Int32Array | Float32Array | Flo
 
 type Shapes = Readonly<Record<string, readonly [type: keyof typeof types, length: number]>>
 
-/** What JSON holds survives as it is; strings may hold anything, lone surrogates too. */
+/** Packs a header and arrays. Strings of the header may contain lone surrogates. */
 export function pack(about: object, arrays: Readonly<Record<string, Numbers>>): Buffer {
   const shapes: Shapes = Object.fromEntries(
     Object.entries(arrays).map(([name, values]) => [
@@ -28,18 +28,18 @@ export function pack(about: object, arrays: Readonly<Record<string, Numbers>>): 
 export interface Unpacked<About> {
   readonly about: About
   readonly arrays: Readonly<Record<string, Numbers | undefined>>
-  /** Where what follows begins. */
+  /** Offset after the packed bytes. */
   readonly end: number
 }
 
-/** Characters of a header. */
+/** Maximum size of a header. */
 const longestHeader = 2 ** 24
 
-/** What was packed at `start`; throws where the bytes are something else. The account is not checked. */
+/** Unpacks a header and arrays at `start`. Throws for invalid bytes. The content of the header is not checked. */
 export function unpack(bytes: Buffer, start: number): Unpacked<unknown> {
   const length = bytes.readUInt32LE(start)
   if (length > Math.min(longestHeader, bytes.length - start - 4))
-    throw new RangeError("a header is longer than what there is")
+    throw new RangeError("a header is longer than the remaining bytes")
   let end = start + 4 + length
   const header = parseLimited(bytes.toString("utf8", start + 4, end))
   if (!isObject(header) || !isObject(header.arrays)) throw new Error("a header has no arrays")
@@ -49,8 +49,8 @@ export function unpack(bytes: Buffer, start: number): Unpacked<unknown> {
     if (type === undefined || !Object.hasOwn(types, type) || !isCount(length)) throw new Error(`its ${name} is wrong`)
     const from = end
     end += length! * types[type].BYTES_PER_ELEMENT
-    if (end > bytes.length) throw new RangeError(`${name} is longer than what there is`)
-    // Copied, because an array of numbers may begin at a multiple of their size only.
+    if (end > bytes.length) throw new RangeError(`${name} is longer than the remaining bytes`)
+    // Copied, because typed arrays need aligned offsets.
     return [name, new types[type](new Uint8Array(bytes.subarray(from, end)).buffer)]
   })
   return { about, arrays: Object.fromEntries(arrays), end }

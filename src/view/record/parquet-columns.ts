@@ -2,9 +2,9 @@ import type { SchemaElement } from "hyparquet"
 import { stringify } from "../../json/text.ts"
 import type { RecordedEpisode, RecordedGroup, RecordedStep } from "../data/recorded.ts"
 
-// The columns of recorded steps as a Parquet table, a row a step: names are those of `RecordedStep`, and what may be absent is null.
+// Columns of the Parquet table of recorded steps, one row per step. Names are those of `RecordedStep`; absent values are null.
 
-/** A step where it stands. */
+/** Step with its episode and group. */
 export interface Row {
   readonly about: RecordedGroup
   readonly episode: RecordedEpisode
@@ -22,14 +22,14 @@ export interface ColumnOf {
 type Primitive = Pick<SchemaElement, "type" | "converted_type" | "logical_type">
 const text: Primitive = { type: "BYTE_ARRAY", converted_type: "UTF8" }
 const json: Primitive = { type: "BYTE_ARRAY", converted_type: "JSON" }
-/** JSON that is written already; `json` is written by the library. */
+/** Column of existing JSON texts; for `json` the library writes the JSON. */
 const written: Primitive = { type: "BYTE_ARRAY", logical_type: { type: "JSON" } }
 const whole: Primitive = { type: "INT32" }
 const double: Primitive = { type: "DOUBLE" }
 const float: Primitive = { type: "FLOAT" }
 const truth: Primitive = { type: "BOOLEAN" }
 
-/** Every step has one. */
+/** Column with a value for every step. */
 function always(name: string, of: Primitive, value: ColumnOf["value"]): ColumnOf {
   return { name, schema: [{ name, ...of, repetition_type: "REQUIRED" }], value }
 }
@@ -38,7 +38,7 @@ function perhaps(name: string, of: Primitive, value: ColumnOf["value"]): ColumnO
   return { name, schema: [{ name, ...of, repetition_type: "OPTIONAL" }], value }
 }
 
-/** One a token of the reply. */
+/** Column with a list of values, one per token of the completion. */
 function perToken(name: string, of: Primitive, value: (step: RecordedStep) => unknown): ColumnOf {
   const schema: SchemaElement[] = [
     { name, repetition_type: "OPTIONAL", converted_type: "LIST", num_children: 1 },

@@ -2,10 +2,10 @@ import type { Credit } from "../../credit/estimator.ts"
 import type { Candidate, Episode, EpisodeStep } from "../../rollout/episode.ts"
 import type { Numbers } from "./packed.ts"
 
-// What a part of a block says of its episodes, beside what was said and done. A part is some episodes of one group, one after the other:
-// one for each would cost more than what it holds where episodes are short.
+// Metadata of a part. A part contains consecutive episodes of a group, because one part per episode would have too much overhead for short
+// episodes.
 
-/** One episode with all that is recorded beside it. */
+/** Episode with the data to record. */
 export interface Recordable {
   readonly group: number
   readonly member: number
@@ -14,14 +14,14 @@ export interface Recordable {
   readonly episode: Episode
   /** [steps] */
   readonly stepGroups: Int32Array
-  /** What its steps earned, and where they begin in it; undefined where the episode took no part. */
+  /** Credit, and index of the episode's first step in it; undefined if the episode was not learned from. */
   readonly credit: { readonly of: Credit; readonly first: number } | undefined
 }
 
-/** What JSON says of a part, beside its arrays. */
+/** Header of a part. */
 export interface AboutPart {
   readonly group: number
-  /** JSON; in the first part of its group in a block. */
+  /** JSON of the task, in the first part of a group in a block. */
   readonly task?: string
   readonly episodes: readonly AboutEpisode[]
 }
@@ -35,17 +35,17 @@ export interface AboutEpisode {
   readonly error?: string
   readonly attempt?: number
   readonly branch?: NonNullable<Episode["branch"]>
-  /** How many of the part's steps are its own. */
+  /** Number of steps of the episode. */
   readonly steps: number
-  /** Whether it took no part: what the arrays say of its credit is nothing. */
+  /** Whether the episode was not learned from, so that its credit in the arrays is undefined. */
   readonly left?: true
-  /** Of each step; absent where none has any. */
+  /** Metrics of each step; absent if no step has any. */
   readonly stepMetrics?: readonly (Readonly<Record<string, number>> | null)[]
 }
 
 export const flags = { valid: 1, cutOff: 2, skipped: 4, entropies: 8, forced: 16, scored: 32 }
 
-/** Of a step, or of a reply that was not acted on. */
+/** Flags of a step or of a candidate completion. */
 export function flagsOf({ valid, entropies, forced, score }: Candidate & { readonly score?: number }): number {
   return (
     (valid ? flags.valid : 0) +
@@ -55,10 +55,10 @@ export function flagsOf({ valid, entropies, forced, score }: Candidate & { reado
   )
 }
 
-/** Before the names of the columns of replies that were not acted on. */
+/** Prefix of the columns of candidate completions. */
 export const candidatePrefix = "candidate "
 
-/** What credit says of each step, by the names of the parts' arrays. */
+/** Details of the credit by the names of the arrays. */
 const details = {
   discountedReturn: "returns",
   episodeAdvantage: "episodeAdvantages",
@@ -66,7 +66,7 @@ const details = {
 }
 export const detailNames = Object.keys(details) as (keyof typeof details)[]
 
-/** The steps' credit, and what the estimator compared: columns over the steps of all. */
+/** Columns of the credit of all steps, and of the estimator's details. */
 export function earned(part: readonly Recordable[]): Record<string, Numbers> {
   const [steps, tokens] = [count(part, () => 1), count(part, ({ reply }) => reply.length)]
   const [flagged, stepGroups] = [new Uint8Array(steps), new Int32Array(steps)]
@@ -85,7 +85,7 @@ export function earned(part: readonly Recordable[]): Record<string, Numbers> {
         flagsOf(one) + (one.finishReason === "length" ? flags.cutOff : 0) + (isSkipped ? flags.skipped : 0)
       if (row !== undefined) {
         if (perStep) perStep[step] = of!.advantages[row] as number
-        // Of a step that is left out an estimator may say anything, of any length.
+        // Advantages of a skipped step may have any value and length.
         else if (!isSkipped) perToken!.set(of!.advantages[row] as Float32Array, token)
         for (const name of levels) columns[name]![step] = of!.details![details[name]]![row]!
       }
@@ -127,7 +127,7 @@ export function aboutEpisode({ member, episode, credit }: Recordable): AboutEpis
   }
 }
 
-/** What JSON can hold of them. */
+/** Finite metrics, which JSON can represent. */
 function finite(metrics: Readonly<Record<string, number>>): Record<string, number> {
   return Object.fromEntries(Object.entries(metrics).filter(([, value]) => Number.isFinite(value)))
 }

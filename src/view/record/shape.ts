@@ -5,7 +5,7 @@ import { isObject } from "../../options/read.ts"
 
 export type Check = (value: unknown) => boolean
 
-/** Counts and numbers of things. More than 2^31 of them are in no file. */
+/** Whether a value is a count or index, below 2^31. */
 export const isCount: Check = (value) =>
   Number.isInteger(value) && (value as number) >= 0 && (value as number) < 2 ** 31
 export const isNumber: Check = (value) => typeof value === "number" && Number.isFinite(value)
@@ -25,9 +25,9 @@ export function optional(check: Check): Check {
 
 export const isNumbers: Check = (value) => isObject(value) && Object.values(value).every(isNumber)
 
-/** The members of an object that `checks` name, without any others. Throws where one is not as it should be. */
+/** Checks the members of an object and drops others. Throws for an invalid member. */
 export function checked<T extends object>(value: unknown, checks: { readonly [Key in keyof Required<T>]: Check }): T {
-  if (!isObject(value)) throw new Error("it has a value where an object should be")
+  if (!isObject(value)) throw new Error("it has a value instead of an object")
   const entries = Object.entries<Check>(checks).map(([key, check]) => {
     if (!check(value[key])) throw new Error(`its ${key} is wrong`)
     return [key, value[key]]
@@ -35,7 +35,7 @@ export function checked<T extends object>(value: unknown, checks: { readonly [Ke
   return Object.fromEntries(entries.filter(([, own]) => own !== undefined))
 }
 
-/** The value of a JSON text that takes little more memory than the text. */
+/** Parses JSON with limits, so that the value takes little more memory than the text. */
 export function parseLimited(json: string): unknown {
   const problem = jsonProblem(json)
   if (problem !== undefined) throw new Error(`its JSON ${problem}`)

@@ -2,8 +2,8 @@ import type { Credit } from "../../credit/estimator.ts"
 import type { Episode } from "../../rollout/episode.ts"
 
 /**
- * Step groups of all steps of an iteration: the estimator's, where it has any. Steps without one (of episodes that took no part, or of
- * all) are grouped by equal anchors of one task, with the estimator's where those stood there, too.
+ * Step groups of all steps of an iteration: those of the estimator, if it has any. Steps without one (of episodes that were not learned
+ * from, or all steps) are grouped by equal anchors of one task, together with the estimator's groups in the same state.
  */
 export class StepGroups {
   readonly #known: ArrayLike<number> | undefined
@@ -15,7 +15,7 @@ export class StepGroups {
       this.#next = Math.max(this.#next, this.#known![step]! + 1)
   }
 
-  /** Of the episodes of a task, which begin at `firsts` in the credit: [episodes][steps]. */
+  /** Step groups of the episodes of a task, [episodes][steps]; `firsts` are their first indices in the credit. */
   ofTask(episodes: readonly Episode[], firsts: readonly (number | undefined)[]): Int32Array[] {
     const byAnchor = new Map<string, number>()
     const found = episodes.map(({ steps }, member) => {

@@ -1,10 +1,10 @@
 import buffer from "node:buffer"
 import { TextDecoder } from "node:util"
 
-/** The tokens of a block: their bytes, and the texts that sequences of them are. */
+/** Tokens of a block with their bytes, and decoding of token sequences. */
 export class TokenTexts {
   readonly #bytes: Uint8Array[] = []
-  /** Of those that are whole characters. */
+  /** Texts of tokens that are whole characters. */
   readonly #texts: (string | undefined)[] = []
 
   add(lengths: ArrayLike<number>, bytes: Uint8Array): void {
@@ -17,21 +17,21 @@ export class TokenTexts {
     }
   }
 
-  /** How many bytes these tokens are. Throws where one is not there. */
+  /** Total length of tokens in bytes. Throws for an unknown token. */
   length(tokens: ArrayLike<number>): number {
     let length = 0
     for (let at = 0; at < tokens.length; at++) {
       const bytes = this.#bytes[tokens[at]!]
-      if (!bytes) throw new Error("it names a token that is not there")
+      if (!bytes) throw new Error("it refers to a token that does not exist")
       length += bytes.length
     }
     return length
   }
 
-  /** What each token adds to the text: characters of several tokens stand with the last, bytes that are no UTF-8 are U+FFFD. */
+  /** Text that each token adds: a character of several tokens belongs to the last; invalid UTF-8 gives U+FFFD. */
   textsOf(tokens: ArrayLike<number>): string[] {
     const texts: string[] = []
-    let open: TextDecoder | undefined // within a character
+    let open: TextDecoder | undefined // state of an incomplete character
     for (let at = 0; at < tokens.length; at++) {
       const token = tokens[at]!
       const whole = this.#texts[token]
@@ -41,7 +41,7 @@ export class TokenTexts {
       }
       open ??= new TextDecoder("utf-8", { ignoreBOM: true })
       texts.push(open.decode(this.#bytes[token]!, { stream: true }))
-      if (whole) open = undefined // it is all out, and so is what was open before it
+      if (whole) open = undefined // the token is complete, and so are earlier characters
     }
     if (open && texts.length > 0) texts[texts.length - 1] += open.decode()
     return texts

@@ -7,18 +7,18 @@ import type { Source } from "../data/source.ts"
 import { jsonPieces } from "./json-pieces.ts"
 
 /**
- * Answers what the page asks of its source: `runs`, `runs/<id>/reports`, `runs/<id>/episodes` (both take `?cursor=`) and
+ * Answers requests of the page: `runs`, `runs/<id>/reports`, `runs/<id>/episodes` (both with `?cursor=`) and
  * `runs/<id>/episodes/<iteration>/<group>`.
  *
- * @param path - behind /api/, as it was sent: what is encoded in it is no name of anything.
- * @param take - does work for the client that asks in its turn.
+ * @param path - path after /api/, not decoded
+ * @param take - runs work in the turn of the client
  * @throws ApiError 404
  */
 export async function answerApi(source: Source, path: string, request: Request, take: Take): Promise<Response> {
   const cursor = new URL(request.url).searchParams.get("cursor") ?? undefined
   const value = await take(() =>
     known(async () => {
-      request.signal.throwIfAborted() // the client may have gone while others had their turn
+      request.signal.throwIfAborted() // the client may have disconnected while waiting
       if (path === "runs") return await source.runs()
       const [, run = "", what, iteration, group] =
         /^runs\/(\w+)\/(reports|episodes)(?:\/(\d{1,9})\/(\d{1,9}))?$/.exec(path) ?? []
@@ -27,14 +27,14 @@ export async function answerApi(source: Source, path: string, request: Request, 
       return what === "episodes" ? await source.group(run, Number(iteration), Number(group)) : undefined
     }),
   )
-  if (value === undefined) throw new ApiError(404, "There is no such file.")
+  if (value === undefined) throw new ApiError(404, "This file does not exist.")
   return packed(value, request, take)
 }
 
-/** Does a piece of work for the client in its turn. */
+/** Function that runs a piece of work in the turn of the client. */
 type Take = <T>(work: () => Promise<T>) => Promise<T>
 
-/** Makes each piece in the client's turn. Between two pieces, while the client takes them, the turn is free. */
+/** Makes each piece in the turn of the client. Between two pieces, other clients have their turn. */
 async function* inTurns(pieces: AsyncIterator<string>, take: Take): AsyncGenerator<string> {
   for (;;) {
     const { done, value } = await take(() => pieces.next())
@@ -43,7 +43,7 @@ async function* inTurns(pieces: AsyncIterator<string>, take: Take): AsyncGenerat
   }
 }
 
-/** What is asked of a run that is not there has no answer. */
+/** Result of a request, or undefined if the run does not exist. */
 async function known<Value>(ask: () => Promise<Value>): Promise<Value | undefined> {
   try {
     return await ask()
@@ -53,7 +53,7 @@ async function known<Value>(ask: () => Promise<Value>): Promise<Value | undefine
   }
 }
 
-/** As JSON, compressed on another thread for whoever takes that. */
+/** JSON response, compressed on another thread if the client accepts gzip. */
 function packed(value: unknown, request: Request, take: Take): Response {
   const headers = { "content-type": "application/json", "cache-control": "no-store", vary: "accept-encoding" }
   const json = Readable.from(inTurns(jsonPieces(value), take), { objectMode: false })
@@ -61,6 +61,6 @@ function packed(value: unknown, request: Request, take: Take): Response {
   if (!/\bgzip\b(?!\s*;\s*q=0(\.0*)?\s*(,|$))/i.test(request.headers.get("accept-encoding") ?? ""))
     return new Response(body(json), { headers })
   const gzip = createGzip({ level: 4 })
-  void pipeline(json, gzip).catch(() => {}) // the client went away, which whoever writes to it sees
+  void pipeline(json, gzip).catch(() => {}) // a disconnected client is noticed by the writer of the response
   return new Response(body(gzip), { headers: { ...headers, "content-encoding": "gzip" } })
 }

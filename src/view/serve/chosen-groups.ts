@@ -8,7 +8,7 @@ import { tellingIterations } from "./telling.ts"
 
 type Told = Omit<Inlined["runs"][number], "groups">
 
-/** A group, where it stands, and how it is read. */
+/** Group with its place and a function that reads it. */
 interface Chosen {
   readonly run: string
   readonly iteration: number
@@ -17,8 +17,8 @@ interface Chosen {
 }
 
 /**
- * All recorded groups, in such an order that however many are taken they tell most: of each run in turn, of iterations at all times of
- * it, the group that shows most; then the second of each, and so on.
+ * All recorded groups in order of information, so that every prefix is a good selection: for each run in turn, and iterations spread over
+ * the run, the most informative group first, then the second of each, and so on.
  */
 export async function* chosenGroups(source: RunSource, runs: readonly Told[]): AsyncGenerator<Chosen> {
   const ofRuns = runs.map(({ info, reports, episodes }) => {
@@ -39,12 +39,12 @@ export async function* chosenGroups(source: RunSource, runs: readonly Told[]): A
   }
 }
 
-/** How many groups there are. */
+/** Number of groups. */
 export function groupCount({ iteration, group }: EpisodePage): number {
   return new Set(iteration.map((one, at) => `${one}/${group[at]}`)).size
 }
 
-/** The groups of an iteration, those that tell most first. All are read once; the first is at hand then, and the others are read again. */
+/** Groups of an iteration, the most informative first. All are read once for the order; all but the first are read again when needed. */
 async function* byTelling(source: RunSource, run: string, iteration: number): AsyncGenerator<Chosen, undefined> {
   const found: { readonly group: number; readonly telling: number }[] = []
   let best: RecordedGroup | undefined

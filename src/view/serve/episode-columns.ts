@@ -5,9 +5,9 @@ import type { EpisodesRange } from "../record/read.ts"
 import type { EpisodeReader } from "./episode-reader.ts"
 
 /**
- * The episodes of the iterations after `cursor`, which is one that was returned before; all without. What was told before counts no
- * more where the first recorded iteration is another (older ones are removed as new ones come), or the last one that was told of: after
- * a step back to a checkpoint it is played anew, or not there.
+ * Episodes of the iterations after `cursor`, a cursor that was returned before; all episodes without a cursor. Earlier episodes are obsolete
+ * if the first recorded iteration has changed (old ones are removed), or the last reported one (after a return to a checkpoint, iterations
+ * are repeated or missing).
  */
 export async function readEpisodesSince(
   reader: Pick<EpisodeReader, "recordedIterations" | "readSummaries">,
@@ -48,7 +48,7 @@ async function joined(summaries: readonly IterationSummary[]): Promise<Columns &
   return { ...columns, tasks: [...tasks.keys()] }
 }
 
-/** From which iteration to which was told, and whether the last is still the same. */
+/** Cursor with the range of reported iterations and the checksum of the last one. */
 function cursorOf(first?: number, last?: IterationSummary): string {
   return first === undefined || !last ? "none" : `${first}.${last.iteration}.${last.checksum}`
 }

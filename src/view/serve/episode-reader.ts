@@ -3,14 +3,14 @@ import type { IterationSummary } from "../record/file.ts"
 import { recordedIterations } from "../record/folder.ts"
 import { type EpisodesRange, readEpisodes, readGroup, readSummaries } from "../record/read.ts"
 
-/** The recorded episodes of run folders, as far as they are shown. */
+/** Reader of recorded episodes in run folders. */
 export interface EpisodeReader {
-  /** In ascending order. */
+  /** Recorded iterations in ascending order. */
   recordedIterations(run: string): Promise<readonly number[]>
-  /** Of the recorded iterations, in their order. */
+  /** Summaries of the recorded iterations, in order. */
   readSummaries(run: string, range?: EpisodesRange): Promise<readonly IterationSummary[]>
   readEpisodes(run: string, range: EpisodesRange): AsyncIterable<RecordedGroup>
-  /** Undefined where it was not recorded. */
+  /** Reads a group; undefined if it was not recorded. */
   readGroup(run: string, iteration: number, group: number): Promise<RecordedGroup | undefined>
 }
 

@@ -1,13 +1,13 @@
 import { Pace } from "../../util/pace.ts"
 
-/** Characters of a piece, about. */
+/** Approximate size of a piece in characters. */
 const large = 65_536
-/** Numbers and texts that are written at once. */
+/** Number of numbers and strings that are written at once. */
 const several = 512
-/** Objects and lists in one another that are taken apart; below they are small. */
+/** Depth to which objects and lists are split; deeper ones are small. */
 const deepest = 6
 
-/** A value as JSON in pieces, so that a large one keeps nobody waiting while it is written. */
+/** Writes a value as JSON in pieces, so that a large one does not block the event loop. */
 export async function* jsonPieces(value: unknown): AsyncGenerator<string> {
   const pace = new Pace()
   let piece = ""

@@ -3,7 +3,7 @@ import { extname, join } from "node:path"
 import { GigpoError } from "../../util/errors.ts"
 import { packageFolder } from "../../util/version.ts"
 
-/** A file of the page. */
+/** File of the page. */
 export interface PageFile {
   readonly type: string
   readonly bytes: Buffer<ArrayBuffer>
@@ -17,9 +17,9 @@ const types: Readonly<Record<string, string>> = {
 }
 
 /**
- * The page as it was built, by its files' names. It is read once, and no path is ever made of what somebody asks for.
+ * Files of the built page by name. They are read once, and requested names are never used as paths.
  *
- * @throws GigpoError `IO` where it was not built.
+ * @throws GigpoError `IO` if the page was not built
  */
 export async function readPage(
   folder = join(packageFolder(), "dist/view/page"),
@@ -38,7 +38,7 @@ export async function readPage(
   } catch (cause) {
     throw new GigpoError(
       "IO",
-      `The page that shows runs is not in ${folder}. Install gigpo again; in a checkout, npm run build:ts builds it.`,
+      `The page of gigpo view is missing in ${folder}. Install gigpo again; in a checkout, run npm run build:ts.`,
       { cause },
     )
   }

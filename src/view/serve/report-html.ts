@@ -6,24 +6,24 @@ import { GigpoError } from "../../util/errors.ts"
 import { jsonPieces } from "./json-pieces.ts"
 import type { PageFile } from "./page-files.ts"
 
-/** Stands in the first bytes of every report: what has it may be replaced by a newer one. */
+/** Mark in the first bytes of every report, by which older reports are recognized and replaced. */
 export const reportMark = '<meta name="generator" content="gigpo report" />'
 
-/** A part of a report (`inlinedParts`) as it stands in the page. */
+/** Line of the page for a part of a report (`inlinedParts`). */
 export async function packPart(name: string, value: unknown): Promise<string> {
   const packed = await buffer(Readable.from(jsonPieces(value), { objectMode: false }).pipe(createGzip()))
   return `${name} ${packed.toString("base64")}`
 }
 
 /**
- * The page with its data in one file. It can ask nobody for anything: its policy lets these very scripts and styles in, by their
- * digests, and nothing else.
+ * HTML file with the page and its data. The content security policy allows only the contained scripts and styles, by their digests, and no
+ * requests.
  *
- * @param parts - as `packPart` has made them.
+ * @param parts - results of `packPart`
  */
 export function reportHtml(page: ReadonlyMap<string, PageFile>, parts: readonly string[]): string {
   const read = (name: string) => page.get(name)!.bytes.toString("utf8")
-  // What would end the element, or begin a comment in it, stands in texts alone, where an escape is the same.
+  // Sequences that would end the element or begin a comment only occur in string literals, where an escape is equivalent.
   const script = read("main.js").replace(/<(?=\/script|!--)/gi, "\\x3C")
   const style = read("main.css").replace(/<(?=\/style)/gi, "\\3C ")
   const policy = [

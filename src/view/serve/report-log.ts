@@ -8,19 +8,19 @@ import type { IterationReport } from "../../runs/report.ts"
 import { Pace } from "../../util/pace.ts"
 import type { ReportPage } from "../data/source.ts"
 
-// Where a reader of metrics.jsonl stands is a place in the file and what stands before it. The file is cut back where a run goes back
-// to a checkpoint, and is another where a run begins anew; it may then have grown past the place again, but what stands before it
-// differs, as reports tell the time. So nobody has to be remembered, and no more is read than is new.
+// A cursor of metrics.jsonl contains a position and a digest of the bytes before it. The file is truncated when a run returns to a checkpoint,
+// and replaced when a run restarts. It may have grown past the position since then, but the bytes before it differ, because reports contain
+// the time. So the server keeps no state of readers, and reads only new bytes.
 
-/** Bytes before a place, at least, that tell whether the file is the one that was read; all of the last line is among them. */
+/** Minimum number of bytes before a position that identify the file; the last line is always included. */
 const known = 16_384
-/** Bytes that are read at once. */
+/** Bytes per read. */
 const portion = 2 ** 20
 const lineFeed = 10
 
 /**
- * What metrics.jsonl says after `cursor`, which is one that was returned before; all of it without. A line that is not finished waits.
- * Where there is no file there are no reports.
+ * Reports of metrics.jsonl after `cursor`, a cursor that was returned before; all reports without a cursor. Incomplete lines are left for
+ * later. A missing file contains no reports.
  */
 export async function readReportsSince(
   path: string,
@@ -41,7 +41,7 @@ export async function readReportsSince(
   }
 }
 
-/** The newest reports, as many as stand in the last part of the file: what it takes to say how far a run is. */
+/** Newest reports, from the last part of the file, for the progress of a run. */
 export async function readNewestReports(path: string): Promise<readonly IterationReport[]> {
   const handle = await opened(path)
   if (!handle) return []
@@ -49,7 +49,7 @@ export async function readNewestReports(path: string): Promise<readonly Iteratio
     const { size } = await handle.stat()
     for (let length = 4 * known; ; length *= 4) {
       const from = Math.max(size - Math.min(length, 4 * longestReport), 0)
-      // Of the first line only a part may be there.
+      // The first line may be incomplete.
       const bytes = await readAt(handle, from, size)
       const first = from === 0 ? 0 : bytes.indexOf(lineFeed) + 1
       const reports = reportsIn(bytes.subarray(first, bytes.lastIndexOf(lineFeed) + 1))
@@ -71,13 +71,13 @@ async function opened(path: string): Promise<FileHandle | undefined> {
   }
 }
 
-/** A place in the file, and what stands before it as far as it counts. */
+/** Position in the file, with the identifying bytes before it. */
 interface Place {
   readonly end: number
   readonly bytes: Buffer
 }
 
-/** What stands now before the place that a cursor names; undefined where there is no such place. */
+/** Reads the bytes before the position of a cursor; undefined if the position does not exist. */
 async function readBefore(handle: FileHandle, cursor = ""): Promise<Place | undefined> {
   const [end, length] = cursor.split(".").map(Number) as [number, number?]
   if (!Number.isSafeInteger(end) || !Number.isSafeInteger(length)) return undefined
@@ -103,7 +103,7 @@ async function readLines(handle: FileHandle, from: Place): Promise<Place & { rep
     const finished = bytes.lastIndexOf(lineFeed) + 1
     if (finished === 0) continue
     end = at - bytes.length + finished
-    // All of the last line, unless it is so long that it is no report.
+    // The whole last line, unless it is too long for a report.
     const line = finished - 1 - bytes.lastIndexOf(lineFeed, finished - 2)
     const length = Math.max(known, line > finished - 1 ? Math.min(begun + finished, longestReport) : line)
     before = await readAt(handle, Math.max(end - length, 0), end)
@@ -118,7 +118,7 @@ function reportsIn(lines: Buffer): IterationReport[] {
     .filter(({ metrics }) => typeof metrics === "object" && metrics !== null)
 }
 
-/** As many bytes of the file as there are from `from` to `to`. */
+/** Bytes of the file from `from` to `to`, or to its end. */
 async function readAt(handle: FileHandle, from: number, to: number): Promise<Buffer> {
   const bytes = Buffer.alloc(to - from)
   let length = 0

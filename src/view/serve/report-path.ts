@@ -5,19 +5,19 @@ import { GigpoError } from "../../util/errors.ts"
 import { reportMark } from "./report-html.ts"
 
 /**
- * Refuses to write a report where one cannot be, or where something else is that is not to be replaced.
+ * Checks that a report can be written to a path, and that no other file is replaced. Changes nothing.
  *
- * @throws GigpoError `FILE_EXISTS`, `BAD_ARGUMENT`, `IO`; nothing has been changed then.
+ * @throws GigpoError `FILE_EXISTS`, `BAD_ARGUMENT`, `IO`
  */
 export async function checkReportPath(path: string, overwrite: boolean): Promise<void> {
   await checkFolderOf(path, "the report")
   const there = await kindOf(path)
   if (there?.isDirectory())
-    throw new GigpoError("FILE_EXISTS", `${path} is a folder: give the report a file's name, say report.html.`)
+    throw new GigpoError("FILE_EXISTS", `${path} is a folder: give the name of a file, such as report.html.`)
   if (!there || overwrite || (there.isFile() && (await isReport(path)))) return
   throw new GigpoError(
     "FILE_EXISTS",
-    `${path} is there and is no report of gigpo, so it is not replaced. Choose another name, or replace it (--overwrite).`,
+    `${path} exists and is not a report of gigpo, so it is not replaced. Choose another name, or replace it (--overwrite).`,
   )
 }
 

@@ -47,7 +47,7 @@ const optionKeys: KeysOf<WriteReportOptions> = {
   signal: true,
 }
 
-/** Consecutive groups that do not fit, after which no others are tried. */
+/** Number of consecutive groups that do not fit, after which no others are tried. */
 const patience = 4
 
 /**
@@ -70,7 +70,8 @@ export async function writeReport(
   checkPath("The file of the report", path)
   const { episodes: mostEpisodes = Number.POSITIVE_INFINITY, maxMegabytes = 5, overwrite = false } = options
   const onWarning = warner(options.onWarning)
-  if (!(mostEpisodes >= 0)) throw new GigpoError("BAD_ARGUMENT", "writeReport: episodes must be a number from 0.")
+  if (!(mostEpisodes >= 0))
+    throw new GigpoError("BAD_ARGUMENT", "writeReport: episodes must be a number of at least 0.")
   if (!(maxMegabytes > 0)) throw new GigpoError("BAD_ARGUMENT", "writeReport: maxMegabytes must be above 0.")
   const target = resolve(path)
   await checkReportPath(target, overwrite)
@@ -94,7 +95,7 @@ export async function writeReport(
     throw new GigpoError(
       "BAD_ARGUMENT",
       `The reports and the list of episodes take ${((most - room) / 1e6).toFixed(1)} MB, more than the ${maxMegabytes} MB that the ` +
-        "report may have. Raise --max-megabytes, or name fewer runs.",
+        "report may have. Increase --max-megabytes, or give fewer runs.",
     )
 
   let [groups, episodes, misses] = [0, 0, 0]

@@ -7,25 +7,25 @@ import { runFiles } from "../../runs/files.ts"
 import { GigpoError } from "../../util/errors.ts"
 import { findRuns } from "../runs.ts"
 
-/** A run, by what names it. */
+/** Run with its names. */
 export interface FoundRun {
-  /** Of its place: the same for as long as it stays there, and nothing that could be a path. */
+  /** Identifier, derived from the location of the run; not a path. */
   readonly id: string
-  /** As much of its path as tells it from the others. */
+  /** Shortest part of the path that distinguishes the run from the others. */
   readonly name: string
   readonly directory: string
 }
 
-/** Runs that are shown: folders that were named, and those of runs that lie below them, also where they come later. */
+/** Runs to show: the given folders, and runs below them, including later ones. */
 export class RunFolders {
   readonly #roots: readonly string[]
   #known: ReadonlyMap<string, FoundRun> = new Map()
   #looking: Promise<readonly FoundRun[]> | undefined
 
-  /** @throws GigpoError `BAD_ARGUMENT` where there is no such folder, or no run in one. */
+  /** Opens the folders. Throws GigpoError `BAD_ARGUMENT` if a folder does not exist or contains no run. */
   static async open(paths: readonly string[]): Promise<RunFolders> {
     if (!Array.isArray(paths) || paths.length === 0 || !paths.every((path) => typeof path === "string" && path !== ""))
-      throw new GigpoError("BAD_ARGUMENT", "Which run? Give the folder of a run, or one that runs are in.")
+      throw new GigpoError("BAD_ARGUMENT", "No run is given. Give the folder of a run, or a folder that contains runs.")
     const roots: string[] = []
     for (const path of paths) {
       const root = await placeOf(path)
@@ -33,7 +33,7 @@ export class RunFolders {
         throw new GigpoError(
           "BAD_ARGUMENT",
           `There is no run in ${path}, nor in the folders below it: none has config.json and metrics.jsonl of gigpo. ` +
-            "Give the folder of a run, or one that runs are in.",
+            "Give the folder of a run, or a folder that contains runs.",
         )
       roots.push(root)
     }
@@ -44,7 +44,7 @@ export class RunFolders {
     this.#roots = roots
   }
 
-  /** All that are there now, in the order of the folders that were named. */
+  /** Existing runs, in the order of the given folders. */
   async list(): Promise<readonly FoundRun[]> {
     this.#looking ??= this.#look().finally(() => {
       this.#looking = undefined
@@ -52,7 +52,7 @@ export class RunFolders {
     return await this.#looking
   }
 
-  /** Undefined where there is none of that name, or not any more. */
+  /** Finds a run by its id; undefined if it does not exist, or no longer exists. */
   async find(id: string): Promise<FoundRun | undefined> {
     const run = this.#known.get(id) ?? (await this.list()).find((one) => one.id === id)
     return run && (await isOurs(run.directory)) ? run : undefined
@@ -68,7 +68,7 @@ export class RunFolders {
   }
 }
 
-/** What of each path tells it from all others: as few of its last parts as do. */
+/** Shortest suffixes of paths, in whole parts, that distinguish them. */
 export function shortNames(paths: readonly string[]): readonly string[] {
   const ends = paths.map((path) => {
     const parts = path.split(sep).filter(Boolean)
@@ -85,7 +85,7 @@ async function placeOf(path: string): Promise<string> {
   } catch (cause) {
     throw new GigpoError(
       "BAD_ARGUMENT",
-      `${path} is not there or cannot be read; give the folder of a run, or one that runs are in.`,
+      `${path} does not exist or cannot be read; give the folder of a run, or a folder that contains runs.`,
       { cause },
     )
   }
@@ -97,7 +97,7 @@ async function runsBelow(root: string): Promise<readonly string[]> {
   return found.filter((_, at) => ours[at])
 }
 
-/** Whether what would be read of a run are files of its own: a link leads elsewhere, and a pipe nowhere. */
+/** Whether the files of a run are regular files; links could lead out of the folder, and pipes would block. */
 async function isOurs(directory: string): Promise<boolean> {
   const kinds = [runFiles.config, runFiles.metrics, runFiles.lock].map(async (name) => {
     try {

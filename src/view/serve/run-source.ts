@@ -11,19 +11,18 @@ import { type EpisodeReader, noEpisodes } from "./episode-reader.ts"
 import { readNewestReports, readReportsSince } from "./report-log.ts"
 import { type FoundRun, RunFolders } from "./run-folders.ts"
 
-/** Runs in folders. */
+/** Source of runs in folders. */
 export interface RunSource extends Source {
   /** All recorded groups of an iteration. */
   groups(run: string, iteration: number): AsyncIterable<RecordedGroup>
 }
 
 /**
- * Runs as they lie in folders, read anew whenever they are asked for.
+ * Opens a source of runs in folders, which are read again at each request.
  *
- * @param paths - folders of runs, and folders that such lie in.
- * @param tell - receives, once each, damage of a run's metrics.jsonl and recorded iterations that cannot be read.
- * @throws GigpoError `BAD_ARGUMENT` where there is no such folder, or no run in one. What the source is asked of a run that it does not
- * know, or not any more, rejects with it, too.
+ * @param paths - folders of runs, and folders that contain runs
+ * @param tell - called once for each damage of metrics.jsonl and each unreadable iteration
+ * @throws GigpoError `BAD_ARGUMENT` if a folder does not exist or contains no run; requests for an unknown run reject with it, too
  */
 export async function runSource(
   paths: readonly string[],
@@ -39,12 +38,12 @@ export async function runSource(
   const find = async (id: string): Promise<FoundRun> => {
     const run = await folders.find(id)
     if (run) return run
-    throw new GigpoError("BAD_ARGUMENT", "There is no run of that name, or not any more.")
+    throw new GigpoError("BAD_ARGUMENT", "This run does not exist, or no longer exists.")
   }
   return {
     live: true,
     async runs() {
-      // One that goes while it is looked at is not there.
+      // A run that is removed meanwhile is skipped.
       const infos = await Promise.all((await folders.list()).map((run) => infoOf(run).catch(() => undefined)))
       return infos.filter((info) => info !== undefined)
     },
@@ -76,13 +75,13 @@ async function infoOf({ id, name, directory }: FoundRun): Promise<RunInfo> {
   return { ...(await describeRun(directory, { reports })), id, name }
 }
 
-/** Whether the folder of the episodes, where there is one, holds files alone: a link would lead elsewhere. */
+/** Whether the folder of the episodes, if it exists, contains only regular files; links could lead out of the folder. */
 async function keepsOwn(run: string): Promise<boolean> {
   const folder = join(run, runFiles.episodes)
   try {
     if (!(await lstat(folder)).isDirectory()) return false
     return (await readdir(folder, { withFileTypes: true })).every((entry) => entry.isFile())
   } catch {
-    return true // the reader says what is the matter
+    return true // the reader reports the error
   }
 }

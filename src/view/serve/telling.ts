@@ -1,8 +1,8 @@
 import type { RecordedGroup } from "../data/recorded.ts"
 
 /**
- * Iterations in the order in which they tell most of a run: the first, the last, the best, and then those in the middle of the widest
- * gap between any two, so that however many are taken they are spread evenly.
+ * Iterations in order of information about a run: the first, the last, the best, and then those in the middle of the widest gap, so that
+ * every prefix is spread evenly.
  *
  * @param iterations - ascending
  */
@@ -29,7 +29,7 @@ export function tellingIterations(iterations: readonly number[], best?: number):
   return [...places].map((place) => iterations[place]!)
 }
 
-/** The group with its numbers in four digits: what a picture of them shows, in half the space. */
+/** Group with its numbers rounded to four digits, which is sufficient for display and takes half the space. */
 export function inFourDigits(group: RecordedGroup): RecordedGroup {
   const short = (value: number) => Number(value.toPrecision(4))
   const all = (values: readonly number[]) => values.map(short)

@@ -102,7 +102,7 @@ async function answer(request: Request, client: string, shown: Shown): Promise<R
 /** Broken files are reported to the reader, who can fix them; other errors only to the owner of the server. */
 function whatFailed(error: unknown): string {
   const isBroken = GigpoError.is(error) && error.code === "RUN_CORRUPT"
-  return isBroken ? error.message : "That could not be read. The output of gigpo view has the reason."
+  return isBroken ? error.message : "This could not be read. The output of gigpo view contains the reason."
 }
 
 async function answered(request: Request, client: string, { page, source, keys, turns }: Shown): Promise<Response> {

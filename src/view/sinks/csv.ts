@@ -2,8 +2,8 @@ import type { IterationReport } from "../../runs/report.ts"
 import { scalarsOf } from "../data/scalars.ts"
 
 /**
- * Reports as a table for spreadsheets (RFC 4180): a row a report, a column a number, in the order in which their names first appear.
- * What a report does not have is an empty cell.
+ * Reports as a table for spreadsheets (RFC 4180), with one row per report and one column per metric, in order of first appearance. Missing
+ * metrics are empty cells.
  */
 export function reportsToCsv(reports: readonly IterationReport[]): string {
   const rows = reports.map((report) => ({ report, numbers: scalarsOf(report) }))
@@ -21,7 +21,7 @@ export function reportsToCsv(reports: readonly IterationReport[]): string {
 
 function cell(value: string | number | undefined): string {
   if (typeof value !== "string") return value === undefined ? "" : String(value)
-  // A spreadsheet would compute it.
+  // A spreadsheet would evaluate it as a formula.
   const harmless = /^[=+\-@\t\r]/.test(value) ? `'${value}` : value
   return /[",\r\n]/.test(harmless) ? `"${harmless.replaceAll('"', '""')}"` : harmless
 }

@@ -7,15 +7,14 @@ import type { IterationReport } from "../../runs/report.ts"
 import { scalarsOf } from "../data/scalars.ts"
 import { fileVersion, scalars, sessionStart } from "./event-records.ts"
 
-/** A file of events that grows, readable up to its end at any moment. */
+/** Growing event file, readable at any time. */
 export class EventFile {
   readonly path: string
   readonly #handle: FileHandle
   #length = 0
 
   /**
-   * Makes the folder, and a new file of these reports in it that takes the place of all that older ones there say: what TensorBoard has read of them
-   * it forgets.
+   * Creates the folder and a new file with these reports, which supersedes older files: TensorBoard discards their data.
    *
    * @throws GigpoError `IO`
    */
@@ -45,7 +44,7 @@ export class EventFile {
     this.#handle = handle
   }
 
-  /** Adds a report and waits until it is on the disk. */
+  /** Appends a report and waits until it is on the disk. */
   async add(report: IterationReport): Promise<void> {
     await this.#append(encoded(report))
   }
@@ -54,7 +53,7 @@ export class EventFile {
     await this.#handle.close()
   }
 
-  /** At an explicit place: what a failed write left is written over by the next. */
+  /** Appends records at an explicit position, so that the next write overwrites the remains of a failed one. */
   async #append(...records: readonly Buffer[]): Promise<void> {
     const data = Buffer.concat(records)
     for (let done = 0; done < data.length; ) {

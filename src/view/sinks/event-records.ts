@@ -1,25 +1,25 @@
 import { crc32c } from "./crc32c.ts"
 
-// What TensorBoard reads: records of TFRecord, each a protobuf message `Event` (tensorflow/core/util/event.proto), of which only a
-// few fields are ever written. A field begins with its number and how it is coded.
+// TensorBoard's format: TFRecord records, each with a protobuf message `Event` (tensorflow/core/util/event.proto). Only a few fields are
+// written. A field begins with its number and wire type.
 
 const varint = 0
 const bits64 = 1
 const bytes = 2
 const bits32 = 5
 
-/** The first record of a file; from this version on TensorBoard obeys session starts. */
+/** First record of a file, with the first version for which TensorBoard supports session starts. */
 export function fileVersion(seconds: number): Buffer {
   return event(seconds, 0, field(3, bytes, sized(Buffer.from("brain.Event:2"))))
 }
 
-/** What was read of this step, or of later ones, counts no more. */
+/** Record of a session start: TensorBoard discards data of this step and later ones. */
 export function sessionStart(seconds: number, step: number): Buffer {
   const started = field(1, varint, Buffer.of(1))
   return event(seconds, step, field(7, bytes, sized(started)))
 }
 
-/** @param seconds - since 1970. */
+/** Record of scalars. `seconds` since 1970. */
 export function scalars(seconds: number, step: number, values: Readonly<Record<string, number>>): Buffer {
   const summary = Object.entries(values).map(([tag, value]) => {
     const single = Buffer.alloc(4)
@@ -36,14 +36,14 @@ function event(seconds: number, step: number, what: Buffer): Buffer {
   return record(Buffer.concat([field(1, bits64, time), field(2, varint, number(step)), what]))
 }
 
-/** u64 length, its checksum, the data, its checksum; all little-endian. */
+/** TFRecord: u64 length, its checksum, the data, its checksum; little-endian. */
 function record(data: Buffer): Buffer {
   const length = Buffer.alloc(8)
   length.writeBigUInt64LE(BigInt(data.length))
   return Buffer.concat([length, checksum(length), data, checksum(data)])
 }
 
-/** Masked, since a checksum of data that hold checksums is a weak one. */
+/** Masked checksum, because a plain checksum of data that contain checksums is weak. */
 function checksum(data: Buffer): Buffer {
   const crc = crc32c(data)
   const masked = Buffer.alloc(4)
@@ -59,7 +59,7 @@ function sized(value: Buffer): Buffer {
   return Buffer.concat([number(value.length), value])
 }
 
-/** Seven bits a byte, the lowest first. */
+/** Varint: seven bits per byte, the lowest first. */
 function number(value: number): Buffer {
   const coded: number[] = []
   let rest = value

@@ -3,20 +3,20 @@ import { readBody } from "../../environment/read-body.ts"
 import { GigpoError } from "../../util/errors.ts"
 
 export interface MlflowAccess {
-  /** Of the server, without the path of the interface. */
+  /** Address of the server, without the path of the API. */
   readonly url: string
-  /** The header `authorization`, where it asks for one. */
+  /** Value of the header `authorization`, if the server needs one. */
   readonly authorization?: string | undefined
-  /** Seconds before the second attempt, twice that before the third, and so on. Default 1. */
+  /** Seconds before the second attempt, doubled before each further one. Default 1. */
   readonly backoff?: number
 }
 
 const attempts = 5
-/** Seconds for one attempt, and the longest that a server may ask to wait. */
+/** Time limit of an attempt, and maximum wait that a server may request, in seconds. */
 const timeLimit = 20
 const longestWait = 30
 
-/** What the server answered; `name` is MLflow's own, e.g. RESOURCE_DOES_NOT_EXIST. */
+/** Error response of the server; `name` is MLflow's error code, e.g. RESOURCE_DOES_NOT_EXIST. */
 export class MlflowRefusal extends GigpoError {
   readonly status: number
   readonly reason: string | undefined
@@ -32,7 +32,7 @@ export class MlflowRefusal extends GigpoError {
   }
 }
 
-/** What it refuses as wrong it would refuse again. */
+/** Whether an error is permanent, so that another attempt would fail too. */
 export function isRefusedForGood(error: unknown): boolean {
   return error instanceof MlflowRefusal && error.status === 400
 }
@@ -40,8 +40,8 @@ export function isRefusedForGood(error: unknown): boolean {
 type Answer = Readonly<Record<string, unknown>>
 
 /**
- * Calls MLflow's REST interface, version 2.0. What another attempt may mend is tried five times, with growing pauses: statuses 429 and
- * 5xx, connections that break, answers that do not come.
+ * Client of MLflow's REST API, version 2.0. Transient failures (status 429 and 5xx, connection errors, timeouts) are retried up to five
+ * attempts, with growing pauses.
  */
 export class MlflowClient {
   readonly #access: MlflowAccess
@@ -63,12 +63,12 @@ export class MlflowClient {
     return await this.#call("POST", path, body)
   }
 
-  /** From now on there is one attempt alone, and a pause under way is over. */
+  /** Limits further calls to one attempt and ends a current pause. */
   hurry(): void {
     this.#hurry.abort()
   }
 
-  /** There is time again. */
+  /** Allows several attempts again. */
   resume(): void {
     this.#hurry = new AbortController()
   }
@@ -82,7 +82,7 @@ export class MlflowClient {
         const isLast = attempt >= attempts || this.#hurry.signal.aborted
         if (!passing || isLast) throw passing?.failure ?? error
         const { backoff = 1 } = this.#access
-        // Not in step with others whom the same server has sent away.
+        // Jitter, so that clients do not retry at the same time.
         const pause = passing.wait ?? backoff * 2 ** (attempt - 1) * (0.5 + Math.random() / 2)
         await sleep(1000 * pause, undefined, { signal: this.#hurry.signal }).catch(() => {})
       }
@@ -107,7 +107,7 @@ export class MlflowClient {
       })
       text = await readBody(response)
     } catch (cause) {
-      // `fetch` hides what went wrong in the cause.
+      // The reason of a failed `fetch` is in the cause.
       const { name, message, cause: inner } = cause as Error & { cause?: Partial<NodeJS.ErrnoException> }
       const why =
         name === "TimeoutError" ? `no answer within ${timeLimit} s` : (inner?.code ?? inner?.message ?? message)
@@ -126,7 +126,7 @@ export class MlflowClient {
     const refusal = new MlflowRefusal(
       call,
       response.status,
-      answer ?? { message: "not in JSON, so no MLflow is there" },
+      answer ?? { message: "not in JSON, so this is not an MLflow server" },
     )
     if (response.status !== 429 && response.status < 500) throw refusal
     const wait = Number(response.headers.get("retry-after") ?? Number.NaN)
@@ -134,7 +134,7 @@ export class MlflowClient {
   }
 }
 
-/** A failure that another attempt may mend, after so many seconds where the server says. */
+/** Transient failure; `wait` is the delay in seconds that the server requests. */
 class Passing extends Error {
   readonly failure: GigpoError
   readonly wait: number | undefined

@@ -1,4 +1,4 @@
-// What MLflow takes, as its own checks have it (mlflow/utils/validation.py).
+// Limits of MLflow (mlflow/utils/validation.py).
 
 export const mostMetrics = 1000
 export const mostParams = 100
@@ -7,9 +7,9 @@ const longestParam = 6000
 
 export interface Metric {
   readonly key: string
-  /** JSON has no number for what is not finite: protobuf's names for them. */
+  /** Value; non-finite numbers have protobuf's JSON names. */
   readonly value: number | "NaN" | "Infinity" | "-Infinity"
-  /** Milliseconds since 1970. */
+  /** Time in milliseconds since 1970. */
   readonly timestamp: number
   readonly step: number
 }
@@ -28,13 +28,13 @@ export function metricsOf(values: Readonly<Record<string, number>>, timestamp: n
   }))
 }
 
-/** Of two settings whose names come to the same the later counts: MLflow refuses a parameter that has two values. */
+/** Parameters of settings. Of settings with the same MLflow name, the last is used, because MLflow rejects two values. */
 export function paramsOf(settings: Readonly<Record<string, unknown>>): Param[] {
   const values = Object.entries(settings).map(([key, value]) => [nameFor(key), shortened(String(value))] as const)
   return [...new Map(values)].map(([key, value]) => ({ key, value }))
 }
 
-/** Letters, digits, spaces, `_`, `-`, `.`, and `/` between parts that a file system could name. */
+/** Valid MLflow name: letters, digits, spaces, `_`, `-`, `.`, and `/` between parts that are valid file names. */
 function nameFor(name: string): string {
   const parts = name.replace(/[^\w\-. /]/g, "_").split("/")
   return parts
@@ -46,6 +46,6 @@ function nameFor(name: string): string {
 
 function shortened(value: string): string {
   if (value.length <= longestParam) return value
-  // Never half of a pair, which is no text.
+  // A surrogate pair must not be split.
   return `${value.slice(0, longestParam - 1).replace(/[\ud800-\udbff]$/, "")}…`
 }

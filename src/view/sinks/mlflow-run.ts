@@ -7,18 +7,18 @@ import { settingsOf } from "../settings.ts"
 import { isRefusedForGood, type MlflowClient, MlflowRefusal } from "./mlflow-client.ts"
 import { type Metric, mostParams, type Param, paramsOf } from "./mlflow-names.ts"
 
-/** One of MLflow's runs. */
+/** Run of MLflow. */
 export class MlflowRun {
   readonly #client: MlflowClient
   readonly #id: string
-  /** The newest step of each metric that it has. */
+  /** Newest step of each metric on the server. */
   #steps: ReadonlyMap<string, number>
-  /** Which it does not have yet. */
+  /** Parameters that are not on the server yet. */
   #params: readonly Param[]
 
   /**
-   * Goes on with the one that the run's folder names, where the server has it still; begins one otherwise, whose parameters are to be
-   * the run's settings.
+   * Continues the MLflow run that is recorded in the run's folder, if the server still has it; else creates one with the run's settings as
+   * parameters.
    */
   static async open(
     client: MlflowClient,
@@ -37,7 +37,7 @@ export class MlflowRun {
     })) as { readonly run: { readonly info: { readonly run_id: string } } }
     const id = made.info.run_id
     const opened = new MlflowRun(client, id, new Map(), paramsOf(config ? settingsOf(config) : {}))
-    // At once: whatever fails from here on must not begin another.
+    // Saved at once, so that a later failure does not create another run.
     if (kept) await replaceFile(kept, `${JSON.stringify({ url: client.url, run: id })}\n`)
     return opened
   }
@@ -49,7 +49,7 @@ export class MlflowRun {
     this.#params = params
   }
 
-  /** Adds the parameters that it does not have yet. Some that are refused keep neither the others away nor the metrics. */
+  /** Logs missing parameters. Rejected ones affect neither other parameters nor metrics. */
   async logParams(): Promise<void> {
     while (this.#params.length > 0) {
       const [batch, others] = [this.#params.slice(0, mostParams), this.#params.slice(mostParams)]
@@ -64,8 +64,8 @@ export class MlflowRun {
   }
 
   /**
-   * Adds metrics, at most `mostMetrics`, in the order of their steps. What it has at that step or a later one is left out: nothing can
-   * be taken back, and an iteration that is done again after a stop comes to the same.
+   * Logs at most `mostMetrics` metrics in the order of their steps. Metrics with a value at that step or a later one are skipped: values
+   * cannot be removed, and a repeated iteration after a stop gives the same values.
    */
   async log(metrics: readonly Metric[]): Promise<void> {
     const steps = new Map(this.#steps)
@@ -83,7 +83,7 @@ export class MlflowRun {
   }
 }
 
-/** Of a run of so many iterations, if it was not ended by `stop`. */
+/** Status of a run with a planned number of iterations that was not ended by `stop`. */
 export function statusOf({ iteration, error }: RunOutcome, iterations: number): "FINISHED" | "FAILED" | "KILLED" {
   const { name, code } = (error ?? {}) as { readonly name?: unknown; readonly code?: unknown }
   if (error !== undefined) return code === "ABORTED" || name === "AbortError" ? "KILLED" : "FAILED"
@@ -103,7 +103,7 @@ async function experimentId(client: MlflowClient, name: string): Promise<string>
   try {
     return (await client.post("experiments/create", { name })).experiment_id as string
   } catch (error) {
-    if (!isRefusal(error, "RESOURCE_ALREADY_EXISTS")) throw error // another run was faster
+    if (!isRefusal(error, "RESOURCE_ALREADY_EXISTS")) throw error // another run created it at the same time
     return await found()
   }
 }

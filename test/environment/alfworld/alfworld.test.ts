@@ -117,8 +117,8 @@ describe("alfworld", () => {
 
   it.each([
     [{ data: "" }, "data must be a text that is not blank"],
-    [{ data: "/nowhere", size: "small" }, "size is for generated households; leave it out where data is given"],
-    [{ trainSplit: "train" }, "trainSplit names a folder in data"],
+    [{ data: "/nowhere", size: "small" }, "size is for generated households; omit it if data is given"],
+    [{ trainSplit: "train" }, "trainSplit is a folder in data"],
     [{ data: "/nowhere", testSplit: "train" }, 'trainSplit and testSplit are both "train"'],
     [{ data: "/nowhere", trainSplit: "./valid_seen/" }, 'trainSplit and testSplit are both "valid_seen"'],
     [{ signal: true }, "signal must be an AbortSignal, not true"],

@@ -125,7 +125,7 @@ describe("tasks", () => {
 
   it("say where no scene suits", () => {
     expect(() => some(1, "valid_unseen", 1, { scenes: 8, taskTypes: ["pick_heat_then_place_in_recep"] })).toThrow(
-      "alfworld: none of the 8 scenes is a valid_unseen room for pick_heat_then_place_in_recep; make scenes larger.",
+      "alfworld: none of the 8 scenes is a valid_unseen room for pick_heat_then_place_in_recep; increase scenes.",
     )
   })
 })
@@ -197,8 +197,8 @@ describe("a household", () => {
     expect(() => generateHousehold(task)).toThrow(
       "Scene 1 is a bedroom, which has no task pick_heat_then_place_in_recep",
     )
-    expect(() => generateHousehold({ ...task, scene: -4 })).toThrow("scene must be a whole number from 0, not -4")
-    expect(() => generateHousehold({ ...task, scene: 0, seed: 0.5 })).toThrow("seed must be a whole number")
+    expect(() => generateHousehold({ ...task, scene: -4 })).toThrow("scene must be an integer of at least 0, not -4")
+    expect(() => generateHousehold({ ...task, scene: 0, seed: 0.5 })).toThrow("seed must be an integer")
   })
 })
 

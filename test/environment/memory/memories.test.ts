@@ -225,7 +225,8 @@ describe("a memory that asks", () => {
 
   it("costs the episode where it tells what is no text", async () => {
     const wrong = { name: "wrong", begin: () => ({ tell: () => 7 as never }) }
-    for (const { error } of await played(wrong)) expect(error?.message).toMatch(/memory wrong told 7; give a text/)
+    for (const { error } of await played(wrong))
+      expect(error?.message).toMatch(/memory wrong returned 7; return a string/)
   })
 })
 

@@ -79,7 +79,7 @@ describe("the field of actions", () => {
   })
 
   it.each([
-    [schema(["action_id"], { action_id: { type: "integer" } }), "(action_id). Set actionField, or give act"],
+    [schema(["action_id"], { action_id: { type: "integer" } }), "(action_id). Set actionField or act"],
     [schema(["a", "b"], { a: text, b: text }), "(a, b)"],
     [schema([], { a: text }), "(a)"],
     [schema(undefined, {}), "()"],

@@ -42,15 +42,15 @@ describe("a server at fault", () => {
     ['{"data":{}}', /its type is missing/],
     ['{"type":"state","data":{}}', /its type is "state"/],
     ['{"type":"observation","data":{}}', /no observation/],
-    ['{"type":"observation","data":{"observation":{},"reward":1}}', /done is neither/],
-    ['{"type":"observation","data":{"observation":{},"reward":"1","done":false}}', /reward is no number/],
+    ['{"type":"observation","data":{"observation":{},"reward":1}}', /done is not a boolean/],
+    ['{"type":"observation","data":{"observation":{},"reward":"1","done":false}}', /reward is not a number/],
     [`"${"x".repeat(5000)}"`, /^.{0,300}$/],
     ["[".repeat(1000), /it is not JSON/],
     [Buffer.from("{}"), /binary frame/],
   ])("sends nonsense: %j", (frame, message) => failsAtStep(() => frame, message))
 
   it("sends a frame over the limit", () =>
-    failsAtStep(() => observation("x".repeat(2000), 0, false), /more than 1000 bytes; raise maxFrameBytes/, {
+    failsAtStep(() => observation("x".repeat(2000), 0, false), /more than 1000 bytes; increase maxFrameBytes/, {
       maxFrameBytes: 1000,
     }))
 
@@ -63,7 +63,7 @@ describe("a server at fault", () => {
     })
     const episode = await start({ url: twice.url, ...options })
     await sleep(20)
-    await expect(episode.step("go")).rejects.toMatchObject({ message: /before it was asked/ })
+    await expect(episode.step("go")).rejects.toMatchObject({ message: /before a request/ })
     await episode[Symbol.asyncDispose]?.()
     const flood = await serve({
       answer: ({ type }, socket) => {
@@ -81,7 +81,7 @@ describe("a server at fault", () => {
       }
     })().then(
       () => expect.unreachable(),
-      (reason) => expect(reason).toMatchObject({ code: "ENVIRONMENT_FAILED", message: /nobody asked for/ }),
+      (reason) => expect(reason).toMatchObject({ code: "ENVIRONMENT_FAILED", message: /without a request/ }),
     )
   })
 
@@ -116,7 +116,7 @@ describe("a server at fault", () => {
     const episode = await start({ url: server.url, ...options, messageTimeout: 0.05 })
     await expect(episode.step("go")).rejects.toMatchObject({
       code: "ENVIRONMENT_TIMEOUT",
-      message: /ws:\/\/127.*did not answer within 0.05 s; raise messageTimeout/,
+      message: /ws:\/\/127.*did not answer within 0.05 s; increase messageTimeout/,
     })
     await episode[Symbol.asyncDispose]?.()
     await released(server)

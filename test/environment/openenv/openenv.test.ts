@@ -47,7 +47,7 @@ describe("openEnv", () => {
     const context = { signal: new AbortController().signal, random: new Random(1) }
     await expect(openEnv().start(task as unknown as OpenEnvTask, context)).rejects.toMatchObject({
       code: "BAD_ARGUMENT",
-      message: expect.stringContaining("whole number as its seed"),
+      message: expect.stringContaining("integer as its seed"),
     })
   })
 

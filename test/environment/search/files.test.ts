@@ -90,10 +90,15 @@ describe("question files", () => {
       "no-answer.jsonl",
       '{"question":"a","golden_answers":["b"]}\n{"question":"a","golden_answers":[]}',
       "BAD_DATA",
-      /line 2 must have its right answers/,
+      /line 2 must have its answers/,
     ],
-    ["no-question.jsonl", '{"question":" ","golden_answers":["b"]}', "BAD_DATA", /line 1 must have a text "question"/],
-    ["number.jsonl", "7", "BAD_DATA", /line 1 must have a text/],
+    [
+      "no-question.jsonl",
+      '{"question":" ","golden_answers":["b"]}',
+      "BAD_DATA",
+      /line 1 must have a string "question"/,
+    ],
+    ["number.jsonl", "7", "BAD_DATA", /line 1 must have a string/],
     ["empty.parquet", "", "BAD_DATA", /cannot be read as Parquet/],
     ["text.parquet", "this is no parquet file, PAR0", "BAD_DATA", /cannot be read as Parquet/],
   ])("are refused: %s", async (name, content, code, message) => {

@@ -97,7 +97,7 @@ it("two broken columns are one error", async () => {
 it("what is no file is not waited for", async () => {
   const path = join(folder, "pipe.parquet")
   await promisify(execFile)("mkfifo", [path])
-  await expect(readQuestions(path)).rejects.toMatchObject(refusal(path, /it is no file/))
+  await expect(readQuestions(path)).rejects.toMatchObject(refusal(path, /it is not a file/))
 })
 
 it("an abort ends the reading", async () => {

@@ -183,10 +183,10 @@ describe("search", () => {
 
   it.each([
     [{ corpus }, "a corpus needs questions"],
-    [{ questions }, "questions need a place to search in"],
-    [{ questions, corpus, retriever: "http://127.0.0.1:1" }, "two places to search in"],
+    [{ questions }, "questions need corpus or retriever"],
+    [{ questions, corpus, retriever: "http://127.0.0.1:1" }, "exclude each other"],
     [{ testQuestions: questions }, "testQuestions needs questions"],
-    [{ retriever: "http://127.0.0.1:1" }, "a retriever needs questions about what it finds; give a file of questions"],
+    [{ retriever: "http://127.0.0.1:1" }, "retriever needs questions; give a file of questions"],
     [{ questions, corpus, entities: 60 }, "entities is for the embedded world"],
     [{ questions, corpus, hops: 1 }, "hops is for the embedded world"],
     [{ questions, corpus, worldSeed: 1 }, "worldSeed is for the embedded world"],
@@ -209,7 +209,7 @@ describe("search", () => {
     [{ retrieverAttempts: 0 }, "retrieverAttempts must be a whole number"],
     [{ entities: 10 }, "entities must be a whole number from 60"],
     [{ worlds: 0 }, "worlds must be a whole number from 1 to 1000"],
-    [{ worlds: 5 }, "one in six is for the test; give 1, or 6 or more"],
+    [{ worlds: 5 }, "worlds must be 1, or at least 6"],
     [{ worlds: 1000, entities: 101 }, "worlds × entities may be at most 100000"],
     [{ questions, corpus, worlds: 6 }, "worlds is for the embedded world"],
     [{ history: -1 }, "history must be"],

@@ -59,10 +59,10 @@ describe("serveRetriever", () => {
     ["{", 400, /not JSON/],
     ["[]", 400, /must be a JSON object/],
     ["null", 400, /must be a JSON object/],
-    ["{}", 400, /"query" or/],
-    ['{"query":7}', 400, /"query" or/],
-    ['{"queries":["a",7]}', 400, /"query" or/],
-    ['{"queries":"a"}', 400, /"query" or/],
+    ["{}", 400, /"queries", a list/],
+    ['{"query":7}', 400, /"queries", a list/],
+    ['{"queries":["a",7]}', 400, /"queries", a list/],
+    ['{"queries":"a"}', 400, /"queries", a list/],
     ['{"query":"a","topk":-1}', 400, /"topk" must be/],
     ['{"query":"a","topk":1.5}', 400, /"topk" must be/],
     ['{"query":"a","topk":"3"}', 400, /"topk" must be/],
@@ -220,10 +220,10 @@ describe("serveRetriever", () => {
   })
 
   it.each([
-    [{ topk: 0 }, /^topk must be a whole number from 1 to 1000, not 0\.$/],
+    [{ topk: 0 }, /^topk must be an integer from 1 to 1000, not 0\.$/],
     [{ topk: 1001 }, /^topk/],
     [{ topk: 1.5 }, /^topk/],
-    [{ port: -1 }, /^port must be a whole number from 0 to 65535, not -1\.$/],
+    [{ port: -1 }, /^port must be an integer from 0 to 65535, not -1\.$/],
     [{ port: 65_536 }, /^port/],
     [{ port: Number.NaN }, /^port/],
     [{ port: "8000" as unknown as number }, /^port/],

@@ -20,8 +20,8 @@ describe("parseRoom and formatRoom", () => {
     ["#####\n#PXO#\n####", "differ in length"],
     ["#####\n#_XO#\n#####", "exactly one player"],
     ["######\n#PXOS#\n######", "exactly one player"],
-    ["#####\n#P__#\n#####", "needs a box"],
-    ["#####\n#PX@#\n#####", 'holds "@"'],
+    ["#####\n#P__#\n#####", "needs at least one box"],
+    ["#####\n#PX@#\n#####", 'contains "@"'],
   ])("refuse %j", (text, reason) => {
     expect(() => parseRoom(text)).toThrow(
       expect.objectContaining({ code: "BAD_ARGUMENT", message: expect.stringMatching(reason) }),

@@ -135,7 +135,7 @@ describe("tasks of sokoban", () => {
 
   it("end with an error where the options allow no room", () => {
     expect(() => take(sokoban({ size: [4, 4], boxes: 3 }), "train", 1)).toThrow(
-      expect.objectContaining({ code: "BAD_CONFIG", message: expect.stringContaining("boxes fewer") }),
+      expect.objectContaining({ code: "BAD_CONFIG", message: expect.stringContaining("decrease boxes") }),
     )
   })
 })

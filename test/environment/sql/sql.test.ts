@@ -117,7 +117,7 @@ describe("sql", () => {
     const episode = await start(environment)
     expect(await episode.step("")).toMatchObject({ truncated: false, observation: { text: "" } })
     expect(await episode.step("<sql>SELECT 1</sql>")).toMatchObject({ truncated: true, reward: 0 })
-    await expect(episode.step("")).rejects.toThrow("over")
+    await expect(episode.step("")).rejects.toThrow("ended")
   })
 
   it.each([
@@ -183,10 +183,10 @@ describe("questions from files", () => {
     ["no JSON", { questions: write("broken.json", "["), databases }, "Cannot read"],
     ["none", { questions: write("empty.jsonl", ""), databases }, "no questions"],
     ["without gold", { questions: write("gold.json", '[{"db_id":"shop","question":"?"}]'), databases }, '"query" or "SQL"'],
-    ["a database that is not there", { questions: write("lost.json", '[{"db_id":"lost","question":"?","query":"SELECT 1"}]'), databases }, "is not there"],
-    ["a way out of the folder", { questions: write("out.json", '[{"db_id":"../shop","question":"?","query":"SELECT 1"}]'), databases }, "no name of a file"],
-    ["questions without databases", { questions: "x.json" }, "belong together"],
-    ["databases without questions", { databases }, "belong together"],
+    ["a database that is not there", { questions: write("lost.json", '[{"db_id":"lost","question":"?","query":"SELECT 1"}]'), databases }, "does not exist"],
+    ["a way out of the folder", { questions: write("out.json", '[{"db_id":"../shop","question":"?","query":"SELECT 1"}]'), databases }, "not a valid file name"],
+    ["questions without databases", { questions: "x.json" }, "must be given together"],
+    ["databases without questions", { databases }, "must be given together"],
     ["kinds beside questions", { questions: "x.json", databases, kinds: ["price"] }, "embedded shops"],
     ["no kinds", { kinds: [] }, "kinds is empty"],
     ["an unknown kind", { kinds: ["prise" as "price"] }, "kinds"],

@@ -63,7 +63,7 @@ it("offers JSON that is written as in the file, and refuses what would not be", 
       .sort(),
   ).toEqual(lines)
   const large = await put("large.jsonl", "1\n2512292042121000001\n")
-  await expect(taskFile({ tasks: large, testTasks })).rejects.toThrow(/large.jsonl, line 2 is a number too large/)
+  await expect(taskFile({ tasks: large, testTasks })).rejects.toThrow(/large.jsonl, line 2 is an integer beyond/)
   const latin = join(folder, "latin.jsonl")
   await writeFile(latin, Buffer.from('"a"\n"\u00e9"\n', "latin1"))
   await expect(taskFile({ tasks: latin, testTasks })).rejects.toThrow(/latin.jsonl, line 2 is not UTF-8/)

@@ -125,18 +125,18 @@ describe("catalogue files", () => {
   })
 
   it.each([
-    [[{ ...lamp, name: 7 }], {}, 'element 1 at byte 1 must have a text "name"'],
+    [[{ ...lamp, name: 7 }], {}, 'element 1 at byte 1 must have a string "name"'],
     [[lamp, null], {}, "must be an object"],
     [[{ ...lamp, pricing: "$1.2.3" }], {}, "must read like"],
     [[{ ...lamp, pricing: "$" }], {}, "must read like"],
-    [[{ ...lamp, small_description: [1] }], {}, "small_description must be a list of texts"],
+    [[{ ...lamp, small_description: [1] }], {}, "small_description must be a list of strings"],
     [[{ ...lamp, customization_options: { Color: "red" } }], {}, "customization_options.Color must be a list or null"],
     [
       [{ ...lamp, customization_options: { Color: [{}] } }],
       {},
-      'customization_options.Color[0] must have a text "value"',
+      'customization_options.Color[0] must have a string "value"',
     ],
-    [[], {}, "holds no products"],
+    [[], {}, "has no products"],
     [[lamp], [], undefined],
     [[lamp], [{}], "must be an object by asin"],
     [[lamp], { LAMP1: 3 }, "(LAMP1) must be an object"],
@@ -153,7 +153,7 @@ describe("catalogue files", () => {
     const empty = mkdtempSync(join(folder, "empty-"))
     for (const where of [empty, join(folder, "nowhere")]) {
       expect(() => findCatalogue(where, "synthetic")).toThrow(
-        expect.objectContaining({ code: "BAD_DATA", message: expect.stringContaining("leave data out") }),
+        expect.objectContaining({ code: "BAD_DATA", message: expect.stringContaining("omit data") }),
       )
     }
     writeFileSync(join(empty, "items_shuffle.json"), "[]")

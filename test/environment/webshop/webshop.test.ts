@@ -178,14 +178,11 @@ describe("webshop", () => {
     [{ products: "a.json" }, "products needs attributes"],
     [{ anchor: "prompt" }, 'anchor must be "page" or "state"'],
     [{ signal: 1 }, "signal must be an AbortSignal"],
-    [
-      { data: "/nowhere", size: 300 },
-      "size is for the generated catalogue; leave it out where data or products is given",
-    ],
+    [{ data: "/nowhere", size: 300 }, "size is for the generated catalogue; omit it if data or products is given"],
     [{ data: "/nowhere", detail: "short" }, "detail is for the generated catalogue"],
     [{ products: "a.json", attributes: "b.json", catalogueSeed: 2 }, "catalogueSeed is for the generated catalogue"],
     [{ data: "/nowhere", humanGoals: "h.json" }, 'humanGoals is for goals: "human"'],
-    [{ data: "/nowhere", products: "a.json", attributes: "b.json" }, "no file is left to be taken from data"],
+    [{ data: "/nowhere", products: "a.json", attributes: "b.json" }, "data is not used"],
     [{ products: "a.json", attributes: "b.json", goals: "human" }, "needs humanGoals"],
   ])("refuses the options %j", async (options, message) => {
     await expect(webshop(options as WebShopOptions)).rejects.toMatchObject({

@@ -96,7 +96,7 @@ describe.skipIf(noBrowser)(`an episode, read (${noBrowser ?? "in Chromium"})`, (
     const states = standings(group)
     for (const [at, step] of episode.steps.entries()) {
       const standing = states.get(step.stepGroup)!
-      const title = `${episodesIn(standing)} of 8 episodes stood here`
+      const title = `${episodesIn(standing)} of 8 episodes visited this state`
       const shown = card(page, at)
       if (standing.length === 1) {
         expect(await shown.locator("p.standing").textContent()).toContain(title)
@@ -231,10 +231,10 @@ describe.skipIf(noBrowser)(`an episode, read (${noBrowser ?? "in Chromium"})`, (
     expect(labels).toEqual(
       steps.map(
         (step, at) =>
-          `Step ${at + 1}: advantage ${signed(advantageOf(step)!)}, reward ${short(step.reward)}${at === 1 ? ", unreadable" : ""}`,
+          `Step ${at + 1}: advantage ${signed(advantageOf(step)!)}, reward ${short(step.reward)}${at === 1 ? ", invalid action" : ""}`,
       ),
     )
-    await card(page, 1).getByText("unreadable").waitFor()
+    await card(page, 1).getByText("invalid action").waitFor()
     await close()
   })
 

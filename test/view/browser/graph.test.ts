@@ -118,7 +118,7 @@ describe.skipIf(noBrowser)(`the graph of a task's states (${noBrowser ?? "in Chr
   it("shows for a state every step that stood there, with what it earned", async () => {
     const { page, close } = await open([sokoban])
     await page.locator(".node.state").first().click()
-    const rows = page.getByRole("region", { name: "Every step that stood here" }).locator("tbody tr")
+    const rows = page.getByRole("region", { name: "Steps in this state" }).locator("tbody tr")
     const stood = steps(sokoban).filter(({ stepGroup }) => stepGroup === 0)
     expect(await rows.count()).toBe(stood.length)
     const { member, at, action, stepAdvantage } = stood[1]!
@@ -280,7 +280,7 @@ describe.skipIf(noBrowser)(`the graph of a task's states (${noBrowser ?? "in Chr
     await page.getByLabel("Table", { exact: true }).check({ force: true })
     await page.waitForSelector(".stage table")
     await page.evaluate("delete globalThis.Worker")
-    await page.getByLabel("Picture", { exact: true }).check({ force: true })
+    await page.getByLabel("Graph", { exact: true }).check({ force: true })
     await page.waitForSelector(".stage .node")
     expect(await drawn(page, "nodes")).toEqual(nodes)
     expect(new Set(await attributes(page, ".node", "transform")).size).toBe(nodes.length)

@@ -212,7 +212,7 @@ describe.skipIf(noBrowser)(`the page of a run that goes on (${noBrowser ?? "in C
         expect(nearest, `${name} ${action}`).toBeLessThan(0.006)
       }
     }
-    await page.getByLabel("Picture", { exact: true }).check({ force: true })
+    await page.getByLabel("Graph", { exact: true }).check({ force: true })
   })
 
   it("leads from the start to an episode and to a state's panel by keyboard alone", async () => {

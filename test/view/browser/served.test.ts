@@ -81,7 +81,7 @@ describe.skipIf(noBrowser)(`what is served and reported (${noBrowser ?? "in Chro
     const view = await openView([folder])
     const { page } = await opened(view.url)
     await view.close()
-    await page.waitForSelector("text=/No news of the runs.*gigpo view does not answer/")
+    await page.waitForSelector("text=/Update failed.*gigpo view does not answer/")
   })
 
   it("a report opens from a file, asks for nothing, and breaks no rule of its own policy", async () => {

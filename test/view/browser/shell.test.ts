@@ -33,7 +33,7 @@ describe.skipIf(noBrowser)(`the page (${noBrowser ?? "in Chromium"})`, () => {
   it("says so where there is no such view, whatever its name is", async () => {
     for (const hash of ["#/nowhere", "#/__proto__", "#/%E0%A4%A"]) {
       const { page, errors, close } = await openInlined(browser, { runs: [madeRun("0", 1, 1)] }, { hash })
-      expect(await page.textContent("main")).toContain("There is no such view")
+      expect(await page.textContent("main")).toContain("This view does not exist")
       expect(errors).toEqual([])
       await close()
     }
@@ -168,7 +168,7 @@ describe.skipIf(noBrowser)(`the page (${noBrowser ?? "in Chromium"})`, () => {
     expect(await page.textContent("main")).toContain("There are no runs yet")
     runs = [info]
     await page.waitForSelector(".view.curves")
-    await page.waitForFunction(() => document.querySelector("main")?.textContent?.includes("There are no numbers yet"))
+    await page.waitForFunction(() => document.querySelector("main")?.textContent?.includes("There are no metrics yet"))
     await close()
   })
 

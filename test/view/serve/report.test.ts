@@ -118,7 +118,7 @@ describe.skipIf(noBrowser?.includes("dist"))("a report (needs dist: npm run buil
     const { bytes } = await write({ episodes: 0 })
     expect((await readFile(out)).length).toBe(bytes)
     await writeFile(out, "mine")
-    await expect(write()).rejects.toMatchObject({ code: "FILE_EXISTS", message: /is no report of gigpo/ })
+    await expect(write()).rejects.toMatchObject({ code: "FILE_EXISTS", message: /is not a report of gigpo/ })
     expect(await readFile(out, "utf8")).toBe("mine")
     await write({ overwrite: true, episodes: 0 })
     expect((await readFile(out)).length).toBe(bytes)

@@ -69,7 +69,7 @@ describe("folders of runs", () => {
     for (const wrong of [[], [""], "runs", [7]])
       await expect(RunFolders.open(wrong as string[])).rejects.toMatchObject({
         code: "BAD_ARGUMENT",
-        message: /Which run/,
+        message: /No run is given/,
       })
   })
 })

@@ -11,17 +11,17 @@ import { thoughtOf } from "./thought.ts"
 
 export interface ExpertOptions {
   /**
-   * Default "plan": knows the whole game and goes the shortest way. "explore": knows what has been read so far, looks
-   * for things where such things lie, and so does only what a player could have thought of.
+   * Knowledge of the expert. "plan", the default: the whole state, from which the expert takes the shortest solution. "explore": only past
+   * observations; the expert searches for objects in their usual places.
    */
   readonly expert?: "plan" | "explore"
-  /** Whether replies think in `<think>` tags before they act; they do only where it is "required", the default. */
+  /** Completions contain reasoning in `<think>` tags only if "required", the default. */
   readonly thinking?: "optional" | "required" | "off"
 }
 
 /**
- * Solves the six task types, after whatever was done before. Silent where the goal is another one, is reached, or
- * cannot be reached by what the expert knows.
+ * Expert for the six task types, from any state. Returns `undefined` if the goal has another form, is reached, or cannot be reached with
+ * the expert's knowledge.
  */
 export function alfworldExpert(game: Game | (() => Game), options: ExpertOptions = {}): Expert {
   const { expert = "plan", thinking = "required" } = options
@@ -44,7 +44,7 @@ function planner(source: Game | (() => Game)): Advise {
     const game = typeof source === "function" ? source() : source
     const goal = readGoal(game.goal)
     if (!goal) return undefined
-    // Follows the episode in a world of its own; another episode starts over.
+    // Replays the episode in a separate world; another episode starts a new world.
     const follows = done.length <= history.length && done.every((action, i) => action === history[i]!.action)
     if (!world || !follows) {
       world = game.start()
@@ -69,9 +69,9 @@ function explorer(source: Game | (() => Game)): Advise {
 }
 
 /**
- * The commands that win a game from its start.
+ * Commands that solve a game from its start.
  *
- * @throws BAD_DATA where there are none
+ * @throws BAD_DATA if there is no solution
  */
 export function solveAtStart(game: Game, wording: Wording): string[] {
   const goal = readGoal(game.goal)
@@ -80,7 +80,7 @@ export function solveAtStart(game: Game, wording: Wording): string[] {
   return script.map((command) => (wording === "put" ? asPut(command) : command))
 }
 
-/** The command in the wording that the game has. */
+/** Command in the wording of the game. */
 function worded(command: string, admissible: readonly string[]): string {
   const put = asPut(command)
   return admissible.includes(put) ? put : command

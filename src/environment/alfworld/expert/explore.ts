@@ -6,12 +6,12 @@ import { shortestFetch, shortestScript } from "./script.ts"
 
 export interface Advice {
   readonly command: string
-  /** Kind of thing that is being looked for. */
+  /** Kind of object that is searched for. */
   readonly sought?: string
 }
 
 /**
- * What a player would do who knows only what was read: go for what is known, else look for what is missing.
+ * Advice from past observations only: use known objects, else search for missing ones.
  */
 export function explore(memory: Memory, goal: Goal): Advice | undefined {
   const whole = shortestScript(memory, goal)
@@ -24,13 +24,13 @@ export function explore(memory: Memory, goal: Goal): Advice | undefined {
   return command === undefined ? undefined : { command, sought }
 }
 
-/** The script for as much of the goal as is known to be there. */
+/** Script for the part of the goal whose objects are known. */
 function partOf(memory: Memory, goal: Goal): readonly string[] | undefined {
   if (goal.taskType === "look_at_obj_in_light") return shortestFetch(memory, goal.object)
   return goal.count === 2 ? shortestScript(memory, { ...goal, count: 1 }) : undefined
 }
 
-/** Looks into the most likely receptacle that was not looked into, per command that it takes. */
+/** Command towards the unseen receptacle with the highest likelihood per command. */
 function search({ receptacles, seen, here }: Memory, kind: string): string | undefined {
   const names = inOrder(receptacles.keys())
   const likely = places.get(kind) ?? []

@@ -1,25 +1,25 @@
 import { type TaskType, type Treatment, treatments } from "../generate/task-types.ts"
 import type { Expression } from "../s-expression.ts"
 
-/** What a game's goal asks for. Kinds are type names without their ending, in lower case, as in display names. */
+/** Goal of a game. Kinds are type names without their suffix, in lower case, as in display names. */
 export interface Goal {
   readonly taskType: TaskType
   /** Kind of the objects to find. */
   readonly object: string
-  /** How many of them. */
+  /** Number of objects. */
   readonly count: 1 | 2
-  /** Kind of the receptacle to bring them to, or of the lamp to hold one under. */
+  /** Kind of the target receptacle, or of the lamp. */
   readonly target: string
   readonly treatment?: Treatment
 }
 
-/** As the formula calls things. */
+/** Treatments with the names in goal formulas. */
 const named = Object.entries(treatments).map(([taskType, { verb, appliance, result }]) => ({
   taskType: taskType as TaskType,
   treatment: { verb, appliance: appliance.toLowerCase(), result: result.toLowerCase() },
 }))
 
-/** Reads the formula of one of the six task types; `undefined` where it asks for something else, as slices. */
+/** Reads the goal formula of one of the six task types; `undefined` for other goals, such as sliced objects. */
 export function readGoal(formula: Expression): Goal | undefined {
   const atoms = atomsOf(formula)
   const find = (predicate: string) => atoms.find(([name]) => name === predicate)
@@ -37,7 +37,7 @@ export function readGoal(formula: Expression): Goal | undefined {
   if (!object || !target) return undefined
   const treated = named.find(({ treatment }) => find(treatment.result))
   if (treated) return { ...treated, object, target, count: 1 }
-  // Two objects are told apart by (not (= ?o1 ?o2)).
+  // Goals with two objects contain (not (= ?o1 ?o2)).
   return find("=")
     ? { taskType: "pick_two_obj_and_place", object, target, count: 2 }
     : { taskType: "pick_and_place_simple", object, target, count: 1 }
@@ -47,7 +47,7 @@ export function kindOf(type: string | undefined): string | undefined {
   return type?.replace(/type$/, "")
 }
 
-/** All `(predicate argument ..)` in a formula, wherever they stand. */
+/** All atoms `(predicate argument ..)` of a formula. */
 function atomsOf(formula: Expression): readonly (readonly string[])[] {
   if (typeof formula === "string") return []
   if (formula.every((part) => typeof part === "string")) return [formula as readonly string[]]

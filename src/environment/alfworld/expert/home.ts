@@ -1,10 +1,10 @@
-/** A household at one moment, by display names: as it is, or as somebody believes that it is. */
+/** State of a household by display names, either the true state or a belief. */
 export interface Home {
   readonly receptacles: ReadonlyMap<string, Receptacle>
   readonly things: ReadonlyMap<string, Thing>
-  /** The place where the player stands. */
+  /** Location of the agent. */
   readonly here: string
-  /** The thing in the player's hand. */
+  /** Object in the agent's hand. */
   readonly held: string | undefined
   /** Whether a thing can be put into (or onto) a receptacle. */
   fits(thing: string, receptacle: string): boolean
@@ -12,22 +12,22 @@ export interface Home {
 
 export interface Receptacle {
   readonly kind: string
-  /** Where one stands to use it; some share a place. */
+  /** Location from which the receptacle is used; receptacles may share one. */
   readonly place: string
   readonly closed: boolean
 }
 
 export interface Thing {
   readonly kind: string
-  /** Where it lies and can be taken. ALFWorld's own households have things in two receptacles at once, even while held. */
+  /** Receptacles from which the object can be taken. In ALFWorld's games an object may be in two at once, even while held. */
   readonly receptacles: readonly string[]
-  /** Whether what the goal asks to do with it is done. */
+  /** Whether the treatment of the goal is done. */
   readonly treated: boolean
-  /** Whether it was switched on. */
+  /** Whether the object was switched on. */
   readonly lit: boolean
 }
 
-/** Names that begin with a kind and go on with a number, ascending: `drawer 2` before `drawer 10`. */
+/** Names of a kind and a number in ascending order: `drawer 2` before `drawer 10`. */
 export function inOrder(names: Iterable<string>): string[] {
   return [...names].sort((a, b) => numberOf(a) - numberOf(b) || (a < b ? -1 : 1))
 }

@@ -3,7 +3,7 @@ import { objectKinds, openable } from "../generate/things.ts"
 import type { Goal } from "./goal.ts"
 import { type Home, kindOfName, type Receptacle, type Thing } from "./home.ts"
 
-/** What a player knows of a household who remembers all that was read. */
+/** Knowledge of a household from all past observations. */
 export interface Memory extends Home {
   /** Receptacles whose contents were seen. */
   readonly seen: ReadonlySet<string>
@@ -11,12 +11,12 @@ export interface Memory extends Home {
 
 const openableKinds = new Set([...openable].map((kind) => kind.toLowerCase()))
 
-/** Where things of a kind are looked for, the most likely kind of receptacle first; names in lower case. */
+/** Receptacles in which objects of a kind are searched for, the most likely kind first; names in lower case. */
 export const places: ReadonlyMap<string, readonly string[]> = new Map(
   [...objectKinds.values()].map(({ name, where }) => [name.toLowerCase(), where.map((kind) => kind.toLowerCase())]),
 )
 
-/** The episode as it was read from its beginning, by the feedback texts of ALFWorld 0.2 and 0.4. */
+/** Knowledge from the observations of an episode, with the texts of ALFWorld 0.2 and 0.4. */
 export function remember(now: Observation, history: readonly Turn[], goal: Goal): Memory {
   const reader = new Reader(goal)
   for (const { observation, action } of history) {
@@ -27,13 +27,13 @@ export function remember(now: Observation, history: readonly Turn[], goal: Goal)
   return reader.memory()
 }
 
-/** Stands for the place where the player is; other places are called by their receptacle. */
+/** Name of the agent's location; other locations have the name of their receptacle. */
 const here = "here"
 
 class Reader {
   readonly #goal: Goal
   #receptacles = new Map<string, Receptacle>()
-  /** What is known to be where; of receptacles not looked into it is what was put there. */
+  /** Known contents by receptacle. For unseen receptacles these are only the objects that were put there. */
   readonly #contents = new Map<string, readonly string[]>()
   readonly #seen = new Set<string>()
   readonly #treated = new Set<string>()

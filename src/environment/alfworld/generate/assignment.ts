@@ -4,7 +4,7 @@ import type { Scene } from "./scene.ts"
 import { type TaskType, treatments } from "./task-types.ts"
 import { type ObjectKind, objectKinds } from "./things.ts"
 
-/** What is to be done: which kind of object is to come to which kind of receptacle, or of lamp. */
+/** Goal of a household task: a kind of object, and the kind of receptacle or lamp for it. */
 export interface Assignment {
   readonly taskType: TaskType
   readonly object: string
@@ -13,7 +13,7 @@ export interface Assignment {
 
 const lamp = "DeskLamp"
 
-/** Two ways to say each kind of task. */
+/** Two descriptions of each type of task. */
 const sentences: Readonly<Record<TaskType, readonly [string, string]>> = {
   pick_and_place_simple: ["place a {object} in {target}", "bring some {object} to {target}"],
   look_at_obj_in_light: ["inspect {object} under the {target}", "hold the {object} into the light of the {target}"],

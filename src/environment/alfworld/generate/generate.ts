@@ -17,15 +17,15 @@ import { likelihood, objectKinds } from "./things.ts"
 
 export interface HouseholdTexts extends GameFile {
   readonly assignment: Assignment
-  /** What is asked, in words. */
+  /** Task description. */
   readonly sentence: string
 }
 
 /**
- * A new household in the format of ALFWorld's own games. The same task and options always give the same texts. It can
- * always be won: rooms have what their tasks need, and things start where such things can be.
+ * Generates a household in the format of ALFWorld's games. Equal task and options give equal texts. Every household is solvable: rooms have
+ * the receptacles of their tasks, and objects start in suitable places.
  *
- * @throws BAD_ARGUMENT where the scene's kind of room has no tasks of the type
+ * @throws BAD_ARGUMENT if the scene's kind of room has no tasks of the type
  */
 export function householdTexts(task: HouseholdTask, { size, wording }: ResolvedHouseholdOptions): HouseholdTexts {
   const { seed, scene: number, taskType } = check(task)
@@ -52,10 +52,10 @@ export interface GeneratedHousehold extends HouseholdTexts {
 }
 
 /**
- * As `householdTexts`, with the commands that win, as ALFWorld's newer files have them. They take a search to find, so this
- * is for making files and for tests, not for playing. A number stands for a task of any room and type.
+ * Generates a household with a solution, as ALFWorld's newer files have it. The solution takes a search, so this function is for making
+ * files and for tests, not for episodes. A number stands for a task of any room and type.
  *
- * @throws BAD_CONFIG where options are wrong, BAD_ARGUMENT where the scene's kind of room has no tasks of the type
+ * @throws BAD_CONFIG for invalid options, BAD_ARGUMENT if the scene's kind of room has no tasks of the type
  */
 export function generateHousehold(task: HouseholdTask | number, options: HouseholdOptions = {}): GeneratedHousehold {
   const resolved = readOptions("alfworld", options, householdFields)
@@ -78,7 +78,7 @@ function check(task: HouseholdTask): HouseholdTask {
   const { seed, scene, taskType } = task
   for (const [name, value] of Object.entries({ seed, scene })) {
     if (Number.isSafeInteger(value) && value >= 0) continue
-    throw new GigpoError("BAD_ARGUMENT", `A household's ${name} must be a whole number from 0, not ${value}.`)
+    throw new GigpoError("BAD_ARGUMENT", `A household's ${name} must be an integer of at least 0, not ${value}.`)
   }
   const room = roomOf(scene)
   if (rooms[room].taskTypes.includes(taskType)) return task
@@ -86,7 +86,7 @@ function check(task: HouseholdTask): HouseholdTask {
   throw new GigpoError("BAD_ARGUMENT", `Scene ${scene} is a ${room}, which has no task ${taskType}; use ${types}.`)
 }
 
-/** Puts things where such things lie, and the agent where nothing stands. */
+/** Places objects in suitable receptacles, and the agent at a free location. */
 function fill(scene: Scene, assignment: Assignment, count: number, random: Random): Household {
   const place = places(random)
   const possible = rooms[scene.room].objects.filter((kind) => spots(scene, assignment, kind).length > 0)
@@ -99,7 +99,7 @@ function fill(scene: Scene, assignment: Assignment, count: number, random: Rando
   return { receptacles: scene.receptacles, objects, location }
 }
 
-/** Receptacles in which an object of this kind may start, the goal being still to reach. */
+/** Receptacles in which an object of this kind may start, so that the goal is not reached at the start. */
 function spots(scene: Scene, assignment: Assignment, kind: string): readonly Receptacle[] {
   const { where } = objectKinds.get(kind)!
   return scene.receptacles.filter(
@@ -107,7 +107,7 @@ function spots(scene: Scene, assignment: Assignment, kind: string): readonly Rec
   )
 }
 
-/** The likelier a kind of receptacle, the more objects in it, however many there are of the kind. */
+/** Places an object. The probability depends on the kind of receptacle, not on the number of receptacles of the kind. */
 function put(kind: string, spots: readonly Receptacle[], place: Places, random: Random): Placed {
   const { where } = objectKinds.get(kind)!
   const kinds = where.filter((one) => spots.some((spot) => spot.kind === one))

@@ -1,16 +1,15 @@
 /**
- * How a household is told: commands and feedback as a TextWorld grammar. A rule applies where its condition matches
- * the facts, the first that does; `{..}` is an expression, `[{x | query}]` the list of x over all matches, `#..#`
- * another symbol.
+ * Rule of the TextWorld grammar with the commands and observations of a household. The first rule whose condition matches the facts
+ * applies. `{..}` is an expression, `[{x | query}]` the list of x over all matches, `#..#` another symbol.
  *
- * The greeting and the feedback sentences are those that players of ALFWorld's engine read, as its interface; all else is ours.
+ * The greeting and the feedback sentences are those of ALFWorld's engine.
  */
 interface Rule {
   readonly condition?: string
   readonly rhs: string
 }
 
-/** How commands put things down: ALFWorld 0.4 says `move mug 1 to desk 1`, 0.2 `put mug 1 in/on desk 1`. */
+/** Wording of the put command: `move mug 1 to desk 1` in ALFWorld 0.4, `put mug 1 in/on desk 1` in 0.2. */
 export type Wording = "move" | "put"
 
 export function grammarText(task: string, wording: Wording): string {

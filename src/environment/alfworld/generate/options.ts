@@ -5,11 +5,11 @@ import { type TaskType, taskTypes } from "./task-types.ts"
 
 type Range = readonly [least: number, most: number]
 
-/** How many receptacles and objects a household has; both ends included. */
+/** Numbers of receptacles and objects of a generated household, as inclusive ranges. */
 export interface HouseholdSize {
-  /** From 4 to 46; a bathroom has room for no more. */
+  /** Number of receptacles, within 4 to 46, the maximum of a bathroom. */
   readonly receptacles: Range
-  /** From 4 to 200. */
+  /** Number of objects, within 4 to 200. */
   readonly objects: Range
 }
 
@@ -22,11 +22,11 @@ export const sizes = {
 export const householdFields = {
   size: field<keyof typeof sizes | HouseholdSize, string>(
     "medium",
-    'How large households are. "small": lists short enough for a model of a million weights to learn them from nothing; ' +
-      '"large": as in ALFWorld\'s own files; or { receptacles, objects }, least and most of each.',
+    'Size of households. "small": lists short enough for a model with a million parameters trained from scratch; ' +
+      '"large": as in ALFWorld\'s files; or { receptacles, objects }, each with minimum and maximum.',
     sizeProblem,
   ),
-  taskTypes: field(taskTypes as readonly TaskType[], "Kinds of tasks, each as frequent as the others.", (value) =>
+  taskTypes: field(taskTypes as readonly TaskType[], "Types of tasks, each with equal frequency.", (value) =>
     Array.isArray(value) && value.length > 0 && value.every((type) => taskTypes.includes(type))
       ? undefined
       : `must list one or more of ${taskTypes.join(", ")}`,
@@ -34,11 +34,11 @@ export const householdFields = {
   wording: oneOf<Wording, Wording, string>(
     "move",
     ["move", "put"],
-    'As ALFWorld 0.4 words things ("move") or 0.2 ("put").',
+    'Wording of commands and observations: that of ALFWorld 0.4 ("move") or 0.2 ("put").',
   ),
   scenes: integer(
     480,
-    "Rooms drawn: 8 to 1,000,000, a fourth of each kind. One layout in eight is held out from training.",
+    "Number of generated rooms, a fourth of each kind; 8 to 1,000,000. One layout in eight is held out from training.",
     { min: 8, max: 1_000_000 },
   ),
 }

@@ -1,25 +1,25 @@
 import type { Receptacle } from "./scene.ts"
 import { fits, objectKinds, openable } from "./things.ts"
 
-/** An object and the receptacle in or on which it starts. */
+/** Object with the receptacle in or on which it starts. */
 export interface Placed {
   readonly id: string
   readonly kind: string
   readonly receptacle: Receptacle
 }
 
-/** One household at its start. */
+/** Household in its start state. */
 export interface Household {
   readonly receptacles: readonly Receptacle[]
   readonly objects: readonly Placed[]
-  /** Where the agent stands. */
+  /** Location of the agent. */
   readonly location: string
 }
 
-/** Kinds that the domain names, so every problem must declare them. */
+/** Kinds that the domain mentions and every problem must declare. */
 const named = { objects: ["Knife", "ButterKnife"], receptacles: ["SinkBasin", "Microwave", "Fridge"] }
 
-/** The household and its goal as a PDDL problem of ALFWorld's domain. */
+/** PDDL problem of ALFWorld's domain for a household and its goal. */
 export function problemText(name: string, { receptacles, objects, location }: Household, goal: string): string {
   const receptacleKinds = unique(receptacles.map(({ kind }) => kind))
   const kinds = unique(objects.map(({ kind }) => kind))
@@ -62,7 +62,7 @@ ${facts.map((fact) => `  (${fact})`).join("\n")}
 `
 }
 
-/** What an object can be used for, as predicates. Whatever has no switch can be carried. */
+/** Predicates for the abilities of an object. An object that cannot be switched on can be carried. */
 function abilities(kind: string): string[] {
   const can = [...objectKinds.get(kind)!.can]
   const predicates = can.map((ability) => (ability === "contain" ? "isReceptacleObject" : `${ability}able`))

@@ -2,11 +2,11 @@ import type { TaskType } from "./task-types.ts"
 
 export type RoomKind = "kitchen" | "bedroom" | "living room" | "bathroom"
 
-/** What a kind of room holds. */
+/** Contents of a kind of room. */
 export interface RoomTemplate {
-  /** Receptacles that every such room has; enough for each of its tasks. */
+  /** Receptacles of every such room, sufficient for each of its tasks. */
   readonly always: readonly string[]
-  /** Further receptacles: how likely the next one is of the kind, and how many the room has at most. */
+  /** Further receptacles: relative probability of the kind, and maximum number in a room. */
   readonly further: readonly (readonly [kind: string, weight: number, most: number])[]
   /** Kinds of objects. */
   readonly objects: readonly string[]

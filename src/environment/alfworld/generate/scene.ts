@@ -7,7 +7,7 @@ export interface Receptacle {
   readonly location: string
 }
 
-/** A room and what stands in it. Its number and the numbers of receptacles asked for alone decide it. */
+/** Room with its receptacles. Determined by the number of the scene and the range of receptacles. */
 export interface Scene {
   readonly room: RoomKind
   readonly receptacles: readonly Receptacle[]
@@ -15,7 +15,7 @@ export interface Scene {
 
 const roomKinds = Object.keys(rooms) as RoomKind[]
 
-/** Scenes take turns among the kinds of rooms. */
+/** Kind of room of a scene; the kinds alternate. */
 export function roomOf(scene: number): RoomKind {
   return roomKinds[scene % roomKinds.length]!
 }
@@ -42,8 +42,8 @@ function furnish(room: RoomKind, count: number, random: Random): string[] {
 }
 
 /**
- * Whether the scene is kept from training: one in eight, by a hash of what a player can see of it, so that a room held
- * out looks like none that was trained on.
+ * Whether a scene is held out from training: one in eight, by a hash of its visible layout, so that a held-out room looks different from all
+ * training rooms.
  */
 export function isHeldOut({ room, receptacles }: Scene): boolean {
   const layout = receptacles.map(({ kind }) => kind).sort()
@@ -61,11 +61,11 @@ export function drawWeighted<T>(items: readonly T[], weight: (item: T, index: nu
   return items.at(-1)!
 }
 
-/** Places in a room, each given once: ids of ALFWorld are a thing's kind and where it is. */
+/** Generator of unique places in a room. ALFWorld's ids consist of the kind of an object and its place. */
 export interface Places {
   /** E.g. `Mug_bar__minus_00_dot_51_bar__plus_00_dot_47_bar__minus_00_dot_85`, in metres. */
   thing(kind: string): string
-  /** E.g. `loc_bar__minus_4_bar_7_bar_1_bar_45`: where an agent stands, in steps of 0.25 m, how it turns and looks down. */
+  /** E.g. `loc_bar__minus_4_bar_7_bar_1_bar_45`: position of an agent in steps of 0.25 m, its rotation and its horizon. */
   location(): string
 }
 
@@ -89,7 +89,7 @@ export function places(random: Random): Places {
   }
 }
 
-/** Basins are named after what they belong to: `Sink_bar_.._bar_SinkBasin`. */
+/** Id of a receptacle. Basins are named after their sink or bathtub: `Sink_bar_.._bar_SinkBasin`. */
 function receptacleId(kind: string, place: Places): string {
   return kind.endsWith("Basin") ? `${place.thing(kind.replace("Basin", ""))}_bar_${kind}` : place.thing(kind)
 }

@@ -1,4 +1,4 @@
-/** ALFWorld's six kinds of tasks, by the names that its files carry, in the order of their numbers 1 … 6. */
+/** ALFWorld's six types of tasks by the names in its files, in the order of their numbers 1 … 6. */
 export const taskTypes = [
   "pick_and_place_simple",
   "look_at_obj_in_light",
@@ -8,15 +8,15 @@ export const taskTypes = [
   "pick_two_obj_and_place",
 ] as const
 
-/** Kind of household task. */
+/** Type of household task. */
 export type TaskType = (typeof taskTypes)[number]
 
-/** What some tasks ask to do with an object before it is put down. */
+/** Treatment of an object that some types of tasks require. */
 export interface Treatment {
   readonly verb: "clean" | "heat" | "cool"
-  /** The one kind of receptacle that does it. */
+  /** Kind of receptacle that applies the treatment. */
   readonly appliance: string
-  /** The predicate that then holds. */
+  /** Predicate that holds after the treatment. */
   readonly result: string
 }
 

@@ -5,27 +5,27 @@ import { rooms } from "./rooms.ts"
 import { isHeldOut, layOut, roomOf } from "./scene.ts"
 import type { TaskType } from "./task-types.ts"
 
-/** One household to play. Plain data; with the same options it always gives the same game. */
+/** Generated household. Plain data. Equal options give equal games. */
 export interface HouseholdTask {
-  /** What the room holds and what is asked. */
+  /** Seed of objects and goal. */
   readonly seed: number
-  /** The room and what stands in it. */
+  /** Number of the room with its receptacles. */
   readonly scene: number
   readonly taskType: TaskType
 }
 
-/** As ALFWorld's: `valid_seen` has the rooms of `train` with other contents, `valid_unseen` rooms never trained on. */
+/** Split as in ALFWorld: `valid_seen` has the rooms of `train` with other contents, `valid_unseen` has other rooms. */
 export type HouseholdSplit = "train" | "valid_seen" | "valid_unseen"
 
-/** Seeds of training lie below, those of validation from here on. */
+/** First validation seed; training seeds are lower. */
 const firstValidSeed = 2 ** 31
-/** So many draws in a row without a scene that suits mean that there is none. */
+/** Maximum number of consecutive draws without a suitable scene, after which the options are rejected. */
 const maxMisses = 10_000
 
 /**
- * Endless tasks: drawn from `random` for training, always the same for validation.
+ * Endless tasks: drawn from `random` for training, fixed for validation.
  *
- * @throws BAD_CONFIG where no scene of this split has tasks of these types
+ * @throws BAD_CONFIG if no scene of the split has tasks of these types
  */
 export function* householdTasks(
   split: HouseholdSplit,
@@ -45,7 +45,7 @@ export function* householdTasks(
     if (scene === undefined) {
       throw new GigpoError(
         "BAD_CONFIG",
-        `alfworld: none of the ${scenes} scenes is a ${split} room for ${taskType}; make scenes larger.`,
+        `alfworld: none of the ${scenes} scenes is a ${split} room for ${taskType}; increase scenes.`,
       )
     }
     yield { seed: split === "train" ? draws.below(firstValidSeed) : firstValidSeed + i, scene, taskType }

@@ -1,17 +1,18 @@
-/** Kinds of things by the names that ALFWorld's types have without their ending `Type`. */
+/** Kind of object. */
 export interface ObjectKind {
+  /** Name of ALFWorld's type without the suffix `Type`. */
   readonly name: string
-  /** Kinds of receptacles that can hold it, the most likely place first. */
+  /** Kinds of receptacles that can hold the object, the most likely one first. */
   readonly where: readonly string[]
   readonly can: ReadonlySet<Ability>
 }
 
 export type Ability = "clean" | "heat" | "cool" | "slice" | "toggle" | "contain"
 
-/** Receptacles with a door or a lid; all of them are closed at the start. */
+/** Receptacles that can be opened. They are closed at the start. */
 export const openable: ReadonlySet<string> = new Set(["Cabinet", "Drawer", "Fridge", "Microwave", "Safe"])
 
-/** Object, what can be done to it, and the places to look for it in. */
+/** Kinds of objects with their abilities and their receptacles. */
 const table: readonly (readonly [name: string, can: string, where: string])[] = [
   ["Apple", "clean heat cool slice", "CounterTop Fridge DiningTable SinkBasin GarbageCan Microwave SideTable"],
   ["Bread", "heat cool slice", "CounterTop DiningTable Fridge SideTable Microwave GarbageCan"],

@@ -5,15 +5,15 @@ import type { SearchTask } from "../questions.ts"
 import { readFact } from "./world.ts"
 
 /**
- * Answers a question about the embedded world from what searches have shown: looks for the entity asked about, reads where the
- * path leads next, looks for that, and answers with the last fact. `undefined` where a search did not show what it was for.
+ * Expert completion for a question about the embedded world: searches for the subject, then for each entity along the path, and answers
+ * with the last fact. `undefined` if a search did not find its entity.
  */
 export function worldExpert(task: SearchTask, history: readonly Turn[], now: Observation): string | undefined {
   const passages = [...history.slice(1).map((turn) => turn.observation), now].flatMap(shownPassages)
   let at = task.subject!
   for (const relation of task.path!) {
     const text = passages.find((passage) => passage.title === at)?.text
-    // Spaces inside the tags: most tokenizers then see the name as they saw it in the question.
+    // With spaces inside the tags, most tokenizers encode the name as in the question.
     if (text === undefined)
       return history.some((turn) => queryOf(turn.action) === at) ? undefined : `<search> ${at} </search>`
     const value = readFact(text, at, relation)

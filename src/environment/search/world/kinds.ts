@@ -1,19 +1,19 @@
-/** What the invented world is made of: its kinds of entities, what is told of each, and what can be asked. */
+/** Kind of entity of the embedded world. */
 export type Kind = "person" | "town" | "river" | "firm" | "dish"
 
 export interface Relation {
-  /** The kind of entity that the fact leads to, or the words that it is drawn from. */
+  /** Kind of entity that is the value of the fact, or the words that the value is drawn from. */
   readonly to: Kind | readonly string[]
-  /** Asks for the fact; `{}` stands for who or what it is asked of. */
+  /** Question for the fact; `{}` stands for the entity. */
   readonly question: string
-  /** Names what the fact leads to, e.g. "the mayor of {}", for questions of two hops. */
+  /** Noun phrase for the value of the fact, e.g. "the mayor of {}", for questions of two hops. */
   readonly phrase?: string
 }
 
 export interface KindOfEntity {
-  /** Second words of the names. A person's family name is a root that other kinds' names begin with. */
+  /** Second words of the names. Empty for people, whose family names are the first words of other names. */
   readonly endings: readonly string[]
-  /** What is told of an entity; `{name}` and the relations in braces. */
+  /** Text of the passage of an entity, with `{name}` and the relations in braces. */
   readonly passage: string
   readonly relations: Readonly<Record<string, Relation>>
 }

@@ -2,15 +2,15 @@ import { analyse } from "../../../retrieval/analyse.ts"
 import type { Random } from "../../../util/random.ts"
 import { type Kind, kindNames, kinds } from "./kinds.ts"
 
-// A grammar of our own: two or three syllables that read well and mean nothing.
+// Parts of invented words of two or three syllables without a meaning.
 const onsets = "b br d dr f g gr h k kl l m n p r s st t tr v".split(" ")
 const vowels = "a e i o u".split(" ")
 const codas = ["", "", "l", "n", "r", "s"]
 
 /**
- * Names of two words for so many entities of each kind. All begin with one of a set of invented roots, and end in a word that
- * tells the kind (`Velan Bay`, `Velan Mills`); people have an invented first name, and a root as family name. A world's names thus
- * have few different words, and every pair stands for one entity alone.
+ * Names of two words for the entities of each kind. They consist of an invented root and a word that shows the kind (`Velan Bay`,
+ * `Velan Mills`); people have an invented first name, and a root as family name. So the names of a world have few different words, and
+ * every name is unique.
  */
 export function makeNames(countOf: (kind: Kind) => number, random: Random): Readonly<Record<Kind, readonly string[]>> {
   const rootCount = Math.max(10, Math.ceil((Math.max(...kindNames.map(countOf)) * 1.5) / 8))
@@ -27,7 +27,7 @@ export function makeNames(countOf: (kind: Kind) => number, random: Random): Read
   return Object.fromEntries(kindNames.map((kind) => [kind, namesOf(kind)])) as Record<Kind, string[]>
 }
 
-/** Capitalised words, no two of which a search would take for the same, nor for a word of the passages. */
+/** Capitalized words that are different terms for a search, both from each other and from the words of the passages. */
 function inventWords(count: number, random: Random): string[] {
   const taken = new Set(
     Object.values(kinds).flatMap(({ endings, passage, relations }) => [

@@ -3,13 +3,13 @@ import type { SearchTask } from "../questions.ts"
 import { kinds } from "./kinds.ts"
 import type { Entity, World } from "./world.ts"
 
-/** Facts that lead from an entity to an answer. */
+/** Number of facts that lead from an entity to an answer. */
 export type Hops = 1 | 2 | "mixed"
 
 /**
- * The questions about a world. Training draws without end; the test has each of its questions once, in one fixed order. One
- * entity in six is asked about in the test alone, and training never touches a fact that a test question does, be it with
- * one hop or two: knowing the training questions by heart answers none of the test's, nor half of one.
+ * Questions about a world. Training questions are drawn endlessly; each test question occurs once, in a fixed order. One entity in six is
+ * a subject only in the test. Training questions use no fact of a test question with one or two hops, so memorized training answers do not
+ * help in the test.
  */
 export function* worldQuestions(
   world: World,
@@ -26,13 +26,13 @@ export function* worldQuestions(
     yield* new Random(0).fork("test questions").shuffled(all)
     return
   }
-  // Of both lengths whatever `hops` is, so that a model trained with one can be tested with the other.
+  // Both lengths for every `hops`, so that a model trained with one hop can be tested with two.
   const tested = new Set(
     heldOut.flatMap((entity) => pathsFrom(world, entity, "mixed").flatMap((path) => factsOf(world, entity, path))),
   )
   const draw = random.fork("search questions")
   for (;;) {
-    // As often one hop as two, although there are more paths of two.
+    // One hop as often as two, although there are more paths of two.
     const length = hops === "mixed" ? (draw.below(2) === 0 ? 1 : 2) : hops
     let [entity, open] = [entities[0]!, [] as string[][]]
     while (open.length === 0) {
@@ -46,8 +46,8 @@ export function* worldQuestions(
 }
 
 /**
- * The questions about several worlds with the same names. One world in six is asked about in the test alone: what is true there
- * was never true in training, so that an answer can only be read, not known.
+ * Questions about several worlds with the same names. One world in six is used only in the test. Its facts differ from those of training,
+ * so answers can be found only by search.
  */
 export function* worldsQuestions(
   worlds: readonly World[],
@@ -85,7 +85,7 @@ export function* worldsQuestions(
   }
 }
 
-/** The facts that a path goes over, as `entity/relation`. */
+/** Facts along a path, as `entity/relation`. */
 function factsOf(world: World, entity: Entity, path: readonly string[]): string[] {
   let at = entity
   return path.map((relation, i) => {
@@ -94,7 +94,7 @@ function factsOf(world: World, entity: Entity, path: readonly string[]): string[
   })
 }
 
-/** The paths that can be asked about; those that lead back to where they start are not. */
+/** Paths from an entity that questions can be about; those that lead back to the entity are excluded. */
 function pathsFrom(world: World, entity: Entity, hops: Hops): string[][] {
   const { relations } = kinds[entity.kind]
   const one = Object.keys(relations).map((relation) => [relation])

@@ -6,15 +6,15 @@ import { makeNames } from "./names.ts"
 export interface Entity {
   readonly name: string
   readonly kind: Kind
-  /** What is true of it, by relation: the name of another entity, or a word. One value each, so every answer is unique. */
+  /** Facts by relation: the name of another entity, or a word. One value per relation, so every answer is unique. */
   readonly facts: Readonly<Record<string, string>>
 }
 
 export type World = ReadonlyMap<string, Entity>
 
 /**
- * Invents a world: about as many entities of each kind, linked at random. The same size, seed and number give the same world; worlds
- * of one size and seed have the same names, and by their numbers different facts.
+ * Generates a world with about equally many entities of each kind, linked at random. Equal size, seed and number give the same world.
+ * Worlds of equal size and seed have the same names, and different facts for different numbers.
  */
 export async function makeWorld(
   size: number,
@@ -42,13 +42,13 @@ export async function makeWorld(
   return world
 }
 
-/** The entity's passage: its name in quotes as the title, then what is told of it. */
+/** Passage of an entity: its name in quotes as the title, then its facts. */
 export function passageOf({ name, kind, facts }: Entity): string {
   const text = kinds[kind].passage.replace(/\{(\w+)\}/g, (_, key: string) => (key === "name" ? name : facts[key]!))
   return `"${name}"\n${text}`
 }
 
-/** Reads a fact out of the text of an entity's passage; `undefined` where it does not say. */
+/** Reads a fact from the text of an entity's passage; `undefined` if the text does not contain it. */
 export function readFact(text: string, name: string, relation: string): string | undefined {
   for (const kind of kindNames) {
     if (!Object.hasOwn(kinds[kind].relations, relation)) continue

@@ -2,14 +2,14 @@ import { Random } from "../../../util/random.ts"
 import type { SqlTask } from "../task.ts"
 import { makeShop, type Shop, shopScript } from "./shop.ts"
 
-/** A question about a shop, and how it is answered: in one statement, or by looking things up one by one and reckoning. */
+/** Question about a shop with two solutions: one statement, or single lookups and a formula of their values. */
 export interface ShopQuestion {
   readonly question: string
-  /** The statement whose result is the answer. */
+  /** Statement whose result is the answer. */
   readonly gold: string
-  /** Statements that give one value each, in an order in which each needs no more than those before: `$1` is the value of the first. */
+  /** Statements that give one value each. A statement may refer to values of earlier ones: `$1` is the value of the first. */
   readonly lookups: readonly string[]
-  /** What is reckoned of their values, where anything is; the last one's value is the answer otherwise. */
+  /** Formula of the values that gives the answer. Without it the value of the last lookup is the answer. */
   readonly sum?: string
 }
 
@@ -94,10 +94,10 @@ export type QuestionKind = keyof typeof kinds
 
 export const questionKinds = Object.keys(kinds) as readonly QuestionKind[]
 
-/** Shops of training and test have different seeds, so that an answer of the test can only be looked up. */
+/** First seed of test shops. Shops of training have lower seeds, so that answers of the test cannot be memorized. */
 const firstTestShop = 2 ** 20
 
-/** Questions without end, each about a shop of its own: drawn at random for training, and always the same for the test. */
+/** Endless questions, each about a different shop: drawn at random for training, and fixed for the test. */
 export function* shopQuestions(
   split: "train" | "test",
   asked: readonly QuestionKind[],

@@ -1,6 +1,6 @@
 import type { Random } from "../../../util/random.ts"
 
-/** A shop's books: what its items cost and who makes them, where the makers live, and what was sold on which day. */
+/** Data of a shop: items with prices and makers, towns of the makers, and sales by day. */
 export interface Shop {
   readonly items: readonly {
     readonly name: string
@@ -17,7 +17,7 @@ const makerNames = "Ada Ben Cleo Dan Eve Finn".split(" ")
 const towns = "Bern Cork Linz Nice Oslo Rome".split(" ")
 const days = "Mon Tue Wed Thu Fri".split(" ")
 
-/** The same names in every shop, in other relations: what is true of one was never true of another. */
+/** Generates a shop. All shops have the same names with different relations. */
 export function makeShop(random: Random): Shop {
   const one = <T>(list: readonly T[]) => list[random.below(list.length)]!
   const makers = random.shuffled(makerNames).slice(0, 4)
@@ -34,7 +34,7 @@ export function makeShop(random: Random): Shop {
   }
 }
 
-/** The statements that make the database. */
+/** SQL script that creates the database of a shop. */
 export function shopScript({ items, makers, sales }: Shop): string {
   const rows = (table: string, values: readonly object[]) =>
     `INSERT INTO ${table} VALUES ${values.map((row) => `(${Object.values(row).map(literal).join(", ")})`).join(", ")};`

@@ -1,14 +1,14 @@
 type Range = readonly [from: number, to: number]
 
-/** A chart on the board. */
+/** Chart on a board. */
 export interface Charted {
-  /** Shows the values at this place along the bottom; the last ones without. */
+  /** Shows the values at a place of the x-axis; the last values if undefined. */
   point(at: number | undefined): void
   /** Shows the board's range. */
   zoom(): void
 }
 
-/** What all charts have in common: from where to where they go, and at which place values are read. */
+/** Common state of charts: the visible range, and the place at which values are read. */
 export class Board {
   readonly #charts = new Set<Charted>()
   #whole: Range = [0, 1]
@@ -38,7 +38,7 @@ export class Board {
     this.#charts.delete(chart)
   }
 
-  /** From where to where there are values. What is zoomed into stays. */
+  /** Range of all values. The zoomed range is kept. */
   set whole([from, to]: Range) {
     const whole: Range = from < to ? [from, to] : [from - 0.5, from + 0.5]
     if (whole[0] === this.#whole[0] && whole[1] === this.#whole[1]) return
@@ -46,14 +46,14 @@ export class Board {
     for (const chart of this.#charts) chart.zoom()
   }
 
-  /** @param by - the chart that shows it already */
+  /** @param by - chart that already shows the place */
   point(at: number | undefined, by?: Charted): void {
     if (at === this.#at) return
     this.#at = at
     for (const chart of this.#charts) if (chart !== by) chart.point(at)
   }
 
-  /** Within what there is, and no nearer than a thousandth of it. */
+  /** Zooms to a range, limited to the range of all values, and to at least a thousandth of it. */
   zoom(from: number, to: number): void {
     const [first, last] = this.#whole
     const width = Math.min(Math.max(to - from, (last - first) / 1000), last - first)
@@ -67,14 +67,14 @@ export class Board {
     this.#changed()
   }
 
-  /** Makes what is seen `factor` times as wide, about the place that is read, or the middle. */
+  /** Scales the visible range by `factor` around the current place, or the middle. */
   scale(factor: number): void {
     const [from, to] = this.range
     const about = this.#at !== undefined && this.#at >= from && this.#at <= to ? this.#at : (from + to) / 2
     this.zoom(about - (about - from) * factor, about + (to - about) * factor)
   }
 
-  /** Moves what is seen by a share of its width. */
+  /** Moves the visible range by a share of its width. */
   pan(share: number): void {
     const [from, to] = this.range
     this.zoom(from + (to - from) * share, to + (to - from) * share)

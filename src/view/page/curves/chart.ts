@@ -8,7 +8,7 @@ import { boardKeys } from "./keys.ts"
 import { placeInWords } from "./place.ts"
 import { type Drawn, type PointerEvents, plotOptions } from "./plot-options.ts"
 
-/** Lines over what a board has along its bottom. It is drawn when it is first seen, and reads its values out by keyboard, too. */
+/** Line chart on a board. Drawn when first visible. Values can also be read by keyboard. */
 export class Chart implements Charted {
   readonly area: HTMLElement
   readonly #board: Board
@@ -47,7 +47,7 @@ export class Chart implements Charted {
         this.#seen = entries.at(-1)!.isIntersecting
         if (this.#seen) this.#soon()
       },
-      // Those that come next as somebody scrolls.
+      // Also charts that become visible soon.
       { rootMargin: "400px" },
     )
     size.observe(this.area)
@@ -63,7 +63,7 @@ export class Chart implements Charted {
     }
   }
 
-  /** Takes it off the board. */
+  /** Removes the chart from the board. */
   readonly end: () => void
 
   draw(drawn: Drawn): void {
@@ -107,7 +107,7 @@ export class Chart implements Charted {
     this.#plot.setScale("x", { min, max })
   }
 
-  /** For who does not see the values: where they are read, and what they are. */
+  /** Announces the current place and its values to screen readers. */
   #say(): void {
     if (!this.#drawn) return
     const { along, kind, read } = this.#drawn

@@ -1,11 +1,11 @@
 import type { Along } from "../../data/curves.ts"
 import type { Route } from "../view.ts"
 
-/** How somebody looks at curves; stands in the address. */
+/** Settings of the curves, which are part of the address. */
 export interface Choice {
-  /** Names of metrics; undefined until somebody chooses. */
+  /** Names of metrics; undefined for the default. */
   readonly metrics: readonly string[] | undefined
-  /** Weight of what was before, from 0 to below 1. */
+  /** Weight of earlier values, from 0 to below 1. */
   readonly smoothing: number
   readonly logarithmic: boolean
   readonly along: Along

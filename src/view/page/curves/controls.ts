@@ -4,13 +4,13 @@ import { element } from "../element.ts"
 import type { Board } from "./board.ts"
 import type { Choice } from "./choice.ts"
 
-/** What curves are looked at by; says what was chosen. */
+/** Controls of the curves; `choose` is called with each change. */
 export function controls(choice: Choice, board: Board, choose: (change: Partial<Choice>) => void): HTMLElement {
   const along = element(
     "select",
     { change: () => choose({ along: along.value === "time" ? "time" : "iteration" }) },
     element("option", { value: "iteration" }, "iteration"),
-    element("option", { value: "time" }, "time of the run"),
+    element("option", { value: "time" }, "time"),
   )
   along.value = choice.along
   const weight = element("output", {}, choice.smoothing.toFixed(2))
@@ -44,14 +44,14 @@ export function controls(choice: Choice, board: Board, choose: (change: Partial<
   return element(
     "div",
     { class: "controls" },
-    element("label", {}, "Along ", along),
+    element("label", {}, "x-axis ", along),
     element("label", {}, "Smoothing ", smoothing, weight),
     element("label", {}, logarithmic, " Logarithmic"),
     zoom,
   )
 }
 
-/** All metrics by their group, to be found by name and ticked. */
+/** Choice of metrics by group, with a search by name. */
 export class MetricChoice {
   readonly details: HTMLDetailsElement
   readonly #choose: (name: string, shown: boolean) => void
@@ -65,7 +65,7 @@ export class MetricChoice {
   constructor(choose: (name: string, shown: boolean) => void, reset: () => void) {
     this.#choose = choose
     this.#search = element("input", { type: "search", placeholder: "part of a name", input: () => this.#filter() })
-    const first = element("button", { click: reset }, "As at first")
+    const first = element("button", { click: reset }, "Reset")
     const search = element("div", { class: "search" }, element("label", {}, "Find ", this.#search), first, this.#found)
     this.details = element(
       "details",
@@ -83,7 +83,7 @@ export class MetricChoice {
     this.#fill()
   }
 
-  /** Once somebody opens it. */
+  /** Fills the list when it is first opened. */
   #fill(): void {
     if (!this.details.open) return
     const names = this.#names

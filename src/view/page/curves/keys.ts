@@ -1,9 +1,10 @@
 import type { Board } from "./board.ts"
 
 export const keysInWords =
-  "Left and right go from value to value, Home and End to the first and last, with Shift they move what is seen; + and - zoom, 0 shows all."
+  "Left and Right move from value to value, Home and End to the first and last value, Shift with Left and Right moves the visible range; " +
+  "+ and - zoom, 0 shows all."
 
-/** What keys do on a chart. */
+/** Handles a key on a chart. */
 export function boardKeys(event: KeyboardEvent, board: Board, along: readonly number[]): void {
   if (event.ctrlKey || event.metaKey || event.altKey) return
   const act = actions[event.key]
@@ -26,14 +27,14 @@ const actions: Readonly<Record<string, Act>> = {
   Escape: (board) => board.point(undefined),
 }
 
-/** To the next value to either side. */
+/** Moves to the next or previous value. */
 function step(board: Board, along: readonly number[], by: -1 | 1): void {
   const { at } = board
   if (at === undefined) read(board, along.at(-1))
   else read(board, by > 0 ? along.find((one) => one > at) : along.findLast((one) => one < at))
 }
 
-/** What is read is seen. */
+/** Selects a value and scrolls the visible range to it. */
 function read(board: Board, at: number | undefined): void {
   if (at === undefined) return
   const [from, to] = board.range

@@ -11,7 +11,7 @@ import type { ShownRun } from "./shown-run.ts"
 import { ValueTable } from "./value-table.ts"
 import { Readout, valueInWords } from "./values.ts"
 
-/** One metric: its curves, the values where it is read, a table of them. */
+/** Card of a metric: its curves, the current values, and a table. */
 export class MetricCard {
   readonly card: HTMLElement
   readonly #name: string
@@ -20,14 +20,14 @@ export class MetricCard {
   readonly #table: ValueTable
   readonly #note: HTMLElement = element("p", { class: "note" })
 
-  /** @param remove - called when somebody wants it no longer */
+  /** @param remove - called when the card is closed */
   constructor(name: string, board: Board, signal: AbortSignal, remove: () => void) {
     this.#name = name
     const shown = visible(name)
     this.#chart = new Chart(shown, board, signal)
     this.#table = new ValueTable(shown)
     const title = element("h3", {}, shown)
-    const close = element("button", { class: "close", "aria-label": `Take ${shown} away`, click: remove }, "×")
+    const close = element("button", { class: "close", "aria-label": `Remove ${shown}`, click: remove }, "×")
     const head = element("div", { class: "head" }, title, close)
     this.card = element(
       "article",
@@ -53,7 +53,7 @@ export class MetricCard {
       along,
     )
     const positive = curves.values.every((column) => column.every((value) => value === null || value > 0))
-    this.#note.textContent = logarithmic && !positive ? "Not all values are above 0: the scale is linear." : ""
+    this.#note.textContent = logarithmic && !positive ? "Some values are not positive: the scale is linear." : ""
     this.#chart.draw({
       along: curves.along,
       ...drawn(curves, runs, smoothing),
@@ -78,8 +78,8 @@ export class MetricCard {
 }
 
 /**
- * Intervals behind all curves, a smoothed curve before the faint one that it was made of. An interval is that of the values as they are,
- * so it goes with these alone.
+ * Lines of a card: intervals behind all curves, and smoothed curves in front of the faint original ones. Intervals belong to the original
+ * values, so smoothed curves have none.
  */
 function drawn({ values, intervals }: Curves, runs: readonly ShownRun[], smoothing: number) {
   const marks = runs.map(({ place }) => runMark(place))

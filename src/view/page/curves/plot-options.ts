@@ -6,7 +6,7 @@ import { axes } from "./axes.ts"
 
 export interface Line {
   readonly values: Column
-  /** Of main.css, without its dashes. */
+  /** Name of a colour in main.css, without dashes. */
   readonly colour: string
   readonly dash?: readonly number[]
   /** Drawn faintly, behind another. */
@@ -20,19 +20,19 @@ export interface Line {
 export interface Drawn {
   readonly along: readonly number[]
   readonly lines: readonly Line[]
-  /** Filled between two lines, by their places. */
+  /** Filled bands between two lines, by their indices. */
   readonly bands: readonly { readonly high: number; readonly low: number }[]
   readonly logarithmic: boolean
-  /** Of values that cannot be beyond. */
+  /** Limits of the values. */
   readonly limits?: readonly [number, number]
   readonly kind: Along
   /** Shows the values at a place in `along`, or the last ones, beside the chart; says them for those who do not see it. */
   readonly read: (place?: number) => string
 }
 
-/** Where somebody points, drags and clicks twice. */
+/** Handlers of pointing, dragging and double clicks. */
 export interface PointerEvents {
-  /** Undefined where the pointer has left. */
+  /** Called with the place under the pointer; undefined after the pointer has left. */
   point(at: number | undefined): void
   zoom(from: number, to: number): void
   reset(): void

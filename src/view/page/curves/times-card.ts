@@ -6,13 +6,13 @@ import type { Board } from "./board.ts"
 import { Chart } from "./chart.ts"
 import type { ShownRun } from "./shown-run.ts"
 
-/** What is not measured by itself, in words. */
+/** Descriptions of time parts that are not measured directly. */
 const meanings: Readonly<Record<string, string>> = {
   other: "other work of the iteration",
   between: "between iterations (evaluation, checkpoints)",
 }
 
-/** Where the time of a run's iterations went: stacked, and in a table of means and shares. */
+/** Time of a run's iterations by part: a stacked chart, and a table of means and shares. */
 export class TimesCard {
   readonly card: HTMLElement
   readonly #chart: Chart

@@ -10,7 +10,7 @@ export interface Rows {
   row(place: number): readonly string[]
 }
 
-/** What a chart shows, as a table that can be opened; the last rows first to be seen, the others behind a button. */
+/** Foldable table of a chart's values. The last rows are shown first, the others by a button. */
 export class ValueTable {
   readonly details: HTMLDetailsElement
   readonly #name: string

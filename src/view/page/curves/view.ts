@@ -31,7 +31,7 @@ export const curves: View = async (root, route, { store, signal, go }) => {
   const draw = async () => {
     const mine = ++asked
     const runs = await shownRuns(store)
-    // Somebody has chosen something else in the meantime, or left.
+    // Another choice was made in the meantime, or the view was left.
     if (mine !== asked || signal.aborted) return
     const names = metricNames(runs.flatMap(({ reports }) => reports))
     chosen = choice.metrics?.filter((name) => names.has(name)) ?? firstMetrics(names)
@@ -49,7 +49,7 @@ export const curves: View = async (root, route, { store, signal, go }) => {
   await draw()
 }
 
-/** The cards of the metrics that are shown, and the times below them. Those that stay are kept as they are. */
+/** Cards of the shown metrics, followed by the times. Existing cards are reused. */
 class Cards {
   readonly root: HTMLElement = element("div", { class: "cards" })
   readonly #board: Board
@@ -58,7 +58,7 @@ class Cards {
   readonly #metrics = new Map<string, MetricCard>()
   readonly #times = new Map<string, TimesCard>()
   readonly #frames = new Frames()
-  readonly #empty = notice("There are no numbers yet.", "The first ones come with the first iteration that is done.")
+  readonly #empty = notice("There are no metrics yet.", "They appear after the first iteration.")
   #layout = ""
 
   constructor(board: Board, signal: AbortSignal, remove: (name: string) => void) {
@@ -100,7 +100,7 @@ class Cards {
 
   #timesOf(runs: readonly ShownRun[], { along }: Choice): HTMLElement[] {
     return runs.map((run) => {
-      // They go by iterations: beside curves that do not, on a board of their own.
+      // Times are by iteration, so they have a separate board if the curves are by time.
       const board = along === "iteration" ? this.#board : new Board()
       const reach = reachOf([run.reports], "iteration")
       if (board !== this.#board && reach) board.whole = reach

@@ -2,13 +2,13 @@ import { drawCards } from "./cards.ts"
 import { drawHousehold } from "./household.ts"
 import { drawSokoban } from "./sokoban.ts"
 
-/** Longer observations are none of those that can be drawn. */
+/** Maximum length of observations that are drawn. */
 const longest = 20_000
 
 /**
- * The state drawn, recognised by its text alone, with a text alternative; undefined where it is none that can be drawn.
+ * Drawing of a state, recognized by its text, with a text alternative; undefined for texts that cannot be drawn.
  *
- * @param options.small to be looked at in the size of a stamp: words only where they can be read. Default false
+ * @param options.small - for small sizes: words only if legible. Default false
  */
 export function drawState(observation: string, { small = false } = {}): SVGSVGElement | undefined {
   if (observation.length > longest) return undefined

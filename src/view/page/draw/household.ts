@@ -2,7 +2,7 @@ import { drawing } from "../element.ts"
 import { person, picture, words } from "./picture.ts"
 import { readScene, type Scene } from "./scene.ts"
 
-/** A household as far as one sees it: the place where one stands and what lies there, what is carried, or the room around. */
+/** Drawing of the visible part of a household: the current place with its objects, carried objects, or the room. */
 export function drawHousehold(observation: string, small: boolean): SVGSVGElement | undefined {
   const scene = readScene(observation)
   if (!scene) return undefined

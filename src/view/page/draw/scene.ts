@@ -1,10 +1,10 @@
-/** What an observation of a household tells: where one stands, what is there, what is carried. */
+/** Scene of a household observation: current place, objects there, carried objects. */
 export interface Scene {
-  /** The middle of the room, with everything that stands around. */
+  /** Receptacles around the middle of the room. */
   readonly around?: readonly string[]
   readonly place?: string
   readonly isClosed?: boolean
-  /** What lies there; absent where nobody told. */
+  /** Objects at the place; absent if unknown. */
   readonly things?: readonly string[]
   readonly carried?: readonly string[]
 }
@@ -14,7 +14,7 @@ const list = `(nothing|an? ${name}(?:, (?:and )?an? ${name}){0,60})`
 
 type Read = (parts: readonly string[]) => Scene
 
-/** The sentences of ALFWorld in both of its wordings; the first that is found tells. */
+/** Sentences of ALFWorld in both wordings; the first match is used. */
 const sentences: readonly (readonly [RegExp, Read])[] = [
   [
     sentence(`You are in the middle of a room\\. Looking quickly around you, you see ${list}\\.`),

@@ -3,11 +3,11 @@ import { person, picture } from "./picture.ts"
 
 /** Symbols of a room, as the environment writes it: wall, floor, target, box on a target, box, player, player on a target. */
 const row = /^[#_O√XPS](?: ?[#_O√XPS])*$/u
-/** Larger ones are no rooms to look at. */
+/** Maximum side length of rooms that are drawn. */
 const longestSide = 60
 const cell = 10
 
-/** A room seen from above; `small` without the walls that stand behind walls. */
+/** Drawing of a room from above; `small` omits walls behind walls. */
 export function drawSokoban(observation: string, small: boolean): SVGSVGElement | undefined {
   const rows = observation.trim().split("\n")
   if (rows.length < 3 || rows.length > longestSide || !rows.every((line) => row.test(line.trim()))) return undefined

@@ -7,7 +7,7 @@ import { counted } from "../numbers.ts"
 import { type PageContext, type Route, writeRoute } from "../view.ts"
 import { taskRoute } from "./routes.ts"
 
-/** What narrows the list to a task, and to the episodes that stood in one of its states; nothing where the address names none. */
+/** Filter of the list by a group, and by one of its states; undefined if the address contains no group. */
 export async function chosenTask(
   run: RunInfo,
   { path, query }: Route,
@@ -33,8 +33,8 @@ export async function chosenTask(
     "div",
     { class: "chosen" },
     element("p", {}, `Group ${group} of iteration ${iteration}`),
-    states !== undefined && element("label", {}, "Episodes that stood in ", select),
-    element("a", { href: writeRoute({ path: ["graph", run.id, path[2], String(group)], query: {} }) }, "Its states"),
+    states !== undefined && element("label", {}, "Episodes that visited ", select),
+    element("a", { href: writeRoute({ path: ["graph", run.id, path[2], String(group)], query: {} }) }, "State graph"),
     element("a", { href: writeRoute({ path: ["episodes", run.id], query: {} }) }, "All episodes"),
   )
   const members =

@@ -17,7 +17,7 @@ interface Pair {
   readonly right: RecordedEpisode
 }
 
-/** Two episodes of a task side by side, aligned where they stood in the same state: where they parted, and what each made of it. */
+/** Comparison of two episodes of a group, aligned at equal states, with their first difference. */
 export function compared(root: HTMLElement, pair: Pair, { announce }: PageContext): void {
   const { run, recorded, left, right } = pair
   const { iteration, group } = recorded
@@ -39,7 +39,7 @@ export function compared(root: HTMLElement, pair: Pair, { announce }: PageContex
     return element(
       "li",
       { class: `${shared ? "shared" : "alone"}${at === parted ? " parted" : ""}` },
-      at === parted && element("p", { class: "parting" }, "Here they part"),
+      at === parted && element("p", { class: "parting" }, "First difference"),
       shared && observation(left.steps[one.left!]!.observation, { first: 600, brief: true }),
       element("div", { class: "sides" }, side(left, one.left, shared), side(right, one.right, shared)),
     )
@@ -47,8 +47,8 @@ export function compared(root: HTMLElement, pair: Pair, { announce }: PageContex
   const shared = rows.filter((one) => one.left !== undefined && one.right !== undefined).length
   const says =
     parted < 0
-      ? "They did the same in the same states."
-      : `${shared} of ${rows.length} rows are states that both stood in; they part at row ${parted + 1}.`
+      ? "Both episodes took the same actions in the same states."
+      : `${shared} of ${rows.length} rows are states of both episodes; the first difference is in row ${parted + 1}.`
   announce(says)
   root.append(
     element(
@@ -73,7 +73,7 @@ export function compared(root: HTMLElement, pair: Pair, { announce }: PageContex
 
 const sides = ["left", "right"] as const
 
-/** Which episode stands on a side, and any other in its place. */
+/** Heading of a side with the choice of its episode. */
 function head(pair: Pair, side: (typeof sides)[number]): HTMLElement {
   const { run, recorded } = pair
   const select = element(

@@ -15,17 +15,17 @@ import { episodeRoute } from "./routes.ts"
 import { drawStep, labelled } from "./step.ts"
 import { strip } from "./strip.ts"
 
-/** What an episode is read with. */
+/** Episode with the context that is needed to show it. */
 export interface Read {
   readonly run: RunInfo
   readonly recorded: RecordedGroup
   readonly episode: RecordedEpisode
-  /** The steps of the task by where they stood. */
+  /** Steps of the group by step group. */
   readonly states: ReadonlyMap<number, readonly Standing[]>
   readonly scale: Scale
 }
 
-/** One episode from its first observation to its last. */
+/** View of an episode from its first observation to its last. */
 export async function conversation(
   root: HTMLElement,
   found: Pick<Read, "run" | "recorded" | "episode">,
@@ -48,7 +48,7 @@ export async function conversation(
     }),
   )
   const talk = element("div", { class: "conversation", "aria-busy": "true" }, ...cards)
-  /** What is read now comes first, then what is read next. */
+  /** Steps in drawing order: the current step and later ones first. */
   const inOrder = () => [...cards.keys()].sort((a, b) => Number(a < current) - Number(b < current) || a - b)
   const here = () => {
     const query = { step: String(current), ...(measure !== "advantage" && { colour: measure }) }
@@ -66,12 +66,12 @@ export async function conversation(
     cards[current]?.focus({ preventScroll: true })
   }
   const steps = strip(episode, read.scale, jump)
-  const readout = element("p", { class: "readout" }, "Point at a token, or go to a reply and use the arrow keys.")
+  const readout = element("p", { class: "readout" }, "Point at a token, or focus a completion and use the arrow keys.")
   const colours = legend(read.scale, measure, (chosen) => {
     measure = chosen
     bar.dataset.measure = measure
     here()
-    // What is looked at first; tens of thousands of tokens are not coloured in one go.
+    // Visible steps first, in pieces, because there may be tens of thousands of tokens.
     void inTurns(
       inOrder().map((at) => () => {
         cards[at]!.dataset.measure = measure
@@ -127,7 +127,7 @@ export async function conversation(
     g: () => location.assign(head.graph),
     "?": head.help,
   }
-  // Letters are keys while the focus is in the view, and not for who speaks to the page.
+  // Letter keys work only while the focus is in the view, so that speech input does not trigger them.
   root.parentElement?.addEventListener(
     "keydown",
     (event) => {
@@ -153,7 +153,7 @@ export async function conversation(
   talk.removeAttribute("aria-busy")
 }
 
-/** Agents by the order in which they first spoke: their colours. */
+/** Colour number of an agent: its order of first appearance. */
 function speaker({ steps }: RecordedEpisode, agent: string | number): number {
   return [...new Set(steps.map((step) => step.agent))].indexOf(agent) % 4
 }
@@ -164,7 +164,7 @@ function ending({ outcome, last, error }: RecordedEpisode): HTMLElement {
     { class: "step end", "aria-label": "End" },
     element("div", { class: "head" }, element("h3", {}, `End: ${outcome}`)),
     error !== undefined && labelled("Error", element("p", { class: "bad" }, visible(error.slice(0, 2000)))),
-    last && labelled("Observed", observation(last.text)),
-    last === undefined && error === undefined && longText("What was observed after the last step is not known."),
+    last && labelled("Observation", observation(last.text)),
+    last === undefined && error === undefined && longText("The observation after the last step was not recorded."),
   )
 }

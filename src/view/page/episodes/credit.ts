@@ -4,7 +4,7 @@ import type { RunInfo } from "../../data/source.ts"
 import { element } from "../element.ts"
 import { short, signed, tone } from "../numbers.ts"
 
-/** What a step was given: reward, discounted return, both levels of the advantage and what they come to. */
+/** Credit of a step: reward, discounted return, episode advantage, step advantage and their sum. */
 export function credit(step: RecordedStep, { settings }: RunInfo): HTMLElement {
   const advantage = advantageOf(step)
   const pair = (name: string, value: string, kind: string = "") =>
@@ -22,12 +22,12 @@ export function credit(step: RecordedStep, { settings }: RunInfo): HTMLElement {
     step.stepAdvantage !== undefined && pair("step advantage", signed(step.stepAdvantage), tone(step.stepAdvantage)),
     levels && sign("equals", "="),
     advantage === undefined
-      ? pair("advantage", "took no part")
+      ? pair("advantage", "not trained on")
       : pair(perToken ? "mean advantage" : "advantage", signed(advantage), `sum ${tone(advantage)}`),
   )
 }
 
-/** Omega, by which the second level counts; by its name where the run's configuration does not tell it. */
+/** Factor ω of the step advantage; as a symbol if the run's configuration does not contain its value. */
 function weight(omega: string | number | boolean | null | undefined): string {
   if (typeof omega !== "number") return " ω ×"
   return omega === 1 ? "" : ` ${short(omega)} ×`

@@ -14,23 +14,27 @@ import { episodeRoute, taskRoute } from "./routes.ts"
 
 const keys = [
   ["j k", "next and previous step"],
-  ["→ ←", "next and previous episode, as they were listed; in a reply, its tokens; on the strip, its steps"],
+  [
+    "→ ←",
+    "next and previous episode of the list; in a completion, next and previous token; in the overview, next and previous step",
+  ],
   ["l", "back to the list"],
-  ["g", "the graph of the task's states"],
-  ["?", "this"],
+  ["g", "state graph of the group"],
+  ["?", "this help"],
 ] as const
 
 export interface EpisodeHead {
   readonly root: HTMLElement
   readonly before?: Route
   readonly after?: Route
-  /** Addresses of the list that somebody came from, and of the task's graph. */
+  /** Address of the list that the reader came from. */
   readonly list: string
+  /** Address of the state graph. */
   readonly graph: string
   help(): void
 }
 
-/** Which episode it is, how it went, and where one goes from it. */
+/** Heading of an episode with its result and links. */
 export function episodeHead({ run, recorded, episode }: Read): EpisodeHead {
   const { iteration, group, episodes } = recorded
   const members = episodes.map(({ member }) => member)
@@ -57,8 +61,8 @@ export function episodeHead({ run, recorded, episode }: Read): EpisodeHead {
       "div",
       { class: "ways" },
       compareChoice(run.id, recorded, episode.member),
-      element("a", { href: writeRoute(taskRoute(run.id, iteration, group)) }, "Episodes of this task"),
-      element("a", { href: graph }, "Graph of its states"),
+      element("a", { href: writeRoute(taskRoute(run.id, iteration, group)) }, "Episodes of this group"),
+      element("a", { href: graph }, "State graph"),
       copyButton(() => visible(episodeText(recorded, episode))),
       button,
     ),
@@ -66,7 +70,7 @@ export function episodeHead({ run, recorded, episode }: Read): EpisodeHead {
   return { root, ...(before && { before }), ...(after && { after }), list, graph, help: show }
 }
 
-/** What the task is called, and all of it behind that, where it is more. */
+/** Label of the task, with the whole task folded if it is longer. */
 function taskOf(task: unknown): HTMLElement {
   const json = JSON.stringify(task) ?? ""
   const label = taskLabel(json)
@@ -75,7 +79,7 @@ function taskOf(task: unknown): HTMLElement {
   return element("details", { class: "task" }, element("summary", {}, longText(label, 300)), whole)
 }
 
-/** How an episode went, in a few words. */
+/** Result of an episode in short texts. */
 export function facts({ metrics, outcome, return: earned, steps, attempt, branch }: RecordedEpisode): HTMLElement[] {
   const tokens = steps.reduce((sum, { reply }) => sum + reply.length, 0)
   const result = resultOf(metrics.success)
@@ -92,8 +96,8 @@ export function facts({ metrics, outcome, return: earned, steps, attempt, branch
     ...[outcome, `return ${short(earned)}`, counted(steps.length, "step"), counted(tokens, "token")].map((fact) =>
       element("span", {}, fact),
     ),
-    ...(attempt === undefined ? [] : [element("span", {}, `played again after ${counted(attempt, "failure")}`)]),
-    ...(branch ? [element("span", {}, `branched off episode ${branch.of} at step ${branch.step + 1}`)] : []),
+    ...(attempt === undefined ? [] : [element("span", {}, `retried after ${counted(attempt, "failure")}`)]),
+    ...(branch ? [element("span", {}, `branch of episode ${branch.of} at step ${branch.step + 1}`)] : []),
   ]
 }
 
@@ -114,7 +118,7 @@ function compareChoice(run: string, { iteration, group, episodes }: Read["record
   return element("label", {}, "Compare with ", select)
 }
 
-/** An episode in a list to choose from. */
+/** Label of an episode in a choice. */
 export function named({ member, metrics, return: earned }: RecordedEpisode): string {
   const sign = { success: " ✓", failure: " ✗", untold: "" }[resultOf(metrics.success)]
   return `${member}${sign}, return ${short(earned)}`
@@ -125,7 +129,7 @@ function copyButton(text: () => string): HTMLElement {
   button.addEventListener("click", async () => {
     const done = await navigator.clipboard.writeText(text()).then(
       () => "Copied",
-      () => "The browser did not let it be copied",
+      () => "The browser does not allow copying",
     )
     button.textContent = done
   })

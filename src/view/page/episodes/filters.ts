@@ -3,17 +3,17 @@ import { type EpisodeFilter, open, type Range } from "../../data/episode-filter.
 import type { EpisodeTable } from "../../data/episode-table.ts"
 import { element } from "../element.ts"
 
-const resultTitles = { success: "Success", failure: "Failure", untold: "Not told" }
+const resultTitles = { success: "Success", failure: "Failure", untold: "Unknown" }
 const rangeTitles = { iteration: "Iteration", return: "Return", steps: "Steps" }
 type RangeName = keyof typeof rangeTitles
 
 export interface Filters {
   readonly root: HTMLElement
-  /** Shows what is asked for, and how many of all episodes there are of each kind. */
+  /** Shows the filter, and the number of episodes of each kind. */
   show(filter: EpisodeFilter, table: EpisodeTable): void
 }
 
-/** The form over the list; `ask` is told of each change. */
+/** Form above the list; `ask` is called with each change. */
 export function filters(ask: (change: Partial<EpisodeFilter>) => void): Filters {
   const search = element("input", {
     type: "search",
@@ -57,11 +57,11 @@ export function filters(ask: (change: Partial<EpisodeFilter>) => void): Filters 
     { class: "filters", role: "search", "aria-label": "Filter episodes", submit: (event) => event.preventDefault() },
     element("label", { class: "search" }, "Task ", search),
     fieldset("Result", "", ...result.roots),
-    fieldset("Stop reason", "", ...outcome.roots),
+    fieldset("Outcome", "", ...outcome.roots),
     ...Object.values(ranges).map(({ root }) => root),
     all,
   )
-  // On a phone the list would stand below all of them.
+  // On a phone the filters are folded, because the list is below them.
   const folded = element(
     "details",
     { class: "folded", open: !matchMedia("(max-width: 45rem)").matches },
@@ -94,7 +94,7 @@ function countsOf(places: Uint8Array, kinds: number): Uint32Array {
   return counts
 }
 
-/** What has been written so far may be no number yet. */
+/** Value of a bound; NaN while the input is incomplete. */
 function fieldBound({ value }: HTMLInputElement, otherwise: number): number {
   return value === "" ? otherwise : Number(value)
 }
@@ -104,7 +104,7 @@ function showBound(field: HTMLInputElement, range: Range, at: number): void {
   if (fieldBound(field, open[at]!) !== bound) field.value = Number.isFinite(bound) ? String(bound) : ""
 }
 
-/** So that the cursor stays where somebody writes. */
+/** Sets a value only if it differs, so that the cursor of the field does not move. */
 function setUnlessSame(field: HTMLInputElement, value: string): void {
   if (field.value !== value) field.value = value
 }

@@ -1,11 +1,11 @@
 import { element } from "../element.ts"
 
-/** Keys of a view and what they do, in a dialog that `?` opens. */
+/** Dialog with the keyboard shortcuts of a view, opened by `?`. */
 export function help(keys: readonly (readonly [string, string])[]): { readonly button: HTMLElement; show(): void } {
   const dialog = element(
     "dialog",
     { class: "help", "aria-labelledby": "help-title" },
-    element("h3", { id: "help-title" }, "Keys"),
+    element("h3", { id: "help-title" }, "Keyboard shortcuts"),
     element(
       "dl",
       {},

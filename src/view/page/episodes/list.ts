@@ -14,7 +14,7 @@ import { grid } from "./grid.ts"
 import { rememberOrder } from "./reading-order.ts"
 import { episodeRoute } from "./routes.ts"
 
-/** All recorded episodes of a run, or of one of its tasks, as far as the filter in the address lets them through. */
+/** List of the recorded episodes of a run, or of a group, that pass the filter in the address. */
 export async function episodeList(root: HTMLElement, run: RunInfo, route: Route, context: PageContext): Promise<void> {
   const { source, signal, go } = context
   const page = await source.episodes(run.id, undefined, signal)
@@ -50,7 +50,7 @@ export async function episodeList(root: HTMLElement, run: RunInfo, route: Route,
     count.textContent = `${places.length.toLocaleString("en")} of ${counted(table.length, "episode")}`
     for (const one of [count, strips, form.root, rows.root]) one.hidden = table.length === 0
     empty.replaceChildren(
-      ...(table.length === 0 ? [noEpisodes()] : places.length === 0 ? ["No episode is like that."] : []),
+      ...(table.length === 0 ? [noEpisodes()] : places.length === 0 ? ["No episode matches the filters."] : []),
     )
     form.show(filter, table)
     brushes.success.show(places, [filter.iteration[0], filter.iteration[1] + 1])
@@ -104,7 +104,7 @@ function brushesOf(
   }
 }
 
-/** To three digits, outwards: a range as somebody would write it. */
+/** Rounds a bound outwards to three digits. */
 function tidy(value: number, round: (value: number) => number): number {
   if (!Number.isFinite(value) || value === 0) return value
   const unit = 10 ** (Math.floor(Math.log10(Math.abs(value))) - 2)

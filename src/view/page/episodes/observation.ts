@@ -2,7 +2,7 @@ import { drawState } from "../draw/draw.ts"
 import { element } from "../element.ts"
 import { longText } from "../long-text.ts"
 
-/** What was observed: drawn where somebody knows how, and written; in a `brief` one not written where it is drawn. */
+/** Observation as a drawing, if possible, and as text; with `brief` the text is omitted if there is a drawing. */
 export function observation(text: string, { first = 4000, brief = false } = {}): HTMLElement {
   const drawn = drawState(text, { small: true })
   return element(

@@ -6,12 +6,12 @@ import { element } from "../element.ts"
 import { longText } from "../long-text.ts"
 import { counted } from "../numbers.ts"
 
-/** Tokens that are drawn at first, and with each press of the button for more: what a browser styles and lays out between two frames. */
+/** Number of tokens that are drawn at first, and by each press of "more"; a browser lays out this number within a frame. */
 const [first, more] = [500, 1000]
 
 /**
- * A reply, each token with its shades as attributes: which of them colours it is the style sheet's, by `data-measure` around it. Arrow keys
- * go from token to token.
+ * Completion with its tokens. Each token has its shades as attributes; the style sheet chooses one by `data-measure` of an ancestor. Arrow
+ * keys move from token to token.
  */
 export function replyTokens(step: RecordedStep, at: number, scale: Scale): HTMLElement {
   const thought = thoughts(step.reply)
@@ -20,7 +20,7 @@ export function replyTokens(step: RecordedStep, at: number, scale: Scale): HTMLE
     tabindex: 0,
     role: "group",
     "data-step": at,
-    "aria-label": `Reply of step ${at + 1}, ${counted(step.reply.length, "token")}; arrow keys go through them`,
+    "aria-label": `Completion of step ${at + 1}, ${counted(step.reply.length, "token")}; arrow keys move between tokens`,
   })
   let drawn = 0
   const button = element("button", { type: "button", class: "more", click: () => show(more) })
@@ -48,7 +48,7 @@ function token(step: RecordedStep, at: number, scale: Scale, thought: boolean): 
       measures.map((measure) => [`data-${measure}`, shade(tokenValue(step, at, measure), measure, scale)]),
     ),
   })
-  // A line feed is shown before it breaks the line.
+  // The symbol of a line feed is shown before the line break.
   for (const line of text.length > 2000 ? [] : text.split(/(?=\n)/)) {
     if (line.startsWith("\n")) made.append(element("span", { class: "feed" }, "\n"))
     made.append(visible(line.replace(/^\n/, "")))
@@ -57,7 +57,7 @@ function token(step: RecordedStep, at: number, scale: Scale, thought: boolean): 
   return made
 }
 
-/** The token that a key leads to from another, drawn if need be; undefined for other keys. */
+/** Token that a key moves to from another token; undefined for other keys. */
 export function tokenByKey(reply: HTMLElement, from: Element | null, key: string): HTMLElement | undefined {
   const tokens = reply.querySelectorAll<HTMLElement>(".token")
   const at = from && reply.contains(from) ? Number((from as HTMLElement).dataset.at) : -1

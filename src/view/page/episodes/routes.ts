@@ -1,6 +1,6 @@
 import type { Route } from "../view.ts"
 
-/** Where an episode is read: `#/episodes/<run>/<iteration>/<group>/<member>?step=<n>`, steps from 0; `with` another, they are compared. */
+/** Route of an episode: `#/episodes/<run>/<iteration>/<group>/<member>?step=<n>`, steps from 0; `with` selects an episode to compare. */
 export function episodeRoute(
   run: string,
   iteration: number,
@@ -11,7 +11,7 @@ export function episodeRoute(
   return { path: ["episodes", run, String(iteration), String(group), String(member)], query }
 }
 
-/** All episodes of one task, or those that stood in one of its states: `#/episodes/<run>/<iteration>/<group>?state=<stepGroup>`. */
+/** Route of a group's episodes, or of those that visited a state: `#/episodes/<run>/<iteration>/<group>?state=<stepGroup>`. */
 export function taskRoute(run: string, iteration: number, group: number, state?: number): Route {
   return {
     path: ["episodes", run, String(iteration), String(group)],

@@ -6,10 +6,10 @@ import { counted, short, signed, tone } from "../numbers.ts"
 import { writeRoute } from "../view.ts"
 import { episodeRoute, taskRoute } from "./routes.ts"
 
-/** Steps of one action that are linked at first. */
+/** Number of linked steps of an action that are shown at first. */
 const several = 12
 
-/** What the episodes of the task did where this step stood, and what it earned them: the comparison behind the step's advantage. */
+/** Actions of the group's episodes in the state of this step with their returns: the comparison behind the step advantage. */
 export function comparison(
   run: string,
   recorded: RecordedGroup,
@@ -17,14 +17,14 @@ export function comparison(
   here: Standing,
 ): HTMLElement {
   const count = episodesIn(standing)
-  const title = `${count} of ${counted(recorded.episodes.length, "episode")} stood here`
+  const title = `${count} of ${counted(recorded.episodes.length, "episode")} visited this state`
   const all = element(
     "a",
     { href: writeRoute(taskRoute(run, recorded.iteration, recorded.group, here.step.stepGroup)) },
     "list them",
   )
   if (standing.length === 1)
-    return element("p", { class: "standing alone" }, `${title}: nothing to compare this step with.`)
+    return element("p", { class: "standing alone" }, `${title}: no other step to compare with.`)
   const rows = byAction(standing).map(({ action, taken, discountedReturn, stepAdvantage }) =>
     element(
       "tr",
@@ -36,14 +36,14 @@ export function comparison(
       element("td", {}, element("div", { class: "steps" }, ...links(run, recorded, taken, here))),
     ),
   )
-  const heads = ["Action", "Taken", "Mean return", "Step advantage", "Episode · step → return"]
+  const heads = ["Action", "Count", "Mean discounted return", "Step advantage", "Episode · step → return"]
   return element(
     "details",
     { class: "standing", open: count > 1 },
     element("summary", {}, title),
     element(
       "div",
-      { class: "scrolled", tabindex: 0, role: "region", "aria-label": `Actions where step ${here.at + 1} stood` },
+      { class: "scrolled", tabindex: 0, role: "region", "aria-label": `Actions in the state of step ${here.at + 1}` },
       element(
         "table",
         { class: "ruled" },

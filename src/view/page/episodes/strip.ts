@@ -9,7 +9,7 @@ export interface Strip {
   show(step: number): void
 }
 
-/** An episode's steps at a glance, each a way to it: advantage up or down, reward as a dot, a reply that was not readable crossed out. */
+/** Overview of an episode's steps, with links: advantage as a bar, reward as a dot, invalid actions crossed out. */
 export function strip({ steps }: RecordedEpisode, scale: Scale, jump: (step: number) => void): Strip {
   const buttons = steps.map((step, at) => {
     const advantage = advantageOf(step)
@@ -54,5 +54,5 @@ export function strip({ steps }: RecordedEpisode, scale: Scale, jump: (step: num
 
 function spoken(step: RecordedStep, at: number): string {
   const advantage = signed(advantageOf(step))
-  return `Step ${at + 1}: advantage ${advantage}, reward ${short(step.reward)}${step.valid ? "" : ", unreadable"}`
+  return `Step ${at + 1}: advantage ${advantage}, reward ${short(step.reward)}${step.valid ? "" : ", invalid action"}`
 }

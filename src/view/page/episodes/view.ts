@@ -14,7 +14,7 @@ export const episodes: View = async (root, route, context) => {
   const recorded = await source.group(run.id, Number(iteration), Number(group), signal)
   const episode = recorded?.episodes.find((one) => one.member === Number(member))
   if (!recorded || !episode)
-    throw new Error(`Episode ${member} of group ${group} in iteration ${iteration} is not here: it was not kept.`)
+    throw new Error(`Episode ${member} of group ${group} in iteration ${iteration} is not available: it was not kept.`)
   const other = recorded.episodes.find((one) => one.member === Number(route.query.with ?? Number.NaN))
   if (other) compared(root, { run, recorded, left: episode, right: other }, context)
   else await conversation(root, { run, recorded, episode }, route, context)

@@ -4,28 +4,28 @@ import { drawing } from "../element.ts"
 import { counted, hundredths, short } from "../numbers.ts"
 import type { Frame } from "./geometry.ts"
 
-/** A box of the picture around its own middle, with the room that it takes. */
+/** Box of a node, centred at the origin, with its size. */
 export interface Box {
   readonly element: SVGGElement
   readonly width: number
   readonly height: number
-  /** Where arrows begin and end. */
+  /** Frame at which arrows begin and end. */
   readonly frame: Frame
-  /** What a drawing in it shows, in words. */
+  /** Text alternative of the drawing in the box. */
   readonly alternative?: string
 }
 
 const caption = 16
-/** Widths of a letter of the style sheet's sizes. */
+/** Width of a letter in the font size of the style sheet. */
 export const letter = 7.25
 const marks = { success: "✓", failure: "✕", ended: "■", failed: "!" } as const
 
-/** What a node is called wherever it is spoken of: by the number that its step group has in the files. */
+/** Title of a node, with the number of its step group in the files. */
 export function titleOf(node: GraphNode): string {
   return node.kind === "state" ? `State ${node.stepGroup}` : `End: ${node.ending}`
 }
 
-/** A state, larger the more often it was visited; `share` is from 0, once, to 1, the most of all. */
+/** Box of a state. `share` determines its size, from 0 (one visit) to 1 (most visits). */
 export function stateBox(node: StateNode, name: string, share: number): Box {
   const side = 58 + 46 * share
   const box = tile(node.observation, name, side, short(hundredths(node.mean)))
@@ -56,7 +56,7 @@ export function endBox(node: EndNode, name: string): Box {
   return box
 }
 
-/** States that only one episode came through. */
+/** Box for a sequence of states that only one episode visited. */
 export function chainBox(nodes: readonly GraphNode[]): Box {
   const words = counted(nodes.length, "step")
   const [width, height] = [words.length * letter + 26, 30]
@@ -77,7 +77,7 @@ export function chainBox(nodes: readonly GraphNode[]): Box {
   )
   const frame = { x: -width / 2, y: -height / 2, width: width - 6, height }
   const box = { element, width, height: height + 6, frame }
-  named(box, "chain", `${words} of one episode alone`, ["opens"])
+  named(box, "chain", `${words} of one episode only`, ["opens"])
   return box
 }
 
@@ -93,7 +93,7 @@ function tile(observation: string, name: string, side: number, words: string): B
   return { ...framed([drawn], width, height, words, 5), alternative }
 }
 
-/** With its name in it, in lines of about the same length. */
+/** Tile with the name in lines of similar length. */
 function plainTile(name: string, side: number, words: string): Box {
   const perLine = Math.max(7, Math.ceil(Math.sqrt(name.length * 3)))
   const lines = linesOf(name, perLine)
@@ -141,8 +141,8 @@ function named({ element }: Box, kind: string, name: string, words: readonly str
   element.setAttribute("role", "button")
   element.setAttribute("tabindex", "-1")
   const texts = [...element.querySelectorAll("text")]
-  for (const text of texts) text.append(" ") // apart from the next for who reads them in a row
-  // What is to be seen stands in the name too, so that who speaks to the page can say it.
+  for (const text of texts) text.append(" ") // separates the texts for screen readers
+  // The accessible name contains the visible text, so that speech input can refer to it.
   const seen = texts.map((text) => text.textContent.trim()).join(" ")
   element.setAttribute("aria-label", `${name}. ${words.join(", ")}. Reads: ${seen}`)
 }

@@ -6,7 +6,7 @@ import { oneLine } from "./short-names.ts"
 const titles = { success: "Success", failure: "Failure", ended: "Ended", failed: "Failed" } as const
 
 /**
- * The paths, by how they ended, best first. Pointing at one or focusing it lights it; choosing it keeps it lit.
+ * List of paths by ending, best first. A path is highlighted while pointed at or focused, and stays highlighted when selected.
  */
 export function episodeList(
   { paths }: StateGraph,

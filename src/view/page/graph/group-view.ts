@@ -11,12 +11,12 @@ import { stateTable } from "./state-table.ts"
 import { tipOf } from "./tip.ts"
 import type { Chosen } from "./toolbar.ts"
 
-/** One group's graph: the picture or the table, what its colours say, the paths, and the state that is looked at. */
+/** State graph of a group: graph or table, legend, episodes, and the chosen state. */
 export class GroupView {
   readonly #onState: (stepGroup: number | undefined) => void
   readonly #body: HTMLElement
   readonly #stage = element("div", { class: "stage" })
-  readonly #side = element("aside", { "aria-label": "Paths and state" })
+  readonly #side = element("aside", { "aria-label": "Episodes and state" })
   readonly #legend = element("div")
   readonly #tip = element("div", { class: "tip", "aria-hidden": "true", hidden: true })
   readonly #kept = new Set<number>()
@@ -29,21 +29,24 @@ export class GroupView {
   #picture: Picture | undefined
   #drawing = new AbortController()
 
-  /** @param onState told of the step group of the state that is looked at */
+  /** @param onState - called with the step group of the chosen state */
   constructor(body: HTMLElement, signal: AbortSignal, onState: (stepGroup: number | undefined) => void) {
     this.#body = body
     this.#onState = onState
     signal.addEventListener("abort", () => this.#drawing.abort(), { once: true })
   }
 
-  /** Undefined where there is no such group. */
+  /** Shows a group; undefined if the group is not available. */
   async show(group: RecordedGroup | undefined, chosen: Chosen, stepGroup?: number): Promise<void> {
     this.#group = group
     this.#chosen = chosen
     if (!group) {
       this.#drawing.abort()
       this.#body.replaceChildren(
-        notice("The episodes of this task are not here.", "A report holds some of a run, a folder what was kept."),
+        notice(
+          "The episodes of this group are not available.",
+          "A report contains some episodes of a run, and a run folder those that were kept.",
+        ),
       )
       return
     }
@@ -107,7 +110,7 @@ export class GroupView {
     this.#legend.hidden = this.#chosen.isTable
   }
 
-  /** What is pointed at, with what was kept; or else what the filter lets through. */
+  /** Highlights the path under the pointer and the selected paths, or else the paths that pass the filter. */
   #light(pointed?: number): void {
     const { filter } = this.#chosen
     const { paths } = this.#graph
@@ -126,7 +129,7 @@ export class GroupView {
     this.#picture?.select(node)
     const panel = this.#side.querySelector<HTMLElement>(".standing")
     panel?.focus({ preventScroll: true })
-    // On a phone it stands below the picture.
+    // On a phone the panel is below the graph.
     if (panel && panel.getBoundingClientRect().top > innerHeight - 80) panel.scrollIntoView({ block: "start" })
     else if (node === undefined && from !== undefined) this.#picture?.focus(from)
   }

@@ -1,8 +1,8 @@
 import type { Layout, LayoutRequest, Point } from "./layout.ts"
 
 /**
- * A plain layout, for where no worker may run: boxes stand in ranks by how many links they are from the first, in the order in which they
- * were first met. Nothing overlaps; that few lines cross is not tried.
+ * Simple layout for pages in which no worker may run: boxes are in ranks by their distance from the first box, in the order of first
+ * occurrence. Boxes do not overlap; crossings of lines are not minimized.
  */
 export function layered({ boxes, links, isTall }: LayoutRequest): Layout {
   const rank = ranksOf(boxes.length, links)

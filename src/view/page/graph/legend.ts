@@ -3,9 +3,9 @@ import { element } from "../element.ts"
 import { hundredths, short, signed } from "../numbers.ts"
 import { advantageScale, type Colouring, colourings, type Scale } from "./scale.ts"
 
-/** What colours, sizes and widths say, with the numbers that they stand for. */
+/** Legend of colours, sizes and widths with their values. */
 export function legend(graph: StateGraph, colouring: Colouring, scale: Scale): HTMLElement {
-  const returns = graph.discounted ? "Mean discounted return" : "Mean reward to go"
+  const returns = graph.discounted ? "Mean discounted return" : "Mean reward-to-go"
   const worth = advantageScale(graph)
   const { least, middle, most } = scale
   const numbers = [...new Set([least, middle, most])].map((value) => short(hundredths(value)))
@@ -24,7 +24,7 @@ export function legend(graph: StateGraph, colouring: Colouring, scale: Scale): H
       "p",
       {},
       element("span", { class: "sizes", "aria-hidden": "true" }, element("i"), element("i"), element("i")),
-      "size, width: how often",
+      "size, width: frequency",
     ),
   )
 }

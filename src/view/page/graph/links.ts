@@ -7,7 +7,7 @@ import { curve } from "./geometry.ts"
 import type { Layout, Point } from "./layout.ts"
 import { oneLine } from "./short-names.ts"
 
-/** What is written on an arrow: an action and, where others were compared with it, how much better or worse it was. */
+/** Line of an arrow's label: an action and its step advantage, if the state has several steps to compare. */
 interface Line {
   readonly action: string
   readonly advantage: number | undefined
@@ -23,13 +23,13 @@ const mostLines = 2
 const longestAction = 18
 export const lineHeight = 14
 
-/** Of all actions between two boxes, the most often taken first. */
+/** Label for all actions between two boxes, the most frequent first. */
 export function labelOf(edges: readonly ActionEdge[], { nodes }: StateGraph): LinkLabel {
   const sorted = edges.toSorted((a, b) => b.places.length - a.places.length)
   const lines = sorted.slice(0, mostLines).map((edge): Line => {
     const isCompared = (nodes[edge.from] as StateNode).places.length > 1 && edge.stepAdvantage !== undefined
     return {
-      action: oneLine(edge.action, longestAction) || "(nothing)",
+      action: oneLine(edge.action, longestAction) || "(empty)",
       advantage: isCompared ? hundredths(edge.stepAdvantage) : undefined,
     }
   })
@@ -40,12 +40,12 @@ export function labelOf(edges: readonly ActionEdge[], { nodes }: StateGraph): Li
   return { lines, width: Math.max(...letters) * letter + 8, height: lines.length * lineHeight + 4 }
 }
 
-/** Of several actions that are drawn as one arrow, by how often each was taken. */
+/** Mean step advantage of actions that are drawn as one arrow, weighted by frequency. */
 export function meanAdvantage(edges: readonly ActionEdge[]): number | undefined {
   return mean(edges.flatMap(({ stepAdvantage, places }) => places.map(() => stepAdvantage)))
 }
 
-/** An arrow with its label, coloured by whoever made it. */
+/** Arrow with its label, without colours. */
 export function drawLink(label: LinkLabel, { points, label: at }: Layout["links"][number], wide: number): SVGGElement {
   const head = 6 + wide * 1.1
   const [tip, before] = [points.at(-1)!, points.at(-2)!]

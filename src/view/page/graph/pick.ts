@@ -4,7 +4,7 @@ import type { RecordedGroup } from "../../data/recorded.ts"
 import type { Source } from "../../data/source.ts"
 import { tellingOf } from "../../data/telling.ts"
 
-/** A task in an iteration, of which there are episodes. */
+/** Group with recorded episodes. */
 export interface Place {
   readonly iteration: number
   readonly group: number
@@ -36,11 +36,11 @@ export function placesOf(table: EpisodeTable): Place[] {
   return places
 }
 
-/** So many groups are looked at for the one that says most. */
+/** Maximum number of groups among which the most informative one is searched. */
 const mostLookedAt = 8
 
 /**
- * The group of the newest of these places that tells most, as a report chooses. Undefined where none of them can be had.
+ * Most informative group of the newest places, by the order of reports. Undefined if none is available.
  */
 export async function mostTelling(
   source: Source,

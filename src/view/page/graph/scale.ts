@@ -1,15 +1,15 @@
 import type { Ending, StateGraph, StateNode } from "../../data/graph.ts"
 
-/** What the colours of the states say. */
+/** Quantities that the colours of states can show, with their labels. */
 export const colourings = {
   return: "Mean return",
-  advantage: "Difference between actions",
+  advantage: "Range of step advantages",
   visits: "Visits",
 } as const
 
 export type Colouring = keyof typeof colourings
 
-/** Takes a number to a tone: from -1, the least, by 0, the middle, to 1, the most. A scale of one side begins at 0. */
+/** Colour scale: maps `least` to -1, `middle` to 0 and `most` to 1. A one-sided scale begins at 0. */
 export interface Scale {
   readonly least: number
   readonly middle: number
@@ -21,8 +21,8 @@ export function stateValue(node: StateNode, colouring: Colouring): number | unde
 }
 
 /**
- * Returns differ to both sides of what a step of the group earned on average; where all succeeded they only differ in how well, and where
- * none did in how badly. Visits and differences grow from nothing.
+ * Scale of the states' values. Returns have a two-sided scale around the mean of the group's steps, or a one-sided scale if all episodes
+ * succeeded or all failed. Visits and advantages have a one-sided scale from 0.
  */
 export function stateScale({ nodes, paths }: StateGraph, colouring: Colouring): Scale {
   let [least, most, sum, visits] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY, 0, 0]

@@ -4,8 +4,8 @@ import { visible } from "../../../util/visible.ts"
 const looked = 2000
 
 /**
- * Short names that tell texts of one kind apart: what all of them begin with is left out, up to a whole word. Safe to show; cut to
- * `longest` characters.
+ * Short names that distinguish texts of one kind: the common prefix of whole words is omitted. Escaped for display and cut to `longest`
+ * characters.
  */
 export function shortNames(texts: readonly string[], longest: number): string[] {
   const begun = texts.map((text) => text.slice(0, looked).replaceAll(/\s+/g, " ").trim())

@@ -10,10 +10,10 @@ import { titleOf } from "./boxes.ts"
 import { oneLine } from "./short-names.ts"
 
 const longestAction = 60
-/** Rows that are shown at once of what happened in a state. */
+/** Maximum number of shown steps of a state. */
 const mostRows = 200
 
-/** A node in full: the state drawn and written, what was done there and what it earned, step by step. */
+/** Panel of a node: its observation, the actions with their advantages, and all steps. */
 export function statePanel(
   run: string,
   group: RecordedGroup,
@@ -59,7 +59,7 @@ export function statePanel(
   )
 }
 
-/** Better first. */
+/** Actions of a state, those with the highest step advantage first. */
 function actions(graph: StateGraph, at: number, choose: (node: number) => void): HTMLElement {
   const own = graph.edges.filter(({ from }) => from === at).sort(byWorth)
   const row = ({ action, places, stepAdvantage, to }: ActionEdge) =>
@@ -75,7 +75,7 @@ function actions(graph: StateGraph, at: number, choose: (node: number) => void):
         element("button", { type: "button", class: "link-like", click: () => choose(to) }, titleOf(graph.nodes[to]!)),
       ),
     )
-  return table("What was done here", ["Action", "Taken", "Step advantage", "Led to"], own.map(row))
+  return table("Actions in this state", ["Action", "Count", "Step advantage", "Next state"], own.map(row))
 }
 
 function steps(run: string, group: RecordedGroup, places: readonly StepPlace[]): HTMLElement {
@@ -99,7 +99,7 @@ function steps(run: string, group: RecordedGroup, places: readonly StepPlace[]):
   })
   const heads = ["Episode · step", "Action", "Discounted return", "Step advantage", "Episode advantage", "Advantage"]
   const left = places.length - rows.length
-  const made = table("Every step that stood here", heads, rows)
+  const made = table("Steps in this state", heads, rows)
   if (left > 0) made.append(element("p", { class: "faint" }, `and ${counted(left, "more step")}`))
   return made
 }

@@ -6,10 +6,10 @@ import { titleOf } from "./boxes.ts"
 import { oneLine } from "./short-names.ts"
 import { byWorth } from "./state-panel.ts"
 
-/** So many are shown at once; a button shows the next. */
+/** Number of rows that are added at once; a button adds more. */
 const rowsAtOnce = 100
 
-/** The same graph as a table: every state with what was done there, the most visited first. */
+/** State graph as a table: states with their actions, the most visited first. */
 export function stateTable(
   { nodes, edges }: StateGraph,
   names: readonly string[],
@@ -55,7 +55,7 @@ export function stateTable(
         ),
       ),
     )
-  const heads = ["State", "Visits", "Episodes", "Mean return", "Spread", "Actions, with their step advantage"]
+  const heads = ["State", "Visits", "Episodes", "Mean return", "Standard deviation", "Actions with step advantage"]
   const body = element("tbody")
   const box = element(
     "div",
@@ -63,7 +63,7 @@ export function stateTable(
     element(
       "table",
       { class: "ruled" },
-      element("caption", {}, "States, the most visited first"),
+      element("caption", {}, "States by number of visits"),
       element("thead", {}, element("tr", {}, ...heads.map((head) => element("th", { scope: "col" }, head)))),
       body,
     ),

@@ -8,7 +8,7 @@ import { byWorth } from "./state-panel.ts"
 const longestText = 160
 const mostActions = 4
 
-/** What stands at the edge of the picture while a node is pointed at or focused: its text, what it earned, the actions from it. */
+/** Tooltip of a node that is pointed at or focused: observation, mean return and actions. */
 export function tipOf({ nodes, edges }: StateGraph, at: number): readonly Node[] {
   const node = nodes[at]!
   const own = edges.filter(({ from }) => from === at).sort(byWorth)

@@ -4,7 +4,7 @@ import type { Place } from "./pick.ts"
 import { type Colouring, colourings } from "./scale.ts"
 import { oneLine } from "./short-names.ts"
 
-/** Which paths are shown. */
+/** Filters of the shown episodes, with their labels. */
 export const filters = { all: "All", success: "Success", failure: "Failure" } as const
 export type Filter = keyof typeof filters
 
@@ -19,11 +19,11 @@ export interface Chosen {
 
 export interface Toolbar {
   readonly root: HTMLElement
-  /** Takes what there is to choose from; what is chosen stays. */
+  /** Updates the available groups; the selection stays. */
   offer(places: readonly Place[], tasks: readonly string[]): void
 }
 
-/** What is shown and how: run, iteration, task; colours, endings, picture or table. Kept while what it chooses changes. */
+/** Toolbar with run, iteration, group, colours, filter, and graph or table. Stays while the selection changes. */
 export function toolbar(
   runs: HTMLElement | undefined,
   chosen: Chosen,
@@ -76,7 +76,7 @@ export function toolbar(
     labelled("Group", taskSelect),
     labelled("Colour", colour),
     choice("Episodes", "filter", filters, chosen.filter, (filter) => choose({ filter })),
-    choice("Shown as", "shown", { picture: "Picture", table: "Table" }, chosen.isTable ? "table" : "picture", (shown) =>
+    choice("View", "shown", { picture: "Graph", table: "Table" }, chosen.isTable ? "table" : "picture", (shown) =>
       choose({ isTable: shown === "table" }),
     ),
   )

@@ -10,13 +10,13 @@ import { colourings } from "./scale.ts"
 import { type Chosen, type Filter, filters, toolbar } from "./toolbar.ts"
 
 /**
- * The states of a task: `#/graph/<run>/<iteration>/<group>`, with `colour`, `show`, `as` and the step group of `state`. Where the route does
- * not say, the newest iteration and the task whose states say most.
+ * View of a group's state graph: `#/graph/<run>/<iteration>/<group>`, with `colour`, `show`, `as` and the step group of `state`. By default
+ * the newest iteration and the group whose states are most informative are shown.
  */
 export const graph: View = async (root, route, context) => {
   const { path, query } = route
   const { source, signal } = context
-  root.append(element("h2", { class: "unseen" }, "The states of a task"))
+  root.append(element("h2", { class: "unseen" }, "State graph of a group"))
   const { run, choice } = oneRun(route, context)
   const page = await source.episodes(run.id, undefined, signal)
   const first = episodeTable(page)
@@ -39,7 +39,7 @@ export const graph: View = async (root, route, context) => {
   const body = element("div", { class: "body" })
   let state = query.state === undefined ? undefined : Number(query.state)
   const note = () => context.go({ path: pathOf(chosen), query: queryOf(chosen, state) }, { replace: true })
-  if (path[3] === undefined) note() // what is looked at now, and not what will be the newest, is what a copied address shows
+  if (path[3] === undefined) note() // a copied address refers to this group, not to the newest one
   const shown = new GroupView(body, signal, (stepGroup) => {
     state = stepGroup
     note()
@@ -58,7 +58,7 @@ export const graph: View = async (root, route, context) => {
   const bar = toolbar(choice, chosen, (change) => void choose(change).catch(told))
   bar.offer(all, page.tasks)
   root.append(bar.root, body)
-  // Somebody reads here: what comes can be chosen, and takes nothing from under their eyes.
+  // New groups only extend the choice, so that the shown group does not change while it is read.
   let table = first
   followEpisodes(run, context, page.cursor, (newer) => {
     table = episodeTable(newer, table)
@@ -90,7 +90,7 @@ function oneOf<Name extends string>(
 function missing([, , iteration, group]: readonly string[]): HTMLElement {
   const asked = [iteration && `iteration ${iteration}`, group && `group ${group}`].filter(Boolean).join(", ")
   return notice(
-    `The episodes of ${asked || "this run"} are not here.`,
-    "A report holds some of a run, a folder what was kept.",
+    `The episodes of ${asked || "this run"} are not available.`,
+    "A report contains some episodes of a run, and a run folder those that were kept.",
   )
 }

@@ -37,7 +37,7 @@ export const settings: View = (root, route, { store, signal, go, announce }) => 
       holder.replaceChildren(
         notice(
           "Nothing to show.",
-          only.checked && several ? "These runs have the same settings." : "No key has that in its name.",
+          only.checked && several ? "These runs have the same settings." : "No key contains this text.",
         ),
       )
       return
@@ -67,7 +67,7 @@ export const settings: View = (root, route, { store, signal, go, announce }) => 
       await navigator.clipboard.writeText(JSON.stringify(values, null, 2))
       announce("Copied")
     } catch {
-      announce("This browser does not let a page copy")
+      announce("The browser does not allow copying")
     }
   }
   const controls = element("div", { class: "controls" }, element("label", {}, "Find ", search), compare)

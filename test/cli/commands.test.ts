@@ -131,7 +131,7 @@ describe.skipIf(!built)("gigpo (needs dist: npm run build:ts)", () => {
       refused(
         await run(["init", "sokoban", "other", "-s", "environment.boxes=99"]),
         2,
-        /--set: environment.boxes must be a whole number from 1 to 20, not 99/,
+        /--set: environment.boxes must be an integer from 1 to 20, not 99/,
       )
       expect(await readdir(folder)).toEqual(["small"])
     })

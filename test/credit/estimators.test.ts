@@ -64,7 +64,7 @@ describe("gigpo", () => {
     )
     const wrong = gigpo({ omega: ({ iteration }) => (iteration === 0 ? 1 : NaN) })
     await expect(estimate(wrong, batch, at(1))).rejects.toThrow(
-      bad(/omega must be .* its schedule gave NaN in iteration 2 of 10/),
+      bad(/omega must be .* its schedule returned NaN in iteration 2 of 10/),
     )
   })
 
@@ -220,13 +220,16 @@ describe("asEstimator", () => {
   it.each<[unknown, RegExp]>([
     ["gigpo", /must be a function \(batch, context\) => credit, or an object with name and estimate, not "gigpo"\.$/],
     [null, /must be a function .*, not empty\.$/],
-    [class Mine {}, /^The estimator Mine is a class; give what `new` makes of it\.$/],
+    [class Mine {}, /^The estimator Mine is a class; give an instance of it, made with `new`\.$/],
     [{ estimate: () => 0 }, /has no name/],
     [{ name: "mine" }, /mine has no function estimate/],
     [{ name: "mine", estimate: () => 0, restore: () => 0 }, /needs both/],
-    [{ name: "mine", estimate: () => 0, state: 1, restore: 2 }, /mine has a state that is no function/],
-    [{ name: "mine", estimate: () => 0, needs: "old" }, /mine has needs that are no list; it is of "old", "reference"/],
-    [{ name: "mine", estimate: () => 0, needs: ["hidden"] }, /needs "hidden"; known are "old", "reference"/],
+    [{ name: "mine", estimate: () => 0, state: 1, restore: 2 }, /mine has a state that is not a function/],
+    [
+      { name: "mine", estimate: () => 0, needs: "old" },
+      /mine has needs that are not a list; give a list of "old", "reference"/,
+    ],
+    [{ name: "mine", estimate: () => 0, needs: ["hidden"] }, /needs "hidden"; known: "old", "reference"/],
     [{ name: "mine", estimate: () => 0, needs: ["entropie"] }, /needs "entropie"; did you mean "entropy"\?$/],
   ])("refuses %j", (value, message) => {
     expect(() => asEstimator(value as Estimator)).toThrow(bad(message))
@@ -284,10 +287,10 @@ describe("checkCredit", () => {
     [
       "a key of another name",
       { advantages, metric: {} },
-      bad(/a key too many: "metric" is not known \(did you mean "metrics"\?\)\.$/),
+      bad(/an unexpected key: "metric" is not known \(did you mean "metrics"\?\)\.$/),
     ],
     ["a key of no name", { advantages, zzzzzzz: {} }, bad(/"zzzzzzz" is not known \(known: advantages, skip,/)],
-    ["metrics in a row", { advantages, metrics: [1] }, bad(/metrics that are no object/)],
+    ["metrics in a row", { advantages, metrics: [1] }, bad(/metrics that are not an object/)],
     ["no advantages", {}, bad(/neither a Float64Array/)],
     ["float32 a step", { advantages: Float32Array.of(1, 2) }, bad(/neither a Float64Array/)],
     ["too few", { advantages: Float64Array.of(1) }, bad(/1 advantages for 2 steps/)],

@@ -117,7 +117,7 @@ describe("composeLoss", () => {
     [
       "half a fixed length",
       () => composeLoss(clippedSurrogate(), { aggregation: "sequence-mean-fixed-length", fixedLength: 0.5 }),
-      /fixedLength must be a whole number, not 0.5/,
+      /fixedLength must be an integer, not 0.5/,
     ],
     [
       "a KL without a reference",

@@ -104,13 +104,16 @@ describe("the options of training", () => {
     [{ evaluation: { temperature: 1e-9 } }, "evaluation.temperature must be 0, for the most likely token, or at least"],
     [{ estimator: 3 }, "training: estimator must be a group of keys, not 3."],
     [{ estimator: { use: { name: "x" } } }, "estimator.use has no function estimate(batch, context)."],
-    [{ estimator: { name: "x", estimate() {}, state() {} } }, "estimator has one of state and restore; what remembers"],
-    [{ estimator: { use: class Mine {} } }, "estimator.use is a class; give what `new` makes of it."],
+    [
+      { estimator: { name: "x", estimate() {}, state() {} } },
+      "estimator has only one of state and restore; a part with state",
+    ],
+    [{ estimator: { use: class Mine {} } }, "estimator.use is a class; give an instance of it, made with `new`."],
     [
       { loss: { use: { name: "x", evaluate() {}, needs: ["refrence"] } } },
       'loss.use needs "refrence"; did you mean "reference"?',
     ],
-    [{ loss: { name: "x", evaluate() {}, native: 3 } }, "loss has a native that is no function."],
+    [{ loss: { name: "x", evaluate() {}, native: 3 } }, "loss has a native that is not a function."],
     [
       { loss: { use: "mine" } },
       'loss.use must be a function (input) => output, or an object with name and evaluate, not "mine".',

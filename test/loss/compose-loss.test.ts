@@ -122,12 +122,12 @@ describe("composeLoss", () => {
     [
       "a KL without a reference",
       () => composeLoss(clippedSurrogate(), { klWeight: 1 }).evaluate(withoutReference()),
-      /klWeight needs referenceLogProbs/,
+      /klWeight is not 0 and needs referenceLogProbs/,
     ],
     [
       "a bonus without entropies",
       () => composeLoss(clippedSurrogate(), { entropyWeight: 1 }).evaluate(input),
-      /entropyWeight needs entropies/,
+      /entropyWeight is not 0 and needs entropies/,
     ],
   ])("refuses %s", (_, call, message) => {
     expect(call).toThrow(badArgument(message))

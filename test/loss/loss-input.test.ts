@@ -218,7 +218,7 @@ describe("checkLossOutput", () => {
     [
       "another type",
       { loss: 1, gradient: new Float64Array(3) },
-      badArgument(/gradient that is no Float32Array of its 3/),
+      badArgument(/gradient that is not a Float32Array of length 3/),
     ],
     ["another length", { loss: 1, gradient: floats(1) }, badArgument(/gradient that is no/)],
     ["a broken gradient", { loss: 1, gradient: floats(1, 2, Infinity) }, nonFinite(/Infinity for token 1 of span 1/)],

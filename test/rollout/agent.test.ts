@@ -268,10 +268,10 @@ describe("an agent at fault costs its own episode", () => {
   it.each<[string, (context: Context) => unknown, RegExp]>([
     ["nothing", () => undefined, /play\(\) ended with undefined; give an object, or null/],
     ["an outcome that is none", () => ({ outcome: "won" }), /the outcome 'won'; give "terminated" or "truncated"/],
-    ["too few rewards", (context) => one(context, { rewards: [] }), /as many rewards as there were steps, which are 1/],
+    ["too few rewards", (context) => one(context, { rewards: [] }), /one reward per step, 1 in total/],
     ["a reward of NaN", (context) => one(context, { rewards: [Number.NaN] }), /rewards must be finite/],
     ["a last reward of NaN", (context) => one(context, { reward: Number.NaN }), /rewards must be finite/],
-    ["a reward for no step", () => ({ reward: 1 }), /there is no step to give it to/],
+    ["a reward for no step", () => ({ reward: 1 }), /the episode has no step/],
     [
       "a metric of NaN",
       () => ({ metrics: { success: Number.NaN } }),
@@ -289,7 +289,7 @@ describe("an agent at fault costs its own episode", () => {
       /logProbs/,
     ],
     ["a step that pays NaN", ({ record }) => record({ ...step, reward: Number.NaN }), /rewards must be finite/],
-    ["a reward for a step that is not there", ({ reward }) => reward(3, 1), /no step 3; 0 were asked for so far/],
+    ["a reward for a step that is not there", ({ reward }) => reward(3, 1), /no step 3; 0 are reserved so far/],
     ["no messages", ({ sample }) => sample([]), /prompt must give at least one message/],
     ["no tokens", ({ sample }) => sample(say("x"), { maxTokens: 0 }), /maxTokens is 0/],
     [
@@ -311,7 +311,7 @@ describe("an agent at fault costs its own episode", () => {
     [
       "too few entropies",
       ({ record }) => record({ ...step, entropies: new Float32Array() }),
-      /entropies, they must be a Float32Array of one finite number a reply token \(1\)/,
+      /entropies, they must be a Float32Array of one finite number per completion token \(1\)/,
     ],
     [
       "an entropy of NaN",
@@ -321,7 +321,7 @@ describe("an agent at fault costs its own episode", () => {
     [
       "a step longer than the model",
       ({ record }) => record({ ...step, prompt: new Int32Array(200) }),
-      /are 201 tokens, but the model has 200 positions \(maxPositions\)/,
+      /have 201 tokens, but the model has 200 positions \(maxPositions\)/,
     ],
     ["a step of nothing", ({ record }) => record(null as never), /a recorded step must be an object, not null/],
     [
@@ -338,7 +338,7 @@ describe("an agent at fault costs its own episode", () => {
     [
       "an end that is misspelt",
       () => ({ outcom: 1 }),
-      /In what play\(\) ended with "outcom" is not known \(did you mean "outcome"\?\)/,
+      /In the result of play\(\) "outcom" is not known \(did you mean "outcome"\?\)/,
     ],
     [
       "an option that is misspelt",
@@ -358,12 +358,12 @@ describe("an agent at fault costs its own episode", () => {
     [
       "a step that follows one that is not there",
       ({ record }) => record({ ...step, follows: 1 }),
-      /A step follows 1, which was not recorded before/,
+      /A step follows 1, which is not a recorded step/,
     ],
     [
       "an order that is no text",
       ({ record }) => record({ ...step, order: 1 as never }),
-      /order of a step is 1; give a text/,
+      /order of a step is 1; give a string/,
     ],
     [
       "a parse that gives nothing",
@@ -581,7 +581,7 @@ describe("a rollout of agents", () => {
     for (const name of ["begin", "onTurn"] as const)
       await expect(run(council, { hooks: { [name]: () => ({}) as never } })).rejects.toMatchObject({
         code: "BAD_ARGUMENT",
-        message: `hooks.${name} is for an environment's loop; leave it off where play drives the episode.`,
+        message: `hooks.${name} applies to the loop of an environment; leave it out where play runs the episode.`,
       })
   })
 })

@@ -146,7 +146,7 @@ describe("checkEnvironment", () => {
       { environment: { parse: (reply) => (reply === "" ? ({} as never) : { action: "more", valid: true }) } },
     ],
     ['step(""), the action that parse read from ""', { environment: { parse: (action) => ({ action, valid: true }) } }],
-    ["parse must find the expert's replies valid", { environment: { expert: () => ({ reply: () => "dunno" }) } }],
+    ["parse must find the expert's completions valid", { environment: { expert: () => ({ reply: () => "dunno" }) } }],
     ["[Symbol.asyncDispose] must be a function, or be left out", { dispose: true }],
     ["[Symbol.asyncDispose]() must answer", { dispose: never }],
     ["a second [Symbol.asyncDispose]() must not throw", { dispose: disposeOnce }],

@@ -335,7 +335,7 @@ describe("a hook at fault ends the rollout", () => {
     [
       "score",
       { score: step({ logProbs: new Float32Array() }) },
-      /logProbs, a Float32Array of one number a reply token/,
+      /logProbs, a Float32Array of one number per completion token/,
     ],
     ["score", { score: step({ observation: {} }) }, /an observation with the strings text and anchor/],
     ["score", { score: step({ valid: 1 }) }, /the boolean valid/],
@@ -370,10 +370,10 @@ it("numbers of a rollout that make no sense are refused", async () => {
       code: "BAD_ARGUMENT",
       message: expect.stringMatching(message),
     })
-  await refused({ maxResamples: -1 }, /maxResamples is -1; it must be a whole number of at least 0/)
+  await refused({ maxResamples: -1 }, /maxResamples is -1; it must be an integer of at least 0/)
   await refused({ maxRefillRounds: 0.5 }, /maxRefillRounds is 0.5/)
   await refused({ groups: 0 }, /groups is 0/)
   await refused({ tasks: 3 }, /tasks must be a list, or a source/)
-  await refused({ tasks: { next: () => 1 } }, /Say with groups how many/)
-  await refused({ environment: undefined }, /nobody to play/)
+  await refused({ tasks: { next: () => 1 } }, /groups is missing/)
+  await refused({ environment: undefined }, /environment and play are missing/)
 })

@@ -280,7 +280,7 @@ describe("the description of all keys", () => {
       const words = entry.help.replaceAll(/[.*+?^${}()|[\]\\]/g, "\\$&").replaceAll(" ", "[\\s#]+")
       expect(text).toMatch(new RegExp(words))
     }
-    expect(text).toContain("  # Episodes of each task. Default 8.\n  groupSize: 8\n")
+    expect(text).toContain("  # Episodes per task. Default 8.\n  groupSize: 8\n")
     expect(text).toContain("# Threads that compute. Default: every core that the process may use.\n# threads:\n")
     expect(text.split("\n").every((line) => line.length <= 112 || line.includes("taskTypes: ["))).toBe(true)
   })
@@ -317,7 +317,7 @@ describe("a part of a configuration", () => {
   it("is what stands there, in its place", () => {
     expect(part("seed")).toBe(`# The root of every random number. Default 0.\nseed: 0\n`)
     expect(part("training.rollout.maxCompletionTokens")).toBe(
-      "training:\n  rollout:\n    # Most tokens of one reply. Default 512.\n    maxCompletionTokens: 512\n",
+      "training:\n  rollout:\n    # Maximum length of a completion in tokens. Default 512.\n    maxCompletionTokens: 512\n",
     )
     const set = resolveConfig(least, ["training.rollout.maxCompletionTokens=8"])
     expect(part("training.rollout.maxCompletionTokens", set)).toContain("    maxCompletionTokens: 8\n")

@@ -207,8 +207,8 @@ describe("a module of one's own", () => {
         code: "BAD_CONFIG",
         message:
           "The run in runs/a was started with another configuration: the module " +
-          `${join(folder, name)} has changed since the run began (its SHA-256 is another). ` +
-          "Set these back to resume it, or start a new run in another folder: --fork begins it with the state of this one.",
+          `${join(folder, name)} has changed since the start of the run (its SHA-256 differs). ` +
+          "Restore these values to resume the run, or start a new run in another folder (--fork starts it with the state of this one).",
       }),
     )
     const other = await load(`training: { estimator: { use: ./${await put("export default () => 2")} } }\n`)

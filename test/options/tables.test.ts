@@ -101,7 +101,7 @@ describe("the options of training", () => {
     [{ learningrate: 1 }, "training: learningrate is not an option; did you mean optimizer.learningRate?"],
     [{ loss: { clip_low: 0.1 } }, "training: loss.clip_low is not an option; did you mean loss.clipLow?"],
     [{ optimizer: { epsilon: 0 } }, "training: optimizer.epsilon must be above 0, not 0."],
-    [{ evaluation: { temperature: 1e-9 } }, "evaluation.temperature must be 0, for the most likely token, or at least"],
+    [{ evaluation: { temperature: 1e-9 } }, "evaluation.temperature must be 0 (greedy decoding) or at least"],
     [{ estimator: 3 }, "training: estimator must be a group of keys, not 3."],
     [{ estimator: { use: { name: "x" } } }, "estimator.use has no function estimate(batch, context)."],
     [

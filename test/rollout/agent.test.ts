@@ -295,7 +295,7 @@ describe("an agent at fault costs its own episode", () => {
     [
       "a step at another temperature",
       ({ record }) => record({ ...step, temperature: 0.5 }),
-      /temperature 0.5, but all steps .* at one, which is 1; sample at context.temperature/,
+      /temperature 0.5, but the temperature of the rollout is 1; sample at context.temperature/,
     ],
     [
       "a prompt outside the vocabulary",

@@ -47,7 +47,7 @@ describe.each([...players, ["an agent's policy.sample()", byHand] as const])("of
       { ...sound, entropies: Float32Array.of(1) },
       /invalid entropies; give a Float32Array of 2 finite numbers/,
     ],
-    ["entropies in a list", { ...sound, entropies: [1, 1] }, /entropies .*; give a Float32Array of these, or none/],
+    ["entropies in a list", { ...sound, entropies: [1, 1] }, /entropies; give a Float32Array of .*, or none/],
     [
       "an entropy of infinity",
       { ...sound, entropies: Float32Array.of(1, Infinity) },

@@ -94,7 +94,7 @@ describe("checkEnvironment", () => {
   })
 
   const breaches: [rule: string, parts: Parts][] = [
-    ["name must be a text", { environment: { name: " " } }],
+    ["name must be a non-empty string", { environment: { name: " " } }],
     ['tasks("train") must offer at least one', { environment: { tasks: () => [] } }],
     ['tasks("test") must offer at least one', { environment: { tasks: (s) => (s === "test" ? [] : [{ goal: 2 }]) } }],
     ['tasks("train") must give the same tasks', { environment: { tasks: () => [{ goal: ++shared }] } }],

@@ -316,7 +316,7 @@ describe("a hook at fault ends the rollout", () => {
 
   it.each<[string, object, RegExp]>([
     ["begin", { begin: () => null }, /hooks.begin gave null; give an object/],
-    ["begin", { begin: () => ({ maxSteps: 0 }) }, /hooks.begin gave maxSteps as 0; it must be a whole/],
+    ["begin", { begin: () => ({ maxSteps: 0 }) }, /hooks.begin gave maxSteps as 0; it must be an integer/],
     ["begin", { begin: () => ({ replay: "up" }) }, /hooks.begin gave a replay that is not a list/],
     ["begin", { begin: () => ({ replay: [1] }) }, /a list of actions, each a string/],
     [
@@ -343,7 +343,7 @@ describe("a hook at fault ends the rollout", () => {
     ["score", { score: one({ metrics: undefined }) }, /bad episode 2 for task 0: metrics must be an object of numbers/],
     ["score", { score: one({ metrics: { success: Number.NaN } }) }, /bad episode 2 .*but success is NaN/],
     ["score", { score: step({ reply: Int32Array.of(259, 1) }) }, /token 259, outside the policy's vocabulary of 259/],
-    ["score", { score: step({ temperature: 2 }) }, /at temperature 2, but all steps of a rollout/],
+    ["score", { score: step({ temperature: 2 }) }, /at temperature 2, but the temperature of the rollout/],
     ["score", { score: one({ outcome: "won" }) }, /its outcome is 'won'; it must be one of terminated, /],
     ["keep", { keep: () => 1 }, /hooks.keep gave 1; it must give true or false/],
     ["keep", { keep: "yes" }, /hooks.keep must be a function/],

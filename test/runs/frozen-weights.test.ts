@@ -146,7 +146,7 @@ describe("a run with a KL", () => {
     await cloneInPlace(base)
     const fork = newFolder()
     await expect(part({ directory: fork, base, fork: directory })).rejects.toMatchObject(
-      refused(/give the other model a folder of its own/),
+      refused(/use another folder for the other model/),
     )
     await expect(readdir(fork)).rejects.toMatchObject({ code: "ENOENT" })
     const elsewhere = newFolder()

@@ -62,7 +62,7 @@ describe("cloning from transcripts", () => {
     expect(left.reports[0]!.rows).toBe(2)
     expect(left.warnings).toEqual([
       expect.stringMatching(
-        /: 1 conversation is longer than the \d+ tokens that the model learns from \(line 2; the longest has \d+\), and is left out;/,
+        /: 1 conversation is longer than the \d+ tokens that the model can train on \(line 2; the longest has \d+\), and is left out;/,
       ),
     ])
     const cut = await cloned({ data, epochs: 1, tooLong: "cut" })

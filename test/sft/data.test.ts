@@ -264,5 +264,5 @@ it("what does not go together is refused before anything begins", async () => {
     encodeChat: tokenizer.encodeChat.bind(tokenizer),
     decode: tokenizer.decode.bind(tokenizer),
   }
-  await refused({ tokenizer: plain, data: file(talks) }, "BAD_ARGUMENT", /written by the model's chat template/)
+  await refused({ tokenizer: plain, data: file(talks) }, "BAD_ARGUMENT", /need the chat template of the model/)
 })

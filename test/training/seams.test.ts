@@ -147,8 +147,8 @@ describe("training", () => {
 
   it("needs an environment, or a player with tasks", async () => {
     const { environment: _, ...without } = setup()
-    await expect(train(without)).rejects.toThrow(/give an environment, or play/)
-    await expect(train({ ...without, play: async () => null })).rejects.toThrow(/give tasks, or the environment/)
+    await expect(train(without)).rejects.toThrow(/environment and play are missing; give one of them/)
+    await expect(train({ ...without, play: async () => null })).rejects.toThrow(/give tasks, or an environment/)
   })
 })
 

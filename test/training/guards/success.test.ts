@@ -104,7 +104,7 @@ describe("the detector", () => {
     const look = (solved: number) => atOnce(detector.look(groups(128, solved), {}))
     expect(look(6)).toMatchObject({ alarms: [], metrics: { "guard/unsolved": 0 } })
     expect(look(0)).toMatchObject({
-      alarms: [expect.stringMatching(/None of the last 128 .*4\.7 %.*guard\/unsolved.*learningRate.*clone/)],
+      alarms: [expect.stringMatching(/None of the last 128 .*4\.7 %.*guard\/unsolved.*learningRate.*gigpo sft/)],
       metrics: { "guard/unsolved": 128 },
     })
     expect([evaluation(256, 12), evaluation(256, 0), evaluation(256, 0)].map((one) => detector.evaluated(one))).toEqual(

@@ -1,5 +1,5 @@
 // Options say what they are where they are hovered over: their help, which is a text in the tables that declare them, becomes a comment in
-// the declarations, with the default. Where the compiler wrote it as a type argument (`Field<number, "Tasks of one iteration.">`), it stands
+// the declarations, with the default. Where the compiler wrote it as a type argument (`Field<number, "Tasks (groups) per iteration.">`), it stands
 // in the comment alone.
 //
 //   node scripts/document-options.mjs   # after tsc, on dist/

@@ -16,24 +16,24 @@ import { stepsAfter, turnsOf } from "./turns.ts"
 /** What a turn told, for estimators that compare it. */
 export const gainField = stepNumbers(
   "information-gain",
-  "What a turn gained towards the answer, P(answer) after it less P(answer) before: the name of a metric of steps, or in code a " +
+  "Information gain of a turn, P(answer) after the turn minus P(answer) before: the name of a metric of steps, or in programs a " +
     "function of the batch (`informationGains`).",
 )
 
 /** Options of `a2tgpo`. */
 export const a2tgpoFields = {
   gain: gainField,
-  gamma: scheduled(number(1, "Discount of the gains of later turns, in (0, 1].", { above: 0, max: 1 })),
+  gamma: scheduled(number(1, "Discount factor of the gains of later turns, in (0, 1].", { above: 0, max: 1 })),
   gainWeight: scheduled(
-    number(0.3, "Weight of the gains beside the outcome, at least 0.", { min: 0, max: largestReward }),
+    number(0.3, "Weight of the gains relative to the outcome, at least 0.", { min: 0, max: largestReward }),
   ),
   clipWeight: scheduled(
-    number(0.3, "How far a turn's gain widens or narrows its clip, in [0, 1].", { min: 0, max: 1 }),
+    number(0.3, "Strength with which the gain of a turn scales its clip range, in [0, 1].", { min: 0, max: 1 }),
   ),
   deviation: oneOf(
     "population",
     ["population", "sample", "none"],
-    "Which deviation gains are divided by, plus epsilon: of n values, of n - 1, or none.",
+    "Standard deviation that gains are divided by, plus epsilon: of the population (n), of the sample (n - 1), or none.",
   ),
   ...grpoFields,
 }
@@ -46,7 +46,7 @@ export type A2tgpoOptions = OptionsOf<typeof a2tgpoFields>
  * t on, z_t the turn's gain compared among the turns of its number in the task's episodes. The clip is scaled by 1 + c (2σ(z_t) - 1).
  * The turn that answers, an episode's last unless it was cut off, has the outcome alone, and so has a turn whose gain nobody told.
  *
- * @throws BAD_ARGUMENT for an option that has no meaning
+ * @throws BAD_ARGUMENT for an invalid option
  */
 export const a2tgpo = defineEstimator({
   name: "a2tgpo",

@@ -13,16 +13,18 @@ import { joinTokens, split, spread } from "./tokens.ts"
 /** Options of `aepo`. */
 export const aepoFields = {
   ...ofFields,
-  weight: scheduled(
-    number(0.2, "How much more is learned from what the policy was less sure of, at least 0.", { min: 0 }),
-  ),
+  weight: scheduled(number(0.2, "Strength with which tokens of high entropy are weighted up, at least 0.", { min: 0 })),
   level: oneOf(
     "token",
     ["token", "step"],
-    "Of what entropies are compared: every sampled token of the batch, or the means of its steps.",
+    "Level at which entropies are compared: sampled tokens of the batch, or means of its steps.",
   ),
-  deviation: oneOf("sample", ["sample", "population"], "Which deviation they are divided by: of n - 1, or of n."),
-  epsilon: number(1e-8, "Added to that deviation, at least 0.", { min: 0 }),
+  deviation: oneOf(
+    "sample",
+    ["sample", "population"],
+    "Standard deviation that entropies are divided by: of the sample (n - 1) or of the population (n).",
+  ),
+  epsilon: number(1e-8, "Constant added to the standard deviation, at least 0.", { min: 0 }),
 }
 
 /** Options of `aepo`. */
@@ -32,7 +34,7 @@ export type AepoOptions = OptionsOf<typeof aepoFields>
  * Entropy-balanced advantages (AEPO, RUC-NLPIR/ARPO) around any estimator: A' = A (1 + w z), z the entropy of the token, less the mean of
  * the batch, over its standard deviation; 0 where all are equal. Steps that are left out count in neither.
  *
- * @throws BAD_ARGUMENT for an option that has no meaning
+ * @throws BAD_ARGUMENT for an invalid option
  */
 export const aepo = defineEstimator({
   name: "aepo",

@@ -5,15 +5,16 @@ import { GigpoError } from "../util/errors.ts"
 import { checkCredit, estimatorKind } from "./check-credit.ts"
 import type { Batch, Credit, Estimator, EstimatorContext, Need } from "./estimator.ts"
 
-/** What is wrong with an estimator, to be said after what it is called; undefined where it is one. */
+/** Predicate of a message about an invalid estimator ("has no name"). undefined for a valid estimator. */
 export function estimatorProblem(value: unknown): string | undefined {
   return partProblem(value, estimatorKind)
 }
 
 /**
- * What was handed in, as an estimator: one already, or a function `(batch, context) => credit`, which goes by its own name.
+ * Returns an estimator for an estimator object or a function `(batch, context) => credit`. The estimator of a function has the name of the
+ * function.
  *
- * @throws BAD_ARGUMENT for anything else
+ * @throws GigpoError `BAD_ARGUMENT` for any other value.
  */
 export function asEstimator(value: Estimator | Estimator["estimate"]): Estimator {
   checkPart(value, estimatorKind)
@@ -21,10 +22,10 @@ export function asEstimator(value: Estimator | Estimator["estimate"]): Estimator
 }
 
 /**
- * What an estimator says of a batch, checked.
+ * Runs an estimator and checks its result.
  *
- * @throws BAD_ARGUMENT where it throws, or gives what does not fit the batch; NON_FINITE for numbers that are not finite. What is
- * thrown once the signal is aborted stays as it is.
+ * @throws GigpoError `BAD_ARGUMENT` where the estimator throws or its result does not fit the batch, `NON_FINITE` for numbers that are not
+ * finite. Errors after an abort of the signal are thrown unchanged.
  */
 export async function estimate<C extends Credit>(
   estimator: Estimator<C>,
@@ -40,26 +41,29 @@ export async function estimate<C extends Credit>(
   return checkCredit(credit, batch, estimator.name)
 }
 
-/** How one estimator's credit becomes another's. */
+/** Change of an estimator's result, for `wrapEstimator`. */
 export interface EstimatorWrapper<C extends Credit = Credit> {
-  /** The new estimator's name. */
+  /** Name of the new estimator. */
   readonly name: string
-  /** What it reads from `Batch.statistics`, besides what the estimator under it reads. */
+  /** Statistics that the change needs, in addition to those of the estimator. */
   readonly needs?: readonly Need[] | undefined
+  /** Returns the changed result. */
   change(credit: C, batch: Batch, context: EstimatorContext): Credit | Promise<Credit>
 }
 
 const amendmentKeys: KeysOf<EstimatorWrapper> = { name: true, needs: true, change: true }
 
 /**
- * An estimator on top of another: the same needs and state, and changed credit.
+ * Returns an estimator that changes the result of another one, with the same needs and state.
  *
  *     const bolder = wrapEstimator(gigpo(), {
  *       name: "bolder",
  *       change: (credit) => ({ ...credit, advantages: credit.advantages.map((a) => 2 * a) }),
  *     })
  *
- * What gives one advantage a step says so in its type, as `gigpo` and `grpo` do; of others the advantages may be one a token.
+ * The type of `credit` tells whether advantages are per step, as for `gigpo` and `grpo`; for other estimators they may be per token.
+ *
+ * @throws GigpoError `BAD_ARGUMENT` for an invalid estimator or change.
  */
 export function wrapEstimator<C extends Credit>(estimator: Estimator<C>, amendment: EstimatorWrapper<C>): Estimator {
   checkPart(estimator, estimatorKind)

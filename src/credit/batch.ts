@@ -141,12 +141,12 @@ function checkStep(step: BatchStep, position: number): void {
   if (!isKey(conversation)) throw badKey("conversation", conversation, position)
   if (!isKey(agent)) throw badKey("agent", agent, position)
   if (typeof nextAnchor !== "string")
-    throw bad(`Step ${position} has a nextAnchor of type ${typeof nextAnchor}; give a text, or nothing.`)
+    throw bad(`Step ${position} has a nextAnchor of type ${typeof nextAnchor}; give a string, or leave it out.`)
   if (!(Number.isInteger(length) && length >= 1 && length < 2 ** 31))
     throw bad(`Step ${position} has the length ${String(length)}; give the number of its sampled tokens, at least 1.`)
   for (const name of ["tokenRewards", "tokenTexts"] as const)
     if (step[name] !== undefined && step[name].length !== length)
-      throw bad(`Step ${position} has ${step[name].length} ${name} for ${length} tokens; give one each.`)
+      throw bad(`Step ${position} has ${step[name].length} ${name} for ${length} tokens; give one per token.`)
   if (Math.abs(reward) <= largestReward && typeof reward === "number") return
   const where = `Step ${position} (task ${JSON.stringify(task)}, episode ${JSON.stringify(episode)})`
   throw new GigpoError(
@@ -162,7 +162,7 @@ function isKey(value: unknown): boolean {
 function checkedAnchor(step: BatchStep, position: number): string {
   if (typeof step.anchor === "string") return step.anchor
   throw bad(
-    `Step ${position} has an anchor of type ${typeof step.anchor}; give the text that identifies the environment's state.`,
+    `Step ${position} has an anchor of type ${typeof step.anchor}; give a string that identifies the state of the environment.`,
   )
 }
 

@@ -47,24 +47,24 @@ export function checkCredit<C extends Credit>(credit: C, batch: Batch, name: str
   const { advantages, skip, clipScale, details = {} } = credit
 
   if (skip !== undefined) {
-    if (!isUint8Array(skip) || skip.length !== steps) throw bad(`skip that is no Uint8Array of ${steps} steps`)
+    if (!isUint8Array(skip) || skip.length !== steps) throw bad(`skip that is not a Uint8Array of ${steps} steps`)
     const wrong = skip.findIndex((value) => value > 1)
-    if (wrong >= 0) throw bad(`skip of ${skip[wrong]} for step ${wrong}; it is 1 for a step that is left out, else 0`)
+    if (wrong >= 0) throw bad(`skip of ${skip[wrong]} for step ${wrong}; use 1 for a step that is left out, else 0`)
   }
   const isLearned = (step: number) => skip?.[step] !== 1
 
   const checkPerStep = (values: Float64Array, what: string) => {
-    if (values.length !== steps) throw bad(`${values.length} ${what} for ${steps} steps; give one each`)
+    if (values.length !== steps) throw bad(`${values.length} ${what} for ${steps} steps; return one per step`)
     const wrong = values.findIndex((value, step) => !Number.isFinite(value) && isLearned(step))
     if (wrong >= 0) throw nonFinite(`${what} of ${values[wrong]} for step ${wrong}; give finite numbers`)
   }
   const checkPerToken = (values: readonly Float32Array[], what: string) => {
-    if (!Array.isArray(values)) throw bad(`${what} that are no list of Float32Array, one a step`)
+    if (!Array.isArray(values)) throw bad(`${what} that are not a list of Float32Array, one per step`)
     if (values.length !== steps) throw bad(`${what} of ${values.length} steps, not of ${steps}`)
     for (const [step, tokens] of values.entries()) {
       if (!isLearned(step)) continue
       if (!isFloat32Array(tokens) || tokens.length !== batch.lengths[step])
-        throw bad(`${what} of step ${step} that are no Float32Array of its ${batch.lengths[step]} tokens`)
+        throw bad(`${what} of step ${step} that are not a Float32Array of its ${batch.lengths[step]} tokens`)
       const wrong = tokens.findIndex((value) => !Number.isFinite(value))
       if (wrong >= 0)
         throw nonFinite(`${what} of ${tokens[wrong]} for token ${wrong} of step ${step}; give finite numbers`)
@@ -77,16 +77,16 @@ export function checkCredit<C extends Credit>(credit: C, batch: Batch, name: str
   if (credit.returns !== undefined) checkPerToken(credit.returns, "returns")
   if (credit.weights !== undefined) checkPerToken(credit.weights, "weights")
   if (clipScale !== undefined) {
-    if (!isFloat64Array(clipScale)) throw bad("clipScale that is no Float64Array")
+    if (!isFloat64Array(clipScale)) throw bad("clipScale that is not a Float64Array")
     checkPerStep(clipScale, "clipScale")
     const wrong = clipScale.findIndex((scale, step) => scale < 0 && isLearned(step))
-    if (wrong >= 0) throw bad(`a clipScale of ${clipScale[wrong]} for step ${wrong}; a width is at least 0`)
+    if (wrong >= 0) throw bad(`a clipScale of ${clipScale[wrong]} for step ${wrong}; it must be at least 0`)
   }
   checkExtraRows(credit.extraRows, refusals)
   checkMetrics(credit.metrics, refusals)
   for (const [detail, values] of Object.entries(details)) {
     if (!(isFloat64Array(values) || isInt32Array(values)) || values.length !== steps)
-      throw bad(`the detail ${JSON.stringify(detail)} that is no Float64Array or Int32Array of ${steps} steps`)
+      throw bad(`the detail ${JSON.stringify(detail)} that is not a Float64Array or Int32Array of ${steps} steps`)
   }
   return credit
 }

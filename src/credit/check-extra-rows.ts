@@ -5,24 +5,24 @@ import type { Refusals } from "../options/outcome.ts"
 /** Refuses rows that nothing could be learned from, with their numbers: they never were steps of the batch, so nobody else checks them. */
 export function checkExtraRows(rows: unknown, refusals: Refusals): void {
   if (rows === undefined) return
-  if (!Array.isArray(rows)) throw refusals.bad("extraRows that are no list of rows")
+  if (!Array.isArray(rows)) throw refusals.bad("extraRows that are not a list of sequences")
   for (const [index, row] of rows.entries()) checkRow(row, `extraRows[${index}]`, refusals)
 }
 
 function checkRow(row: Partial<Sequence> | undefined | null, where: string, refusals: Refusals): void {
   const { tokens, spans } = row ?? {}
   if (!isInt32Array(tokens) || !Array.isArray(spans))
-    throw refusals.bad(`${where} that is no row { tokens: Int32Array, spans }`)
-  if (spans.length === 0) throw refusals.bad(`${where} without a span; say which of its tokens were sampled`)
+    throw refusals.bad(`${where} that is not a sequence { tokens: Int32Array, spans }`)
+  if (spans.length === 0) throw refusals.bad(`${where} without a span; mark the sampled tokens by spans`)
   let end = 1 // the first token of a row is never sampled
   for (const [index, span] of spans.entries()) {
     const place = `${where}.spans[${index}]`
     const { start, length } = (span ?? {}) as Partial<Segment>
     if (!isWhole(start) || !isWhole(length) || length < 1)
-      throw refusals.bad(`${place} without a start and a length that are whole numbers, the length at least 1`)
+      throw refusals.bad(`${place} without a start and a length that are integers, the length at least 1`)
     if (start < end || start + length > tokens.length)
       throw refusals.bad(
-        `${place} from token ${start} to ${start + length - 1}; spans stand in order, apart from each other, in tokens ` +
+        `${place} from token ${start} to ${start + length - 1}; spans must be in order and must not overlap, in tokens ` +
           `1 to ${tokens.length - 1}`,
       )
     checkSpan(span, place, refusals)
@@ -39,13 +39,13 @@ function checkSpan(
   if (typeof advantage !== "number" && !isColumn(advantage, length))
     throw bad(`${place} without an advantage, one number or a Float32Array of its ${length} tokens`)
   if (logProbs === undefined && oldLogProbs === undefined)
-    throw bad(`${place} without logProbs, those that its tokens were sampled with`)
+    throw bad(`${place} without logProbs, the log-probabilities at the time of sampling`)
   if (offPolicy !== undefined && typeof offPolicy !== "boolean")
-    throw bad(`${place} with an offPolicy of ${String(offPolicy)}; it is true or false`)
+    throw bad(`${place} with an offPolicy of ${String(offPolicy)}; it must be true or false`)
   for (const [name, values] of Object.entries({ advantage, logProbs, oldLogProbs })) {
     if (values === undefined) continue
     if (typeof values !== "number" && !isColumn(values, length))
-      throw bad(`${name} of ${place} that are no Float32Array of its ${length} tokens`)
+      throw bad(`${name} of ${place} that are not a Float32Array of its ${length} tokens`)
     const wrong = (typeof values === "number" ? [values] : [...values]).find((value) => !Number.isFinite(value))
     if (wrong !== undefined) throw nonFinite(`${name} of ${wrong} in ${place}; give finite numbers`)
   }

@@ -11,9 +11,9 @@ import { varietyFields, varietyOf } from "./parallel-variety.ts"
 export const dpepoFields = {
   variety: stepNumbers(
     undefined,
-    "How varied a step's actions in the parallel environments are, from 0 to 1: the name of a metric of steps, or in code a function of " +
+    "Variety of a step's actions in the parallel environments, from 0 to 1: the name of a metric of steps, or in programs a function of " +
       "the batch (`parallelVariety`).",
-    "by `parallelVariety`, the lines of the action being those of the environments, in their order",
+    "`parallelVariety` of the lines of the action, one per environment in order",
   ),
   ...varietyFields,
   ...grpoFields,
@@ -27,7 +27,7 @@ export type DpepoOptions = OptionsOf<typeof dpepoFields>
  * where z ≥ 0, else z (2 - v), with z as in `grpo` and v the variety of the step's actions: success by repeating oneself counts less,
  * failure by it more. Its details hold `variety`, [steps].
  *
- * @throws BAD_ARGUMENT for an option that has no meaning
+ * @throws BAD_ARGUMENT for an invalid option
  */
 export const dpepo = defineEstimator({
   name: "dpepo",

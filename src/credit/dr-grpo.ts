@@ -7,7 +7,7 @@ import { centred, outcomeEstimator } from "./outcomes.ts"
  * Dr. GRPO (arXiv 2503.20783): A(τ) = R(τ) - mean R over the episodes of the task, undivided, so that tasks which are nearly always
  * solved, or never, weigh no more than others. Belongs with a loss that is summed over tokens.
  *
- * @throws BAD_ARGUMENT for an option that has no meaning
+ * @throws BAD_ARGUMENT for an invalid option
  */
 export const drGrpo = defineEstimator({
   name: "dr-grpo",

@@ -19,7 +19,7 @@ export type DrMasOptions = OptionsOf<typeof drMasFields>
  * episodes of the task in which the agent took a step. So an agent that plays seldom, or only when things go wrong, has a baseline of
  * its own. Where no step names its agent it is `grpo`.
  *
- * @throws BAD_ARGUMENT for an option that has no meaning
+ * @throws BAD_ARGUMENT for an invalid option
  */
 export const drMas = defineEstimator({
   name: "dr-mas",

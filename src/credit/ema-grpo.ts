@@ -16,17 +16,20 @@ import { kindField } from "./task-kinds.ts"
 export const emaGrpoFields = {
   ...outcomeFields,
   kind: kindField,
-  decay: number(0.99, "What is left of a kind's moments when those of an iteration join them, in [0, 1).", {
+  decay: number(0.99, "Decay of the running moments of a task kind per iteration, in [0, 1).", {
     min: 0,
     below: 1,
   }),
-  minStd: number(1e-3, "Least deviation that is divided by, above 0.", { above: 0, max: largestReward }),
+  minStd: number(1e-3, "Minimum standard deviation that advantages are divided by, above 0.", {
+    above: 0,
+    max: largestReward,
+  }),
   guard: number(
     5,
-    "Size of an advantage, above 0, beyond which all of its task are divided by their own deviation (n) instead.",
+    "Magnitude of an advantage, above 0, beyond which the advantages of the task are divided by their own standard deviation (n) instead.",
     { above: 0 },
   ),
-  epsilon: number(1e-6, "Added to the deviations, at least 0.", { min: 0, max: largestReward }),
+  epsilon: number(1e-6, "Constant added to the standard deviations, at least 0.", { min: 0, max: largestReward }),
 }
 
 /** Options of `emaGrpo`. */
@@ -41,7 +44,7 @@ type Moments = readonly [first: number, second: number]
  * returns differ in scale are learned alike. They begin as those of the iteration that first meets the kind, and are its state. An
  * episode is of its first step's kind.
  *
- * @throws BAD_ARGUMENT for an option that has no meaning
+ * @throws BAD_ARGUMENT for an invalid option
  */
 export const emaGrpo = defineEstimator({
   name: "ema-grpo",

@@ -14,17 +14,17 @@ import { stepsAfter } from "./turns.ts"
 export const empgFields = {
   ...ofFields,
   sharpness: scheduled(
-    number(1, "k, how much less is learned from steps of high entropy than from those of low, at least 0.", {
+    number(1, "Strength k with which steps of high entropy are weighted down, at least 0.", {
       min: 0,
     }),
   ),
   clarity: scheduled(
-    number(0.05, "ζ, the weight of the bonus for a next step of low entropy, at least 0; published: 0.05 or 0.1.", {
+    number(0.05, "Weight ζ of the bonus for a next step of low entropy, at least 0. Published values: 0.05 and 0.1.", {
       min: 0,
     }),
   ),
-  claritySharpness: scheduled(number(1, "k_f, how fast that bonus falls with the entropy, at least 0.", { min: 0 })),
-  epsilon: number(1e-8, "Added to the width between the lowest entropy and the highest, at least 0.", { min: 0 }),
+  claritySharpness: scheduled(number(1, "Rate k_f at which the bonus falls with the entropy, at least 0.", { min: 0 })),
+  epsilon: number(1e-8, "Constant added to the range of the entropies, at least 0.", { min: 0 }),
 }
 
 /** Options of `empg`. */
@@ -36,7 +36,7 @@ export type EmpgOptions = OptionsOf<typeof empgFields>
  * episode's last step has no bonus. Steps that are left out count in none of this; advantages that are one a token are each changed as
  * their step's, and their mean is over tokens. The details hold h and g, `unitEntropies` and `entropyScales`, [steps]. The bonus knows of no reward: where all are equal it is what is learned.
  *
- * @throws BAD_ARGUMENT for an option that has no meaning
+ * @throws BAD_ARGUMENT for an invalid option
  */
 export const empg = defineEstimator({
   name: "empg",

@@ -5,7 +5,7 @@ import type { Batch } from "./estimator.ts"
 /** Entropies of the sampled tokens, in nats, [steps][tokens], where they were asked for (`needs`). */
 export function entropiesOf({ statistics }: Batch, who: string): readonly Column[] {
   if (statistics?.entropy) return statistics.entropy
-  throw new GigpoError("BAD_ARGUMENT", `${who} reads the entropy of every sampled token; give statistics.entropy.`)
+  throw new GigpoError("BAD_ARGUMENT", `${who} needs the entropy of each sampled token; give statistics.entropy.`)
 }
 
 /** Their mean over each step's tokens, [steps]. */

@@ -3,29 +3,30 @@ import type { TrainingProgress } from "../options/schedule.ts"
 import type { Random } from "../util/random.ts"
 import type { Stateful } from "../util/state.ts"
 
-// The seam of credit: what an estimator is given of an iteration's steps, and what it says of them.
+// Interface of estimators: the steps of an iteration as columns in, advantages out.
 
-/** What was recorded of a step. */
+/** Recorded data of a step. */
 export interface StepRecord {
   readonly observation: { readonly text: string; readonly anchor: string }
   readonly text: string
   readonly action: string
-  /** What the environment measured at this step, where it did: rewards of several kinds, say. */
+  /** Metrics that the environment reported at this step, for example several kinds of rewards. */
   readonly metrics?: Readonly<Record<string, number>> | undefined
-  /** Sampled with more in the prompt than was recorded (a hint), and so were its candidates. */
+  /** Whether the step and its candidates were sampled with a hint that the recorded prompt does not contain. */
   readonly offPolicy?: boolean | undefined
-  /** Where several replies were sampled to its prompt (`hooks.candidates`): what its own is worth, and those that were not acted on. */
+  /** Score of the completion, where several candidates were sampled (`hooks.candidates`). */
   readonly score?: number | undefined
+  /** Candidates that were not acted on. */
   readonly candidates?: readonly CandidateRecord[] | undefined
 }
 
-/** A reply that was not acted on. */
+/** Candidate completion that was not acted on. */
 export interface CandidateRecord {
   readonly prompt: Int32Array
   readonly attachments?: readonly unknown[]
   readonly reply: Int32Array
   readonly logProbs: Float32Array
-  /** 1 for a token that was put there and not sampled. */
+  /** 1 for forced tokens, which were inserted and not sampled, [tokens]. */
   readonly forced?: Uint8Array
   readonly text: string
   readonly action: string
@@ -33,92 +34,101 @@ export interface CandidateRecord {
   readonly score: number
 }
 
-/** What is to be known of the model's distribution before credit is given; each is computed because somebody asks for it. */
+/** Statistic that an estimator needs. Statistics are computed only on request. */
 export type Need = "old" | "reference" | "teacher" | "entropy" | "value" | "greedy" | "text"
 
 /**
- * The steps of an iteration, as columns [steps], in the order of tasks, members and time. Steps of one episode stand in time
- * order. Failed episodes are not among them.
+ * Steps of an iteration as columns, [steps], in the order of tasks, members and time. Steps of an episode are in order of time. Failed and
+ * dropped episodes are not included.
  */
 export interface Batch {
+  /** Number of steps. */
   readonly length: number
-  /** Dense ids of tasks, in order of first occurrence: only episodes of one task are compared. */
+  /** Dense ids of tasks, in order of first occurrence. Only episodes of the same task are compared. */
   readonly task: Int32Array
   /** Dense ids of episodes over all tasks, in order of first occurrence. */
   readonly episode: Int32Array
-  /** Reward of each step alone; finite. */
+  /** Reward of each step; finite. */
   readonly rewards: Float64Array
-  /** 0 where the reply could not be read. */
+  /** 1 for steps whose completion could be parsed into an action, else 0. */
   readonly valid: Uint8Array
-  /** What identifies the environment's state before the action. */
+  /** Anchor state before the action. */
   readonly anchors: readonly string[]
-  /** Dense ids of step groups: steps of one task with equal anchors, in order of first occurrence. Found once, natively. */
+  /** Dense ids of step groups (steps of one task with equal anchor states), in order of first occurrence. */
   readonly anchorGroups: Int32Array
-  /** The state after the action; undefined where nobody told. */
+  /** Anchor state after the action; undefined where unknown. */
   readonly nextAnchors: readonly (string | undefined)[]
-  /** 1 for the last step of an episode that came to an end of its own. */
+  /** 1 for the last step of an episode that terminated. */
   readonly terminated: Uint8Array
-  /** 1 for the last step of an episode that was cut off. */
+  /** 1 for the last step of an episode that was truncated or ended by overflow. */
   readonly truncated: Uint8Array
-  /** Sampled tokens of each step; 1 where no model took part. */
+  /** Number of sampled tokens of each step; 1 for steps without a model. */
   readonly lengths: Int32Array
-  /** What was said and done; absent for steps that are bare numbers. */
+  /** Recorded data of the steps. Absent for steps that consist of numbers only. */
   readonly steps?: readonly StepRecord[]
-  /** Dense ids of conversations and of agents, where episodes have several. */
+  /** Dense ids of conversations, where episodes have several. */
   readonly conversation?: Int32Array
+  /** Dense ids of agents, where episodes have several. */
   readonly agent?: Int32Array
-  /** What each token adds to its reply's text, where "text" was asked for, [steps][tokens of the step]; special tokens add nothing. */
+  /** Text of each token of the completion, [steps][tokens of the step]. Present for the need "text". Special tokens have an empty text. */
   readonly tokenTexts?: readonly (readonly string[])[]
-  /** What `needs` asked for, [steps][tokens of the step]: log-probabilities, entropies in nats, a critic's values before each token. */
+  /** Statistics that `needs` requests, [steps][tokens of the step]: log-probabilities, entropies in nats, or critic values before each token. */
   readonly statistics?: Readonly<Partial<Record<Exclude<Need, "greedy" | "text">, readonly Column[]>>>
-  /** Return of the greedy episode of each step's task, where "greedy" was asked for; NaN where that episode failed. [steps] */
+  /** Return of the greedy episode of each step's task, [steps]. Present for the need "greedy". NaN where that episode failed. */
   readonly baselines?: Float64Array
-  /** Where rewards fall on tokens (a KL penalty), [steps][tokens]; each step's sum is its reward. Absent: all at its last token. */
+  /** Rewards per token (with a KL penalty), [steps][tokens]. The sum over a step is its reward. Absent: the whole reward is at the last token. */
   readonly tokenRewards?: readonly Column[]
 }
 
-/** Values beside the batch that an estimator may use. */
+/** Context of an estimator. */
 export interface EstimatorContext {
+  /** Progress of the run, for schedules. */
   readonly moment: TrainingProgress
-  /** Keyed by seed and iteration. */
+  /** Generator, keyed by seed and iteration. */
   readonly random: Random
+  /** Signal that aborts the training. */
   readonly signal?: AbortSignal | undefined
 }
 
-/** What an estimator says of a batch. Everything but the advantages may be left out. */
+/** Result of an estimator. All keys but the advantages are optional. */
 export interface Credit {
-  /** One number a step [steps], or one a token [steps][tokens of the step]. */
+  /** Advantages per step, [steps], or per token, [steps][tokens of the step]. */
   readonly advantages: Float64Array | readonly Float32Array[]
-  /** 1 for a step that is left out: it stays as context, without loss and without count. A step of advantage 0 still counts. */
+  /** 1 for skipped steps, [steps]. A skipped step stays in the context and is left out of loss and counts. A step with advantage 0 still counts. */
   readonly skip?: Uint8Array
-  /** What a critic should learn, [steps][tokens]. */
+  /** Returns that a critic is trained on, [steps][tokens]. */
   readonly returns?: readonly Float32Array[]
-  /** Weights of the tokens in the policy's loss, [steps][tokens]. */
+  /** Weights of tokens in the policy loss, [steps][tokens]. */
   readonly weights?: readonly Float32Array[]
-  /** Scales the width of each step's clip, [steps]. */
+  /** Factor of the clip range of each step, [steps]. */
   readonly clipScale?: Float64Array
-  /** Rows of earlier iterations or of others, learned beside these; their credit stands in them. */
+  /** Additional training sequences, for example of earlier iterations, with their advantages. */
   readonly extraRows?: readonly Sequence[]
-  /** Numbers for the iteration's report, by full names: "step-group/count". */
+  /** Metrics of the iteration by full name, such as "step-group/count". */
   readonly metrics?: Readonly<Record<string, number>>
-  /** Kept with the episodes, [steps] each: what a viewer shows. */
+  /** Details that are recorded with the episodes and shown in the dashboard, [steps] each. */
   readonly details?: Readonly<Record<string, Float64Array | Int32Array>>
 }
 
-/** Credit of one advantage a step. */
+/** Result of an estimator with one advantage per step. */
 export interface StepCredit extends Credit {
   readonly advantages: Float64Array
 }
 
-/** Gives every step its credit. Deterministic: what is random comes from the context, what is remembered is its state. */
+/**
+ * Advantage estimator: a function from the rewards of an iteration to advantages. Must be deterministic: random numbers come from the context, and
+ * data of earlier iterations is kept in the state.
+ */
 export interface Estimator<C extends Credit = Credit> extends Partial<Stateful> {
+  /** Name, for messages. */
   readonly name: string
-  /** What it reads from `Batch.statistics`. */
+  /** Statistics that the estimator needs. */
   readonly needs?: readonly Need[]
   /**
-   * What a task of one episode comes to: "needed" teaches nothing, since episodes of a task are compared; "wanted" teaches little.
-   * Absent where it does as well without groups.
+   * Dependence on groups of at least two episodes per task: "needed" if the estimator learns nothing without them, "wanted" if it learns little.
+   * Absent for an estimator that does not compare episodes.
    */
   readonly groups?: "needed" | "wanted" | undefined
+  /** Computes the advantages of a batch. */
   estimate(batch: Batch, context: EstimatorContext): C | Promise<C>
 }

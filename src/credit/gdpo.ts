@@ -16,8 +16,8 @@ import { whiten } from "./whiten.ts"
 const names = list(
   ["reward"],
   required(string(undefined, "")),
-  "What episodes are rewarded for: `reward` is the environment's reward, any other name a metric of its steps, which is summed " +
-    "over the episode and 0 where a step has none.",
+  "Reward channels: `reward` is the reward of the environment, any other name a metric of steps, which is summed " +
+    "over the episode and counts as 0 where missing.",
 )
 
 /** Options of `gdpo`. */
@@ -26,12 +26,12 @@ export const gdpoFields = {
     ...names,
     validate: (value: unknown) =>
       names.validate(value) ??
-      (isSet(value as readonly string[]) ? undefined : "must name one channel or more, each once"),
+      (isSet(value as readonly string[]) ? undefined : "must name at least one channel, each once"),
   },
   weights: list(
     [],
     required(number(undefined, "")),
-    "Of the channels, in their order; an empty list weighs all of them 1.",
+    "Weights of the channels, in their order. An empty list gives all channels the weight 1.",
   ),
   ...without(grpoFields, "normalization"),
 }
@@ -44,7 +44,7 @@ export type GdpoOptions = OptionsOf<typeof gdpoFields>
  * whitened over all sampled tokens. So a channel of small numbers, or of few different ones, is not drowned by the others, as it is where
  * rewards are summed first. The penalty of invalid actions is the channel `reward`'s.
  *
- * @throws BAD_ARGUMENT for an option that has no meaning, or weights that are not as many as channels
+ * @throws BAD_ARGUMENT for an invalid option, or weights that are not as many as channels
  */
 export const gdpo = defineEstimator({
   name: "gdpo",
@@ -64,7 +64,7 @@ export const gdpo = defineEstimator({
     if (weights.length > 0 && weights.length !== channels.length)
       throw new GigpoError(
         "BAD_ARGUMENT",
-        `gdpo: there are ${weights.length} weights for ${channels.length} channels; give one each, or none.`,
+        `gdpo: there are ${weights.length} weights for ${channels.length} channels; give one per channel, or none.`,
       )
     return {
       name: "gdpo",

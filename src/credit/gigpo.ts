@@ -47,7 +47,7 @@ const replaced = [
  * Its details hold, [steps] each: `episodeAdvantages`, `stepAdvantages` (before omega), `returns` (the step signal), `stepGroups`
  * (of the first level).
  *
- * @throws BAD_ARGUMENT for an option that has no meaning, or stands beside the part that replaces it
+ * @throws BAD_ARGUMENT for an invalid option, or stands beside the part that replaces it
  */
 export const gigpo = defineEstimator({
   name: "gigpo",

@@ -8,7 +8,7 @@ import { centred, firstSteps, outcomeEstimator } from "./outcomes.ts"
  * teach nothing: all episodes of the batch over those whose return is not 0, as verl has it (the paper counts tasks of equal returns
  * instead). Belongs with a policy-gradient loss without ratio.
  *
- * @throws BAD_ARGUMENT for an option that has no meaning
+ * @throws BAD_ARGUMENT for an invalid option
  */
 export const gpg = defineEstimator({
   name: "gpg",

@@ -13,7 +13,7 @@ import type { GrpoOptions, GrpoResult, GrpoStep, Normalization } from "./types.t
  * GRPO on episodes: every step of an episode gets A^E of Eq. 3, the episode's return compared with those of the same task. Its
  * details hold `episodeReturns`, [steps].
  *
- * @throws BAD_ARGUMENT for an option that has no meaning
+ * @throws BAD_ARGUMENT for an invalid option
  */
 export const grpo = defineEstimator({
   name: "grpo",

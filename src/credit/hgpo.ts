@@ -11,29 +11,24 @@ import { gigpoFields } from "./options.ts"
 /** Options of `hgpo`. */
 export const hgpoFields = {
   ...without(gigpoFields, "omega", "similarity", "stepScope", "normalization"),
-  history: integer(
-    2,
-    "States before the present one that the longest history goes back, at least 0; published: 2 or 4.",
-    {
-      min: 0,
-    },
-  ),
+  history: integer(2, "Number of earlier states in the longest history, at least 0. Published values: 2 and 4.", {
+    min: 0,
+  }),
   weighting: oneOf(
     "k+1",
     ["k+1", "k"],
-    "What the weight of a history of k states, the present one among them, is a power of: k + 1 (verl-agent's recipe) or k (the " +
+    "Base of the weight of a history of k states, including the current one: k + 1 (verl-agent's recipe) or k (the " +
       "authors' first code).",
   ),
-  alpha: scheduled(number(1, "That power, at least 0; 0 weighs all histories alike.", { min: 0 })),
-  weightEpsilon: number(1e-6, "Added to the sum of the weights that they are divided by, at least 0.", { min: 0 }),
-  baseGroup: boolean(
-    false,
-    "Whether the episode's advantage is one more item of the mean, as the history of 0 states.",
-  ),
+  alpha: scheduled(number(1, "Exponent of the weight, at least 0. 0 gives all histories the same weight.", { min: 0 })),
+  weightEpsilon: number(1e-6, "Constant added to the sum of the weights in their normalization, at least 0.", {
+    min: 0,
+  }),
+  baseGroup: boolean(false, "Whether the episode advantage is included in the mean, as the history of 0 states."),
   normalization: oneOf(
     "population",
     ["population", "sample", "none"],
-    "F_norm of steps: the standard deviation of the population (n) or of the sample (n - 1), each plus epsilon, or 1. The base group's " +
+    "F_norm of steps: the standard deviation of the population (n) or of the sample (n - 1), each plus epsilon, or 1. That of the base group " +
       "is the sample's, or 1.",
   ),
 }
@@ -46,7 +41,7 @@ export type HgpoOptions = OptionsOf<typeof hgpoFields>
  * history that they share, A = Σ_k w_k a_k / (Σ_k w_k + ε), a_k the return compared among the steps with the same last k states,
  * k = 1 … history + 1, w_k = (k + 1)^α. What is exactly 0, as of a step that is alone, is in neither sum; without items A = 0.
  *
- * @throws BAD_ARGUMENT for an option that has no meaning
+ * @throws BAD_ARGUMENT for an invalid option
  */
 export const hgpo = defineEstimator({
   name: "hgpo",

@@ -4,7 +4,7 @@ import { denseIds } from "../util/dense-ids.ts"
 import type { GigpoParts } from "./parts.ts"
 import { stepsBefore } from "./turns.ts"
 
-const fields = { history: integer(2, "States before the present one.", { min: 0 }) }
+const fields = { history: integer(2, "Number of earlier states.", { min: 0 }) }
 
 /**
  * Step groups by what led to a state (HGPO, arXiv 2602.22817): level k holds the steps of one task with the same last k states, the

@@ -16,18 +16,18 @@ import { stepsAfter, turnsOf } from "./turns.ts"
 /** Options of `igpo`. */
 export const igpoFields = {
   gain: gainField,
-  gamma: scheduled(number(1, "Discount of the rewards of later turns, in (0, 1].", { above: 0, max: 1 })),
+  gamma: scheduled(number(1, "Discount factor of the rewards of later turns, in (0, 1].", { above: 0, max: 1 })),
   compare: oneOf(
     "turn",
     ["turn", "separate", "joint"],
-    "What a turn's reward is compared with in the episodes of its task: those of its number, those of its kind (gains, or answers), or all.",
+    "Rewards that a turn is compared with, in the episodes of its task: those of the same turn index, those of the same kind (gains or answers), or all.",
   ),
   normalization: oneOf(
     "none",
     ["none", "population", "sample"],
-    "What its distance from their mean is divided by: 1, the population's deviation (n) plus epsilon, or the sample's (n - 1).",
+    "Divisor of the distance from their mean: 1, or the standard deviation of the population (n) or the sample (n - 1) plus epsilon.",
   ),
-  epsilon: number(1e-6, "Added to the standard deviation, at least 0.", { min: 0, max: largestReward }),
+  epsilon: number(1e-6, "Constant added to the standard deviation, at least 0.", { min: 0, max: largestReward }),
   invalidActionPenalty: outcomeFields.invalidActionPenalty,
 }
 
@@ -39,7 +39,7 @@ export type IgpoOptions = OptionsOf<typeof igpoFields>
  * last unless it was cut off; the last has the episode's return besides; A_t = Σ_{j≥t} γ^(j-t) (r_j - mean) / F_norm. The authors' first code compares by
  * position and does not divide, which is the default; later it compares all rewards of a task, or each kind, over their deviation.
  *
- * @throws BAD_ARGUMENT for an option that has no meaning
+ * @throws BAD_ARGUMENT for an invalid option
  */
 export const igpo = defineEstimator({
   name: "igpo",

@@ -22,7 +22,7 @@ export async function answerProbabilities(
   if (answer.length === 0 || contexts.some(({ length }) => length === 0))
     throw new GigpoError(
       "BAD_ARGUMENT",
-      "answerProbabilities: the answer, and every context that it is read after, must have a token or more.",
+      "answerProbabilities: the answer and each of its contexts must have at least one token.",
     )
   const { logProbs } = await policy.logProbs(
     contexts.map((context) => stepSequence(context, answer)),

@@ -13,13 +13,16 @@ import { withColumns } from "./with-columns.ts"
  */
 export function klRewards(batch: Batch, weight: number, estimate: (d: number) => number = (d) => -d): Batch {
   if (!(weight >= 0 && Number.isFinite(weight)))
-    throw new GigpoError("BAD_ARGUMENT", `The weight of KL in the reward is ${weight}; give a number of at least 0.`)
+    throw new GigpoError(
+      "BAD_ARGUMENT",
+      `The weight of the KL penalty in the reward is ${weight}; give a number of at least 0.`,
+    )
   if (weight === 0) return batch
   const { old, reference } = batch.statistics ?? {}
   if (old === undefined || reference === undefined)
     throw new GigpoError(
       "BAD_ARGUMENT",
-      "KL in the reward compares log-probabilities of old and reference; give statistics.old and statistics.reference.",
+      "A KL penalty in the reward needs log-probabilities of old policy and reference policy; give statistics.old and statistics.reference.",
     )
   const [from, to] = [joinTokens(old), joinTokens(reference)]
   const rewards = rewardsOfTokens(batch).map((reward, token) => reward - weight * estimate(to[token]! - from[token]!))

@@ -18,7 +18,7 @@ export type MemAgentOptions = OptionsOf<typeof memAgentFields>
  * conversation is rewarded with is the sample's; A = R - mean R over the samples of the task, the same for every step of every
  * conversation; invalid actions are paid for wherever they are. Belongs with the aggregation `token-mean`. Of one conversation it is `dr-grpo`.
  *
- * @throws BAD_ARGUMENT for an option that has no meaning
+ * @throws BAD_ARGUMENT for an invalid option
  */
 export const memAgent = defineEstimator({
   name: "mem-agent",

@@ -17,22 +17,25 @@ import { turnsOf } from "./turns.ts"
 export const micaFields = {
   progress: stepNumbers(
     undefined,
-    "What a turn brought nearer the goal: the name of a metric of steps, or in code a function of the batch.",
+    "Progress of a turn towards the goal: the name of a metric of steps, or in programs a function of the batch.",
     "its reward",
   ),
   alpha: scheduled(
-    number(0.5, "Share of what a turn led to, in [0, 1]; the rest is what it brought itself.", { min: 0, max: 1 }),
+    number(0.5, "Weight of the discounted later progress, in [0, 1]; the progress of the turn itself has the rest.", {
+      min: 0,
+      max: 1,
+    }),
   ),
-  gamma: scheduled(number(1, "Discount of what later turns bring, in (0, 1].", { above: 0, max: 1 })),
+  gamma: scheduled(number(1, "Discount factor of the progress of later turns, in (0, 1].", { above: 0, max: 1 })),
   deviation: oneOf(
     "population",
     ["population", "sample", "none"],
-    "Which deviation both are divided by, plus epsilon: of n values, of n - 1, or none.",
+    "Standard deviation that both are divided by, plus epsilon: of the population (n), of the sample (n - 1), or none.",
   ),
   alone: oneOf(
     "outcome",
     ["outcome", "zero"],
-    "Advantage of a turn of whose number the task has no other: the outcome's as in `grpo`, or 0.",
+    "Advantage of a turn without another turn of the same index in its task: that of the outcome as in `grpo`, or 0.",
   ),
   ...grpoFields,
 }
@@ -45,7 +48,7 @@ export type MicaOptions = OptionsOf<typeof micaFields>
  * compared among the turns of its number in the task's episodes. Which potential Δ is a difference of the paper's code does not tell: it
  * is handed in. A turn without one is left to itself.
  *
- * @throws BAD_ARGUMENT for an option that has no meaning
+ * @throws BAD_ARGUMENT for an invalid option
  */
 export const mica = defineEstimator({
   name: "mica",

@@ -22,7 +22,7 @@ const optionKeys: KeysOf<NormalizerOptions> = { std: true, epsilon: true, single
  */
 export type Normalizer = (values: Float64Array, groups: Int32Array) => Float64Array
 
-/** @throws BAD_ARGUMENT for an option that has no meaning */
+/** @throws BAD_ARGUMENT for an invalid option */
 export function normalizer(options: NormalizerOptions = {}): Normalizer {
   checkArguments("normalizer", options, optionKeys)
   const normalize = normalizerOf(options)
@@ -37,7 +37,7 @@ export function normalizerOf(
   checkChoice("std", kind, ["none", "sample", "population"])
   checkChoice("singleton", singleton, ["zero", "raw"])
   if (!(epsilon >= 0 && Number.isFinite(epsilon)))
-    throw new GigpoError("BAD_ARGUMENT", `epsilon is ${epsilon}; give a finite number that is not negative.`)
+    throw new GigpoError("BAD_ARGUMENT", `epsilon is ${epsilon}; give a finite number of at least 0.`)
 
   const scale = (n: number, deviation: number) => {
     const distance = leaveOneOut && n > 1 ? n / (n - 1) : 1

@@ -9,7 +9,7 @@ import { plainEstimators } from "./plain-estimators.ts"
 
 /** The option of an estimator that changes what another one says. */
 export const ofFields = {
-  of: choice("gigpo", fieldsOf(plainEstimators), "The estimator whose advantages are changed.", {
+  of: choice("gigpo", fieldsOf(plainEstimators), "Estimator whose advantages are changed.", {
     own: customEstimator,
   }),
 }

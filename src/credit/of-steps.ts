@@ -41,7 +41,7 @@ export async function numbersOf(
   if (isColumn && found.every((value) => Number.isFinite(value) || Number.isNaN(value))) return found
   throw new GigpoError(
     "BAD_ARGUMENT",
-    `${who}: its function of the batch must give a Float64Array of ${batch.length} steps, each finite, or NaN for a step without.`,
+    `${who}: its function of the batch must give a Float64Array of ${batch.length} steps, each finite, or NaN for a step without a value.`,
   )
 }
 
@@ -68,11 +68,11 @@ export function keysOf(given: StepKey, batch: Batch, who: string): (string | num
     return Array.from(metricOf(batch, given, who, Number.NaN), (value) => (Number.isNaN(value) ? undefined : value))
   const { steps } = batch
   if (steps === undefined && batch.length > 0)
-    throw new GigpoError("BAD_ARGUMENT", `${who} looks at what was said and done; give every step its record.`)
+    throw new GigpoError("BAD_ARGUMENT", `${who} needs completions and actions; give each step its record.`)
   return (steps ?? []).map((step, row) => {
     const key = given(step, row, batch)
     if (key === undefined || typeof key === "string" || Number.isFinite(key)) return key
-    throw new GigpoError("BAD_ARGUMENT", `${who}: the key of step ${row} is ${String(key)}; give a text or a number.`)
+    throw new GigpoError("BAD_ARGUMENT", `${who}: the key of step ${row} is ${String(key)}; give a string or a number.`)
   })
 }
 
@@ -82,7 +82,7 @@ export function metricOf(
   name: string,
   who: string,
   missing: number,
-  advice = "Name one of them, or have the environment, or the hook `score`, give it.",
+  advice = "Use one of them, or report the metric from the environment or the hook `score`.",
 ): Float64Array {
   const values = new Float64Array(length).fill(missing)
   for (const [row, { metrics }] of steps.entries()) values[row] = metrics?.[name] ?? missing

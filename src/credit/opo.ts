@@ -16,7 +16,7 @@ export type OpoOptions = OptionsOf<typeof opoFields>
  * On-policy optimization with the optimal baseline (OPO, arXiv 2505.23585): A(τ) = R(τ) - Σ l_j R(τ_j) / Σ l_j over the episodes of
  * the task, l their sampled tokens. The baseline of least variance where a gradient's size goes with its length.
  *
- * @throws BAD_ARGUMENT for an option that has no meaning
+ * @throws BAD_ARGUMENT for an invalid option
  */
 export const opo = defineEstimator({
   name: "opo",

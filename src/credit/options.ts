@@ -12,22 +12,25 @@ export const outcomeFields = {
   episodeStatistics: oneOf(
     "episodes",
     ["episodes", "steps"],
-    "What the mean and deviation of Eq. 3 run over: the episodes of the task, each once (the paper), or all their steps, " +
-      "so that long episodes weigh more (the reference code).",
+    "Items of the mean and standard deviation of Eq. 3: the episodes of the task, each once (the paper), or all their steps, " +
+      "so that long episodes have more weight (the reference code).",
   ),
   singletonEpisode: oneOf(
     "zero",
     ["zero", "raw"],
-    "Advantage of a value that is alone in its episode statistic: 0, or the return itself (the reference code).",
+    "Advantage of a return without others to compare with: 0, or the return itself (the reference code).",
   ),
   invalidActionPenalty: scheduled(
-    number(0, "Taken off for every invalid step, at least 0, in units of reward.", { min: 0, max: largestReward }),
+    number(0, "Invalid-action penalty per invalid step, at least 0, in units of reward.", {
+      min: 0,
+      max: largestReward,
+    }),
   ),
   penaltyPlacement: oneOf(
     "reward",
     ["reward", "row"],
-    "Where the penalty goes: into the step's reward, and so into its episode's return and all earlier discounted returns " +
-      "(the paper), or only into the scores of the invalid row itself (the reference code).",
+    "Placement of the penalty: in the reward of the step, and so in the return of its episode and all earlier discounted returns " +
+      "(the paper), or only in the scores of the invalid step (the reference code).",
   ),
 }
 
@@ -36,11 +39,11 @@ export const grpoFields = {
   normalization: oneOf(
     "sample",
     ["sample", "population", "none", "leaveOneOut"],
-    "F_norm, which a value's distance from its group's mean is divided by: the standard deviation of the sample (n - 1) or of the " +
+    "F_norm, the divisor of the distance from the group mean: the standard deviation of the sample (n - 1) or of the " +
       'population (n), each plus epsilon, 1 ("none"), or (n - 1) / n, which makes it the distance from the mean of the others ' +
       '("leaveOneOut", RLOO).',
   ),
-  epsilon: number(1e-6, "Added to the standard deviation, at least 0.", { min: 0, max: largestReward }),
+  epsilon: number(1e-6, "Constant added to the standard deviation, at least 0.", { min: 0, max: largestReward }),
   ...outcomeFields,
 }
 
@@ -49,19 +52,22 @@ const share = { above: 0, max: 1 } as const
 /** See `groupBySimilarity`. */
 export const similarityFields = {
   threshold: required(
-    number(undefined, "Least `similarityRatio` of a group's members to its first member, in (0, 1].", share),
+    number(undefined, "Minimum `similarityRatio` of the members of a group to its first member, in (0, 1].", share),
   ),
-  autojunk: boolean(true, "Ignore over-frequent characters of long texts as starting points, as CPython does."),
+  autojunk: boolean(
+    true,
+    "Whether to ignore very frequent characters of long texts as starting points, as CPython does.",
+  ),
 }
 
 /** Options of both levels. The defaults are the paper's. */
 export const gigpoFields = {
-  gamma: scheduled(number(0.95, "Discount of the step returns, in (0, 1].", share)),
-  omega: scheduled(number(1, "Weight of the step advantage, at least 0.", { min: 0, max: largestReward })),
+  gamma: scheduled(number(0.95, "Discount factor γ of the step returns, in (0, 1].", share)),
+  omega: scheduled(number(1, "Weight ω of the step advantage, at least 0.", { min: 0, max: largestReward })),
   similarity: orObject(
     number(
       undefined,
-      "Put steps with similar anchors into one step group: the least ratio, in (0, 1], or { threshold, autojunk }.",
+      "Group steps with similar anchor states: the minimum ratio, in (0, 1], or { threshold, autojunk }.",
       { ...share, defaultText: "equal anchors only" },
     ),
     similarityFields,
@@ -69,12 +75,12 @@ export const gigpoFields = {
   stepScope: oneOf(
     "task",
     ["task", "batch"],
-    "Where steps from the same state are one step group: within their task (the paper), or over the whole batch, where equal " +
-      "anchors of different tasks meet too.",
+    "Scope of step groups: steps of the same task (the paper), or of the whole batch, where equal " +
+      "anchor states of different tasks are also grouped.",
   ),
   whiten: boolean(
     false,
-    "Whiten the advantages at last: the mean over all sampled tokens is taken off, and their standard deviation divided by.",
+    "Whether to whiten the final advantages: normalize them to mean 0 and standard deviation 1 over all sampled tokens.",
   ),
   ...grpoFields,
 }

@@ -6,13 +6,13 @@ export const overlongFields = {
   cache: required(
     integer(
       undefined,
-      "Last tokens of the longest reply over which its penalty grows from 0 to the whole, at least 1.",
+      "Number of tokens before the maximum completion length over which the penalty grows from 0 to its maximum, at least 1.",
       {
         min: 1,
       },
     ),
   ),
-  weight: scheduled(number(1, "The whole penalty, at least 0, in units of reward.", { min: 0 })),
+  weight: scheduled(number(1, "Maximum penalty, at least 0, in units of reward.", { min: 0 })),
 }
 
 /**
@@ -26,6 +26,6 @@ export const overlongFields = {
  */
 export function overlongPenalty(length: number, most: number, cache: number): number {
   if (!(cache >= 1 && cache <= most))
-    throw new GigpoError("BAD_ARGUMENT", `The cache of the overlong penalty is ${cache}; give 1 to ${most} tokens.`)
+    throw new GigpoError("BAD_ARGUMENT", `The cache of the overlong penalty is ${cache}; use 1 to ${most} tokens.`)
   return Math.max(Math.min((most - cache - length) / cache, 0), -1)
 }

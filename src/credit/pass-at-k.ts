@@ -13,7 +13,7 @@ export const passAtKFields = {
   normalization: oneOf(
     "sample",
     ["sample", "none"],
-    "What the best episode's lead is divided by: the sample standard deviation (n - 1) of its task's returns plus epsilon " +
+    "Divisor of the lead of the best episode: the sample standard deviation (n - 1) of the task's returns plus epsilon " +
       '("std"), or 1 ("none").',
   ),
 }
@@ -25,7 +25,7 @@ export type PassAtKOptions = OptionsOf<typeof passAtKFields>
  * Pass@k training (arXiv 2503.19595), k the episodes of a task: what counts is that one of them succeeds, so that the best gets its lead
  * before the second, R(best) - R(second), and the others 0. Equals at the top have no lead.
  *
- * @throws BAD_ARGUMENT for an option that has no meaning
+ * @throws BAD_ARGUMENT for an invalid option
  */
 export const passAtK = defineEstimator({
   name: "pass-at-k",

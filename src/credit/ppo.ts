@@ -20,16 +20,16 @@ export const ppoFields = {
   level: oneOf(
     "token",
     ["token", "step"],
-    "What a decision is: every sampled token of an episode, one after the other, or every step as a whole, which the critic " +
+    "Unit of a decision: each sampled token of an episode, or each step as a whole, which the critic " +
       "values before its first token.",
   ),
-  gamma: scheduled(number(1, "Discount from one decision to the next, in (0, 1].", { above: 0, max: 1 })),
+  gamma: scheduled(number(1, "Discount factor from one decision to the next, in (0, 1].", { above: 0, max: 1 })),
   lambda: scheduled(
-    number(1, "Of GAE, in [0, 1]: 0 believes the critic's next value, 1 waits for the outcome.", { min: 0, max: 1 }),
+    number(1, "λ of GAE, in [0, 1]: 0 uses the critic's next value only, 1 the outcome only.", { min: 0, max: 1 }),
   ),
   whiten: boolean(
     true,
-    "The mean of the advantages over all sampled tokens is taken off, and their standard deviation divided by.",
+    "Whether to whiten the advantages: normalize them to mean 0 and standard deviation 1 over all sampled tokens.",
   ),
   whitenOver: oneOf(
     "tokens",
@@ -39,9 +39,9 @@ export const ppoFields = {
   deviation: oneOf(
     "sample",
     ["sample", "population"],
-    "Which deviation whitens: of n - 1 values, or of n (turn-level PPO).",
+    "Standard deviation of the whitening: of the sample (n - 1), or of the population (n) (turn-level PPO).",
   ),
-  epsilon: number(1e-8, "Added to their variance, at least 0.", { min: 0, max: largestReward }),
+  epsilon: number(1e-8, "Constant added to the variance, at least 0.", { min: 0, max: largestReward }),
   invalidActionPenalty: outcomeFields.invalidActionPenalty,
 }
 
@@ -54,7 +54,7 @@ export type PpoOptions = OptionsOf<typeof ppoFields>
  * that was cut off counts as over, since nobody asked the critic where it stopped. Over steps and whitened over steps it is StepPO
  * (AgentR1/StepPO), with the population's deviation turn-level PPO (thu-nics/VPR): `step-ppo` and `turn-ppo` in configuration.
  *
- * @throws BAD_ARGUMENT for an option that has no meaning
+ * @throws BAD_ARGUMENT for an invalid option
  */
 export const ppo = defineEstimator({
   name: "ppo",
@@ -98,13 +98,13 @@ export const ppo = defineEstimator({
     if (whitenOver === "steps" && level === "token")
       throw new GigpoError(
         "BAD_ARGUMENT",
-        'ppo: whitenOver is "steps", which belongs to level: "step"; set that, or leave it out.',
+        'ppo: whitenOver is "steps", which needs level: "step"; set level, or leave whitenOver out.',
       )
     return paidEstimator("ppo", settingsAt, { needs: ["value"] }, (batch, settings) => {
       const { gamma, lambda, whiten: isWhitened, deviation: std, epsilon } = settings
       const values = batch.statistics?.value
       if (values === undefined)
-        throw new GigpoError("BAD_ARGUMENT", "ppo reads a critic's values before each token; give statistics.value.")
+        throw new GigpoError("BAD_ARGUMENT", "ppo needs the critic's value before each token; give statistics.value.")
       const over = level === "token" ? overTokens : overSteps
       const found = over(batch, values, { gamma, lambda })
       const each = whitenOver === "steps" ? firstTokens(batch.lengths) : undefined

@@ -1,28 +1,27 @@
 import type { GigpoOptions } from "./types.ts"
 
 /**
- * Named options of `gigpo` and `gigpoAdvantages`, to spread and override: `{ ...presets.verlAgent, normalization: "none" }`. What an
- * environment decides (similarity, and but for the paper's and ROLL's example F_norm) is left to it.
+ * Named options of `gigpo` and `gigpoAdvantages`, to spread and override: `{ ...presets.verlAgent, normalization: "none" }`. Options that depend on
+ * the environment are not included (similarity, and except for the paper, ROLL and Trinity F_norm).
  */
 export const presets: {
-  /** arXiv 2505.10978, Eq. 3 to 8: the defaults, spelled out. */
+  /** Options of the paper (arXiv 2505.10978, Eq. 3 to 8), equal to the defaults. */
   readonly paper: GigpoOptions
   /**
-   * What the reference code (langfengQ/verl-agent) computes, where it departs from the paper: long episodes weigh more, a
-   * lone value keeps its raw return, and an invalid action's penalty (0.1; the code's search example has 0.01) stays on
-   * its own row. `normalization` and `similarity` belong to the environment there too: std and no similarity for ALFWorld,
-   * std and 0.9 for search, "none" for WebShop, Sokoban and cards. Its float32 faults and batch-filling copies are not
-   * reproduced.
+   * Options of the reference code (langfengQ/verl-agent), which differ from the paper: long episodes have more weight, a return without others to
+   * compare with is used unchanged, and the invalid-action penalty (0.1; 0.01 in the search example) applies to the invalid step only.
+   * `normalization` and `similarity` depend on the environment: "sample" and no similarity for ALFWorld, "sample" and 0.9 for search, "none" for
+   * WebShop, Sokoban and cards. Float32 rounding errors and copies that fill batches are not reproduced.
    */
   readonly verlAgent: GigpoOptions
   /**
-   * ROLL (alibaba/ROLL, its agentic pipeline with the GiGPO example's settings): long episodes weigh more, equal states of different
-   * tasks are one step group, and advantages are whitened. Its clip of advantages, a matter of taste there, is left out.
+   * Options of ROLL (alibaba/ROLL, agentic pipeline with the settings of the GiGPO example): long episodes have more weight, equal states of
+   * different tasks are one step group, and advantages are whitened. The optional clipping of advantages is left out.
    */
   readonly roll: GigpoOptions
   /**
-   * Trinity-RFT: no discount, a lone episode keeps its raw return, and equal states are one step group over the whole batch. Its 1e-6
-   * beside F_norm = 1 is left out.
+   * Options of Trinity-RFT: no discount, a return without others to compare with is used unchanged, and equal states are one step group over the
+   * whole batch. The constant 1e-6 added to F_norm = 1 is left out.
    */
   readonly trinity: GigpoOptions
 } = {

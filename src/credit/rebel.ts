@@ -25,19 +25,23 @@ const levelFields = {
 export const rebelFields = {
   ...levelFields,
   gamma: gigpoFields.gamma,
-  omega: scheduled(number(0.5, "Weight of the step advantage, at least 0.", { min: 0, max: largestReward })),
+  omega: scheduled(number(0.5, "Weight ω of the step advantage, at least 0.", { min: 0, max: largestReward })),
   belief: stepKey(
     undefined,
-    "What the policy believes at a step: steps of a task that believe the same are compared. The name of a metric of steps, or in " +
+    "Belief of the policy at a step: steps of a task with equal beliefs are compared. The name of a metric of steps, or in " +
       "code a function of each.",
-    "what `beliefKey` reads between the <belief> tags of its reply",
+    "`beliefKey` of the text between <belief> tags of the completion",
   ),
   beliefRewards: list(
     ["belief-state", "belief-task", "belief-prediction", "belief-format"],
     required(string(undefined, "")),
-    "Metrics of steps that reward what is believed.",
+    "Metrics of steps that reward beliefs.",
   ),
-  beliefWeights: list([0.4, 0.3, 0.2, 0.1], required(number(undefined, "")), "Of these, in their order."),
+  beliefWeights: list(
+    [0.4, 0.3, 0.2, 0.1],
+    required(number(undefined, "")),
+    "Weights of beliefRewards, in their order.",
+  ),
   beliefInReward: boolean(
     true,
     "Whether the steps' rewards hold those for beliefs too, as in the authors' code: the outcome of an episode is then its return less " +
@@ -54,7 +58,7 @@ export type RebelOptions = OptionsOf<typeof rebelFields>
  * - Σ b_t. A^E = G compared over the task's episodes; A^S = norm(γ^(T-1-t) G) + norm(Σ_{k≥t} γ^(k-t) b_k), each among the task's steps
  * of one belief, 0 for a belief that is held once; A = A^E + ω A^S. With `kind` the advantages are then normalised kind by kind.
  *
- * @throws BAD_ARGUMENT for an option that has no meaning, or weights that are not as many as rewards
+ * @throws BAD_ARGUMENT for an invalid option, or weights that are not as many as rewards
  */
 export const rebel = defineEstimator({
   name: "rebel",

@@ -8,7 +8,7 @@ import { whiten } from "./whiten.ts"
  * REINFORCE++ with a baseline (arXiv 2501.03262): R(τ) - mean R over the episodes of the task, then whitened over all sampled tokens of
  * the batch, so that the scale is the batch's and not each task's.
  *
- * @throws BAD_ARGUMENT for an option that has no meaning
+ * @throws BAD_ARGUMENT for an invalid option
  */
 export const reinforcePlusPlusBaseline = defineEstimator({
   name: "reinforce-plus-plus-baseline",

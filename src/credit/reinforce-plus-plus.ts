@@ -11,7 +11,7 @@ import { whiten } from "./whiten.ts"
 
 /** Options of `reinforcePlusPlus`. */
 export const reinforcePlusPlusFields = {
-  gamma: scheduled(number(1, "Discount from one sampled token to the next, in (0, 1].", { above: 0, max: 1 })),
+  gamma: scheduled(number(1, "Discount factor from one sampled token to the next, in (0, 1].", { above: 0, max: 1 })),
   invalidActionPenalty: outcomeFields.invalidActionPenalty,
 }
 
@@ -22,7 +22,7 @@ export type ReinforcePlusPlusOptions = OptionsOf<typeof reinforcePlusPlusFields>
  * REINFORCE++ (arXiv 2501.03262): A_t = R_t = Σ_{k≥t} γ^(k-t) r_k over the sampled tokens of the whole episode, what lies between its
  * replies taken out, then whitened over all tokens of the batch. No critic, no group. `returns` are the R_t.
  *
- * @throws BAD_ARGUMENT for an option that has no meaning
+ * @throws BAD_ARGUMENT for an invalid option
  */
 export const reinforcePlusPlus = defineEstimator({
   name: "reinforce-plus-plus",

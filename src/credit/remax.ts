@@ -18,7 +18,7 @@ export type RemaxOptions = OptionsOf<typeof remaxFields>
  * ReMax (arXiv 2310.10505): A(τ) = R(τ) - R(greedy episode of its task). Where that episode failed the steps of the task are left out;
  * the metric "greedy/failed" is their share. Its details hold `episodeReturns`, [steps].
  *
- * @throws BAD_ARGUMENT for an option that has no meaning
+ * @throws BAD_ARGUMENT for an invalid option
  */
 export const remax = defineEstimator({
   name: "remax",
@@ -42,7 +42,7 @@ export const remax = defineEstimator({
         if (baselines === undefined)
           throw new GigpoError(
             "BAD_ARGUMENT",
-            "remax compares with the return of a greedy episode of each task; give each step its baseline.",
+            "remax needs the return of a greedy episode of each task; give each step its baseline.",
           )
         const { rewards, score } = payPenalties(batch, settle("remax", options, remaxFields, moment))
         const returns = episodeReturns(rewards, batch.episode)

@@ -27,10 +27,7 @@ export function remember(
   isGood: (row: number) => boolean,
 ): Remembered[] {
   if (steps.length < length || steps.some((step) => !("reply" in step)))
-    throw new GigpoError(
-      "BAD_ARGUMENT",
-      "spear learns from earlier steps again; give every step a record with its tokens.",
-    )
+    throw new GigpoError("BAD_ARGUMENT", "spear replays earlier steps; give each step a record with its tokens.")
   return (steps as readonly SampledRecord[]).flatMap((step, row) => {
     const { prompt, reply, logProbs, forced, offPolicy, attachments, constraint } = step
     if (!isGood(row) || attachments !== undefined || constraint !== undefined) return []

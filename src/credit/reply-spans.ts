@@ -6,14 +6,14 @@ const names = (fallback: readonly string[], help: string) =>
   field<readonly string[], string>(fallback, help, (value) =>
     Array.isArray(value) && value.every((name) => typeof name === "string" && /^\w+$/.test(name))
       ? undefined
-      : "must be a list of names of tags, letters without brackets",
+      : "must be a list of names of tags, without brackets",
   )
 
 /** Which tags parts of a reply stand between. */
 export const tagFields = {
-  thinkTags: names(["think"], "Tags that thoughts stand between."),
-  actionTags: names(["action", "answer"], "Tags that actions stand between."),
-  toolTags: names(["tool_call", "search", "sql"], "Tags that calls of tools stand between."),
+  thinkTags: names(["think"], "Tags around thinking."),
+  actionTags: names(["action", "answer"], "Tags around actions."),
+  toolTags: names(["tool_call", "search", "sql"], "Tags around tool calls."),
 }
 
 /** What a part of a reply is for; "other" is what stands between them. */
@@ -92,11 +92,11 @@ function kindsByName(tags: SpanTags): Map<string, Exclude<SpanKind, "other">> {
       if (!/^\w+$/.test(name))
         throw new GigpoError(
           "BAD_ARGUMENT",
-          `${JSON.stringify(name)} is no name of a tag; give letters without brackets.`,
+          `${JSON.stringify(name)} is not the name of a tag; give a name without brackets.`,
         )
       const other = kinds.get(name) ?? kind
       if (other !== kind)
-        throw new GigpoError("BAD_ARGUMENT", `<${name}> cannot be of ${other} and of ${kind}; name it once.`)
+        throw new GigpoError("BAD_ARGUMENT", `<${name}> is listed for ${other} and for ${kind}; list it once.`)
       kinds.set(name, kind)
     }
   return kinds

@@ -12,17 +12,19 @@ import { type Arrivals, flowValues, type StateGraph, stateGraph } from "./state-
 /** Options of `rewardFlow`. */
 export const rewardFlowFields = {
   ...withDefaults(without(gigpoFields, "gamma"), { normalization: "none" }),
-  gamma: scheduled(number(0.9, "What is left of a state's value one state earlier, in (0, 1].", { above: 0, max: 1 })),
+  gamma: scheduled(
+    number(0.9, "Discount factor of a state's value per step backward, in (0, 1].", { above: 0, max: 1 }),
+  ),
   arrivals: oneOf<Arrivals, Arrivals, string>(
     "largest",
     ["largest", "first"],
-    "What a state is worth that was arrived at with several rewards: the largest of them, or the first, which depends on the order " +
-      "of episodes (the authors' code). Where an episode begins it arrives with 0.",
+    "Reward of a state that was reached with several rewards: the largest, or the first, which depends on the order " +
+      "of episodes (the authors' code). Initial states have the reward 0.",
   ),
   idleActions: list(
     ["look", "inventory"],
     required(string(undefined, "")),
-    "Actions that lead nowhere, though what is seen may change: they are no way from one state to another.",
+    "Actions without effect, even if the observation changes: they are no edges between states.",
   ),
 }
 
@@ -34,7 +36,7 @@ export type RewardFlowOptions = OptionsOf<typeof rewardFlowFields>
  * V(s) = max(r(s), γ max V(successors of s)) and r(s) the reward on arriving at s. A step that leads to no state of the graph, by an idle
  * action or to one that nobody told, has its reward as its signal. F_norm is 1, as published; singletons have no step advantage.
  *
- * @throws BAD_ARGUMENT for an option that has no meaning, or where no step says what it led to
+ * @throws BAD_ARGUMENT for an invalid option, or where no step says what it led to
  */
 export const rewardFlow = defineEstimator({
   name: "reward-flow",
@@ -60,7 +62,10 @@ export const rewardFlow = defineEstimator({
 
 function gains(batch: Batch, graph: StateGraph, gamma: number): Float64Array {
   if (batch.length > 0 && batch.nextAnchors.every((anchor) => anchor === undefined))
-    throw new GigpoError("BAD_ARGUMENT", "reward-flow: no step says what it led to; give each its nextAnchor.")
+    throw new GigpoError(
+      "BAD_ARGUMENT",
+      "reward-flow: no step has a nextAnchor; give each step the anchor state that it led to.",
+    )
   const values = flowValues(graph, gamma)
   return batch.rewards.map((reward, row) => {
     const to = graph.to[row]!

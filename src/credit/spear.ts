@@ -17,23 +17,27 @@ import { groupStatistics } from "./statistics.ts"
 /** Options of `spear`. */
 export const spearFields = {
   ...ofFields,
-  minAdvantage: number(1, "Advantage from which a step is remembered."),
-  capacity: integer(2048, "Steps that are remembered, at least 1; the oldest go first.", { min: 1 }),
-  maxAge: integer(10, "Iterations that a step is remembered for, at least 1.", { min: 1 }),
-  history: integer(10_240, "Tasks whose mean returns the baseline is the median of, at least 1.", { min: 1 }),
-  rows: integer(256, "Remembered steps that are learned again in an iteration, at most, drawn at random.", { min: 0 }),
-  coefficient: scheduled(number(1, "Weight of these beside the iteration's own, at least 0.", { min: 0 })),
-  warmup: integer(200, "Iterations over which that weight grows from 0, by half a cosine; 0: it is there at once.", {
-    min: 0,
+  minAdvantage: number(1, "Minimum advantage of steps in the replay buffer."),
+  capacity: integer(2048, "Size of the replay buffer in steps, at least 1; the oldest steps are removed first.", {
+    min: 1,
   }),
-  keepGroups: number(
-    0.75,
-    "Share of the tasks whose returns differ most, in (0, 1]; the steps of the others are left out.",
+  maxAge: integer(10, "Maximum age of a step in the replay buffer in iterations, at least 1.", { min: 1 }),
+  history: integer(10_240, "Number of past tasks whose median mean return is the baseline, at least 1.", { min: 1 }),
+  rows: integer(256, "Maximum number of replayed steps per iteration, drawn at random.", { min: 0 }),
+  coefficient: scheduled(
+    number(1, "Weight of replayed steps relative to those of the iteration, at least 0.", { min: 0 }),
+  ),
+  warmup: integer(
+    200,
+    "Iterations over which the weight of replayed steps grows from 0, by half a cosine. 0 turns the warm-up off.",
     {
-      above: 0,
-      max: 1,
+      min: 0,
     },
   ),
+  keepGroups: number(0.75, "Share of tasks that are learned from, those whose returns differ most, in (0, 1].", {
+    above: 0,
+    max: 1,
+  }),
 }
 
 /** Options of `spear`. */
@@ -45,7 +49,7 @@ export type SpearOptions = OptionsOf<typeof spearFields>
  * clip-cov is a loss (`clip-cov`) and the reward of tool calls a reward. Steps rather than whole episodes are remembered and drawn, and a
  * step is not learned again in its own iteration: our reading. Steps with images or constraints are not remembered.
  *
- * @throws BAD_ARGUMENT for an option that has no meaning, or steps without their tokens
+ * @throws BAD_ARGUMENT for an invalid option, or steps without their tokens
  */
 export const spear = defineEstimator({
   name: "spear",

@@ -15,22 +15,22 @@ import { countGroups, groupStatistics } from "./statistics.ts"
 export const strataFields = {
   strategy: stepKey(
     "strategy",
-    "Which strategy of its task a step's episode follows: the name of a metric of steps, or in code a function of each.",
+    "Strategy of the episode of a step, within its task: the name of a metric of steps, or in programs a function of a step.",
   ),
-  topShare: number(0.5, "Share of a strategy's episodes, the best of them, whose mean return it is worth, in (0, 1].", {
+  topShare: number(0.5, "Share of the best episodes of a strategy whose mean return is its value, in (0, 1].", {
     above: 0,
     max: 1,
   }),
   planning: stepNumbers(
     undefined,
-    "What is 1 at steps which wrote the strategy, which have its advantage: the name of a metric, or in code a function of the batch.",
-    "strategies are handed in, and all steps follow one",
+    "Mark (1) of steps that wrote the strategy and have its advantage: the name of a metric, or in programs a function of the batch.",
+    "none: strategies are given, and all steps follow one",
   ),
-  judgement: string(undefined, "The metric that is 1 at steps which the policy itself judged bad.", {
+  judgement: string(undefined, "Metric that is 1 at steps which the policy judged to be bad.", {
     defaultText: "no judge",
   }),
   judgementPenalty: scheduled(
-    number(0.1, "Taken off the advantage of such a step, at least 0.", { min: 0, max: largestReward }),
+    number(0.1, "Amount subtracted from the advantage of such a step, at least 0.", { min: 0, max: largestReward }),
   ),
   ...grpoFields,
 }
@@ -50,7 +50,7 @@ export const plannedStrategies = {
  * mean return of the better half of its episodes (rounded up). Its details hold both for every step, `strategyAdvantages` and
  * `actionAdvantages`. That the two meet in no sum, and that a bad judgement is taken off the advantage, is our reading.
  *
- * @throws BAD_ARGUMENT for an option that has no meaning
+ * @throws BAD_ARGUMENT for an invalid option
  */
 export const strata = defineEstimator({
   name: "strata",

@@ -9,8 +9,8 @@ import { stepsAfter } from "./turns.ts"
 /** Which kind of task a step belongs to, for estimators that treat kinds apart. */
 export const kindField = stepKey(
   undefined,
-  "Which kind of task a step belongs to: the name of a metric of steps, or in code a function of each.",
-  "all tasks are of one kind",
+  "Kind of the task of a step: the name of a metric of steps, or in programs a function of a step.",
+  "all tasks have the same kind",
 )
 
 /** The kind of each step, dense ids over all tasks, [steps]. */
@@ -21,20 +21,20 @@ export function kindsOf(kind: StepKey | undefined, batch: Batch, who: string): I
 
 /** Options of what is done to advantages kind by kind. */
 export const kindFields = {
-  kind: { ...kindField, defaultText: "advantages are left as they are" },
+  kind: { ...kindField, defaultText: "advantages are not changed" },
   minSteps: integer(
     10,
-    "Steps that a kind must have to be normalised by its own mean and deviation; else by those of all steps.",
+    "Minimum number of steps of a kind that is normalized by its own mean and standard deviation; others use those of all steps.",
     {
       min: 2,
     },
   ),
-  minStd: number(0.1, "Standard deviation below which a kind's advantages are only centred.", { min: 0 }),
+  minStd: number(0.1, "Standard deviation below which the advantages of a kind are only centered.", { min: 0 }),
   weighKinds: boolean(
     false,
-    "Whether kinds are weighed by how seldom they succeed: ((1 - s) / 0.15)², from 0.3 to 3, s the share of the kind's episodes that do.",
+    "Whether kinds with a low success rate s have a larger weight: ((1 - s) / 0.15)², from 0.3 to 3.",
   ),
-  success: string("success", "The metric that is 1 at the last step of an episode that succeeded."),
+  success: string("success", "Metric that is 1 at the last step of a successful episode."),
 }
 
 /** @param epsilon added to deviations */

@@ -12,14 +12,14 @@ export type Hindsight = (batch: Batch, context: EstimatorContext) => readonly Co
 
 export const teacherWeightFields = {
   alpha: scheduled(
-    number(1, "How much a nat between teacher and policy counts; let it fall to 0, as the paper does.", { min: 0 }),
+    number(1, "Exponent per nat of difference between teacher and policy; the paper decreases it to 0.", { min: 0 }),
   ),
-  low: number(0.5, "Weights are at least this. The paper's bound is not established.", { min: 0, max: 1 }),
-  high: number(2, "Weights are at most this. The paper's bound is not established.", { min: 1 }),
+  low: number(0.5, "Lower bound of the weights. The paper's bound is not known.", { min: 0, max: 1 }),
+  high: number(2, "Upper bound of the weights. The paper's bound is not known.", { min: 1 }),
   level: oneOf(
     "token",
     ["token", "step"],
-    "Whether each token has its own distance from the teacher, or the mean of its step's action.",
+    "Level of the difference from the teacher: each token, or the mean over the action of the step.",
   ),
   ...tagFields,
 }
@@ -37,7 +37,7 @@ export type TeacherWeightOptions = OptionsOf<typeof teacherWeightFields>
  * weights the estimator gives are multiplied. Reports "teacher/gap", the mean of D, and "teacher/weight" over the tokens of actions.
  *
  * @param hindsight default: the training's `teacher` is asked, who has not seen what came of it
- * @throws BAD_ARGUMENT for an option that has no meaning
+ * @throws BAD_ARGUMENT for an invalid option
  */
 export function teacherWeights(
   estimator: Estimator | Estimator["estimate"],
@@ -55,7 +55,7 @@ export function teacherWeights(
       if (tokenTexts === undefined || old === undefined || taught === undefined)
         throw new GigpoError(
           "BAD_ARGUMENT",
-          "teacherWeights reads the text of each token, statistics.old and statistics.teacher; give all of them.",
+          "teacherWeights needs the text of each token, statistics.old and statistics.teacher; give all of them.",
         )
       checkTaught(taught, lengths)
       const settings = settle("teacherWeights", options, teacherWeightFields, context.moment)
@@ -99,6 +99,6 @@ function checkTaught(taught: readonly Column[], lengths: Int32Array): void {
   if (wrong >= 0)
     throw new GigpoError(
       "BAD_ARGUMENT",
-      `teacherWeights has ${taught[wrong]?.length ?? "no"} log-probabilities of a teacher for the ${lengths[wrong]} tokens of step ${wrong}; give one each.`,
+      `teacherWeights has ${taught[wrong]?.length ?? "no"} log-probabilities of a teacher for the ${lengths[wrong]} tokens of step ${wrong}; give one per token.`,
     )
 }

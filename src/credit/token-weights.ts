@@ -9,12 +9,15 @@ import { type SpanKind, tagFields, tagsOf, tokenKinds } from "./reply-spans.ts"
 const weight = (help: string) => scheduled(number<number, string>(1, help, { min: 0 }))
 
 export const tokenWeightFields = {
-  think: weight("Of tokens of thoughts, their tags with them."),
-  action: weight("Of tokens of actions and answers."),
-  tool: weight("Of tokens of calls of tools."),
-  other: weight("Of all other tokens, the end of the reply among them."),
+  think: weight("Weight of tokens of thinking, including its tags."),
+  action: weight("Weight of tokens of actions and answers."),
+  tool: weight("Weight of tokens of tool calls."),
+  other: weight("Weight of all other tokens, including the end token."),
   ...tagFields,
-  normalize: boolean(false, "Divide the weights by their mean over all tokens, so that the loss keeps its size."),
+  normalize: boolean(
+    false,
+    "Whether to divide the weights by their mean over all tokens, which keeps the magnitude of the loss.",
+  ),
 }
 
 /** Options of `tokenWeights`. */
@@ -29,7 +32,7 @@ const kinds: readonly SpanKind[] = ["think", "action", "tool", "other"]
  * begins (`replySpans` says where parts begin and end). What weights the estimator gives are multiplied. Reports each kind's share of
  * all tokens: "tokens/think-share", "tokens/action-share", "tokens/tool-share".
  *
- * @throws BAD_ARGUMENT for an option that has no meaning
+ * @throws BAD_ARGUMENT for an invalid option
  */
 export function tokenWeights(
   estimator: Estimator | Estimator["estimate"],
@@ -44,7 +47,7 @@ export function tokenWeights(
       if (tokenTexts === undefined)
         throw new GigpoError(
           "BAD_ARGUMENT",
-          "tokenWeights reads the text of each token; give each step its tokenTexts.",
+          "tokenWeights needs the text of each token; give each step its tokenTexts.",
         )
       const settings = settle("tokenWeights", options, tokenWeightFields, moment)
       const found = tokenTexts.map((texts) => tokenKinds(texts, tags))

@@ -35,7 +35,7 @@ export type GigpoTreeOptions = OptionsOf<typeof gigpoTreeFields>
  * among the steps of one node, `treeLevels`. What that paper does with the tree beyond this (its advantages, grafted thoughts) is not
  * published to the number, so that merging by equal beginnings, and GiGPO on top, are our reading.
  *
- * @throws BAD_ARGUMENT for an option that has no meaning
+ * @throws BAD_ARGUMENT for an invalid option
  */
 export const gigpoTree = defineEstimator({
   name: "gigpo-tree",

@@ -1,67 +1,67 @@
 export type { GigpoOptions, GrpoOptions, Normalization, SimilarityOptions } from "./options.ts"
 
-/** One step of an episode, as the episode level sees it. Steps of one episode stand in time order; episodes may interleave. */
+/** Step of an episode, as input of `grpoAdvantages`. Steps of an episode are in order of time; episodes may interleave. */
 export interface GrpoStep {
-  /** What the group attempts. Only episodes of one task are compared. 1 and "1" are different tasks. */
+  /** Id of the task. Only episodes of the same task are compared. 1 and "1" are different tasks. */
   readonly task: string | number
-  /** Which run of the task; unique within the task. */
+  /** Id of the episode, unique within the task. */
   readonly episode: string | number
-  /** Reward of this step alone. Finite, at most 1e100 in size. */
+  /** Reward of this step. Finite, at most 1e100 in magnitude. */
   readonly reward: number
-  /** Whether the reply was readable; invalid steps pay `invalidActionPenalty`. Default true. */
+  /** Whether the completion could be parsed into an action. Otherwise `invalidActionPenalty` applies. Default true. */
   readonly valid?: boolean
-  /** A row that only fills a batch: in no statistic, never checked, advantage 0. Default false. */
+  /** Whether the step only fills a batch: left out of statistics and checks, with advantage 0. Default false. */
   readonly padding?: boolean
 }
 
-/** One step, with what identifies the environment's state before its action. */
+/** Step of an episode with its anchor state, as input of `gigpoAdvantages`. */
 export interface GigpoStep extends GrpoStep {
-  /** Steps of one task with equal anchors form a step group. */
+  /** Anchor state before the action. Steps of one task with equal anchor states form a step group. */
   readonly anchor: string
 }
 
-/** Numbers to log, over all steps but padding. */
+/** Diagnostics of `grpoAdvantages`, over all steps except padding. */
 export interface GrpoDiagnostics {
   readonly advantageMean: number
   /** Sample standard deviation; 0 for a single step. */
   readonly advantageStd: number
   /** Number of tasks. */
   readonly episodeGroups: number
-  /** Tasks with two or more values in their episode statistic, all equal: they teach nothing at the episode level. */
+  /** Number of tasks with at least two values in their statistics that are all equal. Their episode advantages are 0. */
   readonly constantEpisodeGroups: number
 }
 
-/** Numbers to log, over all steps but padding. Shares lie in [0, 1] and are 0 where there is nothing to share. */
+/** Diagnostics of `gigpoAdvantages`, over all steps except padding. Shares are in [0, 1], and 0 where there is nothing to count. */
 export interface GigpoDiagnostics extends GrpoDiagnostics {
   /** Number of step groups. */
   readonly stepGroups: number
-  /** Size of step group -> number of groups of that size. */
+  /** Number of step groups by size. */
   readonly stepGroupSizes: Readonly<Record<number, number>>
   readonly meanStepGroupSize: number
-  /** Share of steps that are alone in their step group, and so have no step advantage. */
+  /** Share of steps in singletons, which have no step advantage. */
   readonly singletonShare: number
-  /** Step groups of two or more steps whose returns are all equal. */
+  /** Number of step groups with at least two steps whose returns are all equal. */
   readonly constantStepGroups: number
-  /** Share of steps in step groups whose values differ: those that have a step advantage. */
+  /** Share of steps in step groups with different values. These steps have a step advantage. */
   readonly comparedShare: number
-  /** Share of steps in such groups that hold steps of two or more episodes; what differs within one episode is a loop of its own. */
+  /** Share of steps in such step groups with steps of at least two episodes. The others are loops within one episode. */
   readonly comparedAcrossShare: number
   /** Share of the episode level in Σ (|A^E| + |ω A^S|). */
   readonly episodeShare: number
-  /** Share of the step level in the same sum. */
+  /** Share of the step level in Σ (|A^E| + |ω A^S|). */
   readonly stepShare: number
 }
 
 /** Result of `grpoAdvantages`. */
 export interface GrpoResult {
-  /** One number a step, [steps]. */
+  /** Advantages, [steps]. */
   readonly advantages: Float64Array
   readonly diagnostics: GrpoDiagnostics
 }
 
-/** Arrays are [steps], in the order of the input; padding rows hold 0, and -1 in `stepGroups`. */
+/** Result of `gigpoAdvantages`. Arrays are [steps], in the order of the input. Padding has 0, and -1 in `stepGroups`. */
 export interface GigpoResult extends GrpoResult {
-  /** A = A^E + ω A^S (Eq. 8), whitened where that is asked for. */
+  /** A = A^E + ω A^S (Eq. 8), whitened with the option `whiten`. */
   readonly advantages: Float64Array
   /** A^E (Eq. 3). */
   readonly episodeAdvantages: Float64Array

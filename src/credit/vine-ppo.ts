@@ -12,17 +12,17 @@ import { whiten } from "./whiten.ts"
 
 /** Options of `vinePpo`. */
 export const vinePpoFields = {
-  gamma: scheduled(number(1, "Discount from one step to the next, in (0, 1].", { above: 0, max: 1 })),
+  gamma: scheduled(number(1, "Discount factor from one step to the next, in (0, 1].", { above: 0, max: 1 })),
   value: stepNumbers(
     "monte-carlo-value",
-    "What the state before a step is worth, as the mean return of episodes played on from it: the name of a metric, or in code a " +
+    "Value of the state before a step, the mean return of episodes that continue from it: the name of a metric, or in programs a " +
       "function of the batch. Steps without one are left out.",
   ),
   whiten: boolean(
     true,
-    "The mean of the advantages over all sampled tokens is taken off, and their standard deviation divided by.",
+    "Whether to whiten the advantages: normalize them to mean 0 and standard deviation 1 over all sampled tokens.",
   ),
-  epsilon: number(1e-8, "Added to their variance, at least 0.", { min: 0, max: largestReward }),
+  epsilon: number(1e-8, "Constant added to the variance, at least 0.", { min: 0, max: largestReward }),
   invalidActionPenalty: outcomeFields.invalidActionPenalty,
 }
 
@@ -33,7 +33,7 @@ export type VinePpoOptions = OptionsOf<typeof vinePpoFields>
  * VinePPO (arXiv 2410.01679) with steps for decisions: A_t = r_t + γ V(s_{t+1}) - V(s_t), V a Monte Carlo estimate that is handed in, 0
  * after an episode's last step; then whitened over all sampled tokens. No critic is trained.
  *
- * @throws BAD_ARGUMENT for an option that has no meaning
+ * @throws BAD_ARGUMENT for an invalid option
  */
 export const vinePpo = defineEstimator({
   name: "vine-ppo",

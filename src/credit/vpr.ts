@@ -18,33 +18,41 @@ export const vprFields = {
   compare: oneOf(
     undefined,
     ["candidates", "state", "turn"],
-    "What a step is compared with: the other replies that were sampled to its prompt (hooks.candidates), by their scores; the steps " +
-      "taken from its state; or without groups of states the steps of its number in all episodes.",
+    "Items that a step is compared with: the other completions of its prompt (hooks.candidates), by their scores; the steps " +
+      "of the same state; or, without states, the steps with the same index in all episodes.",
     { defaultText: "candidates where steps have some, else state" },
   ),
   state: stepKey(
     undefined,
-    "Which steps of a task were taken from one state: the name of a metric of steps, or in code a function of each.",
-    "those with equal anchors",
+    "State of a step within its task: the name of a metric of steps, or in programs a function of a step.",
+    "the anchor state",
   ),
   score: stepNumbers(
     undefined,
-    "What verifies a step: the name of a metric, or in code a function of the batch.",
+    "Verification score of a step: the name of a metric, or in programs a function of the batch.",
     "its reward",
   ),
   whiten: oneOf(
     "group",
     ["group", "batch"],
-    "Where distances from a state's mean are divided by a deviation: in its group, or over all steps that are learned from, whose " +
-      "mean is then taken off too.",
+    "Scope of the standard deviation: the group of the state, or all steps that are learned from, whose " +
+      "mean is then subtracted, too.",
   ),
-  deviation: oneOf("population", ["population", "sample"], "Which deviation: of n values, or of n - 1."),
-  epsilon: number(1e-8, "Added to the standard deviation, at least 0.", { min: 0, max: largestReward }),
-  minTurns: integer(4, "Steps of one number that are compared among themselves; fewer with all of the batch.", {
-    min: 1,
-  }),
-  bonus: number(0, "Added to the score of the last step of an episode that succeeded; the authors add 1."),
-  success: string("success", "The metric that is 1 at the last step of an episode that succeeded, for the bonus."),
+  deviation: oneOf(
+    "population",
+    ["population", "sample"],
+    "Standard deviation: of the population (n) or of the sample (n - 1).",
+  ),
+  epsilon: number(1e-8, "Constant added to the standard deviation, at least 0.", { min: 0, max: largestReward }),
+  minTurns: integer(
+    4,
+    "Minimum number of steps with the same index that are compared with each other; fewer are compared with the whole batch.",
+    {
+      min: 1,
+    },
+  ),
+  bonus: number(0, "Bonus added to the score of the last step of a successful episode; the authors add 1."),
+  success: string("success", "Metric that is 1 at the last step of a successful episode, for the bonus."),
   invalidActionPenalty: outcomeFields.invalidActionPenalty,
 }
 
@@ -62,7 +70,7 @@ export type VprOptions = OptionsOf<typeof vprFields>
  * that were not acted on as extra rows (which need `loss.klWeight: 0`). Without candidates states are told apart by their anchors: our
  * reading, and so is that bonus and penalty count for candidates as for steps.
  *
- * @throws BAD_ARGUMENT for an option that has no meaning, for `score` or `state` where candidates are compared
+ * @throws BAD_ARGUMENT for an invalid option, for `score` or `state` where candidates are compared
  */
 export const vpr = defineEstimator({
   name: "vpr",

@@ -11,22 +11,26 @@ import { GigpoError } from "../util/errors.ts"
 import type { Conversation } from "./conversation.ts"
 import { GrowingRows } from "./growing-rows.ts"
 
-/** A tokenizer, as far as transcripts need it. */
+/** Part of a tokenizer that transcripts need. */
 export type TranscriptCodec = ChatCodec & ChatTemplates & Pick<Tokenizer, "chatTemplate">
 
-/** @throws GigpoError `BAD_ARGUMENT` where there is no chat template to write transcripts by */
+/**
+ * Checks that a tokenizer has a chat template.
+ *
+ * @throws GigpoError `BAD_ARGUMENT` for a tokenizer without a chat template.
+ */
 export function checkTranscriptCodec(codec: ChatCodec): asserts codec is TranscriptCodec {
   const { renderChat, chatTemplate } = codec as Partial<TranscriptCodec>
   if (typeof renderChat === "function" && chatTemplate !== undefined) return
   throw new GigpoError(
     "BAD_ARGUMENT",
-    "Transcripts are written by the model's chat template, and this tokenizer has none: give a Tokenizer whose folder has a chat_template.jinja.",
+    "Transcripts need the chat template of the model, but this tokenizer has none: use a Tokenizer whose folder has a chat_template.jinja.",
   )
 }
 
 /**
- * The replies of a transcript as rows. Each is what the chat template writes behind the prompt that the model would have been given at
- * that turn, up to the token that ends its turn: what is learned is what will be asked for. Prompts that go on from each other are one row.
+ * Returns the completions of a transcript as sequences. A completion is the text that the chat template writes after the prompt of that turn, up
+ * to the end token, so that training and sampling use the same format. Turns whose prompts extend each other form one sequence.
  */
 export async function conversationRows(
   codec: TranscriptCodec,
@@ -45,14 +49,17 @@ export async function conversationRows(
   for (const [index, weight] of weights.entries()) {
     if (weight === 0) continue
     if (index === 0)
-      throw badField("messages[0]", 'is a reply to nothing: begin with a user\'s, or give it "weight": 0')
+      throw badField(
+        "messages[0]",
+        'is a completion without a prompt: start with a message of the user, or set "weight": 0',
+      )
     const [asked, whole] = [await render(index, true), await render(index + 1, false)]
     const { reasoning_content: reasoning = "" } = writer.messages[index]!
     const written = splitReply(asked, whole, format.opening(asked), reasoning)
     if (!written)
       throw badField(
         `messages[${index}]`,
-        "is not written by the chat template where it asks for a reply: take a template that does, or give it a weight of 0",
+        "is not rendered by the chat template after its generation prompt: use another template, or set weight to 0",
       )
     const { prompt, reply } = written
     checkThought(writer.messages[index]!, reply, index)
@@ -61,7 +68,7 @@ export async function conversationRows(
   return rows.rows()
 }
 
-/** A thought that the template drops would not be learned: the model would be taught not to think. */
+/** Checks that the template renders the thinking of a message: otherwise the model would learn not to think. */
 function checkThought({ reasoning_content: thought = "" }: ChatMessage, reply: string, index: number): void {
   if (reply.includes(thought.trim())) return
   throw refusedByTemplate(new NotRendered(`messages[${index}].reasoning_content`, "reasoning"))

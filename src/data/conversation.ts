@@ -7,23 +7,23 @@ import { isObject } from "../options/read.ts"
 import { toolsOf } from "./line-checks.ts"
 import { commonSpelling, commonTools } from "./spellings.ts"
 
-/** A transcript, and what of it is learned. */
+/** Transcript with weights of its messages. */
 export interface Conversation {
   readonly messages: readonly CallMessage[]
-  /** [messages] What each weighs in the loss; 0 where it is context alone. */
+  /** Weight of each message in the loss, [messages]; 0 for context. */
   readonly weights: readonly number[]
   readonly tools: readonly Tool[]
-  /** More variables of the chat template. */
+  /** Additional variables of the chat template. */
   readonly variables: Readonly<Record<string, unknown>>
 }
 
 type Values = Readonly<Record<string, unknown>>
 
 /**
- * A conversation from a line of data: `{ messages }`, as OpenAI and Hugging Face have it, or Hugging Face's `{ prompt, completion }`, of
- * which the completion is learned. `tools` and `chat_template_kwargs` may stand beside.
+ * Reads a conversation from a line of data: `{ messages }`, the format of OpenAI and Hugging Face, or Hugging Face's `{ prompt, completion }`, of
+ * which the completion is learned. `tools` and `chat_template_kwargs` are optional keys.
  *
- * @param replies which are learned where `weight` (a number, 0 for not at all) or `train` (true or false) of the message does not say
+ * @param replies - completions that are learned, where messages have neither `weight` (a number, 0 for context) nor `train` (true or false).
  */
 export function readConversation(line: unknown, replies: "all" | "last"): Conversation {
   const { messages, prompt, completion } = fieldsOf(line)
@@ -34,7 +34,7 @@ export function readConversation(line: unknown, replies: "all" | "last"): Conver
   return conversation(line, [...asked, ...said], asked.length, replies)
 }
 
-/** One of which the messages from `from` on may be learned, with what stands beside them in the line. */
+/** Makes a conversation whose messages from index `from` on may be learned, with tools and variables of the line. */
 export function conversation(
   line: unknown,
   all: readonly unknown[],
@@ -49,7 +49,8 @@ export function conversation(
     if (role !== "assistant" || index < from) return 0
     return weightOf(all[index] as Values, `messages[${index}]`, replies === "all" || index === last)
   })
-  if (!weights.some((weight) => weight > 0)) throw badField("messages", "has no reply to learn: give an assistant's")
+  if (!weights.some((weight) => weight > 0))
+    throw badField("messages", "has no completion to learn: add a message of the assistant")
   return {
     messages,
     weights,
@@ -66,7 +67,7 @@ function weightOf({ weight, train }: Values, path: string, otherwise: boolean): 
         "must be a number of at least 0 and at most 1e6; 0 leaves the message out of the loss",
       )
     if (typeof train === "boolean" && train !== weight > 0)
-      throw badField(`${path}.train`, `is ${train}, but weight is ${weight}: give one of them`)
+      throw badField(`${path}.train`, `is ${train}, but weight is ${weight}: give only one of them`)
     return weight
   }
   if (train !== undefined && train !== null) {
@@ -76,7 +77,7 @@ function weightOf({ weight, train }: Values, path: string, otherwise: boolean): 
   return Number(otherwise)
 }
 
-/** Messages as a list, one alone, or the text of one. */
+/** Reads messages from a list, a single message or a text. */
 export function talk(value: unknown, path: string, role: "user" | "assistant"): readonly unknown[] {
   if (typeof value === "string") return [{ role, content: value }]
   return list(isObject(value) ? [value] : value, path)

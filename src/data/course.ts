@@ -1,14 +1,14 @@
 import type { Segment } from "../engine/rows.ts"
 
-/** Where a reply stands in what followed from it. */
+/** Rewards of the conversation of a completion. */
 export interface Course {
-  /** Of every step of its conversation, those among them that are not learned; the same array in all of its replies. */
+  /** Rewards of all steps of the conversation, including steps that are not learned. All completions of a conversation share the array. */
   readonly rewards: Float64Array
-  /** Which of these steps it is, from 0. */
+  /** Index of the completion's step, from 0. */
   readonly at: number
 }
 
-/** A reply of which is known what it earned. */
+/** Segment of a completion with known rewards. */
 export interface CourseSpan extends Segment {
   readonly course?: Course | undefined
 }

@@ -1,36 +1,39 @@
 import type { Sequence } from "../engine/rows.ts"
 import type { ChatCodec } from "../tokenizer/chat-codec.ts"
 
-/** What is learned together: one transcript, one pair, one recorded episode. */
+/** Example of a data set: one transcript, preference pair or recorded episode. */
 export interface Example {
-  /** Where it stands, for messages: "line 3". */
+  /** Place in the data set, for messages: "line 3". */
   readonly place: string
-  /** A conversation that only grows is one row of many spans. Spans are what is learned. */
+  /** Training sequences. The turns of a conversation that extend each other are one sequence. Segments (spans) are learned. */
   readonly rows: readonly Sequence[]
-  /** Of a preference pair what was rejected; `rows` is then what was chosen. */
+  /** Rejected side of a preference pair. `rows` is then the chosen side. */
   readonly rejected?: readonly Sequence[]
 }
 
-/** How a source is read. */
+/** Context in which a data set is read. */
 export interface DataContext {
-  /** The learner's own: its chat template writes the rows. */
+  /** Tokenizer of the model that is trained. Its chat template renders the sequences. */
   readonly tokenizer: ChatCodec
-  /** Which replies of a transcript are learned, where the transcript does not say. */
+  /** Completions of a transcript that are learned, where its messages have no weight. */
   readonly replies: "all" | "last"
-  /** Of recorded episodes those alone that succeeded. */
+  /** Whether only successful recorded episodes are read. */
   readonly successes: boolean
+  /** Signal that aborts the reading. */
   readonly signal?: AbortSignal | undefined
+  /** Called with warnings. */
   readonly onWarning: (message: string) => void
 }
 
-/** What is cloned in place of an environment's expert. It is read whole, before anything is touched. */
+/** Data set for supervised fine-tuning, in place of an expert. Read completely before training starts. */
 export interface TrainingData {
-  /** For messages: its path, say. */
+  /** Name for messages, for example the path. */
   readonly name: string
+  /** Yields the examples. */
   examples(context: DataContext): AsyncIterable<Example>
 }
 
-/** What is wrong with a source, to be said after what it is called; undefined where it is one. */
+/** Predicate of a message about an invalid data set ("must be …"). undefined for a valid one. */
 export function dataProblem(value: unknown): string | undefined {
   if (typeof value === "string" && value.trim() !== "") return undefined
   const { name, examples } = (value ?? {}) as Partial<TrainingData>

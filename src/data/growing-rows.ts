@@ -2,21 +2,21 @@ import type { Segment, Sequence } from "../engine/rows.ts"
 import { joined } from "../util/joined.ts"
 import type { Course, CourseSpan } from "./course.ts"
 
-/** A reply, and the prompt that it was given to. */
+/** Completion with its prompt. */
 export interface Said {
   readonly prompt: string
   readonly reply: string
-  /** Of the reply. */
+  /** Tokens of the completion. */
   readonly tokens: Int32Array
-  /** What it weighs in the loss; 0 where it is context alone. */
+  /** Weight in the loss; 0 for context. */
   readonly weight: number
-  /** What followed from it, where that is known. */
+  /** Rewards of the conversation, where known. */
   readonly course?: Course
 }
 
 /**
- * Lays replies into rows: a prompt that goes on from the last prompt and its reply goes on in their row, whose tokens stay as they are;
- * any other begins a row. Templates that drop earlier thoughts make rows of their own of the replies behind these.
+ * Builder of sequences from completions. A prompt that extends the last prompt and its completion continues their sequence, whose tokens are
+ * kept. Any other prompt starts a sequence; this includes prompts of templates that drop earlier thinking.
  */
 export class GrowingRows {
   readonly #encode: (text: string) => Int32Array
@@ -26,7 +26,7 @@ export class GrowingRows {
     this.#encode = encode
   }
 
-  /** Tokens of the prompt where it begins a row. */
+  /** Adds a completion. Returns the length of the prompt in tokens where it starts a sequence, otherwise undefined. */
   add({ prompt, reply, tokens, weight, course }: Said): number | undefined {
     const last = this.#rows.at(-1)
     const goesOn = last && prompt.startsWith(last.text) ? last : undefined
@@ -45,7 +45,7 @@ export class GrowingRows {
     return goesOn ? undefined : asked.length
   }
 
-  /** Those of which something is learned, without what follows that. */
+  /** Returns the sequences with a segment, without the tokens after the last segment. */
   rows(): Sequence[] {
     return this.#rows
       .filter(({ spans }) => spans.length > 0)

@@ -17,10 +17,10 @@ const messageKeys = new Set(
     "refusal audio annotations"
   ).split(" "),
 )
-/** Keys that change what is learned: a misspelt or misplaced one must not be ignored. */
+/** Keys that determine what is learned. A misspelled or misplaced one must not be ignored. */
 const guarded = ["weight", "train", "tools", "messages", "tool_calls"]
 
-/** Unknown keys of a line and its messages, as "key" or "messages[].key". Keys that would change what is learned are refused. */
+/** Returns unknown keys of a line and its messages, as "key" or "messages[].key". Throws for misspelled keys that determine what is learned. */
 export function unknownKeys(line: unknown): readonly string[] {
   if (!isObject(line)) return []
   if (isGiven(line.label))
@@ -48,7 +48,7 @@ function strange(values: Values, known: ReadonlySet<string>, path: string): stri
   return keys
 }
 
-/** Tools of a line, which OpenAI's older format calls functions. */
+/** Returns the tools of a line, which OpenAI's older format calls functions. */
 export function toolsOf({ tools, functions }: Values): unknown {
   if (!isGiven(functions)) return tools
   if (!isGiven(tools)) return functions

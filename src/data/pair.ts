@@ -3,21 +3,21 @@ import { canonical } from "../json/canonical.ts"
 import { isObject } from "../options/read.ts"
 import { type Conversation, conversation, fieldsOf, talk } from "./conversation.ts"
 
-/** Two ways on from one prompt, of which the first is preferred. */
+/** Preference pair: two conversations with the same prompt. */
 export interface Pair {
   readonly chosen: Conversation
   readonly rejected: Conversation
 }
 
-/** Whether a line of data is one. */
+/** Whether a line of data is a preference pair. */
 export function isPair(line: unknown): boolean {
   return isObject(line) && ["chosen", "rejected", "preferred_output"].some((key) => line[key] !== undefined)
 }
 
 /**
- * A preference pair from a line of data: `{ prompt or messages, chosen, rejected }` as Hugging Face has it, or `{ input: { messages, tools },
- * preferred_output, non_preferred_output }` as OpenAI has it. What is chosen and rejected is a text, a message or several. Where both
- * begin with something else than a reply they are whole conversations, and what they share is the prompt.
+ * Reads a preference pair from a line of data: `{ prompt or messages, chosen, rejected }`, the format of Hugging Face, or `{ input: { messages,
+ * tools }, preferred_output, non_preferred_output }`, the format of OpenAI. Chosen and rejected are a text, a message or several messages. If
+ * neither starts with a message of the assistant, they are whole conversations, and their common messages are the prompt.
  */
 export function readPair(line: unknown): Pair {
   const given = fieldsOf(line)
@@ -27,7 +27,7 @@ export function readPair(line: unknown): Pair {
   for (const [name, value] of Object.entries({ chosen, rejected }))
     if (value === undefined || value === null) throw badField(name, "is missing; a pair has chosen and rejected")
   const [one, two] = [talk(chosen, "chosen", "assistant"), talk(rejected, "rejected", "assistant")]
-  if (canonical(one) === canonical(two)) throw badField("rejected", "says what chosen says; leave such pairs out")
+  if (canonical(one) === canonical(two)) throw badField("rejected", "equals chosen; leave such pairs out")
   if (!begins(one) && !begins(two)) {
     const shared = one.findIndex((message, at) => canonical(message) !== canonical(two[at] ?? null))
     const from = shared < 0 ? one.length : shared
@@ -35,17 +35,18 @@ export function readPair(line: unknown): Pair {
       if (rest.length > 0 && !begins(rest))
         throw badField(
           "rejected",
-          `has another prompt than chosen: they first differ at message ${from}, which is no reply`,
+          `has another prompt than chosen: they first differ at message ${from}, which is not of the assistant`,
         )
     return { chosen: conversation(beside, one, from, "all"), rejected: conversation(beside, two, from, "all") }
   }
-  if (prompt === undefined || prompt === null) throw badField("prompt", "is missing; give what was replied to")
+  if (prompt === undefined || prompt === null)
+    throw badField("prompt", "is missing; give the prompt of the completions")
   const asked = talk(prompt, "prompt", "user")
   const on = (said: readonly unknown[]) => conversation(beside, [...asked, ...said], asked.length, "all")
   return { chosen: on(one), rejected: on(two) }
 }
 
-/** With a reply. */
+/** Whether messages start with one of the assistant. */
 function begins([first]: readonly unknown[]): boolean {
   return isObject(first) && first.role === "assistant"
 }

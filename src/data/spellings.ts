@@ -2,12 +2,12 @@ import { badField } from "../chat/api-error.ts"
 import { parseJson, stringify } from "../json/text.ts"
 import { isObject } from "../options/read.ts"
 
-// Data sets spell messages in several ways. OpenAI's is the one that is read (src/server/chat); Hugging Face's has calls without ids,
-// arguments as objects and answers of tools that name no call, and older sets have `function_call`.
+// Data sets have several message formats. They are converted to that of OpenAI. In the format of Hugging Face, calls have no ids, arguments are
+// objects and tool messages name no call; older data sets have `function_call`.
 
 type Values = Readonly<Record<string, unknown>>
 
-/** The messages of a conversation in OpenAI's spelling. What is wrong with them otherwise stays as it is, for the reader to tell. */
+/** Converts messages to the format of OpenAI. Other mistakes are left to the checks of that format. */
 export function commonSpelling(messages: readonly unknown[], path: string): readonly unknown[] {
   const open: { readonly id: string; readonly name: unknown }[] = [] // calls that no tool has answered
   let made = 0
@@ -19,12 +19,15 @@ export function commonSpelling(messages: readonly unknown[], path: string): read
     open.push({ id: String(own), name: called.name })
     return { id: own, type, function: { name: called.name, arguments: written(called.arguments) } }
   }
-  /** Which call a message answers: the one that it names, by id or by tool, else the first that is open. */
+  /** Id of the call that a message answers: the named one, by id or tool name, or else the first without an answer. */
   const answered = ({ tool_call_id: given, name }: Values, at: string): string => {
     const id = given === "" ? undefined : given
     const known = open.findIndex((call) => (typeof id === "string" ? call.id === id : call.name === name))
     if (typeof id !== "string" && open.length === 0)
-      throw badField(at, "answers a call, but there is none before it: give tool_calls in the assistant's message")
+      throw badField(
+        at,
+        "answers a tool call, but there is none before it: add tool_calls to the message of the assistant",
+      )
     const [call] = known < 0 && typeof id === "string" ? [] : open.splice(Math.max(known, 0), 1)
     return call?.id ?? String(id)
   }
@@ -45,7 +48,7 @@ export function commonSpelling(messages: readonly unknown[], path: string): read
   })
 }
 
-/** Tools as a list, or as the JSON of one; each a function with or without what says so. */
+/** Reads tools from a list or its JSON. Each is a function, with or without the wrapper { type: "function" }. */
 export function commonTools(tools: unknown): readonly unknown[] | undefined {
   const value = typeof tools === "string" ? parsed(tools) : tools
   if (value === undefined || value === null) return undefined
@@ -57,7 +60,7 @@ function parsed(json: string): unknown {
   try {
     return json.trim() === "" ? undefined : parseJson(json)
   } catch {
-    return json // refused as no list
+    return json // refused later, since it is not a list
   }
 }
 
@@ -65,7 +68,7 @@ function written(given: unknown): unknown {
   return typeof given === "string" ? given : given === null ? undefined : stringify(given)
 }
 
-/** Tables hold every key in every row. */
+/** Removes null values: tabular data sets have all keys in all rows. */
 function withoutNulls(value: Values): Values {
   return Object.fromEntries(Object.entries(value).filter(([, one]) => one !== null && one !== undefined))
 }

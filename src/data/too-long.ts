@@ -1,6 +1,6 @@
 import type { Sequence } from "../engine/rows.ts"
 
-/** Rows that the model can learn from; cut, a row is what of it fits, its last reply perhaps without its end. */
+/** Returns the sequences that fit the model. With "cut", longer sequences are truncated, possibly within the last completion. */
 export function fitted(
   rows: readonly Sequence[],
   most: number,
@@ -21,7 +21,7 @@ export function fitted(
   })
 }
 
-/** Counts what does not fit, and names some of it. */
+/** Counter of conversations that do not fit the model. */
 export class TooLong {
   #longest = 0
   readonly #places = new Set<string>()
@@ -38,7 +38,7 @@ export class TooLong {
     const places = [...this.#places].slice(0, 5).join(", ")
     const done = tooLong === "cut" ? "cut" : "left out; raise maxPositions, or set tooLong to cut"
     return (
-      `${name}: ${what} longer than the ${most} tokens that the model learns from (${places}${count > 5 ? ", …" : ""}; ` +
+      `${name}: ${what} longer than the ${most} tokens that the model can train on (${places}${count > 5 ? ", …" : ""}; ` +
       `the longest has ${this.#longest}), and ${are} ${done}.`
     )
   }

@@ -10,8 +10,10 @@ import { unknownKeys } from "./line-checks.ts"
 import { isPair, readPair } from "./pair.ts"
 
 /**
- * Chat transcripts, or preference pairs, from a JSON Lines file in the formats of OpenAI and Hugging Face: `{"messages": […]}`, or
- * `{"prompt": …, "chosen": …, "rejected": …}`. A line that cannot be read is refused with its number (`BAD_DATA`).
+ * Data set of chat transcripts or preference pairs from a JSON Lines file, in the formats of OpenAI and Hugging Face: `{"messages": […]}`, or
+ * `{"prompt": …, "chosen": …, "rejected": …}`.
+ *
+ * @throws GigpoError `BAD_DATA` with the line number for a line that cannot be read, `BAD_ARGUMENT` for a tokenizer without a chat template.
  */
 export function transcripts(path: string): TrainingData {
   checkPath("The file of transcripts", path)

@@ -1,4 +1,4 @@
-// `gigpo/advantages`: estimators, their parts, and their equations on plain arrays.
+// `gigpo/advantages`: advantage estimators, their parts, and their equations on plain arrays.
 
 import "../check-node.cts"
 

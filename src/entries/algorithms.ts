@@ -1,4 +1,4 @@
-// `gigpo/algorithms`: the table of implemented algorithms, with sources and status.
+// `gigpo/algorithms`: table of algorithms, with sources and implementation status.
 
 import "../check-node.cts"
 

@@ -1,4 +1,4 @@
-// `gigpo/curricula`: which tasks are played, from which state, and for how many steps.
+// `gigpo/curricula`: choice of tasks, start states and step limits as training progresses.
 
 import "../check-node.cts"
 

@@ -1,4 +1,4 @@
-// `gigpo/data`: what is imitated in place of an expert: chat transcripts, preference pairs, recorded episodes.
+// `gigpo/data`: data sets for supervised fine-tuning: chat transcripts, preference pairs, recorded episodes.
 
 import "../check-node.cts"
 

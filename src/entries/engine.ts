@@ -1,4 +1,4 @@
-// `gigpo/engine`: the interface that `train` needs of an engine, with what an implementation uses.
+// `gigpo/engine`: interface between `train` and an engine, and types for its implementation.
 
 import "../check-node.cts"
 

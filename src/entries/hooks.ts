@@ -1,4 +1,4 @@
-// `gigpo/hooks`: decisions during a rollout. Branch, resample, think longer.
+// `gigpo/hooks`: hooks of the rollout, which branch episodes, resample completions and extend the thinking.
 
 import "../check-node.cts"
 

@@ -1,4 +1,4 @@
-// `gigpo`: what the first day needs. Train, fine-tune and evaluate a model on an environment or an agent.
+// `gigpo`: training, fine-tuning and evaluation of a model on an environment or an agent.
 
 import "../check-node.cts"
 

@@ -1,4 +1,4 @@
-// `gigpo/logging`: TensorBoard, MLflow, and recorded episodes: write, read and convert.
+// `gigpo/logging`: logging to TensorBoard and MLflow; writing, reading and conversion of recorded episodes.
 
 import "../check-node.cts"
 

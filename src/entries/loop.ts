@@ -1,4 +1,4 @@
-// `gigpo/loop`: the parts of a training iteration, for a custom loop or a custom player.
+// `gigpo/loop`: parts of a training iteration, for a custom training loop or agent loop.
 
 import "../check-node.cts"
 

@@ -1,4 +1,4 @@
-// `gigpo/losses`: losses over tokens, and the weights and schedules that they use.
+// `gigpo/losses`: token losses, with the weights and schedules that they use.
 
 import "../check-node.cts"
 

@@ -1,4 +1,4 @@
-// `gigpo/native`: the kernels on typed arrays, and what this machine offers them.
+// `gigpo/native`: kernels on typed arrays, and a report of the devices of this machine.
 
 import "../check-node.cts"
 

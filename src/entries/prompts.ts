@@ -1,4 +1,4 @@
-// `gigpo/prompts`: memories, which write the history into prompts, and readers of actions in completions.
+// `gigpo/prompts`: prompt memories, and parsers of actions in completions.
 
 import "../check-node.cts"
 

@@ -1,4 +1,4 @@
-// `gigpo/view`: the dashboard of runs, and reports as single HTML files.
+// `gigpo/view`: dashboard of runs, and reports as single HTML files.
 
 import "../check-node.cts"
 

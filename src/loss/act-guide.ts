@@ -14,17 +14,23 @@ const clipFields = without(clippedSurrogateFields, "ratio", "skipZeroAdvantage")
 export const actGuideFields = {
   ...clipFields,
   offPolicyWeight: scheduled(
-    number(0.1, "Weight of what was sampled with a hint, where all else weighs 1. The default is the authors'.", {
-      min: 0,
-    }),
+    number(
+      0.1,
+      "Weight of tokens that were sampled with a hint; other tokens have weight 1. The default is the authors'.",
+      {
+        min: 0,
+      },
+    ),
   ),
   offPolicyClipScale: scheduled(
-    number(1, "The width of its clip, times that of all else. The default is the authors'.", { min: 0 }),
+    number(1, "Factor of the clip range for tokens that were sampled with a hint. The default is the authors'.", {
+      min: 0,
+    }),
   ),
   shaping: scheduled(
     number(
       0,
-      "LUFFY's γ: its ratios become constant weights r / (r + γ), which no clip holds. 0 leaves them as they are.",
+      "γ of LUFFY's policy shaping: ratios of tokens sampled with a hint become constant weights r / (r + γ), without a clip. 0 turns it off.",
       {
         min: 0,
       },
@@ -36,16 +42,16 @@ export const actGuideFields = {
 export type ActGuideOptions = OptionsOf<typeof actGuideFields>
 
 /**
- * ActGuide-RL's loss: PPO's clipped surrogate of what the policy said by itself, plus offPolicyWeight times the same of what it said with
- * a hint, whose ratio is how likely it would have said that without one:
+ * Loss of ActGuide-RL: PPO's clipped surrogate on the tokens that were sampled without a hint, plus offPolicyWeight times the same on the
+ * tokens that were sampled with a hint. The ratio of the latter compares the probability without the hint to that with the hint:
  *
  *     r = p(token | prompt) / p_old(token | prompt and hint);  with shaping γ (LUFFY, arXiv 2504.14945) -A stop-gradient(r / (r + γ)) log p
  *
- * What was said with a hint is told by `Span.offPolicy`: a row of the prompt without the hint, with the log-probabilities that it was
- * sampled with, as an estimator's `extraRows` may hold it. Our reading: both are parts of one batch, whose tokens count alike. Reports
- * what `clippedSurrogate` does, and "policy/off-policy-fraction"; a shaped token's ratio there is 1.
+ * `Span.offPolicy` marks segments that were sampled with a hint. Their sequence holds the prompt without the hint and the log-probabilities
+ * of the rollout; the `extraRows` of an estimator can provide such sequences. Implementation choice: tokens of both kinds count equally in
+ * one batch. Reports the metrics of `clippedSurrogate`, where the ratio of a shaped token is 1, and "policy/off-policy-fraction".
  *
- * @throws GigpoError `BAD_ARGUMENT` for an option that has no meaning.
+ * @throws GigpoError `BAD_ARGUMENT` for an invalid option.
  */
 export const actGuide = defineLoss({
   name: "act-guide",
@@ -93,7 +99,7 @@ export const actGuide = defineLoss({
   },
 })
 
-/** 1 for each token of a span that is off-policy, [tokens]. */
+/** 1 for each token of an off-policy segment, [tokens]. */
 function offPolicyTokens({ tokens, spanOffsets, offPolicy }: LossInput): Float64Array {
   const isOff = new Float64Array(tokens)
   offPolicy?.forEach((off, span) => {

@@ -7,28 +7,30 @@ import { adaptiveKlFields } from "./options.ts"
 /** Options of `adaptiveKl`. */
 export type AdaptiveKlOptions = OptionsOf<typeof adaptiveKlFields>
 
-/** What one update hears of the KL's error, at most. */
+/** Bound of the relative error of the KL in one update. */
 const maxError = 0.2
 
-/** A KL weight that follows the KL. */
+/** Controller of the KL weight. */
 export interface AdaptiveKl extends Stateful {
-  /** As it is now, above 0. */
+  /** Current weight of the KL penalty, above 0. */
   readonly weight: number
   /**
-   * @param kl what was measured since the last update, in nats, as `target` is
-   * @param steps how much it was measured on, in what `horizon` counts
-   * @throws GigpoError `NON_FINITE` for a KL that is not finite, `BAD_ARGUMENT` for steps that would leave no weight.
+   * Changes the weight by a measured KL.
+   *
+   * @param kl - mean KL since the last update, in nats like `target`.
+   * @param steps - number of steps that the KL was measured on, in the unit of `horizon`.
+   * @throws GigpoError `NON_FINITE` for a KL that is not finite, `BAD_ARGUMENT` for so many steps that the weight could reach 0.
    */
   update(kl: number, steps: number): void
 }
 
 /**
- * The adaptive KL weight of Ziegler et al. (arXiv 1909.08593, section 2.2): it grows while the KL to the reference is above its target,
- * and shrinks while it is below,
+ * Adaptive KL controller of Ziegler et al. (arXiv 1909.08593, section 2.2). The weight grows while the KL to the reference policy is above
+ * the target, and shrinks while the KL is below:
  *
  *     weight ← weight · (1 + clip(kl / target - 1, -0.2, 0.2) · steps / horizon)
  *
- * @throws GigpoError `BAD_ARGUMENT` for an option that has no meaning.
+ * @throws GigpoError `BAD_ARGUMENT` for an invalid option.
  */
 export function adaptiveKl(given: AdaptiveKlOptions): AdaptiveKl {
   const { weight: first, target, horizon } = readOptions("adaptiveKl", given, adaptiveKlFields)
@@ -39,12 +41,12 @@ export function adaptiveKl(given: AdaptiveKlOptions): AdaptiveKl {
     },
     update(kl, steps) {
       if (!Number.isFinite(kl)) throw new GigpoError("NON_FINITE", `adaptiveKl: the KL is ${kl}; give a finite number.`)
-      // With as many steps as this, the smallest KL would bring the weight to 0 or below.
+      // From this number of steps on, a KL of 0 would make the weight 0 or negative.
       const tooMany = horizon / maxError
       if (!(steps >= 0 && steps < tooMany))
         throw new GigpoError(
           "BAD_ARGUMENT",
-          `adaptiveKl: ${steps} steps of one update must be at least 0 and below ${tooMany}; take a longer horizon than ${horizon}.`,
+          `adaptiveKl: steps is ${steps}; it must be at least 0 and below ${tooMany}. Use a horizon longer than ${horizon}.`,
         )
       const error = Math.min(Math.max(kl / target - 1, -maxError), maxError)
       weight *= 1 + (error * steps) / horizon

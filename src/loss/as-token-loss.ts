@@ -4,17 +4,17 @@ import { GigpoError } from "../util/errors.ts"
 import { checkLossOutput, lossKind } from "./check-loss-output.ts"
 import type { LossInput, LossOutput, TokenLoss } from "./token-loss.ts"
 
-/** What is wrong with a loss, to be said after what it is called; undefined where it is one. */
+/** Predicate of a message about an invalid loss ("has no name"). undefined for a valid loss. */
 export function lossProblem(value: unknown): string | undefined {
   const { teacherTop } = (value ?? {}) as Partial<TokenLoss>
   const isCount = teacherTop === undefined || (Number.isSafeInteger(teacherTop) && teacherTop >= 0)
-  return partProblem(value, lossKind) ?? (isCount ? undefined : "has a teacherTop that is no whole number of tokens")
+  return partProblem(value, lossKind) ?? (isCount ? undefined : "has a teacherTop that is not an integer of at least 0")
 }
 
 /**
- * What was handed in, as a loss: one already, or a function `(input) => output`, which goes by its own name.
+ * Returns a loss for a loss object or a function `(input) => output`. The loss of a function has the name of the function.
  *
- * @throws GigpoError `BAD_ARGUMENT` for anything else.
+ * @throws GigpoError `BAD_ARGUMENT` for any other value.
  */
 export function asTokenLoss(value: TokenLoss | ((input: LossInput) => LossOutput)): TokenLoss {
   checkPart(value, lossKind)
@@ -24,9 +24,9 @@ export function asTokenLoss(value: TokenLoss | ((input: LossInput) => LossOutput
 }
 
 /**
- * What a loss comes to, checked.
+ * Evaluates a loss and checks its output.
  *
- * @throws GigpoError `BAD_ARGUMENT` where it throws, or gives what does not fit the input; `NON_FINITE` for numbers that are not
+ * @throws GigpoError `BAD_ARGUMENT` where the loss throws or its output does not fit the input, `NON_FINITE` for numbers that are not
  * finite.
  */
 export function evaluateLoss(loss: TokenLoss, input: LossInput): LossOutput {

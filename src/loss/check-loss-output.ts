@@ -9,6 +9,7 @@ const needs = { old: true, reference: true, entropy: true, teacher: true, hellin
   true
 >
 
+/** Description of custom losses for checks and messages. */
 export const lossKind: PartKind = {
   what: "loss",
   call: "evaluate",
@@ -24,23 +25,23 @@ const keys = { loss: true, gradient: true, entropyGradient: true, topGradient: t
 >
 
 /**
- * Refuses what a loss of somebody else's may give: unknown keys, wrong types and lengths, numbers that are not finite.
+ * Checks the output of a custom loss for unknown keys, wrong types and lengths, and numbers that are not finite.
  *
- * @throws GigpoError `BAD_ARGUMENT`, or `NON_FINITE`, with the loss's name and where it is.
+ * @throws GigpoError `BAD_ARGUMENT` or `NON_FINITE`, with the name of the loss and the position of the value.
  */
 export function checkLossOutput(output: LossOutput, input: LossInput, name: string): LossOutput {
   const refusals = refusalsOf(lossKind, name)
   const { bad, nonFinite } = refusals
   if (isPromise(output)) {
-    output.catch(() => {}) // what it comes to, nobody waits for
+    output.catch(() => {}) // avoids an unhandled rejection: the promise is not awaited
     throw bad("a promise instead of output; evaluate must not be async")
   }
   checkOutcome(output, lossKind, keys, "{ loss, gradient }", refusals)
   const { tokens, teacherTop, spanOffsets } = input
-  if (typeof output.loss !== "number") throw bad(`a loss of type ${typeof output.loss}; give a number`)
-  if (!Number.isFinite(output.loss)) throw nonFinite(`the loss ${output.loss}; give a finite number`)
+  if (typeof output.loss !== "number") throw bad(`a loss of type ${typeof output.loss}; return a number`)
+  if (!Number.isFinite(output.loss)) throw nonFinite(`the loss ${output.loss}; return a finite number`)
   if (output.topGradient && !teacherTop)
-    throw bad("a topGradient without having been told of a teacher's most likely tokens; give it a teacherTop")
+    throw bad("a topGradient without a teacherTop; set teacherTop to receive the most likely tokens of the teacher")
   for (const [column, article, count] of [
     ["gradient", "a", 1],
     ["entropyGradient", "an", 1],
@@ -49,12 +50,14 @@ export function checkLossOutput(output: LossOutput, input: LossInput, name: stri
     const values = output[column]
     if (values === undefined && column !== "gradient") continue
     if (!isFloat32Array(values) || values.length !== tokens * count)
-      throw bad(`${article} ${column} that is no Float32Array of its ${tokens} tokens${count > 1 ? ` × ${count}` : ""}`)
+      throw bad(
+        `${article} ${column} that is not a Float32Array of length ${tokens} (sampled tokens)${count > 1 ? ` × ${count}` : ""}`,
+      )
     const wrong = values.findIndex((value) => !Number.isFinite(value))
     if (wrong >= 0) {
       const [span, token] = locate(Math.floor(wrong / count), spanOffsets)
       throw nonFinite(
-        `${article} ${column} of ${values[wrong]} for token ${token} of span ${span}; give finite numbers`,
+        `${article} ${column} of ${values[wrong]} for token ${token} of span ${span}; return finite numbers`,
       )
     }
   }

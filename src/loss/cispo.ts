@@ -9,7 +9,7 @@ import type { TokenLoss } from "./token-loss.ts"
 
 export const cispoFields = {
   clipLow: scheduled(
-    number(1, "A token's weight is at least 1 - clipLow. The default is the paper's: no lower bound.", {
+    number(1, "Lower bound of a token's weight: 1 - clipLow. The default is the paper's: no lower bound.", {
       min: 0,
       max: 1,
     }),
@@ -17,7 +17,7 @@ export const cispoFields = {
   clipHigh: scheduled(
     number(
       3,
-      "A token's weight is at most 1 + clipHigh. The paper tunes it and gives no number; the default is Tinker's.",
+      "Upper bound of a token's weight: 1 + clipHigh. The paper tunes it and gives no number; the default is Tinker's.",
       {
         min: 0,
       },
@@ -29,14 +29,14 @@ export const cispoFields = {
 export type CispoOptions = OptionsOf<typeof cispoFields>
 
 /**
- * CISPO (MiniMax-M1, arXiv 2506.13585): importance weights are clipped, whatever the sign of the advantage, and are constants, so
- * that every token keeps a gradient:
+ * CISPO (MiniMax-M1, arXiv 2506.13585). Importance weights are clipped for advantages of both signs and treated as constants, so that
+ * every token has a gradient:
  *
  *     -stop-gradient(clip(r, 1 - clipLow, 1 + clipHigh)) A log p;  r = p / p_old
  *
  * Reports "policy/clip-fraction" (tokens whose ratio is outside the bounds), "policy/kl" and "policy/ratio".
  *
- * @throws GigpoError `BAD_ARGUMENT` for an option that has no meaning.
+ * @throws GigpoError `BAD_ARGUMENT` for an invalid option.
  */
 export const cispo = defineLoss({
   name: "cispo",

@@ -11,31 +11,32 @@ import type { LossInput, TokenLoss } from "./token-loss.ts"
 
 export const clipCovFields = {
   clipLow: scheduled(
-    number(1, "Ratio is kept above 1 - clipLow. The default is the authors': no lower bound.", { min: 0, max: 1 }),
+    number(1, "Lower bound of the ratio: 1 - clipLow. The default is the authors': no lower bound.", {
+      min: 0,
+      max: 1,
+    }),
   ),
   clipHigh: scheduled(
-    number(1, "Ratio is kept below 1 + clipHigh. The default is the authors': a wide clip.", { min: 0 }),
+    number(1, "Upper bound of the ratio: 1 + clipHigh. The default is the authors': a wide clip range.", { min: 0 }),
   ),
   covarianceShare: covarianceShareField,
-  covarianceLow: scheduled(
-    number(1, "Tokens whose covariance is above this may be dropped. The default is the paper's."),
-  ),
-  covarianceHigh: scheduled(number(5, "Tokens whose covariance is below this may be. The default is the paper's.")),
+  covarianceLow: scheduled(number(1, "Covariance above which tokens may be dropped. The default is the paper's.")),
+  covarianceHigh: scheduled(number(5, "Covariance below which tokens may be dropped. The default is the paper's.")),
 }
 
 /** Options of `clipCov`. */
 export type ClipCovOptions = OptionsOf<typeof clipCovFields>
 
 /**
- * Clip-Cov (arXiv 2505.22617, section 4): PPO's clipped surrogate without dual clip, of which some tokens are dropped, so that the
- * entropy does not fall at once: at random the covarianceShare of all tokens, among those that no clip holds and with
+ * Clip-Cov (arXiv 2505.22617, section 4): PPO's clipped surrogate without dual clip. To slow the loss of entropy, tokens are dropped at
+ * random: covarianceShare of all tokens, chosen among the unclipped tokens with
  *
  *     covarianceLow < (A - mean A) (log p - mean log p) < covarianceHigh
  *
- * means over the batch's tokens. Their loss is 0; they stay in every count. Reports "policy/dropped-fraction", "policy/clip-fraction",
- * "policy/kl" and "policy/ratio".
+ * The means are over the tokens of the batch. The loss of a dropped token is 0; the token still counts in every mean. Reports
+ * "policy/dropped-fraction", "policy/clip-fraction", "policy/kl" and "policy/ratio".
  *
- * @throws GigpoError `BAD_ARGUMENT` for an option that has no meaning.
+ * @throws GigpoError `BAD_ARGUMENT` for an invalid option.
  */
 export const clipCov = defineLoss({
   name: "clip-cov",
@@ -58,7 +59,7 @@ export const clipCov = defineLoss({
         const { tokens, random } = input
         const now = scheduleValues(options, input.moment)
         const candidates = candidatesOf(input, now)
-        // A fork, so that the same batch drops the same tokens whenever it is evaluated.
+        // A forked generator: a second evaluation of the batch must drop the same tokens.
         const dropped = random.fork("clip-cov").shuffled(candidates).slice(0, countOf(now.covarianceShare, tokens))
         const weights = Float64Array.from(input.weights ?? new Float64Array(tokens).fill(1))
         for (const t of dropped) weights[t] = 0

@@ -6,23 +6,23 @@ import { clippedSurrogateFields } from "./options.ts"
 import { clamp, maxLogRatio, ratioOf } from "./policy-ratio.ts"
 import type { LossInput, LossOutput, TokenLoss } from "./token-loss.ts"
 
+/** Options of `clippedSurrogate`. */
 export type ClipOptions = OptionsOf<typeof clippedSurrogateFields>
 type Clip = AtMoment<Resolved<typeof clippedSurrogateFields>>
 
 /**
- * PPO's clipped surrogate, with asymmetric clip (DAPO), dual clip (Ye et al., AAAI 2020, eq. 5) and, with `ratio: "sequence"`,
- * GSPO's one ratio for a whole sequence (arXiv 2507.18071), the geometric mean over its tokens:
+ * PPO's clipped surrogate, with asymmetric clip range (DAPO) and dual clip (Ye et al., AAAI 2020, eq. 5). With `ratio: "sequence"`, all
+ * tokens of a sequence have GSPO's sequence ratio (arXiv 2507.18071), the geometric mean of their ratios:
  *
  *     max(-A r, -A clip(r, 1 - clipLow, 1 + clipHigh)), at most -clipDual · A where A < 0;  r = p / p_old
  *
- * The derivative of r by each token's own log p is taken as r; it is 0 where a clip holds the loss. The twin of
- * core/kernels/clipped_surrogate.h. Reports "policy/clip-fraction" (tokens whose clipped term is the larger one, before the dual
- * clip), "policy/dual-clip-fraction" (tokens that the dual clip holds), "policy/kl" (old log p - log p) and "policy/ratio", means over
- * tokens.
+ * The derivative of r with respect to a token's log p is taken as r. It is 0 where the loss is clipped. core/kernels/clipped_surrogate.h
+ * computes the same. Reports means over tokens: "policy/clip-fraction" (the clipped term is the larger one, before the dual clip),
+ * "policy/dual-clip-fraction" (the dual clip bounds the loss), "policy/kl" (old log p - log p) and "policy/ratio".
  *
- * Its native form is that of token-mean without further terms; `composeLoss` adds these.
+ * The native form has the aggregation token-mean and no further terms; `composeLoss` adds them.
  *
- * @throws GigpoError `BAD_ARGUMENT` for an option that has no meaning.
+ * @throws GigpoError `BAD_ARGUMENT` for an invalid option.
  */
 export const clippedSurrogate = defineLoss({
   name: "clipped-surrogate",

@@ -1,5 +1,5 @@
 import { byName } from "../options/define.ts"
 import * as shipped from "./shipped-cloning.ts"
 
-/** Shipped losses of cloning by their names in configurations. */
+/** Built-in losses of supervised fine-tuning by their names in configurations. */
 export const sftLosses = byName(shipped)

@@ -10,20 +10,20 @@ import { klEstimators } from "./kl-estimators.ts"
 import { lossFields } from "./options.ts"
 import type { LossInput, LossNeed, LossOutput, TokenLoss } from "./token-loss.ts"
 
-/** What is put around a policy loss; numbers may be schedules. */
+/** Options of `composeLoss`: KL term, entropy bonus and aggregation. Numbers may be schedules. */
 export type LossTerms = OptionsOf<typeof lossFields>
 type Terms = AtMoment<Resolved<typeof lossFields>>
 
 /**
- * A policy loss with a KL term to the reference policy and an entropy bonus:
+ * Adds a KL term to the reference policy and an entropy bonus to a policy loss:
  *
  *     policy loss + klWeight Σ share · KL - entropyWeight Σ share · H
  *
- * where the shares are those of the aggregation. Its needs are the policy loss's, "reference" where the KL's weight may ever be
- * other than 0, and "entropy" likewise. It reports "loss/kl" besides where there is a reference: the mean estimate over tokens,
- * whatever its weight.
+ * The shares are the weights of the tokens in the aggregation. The composed loss has the needs of the policy loss, "reference" unless
+ * klWeight is constantly 0, and "entropy" unless entropyWeight is constantly 0. It also reports "loss/kl", the mean KL estimate over tokens,
+ * where reference log-probabilities are given, also at klWeight 0.
  *
- * @throws GigpoError `BAD_ARGUMENT` for an option that has no meaning.
+ * @throws GigpoError `BAD_ARGUMENT` for an invalid option.
  */
 export function composeLoss(loss: TokenLoss, given: LossTerms = {}): TokenLoss {
   const policy = asTokenLoss(loss)
@@ -85,5 +85,5 @@ function addTerms(policy: TokenLoss, terms: Terms, batch: LossInput): LossOutput
 }
 
 function missing(weight: string, column: string): GigpoError {
-  return new GigpoError("BAD_ARGUMENT", `A ${weight} needs ${column}.`)
+  return new GigpoError("BAD_ARGUMENT", `composeLoss: ${weight} is not 0 and needs ${column}.`)
 }

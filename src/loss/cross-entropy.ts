@@ -1,7 +1,7 @@
 import { defineLoss } from "./define-loss.ts"
 import type { TokenLoss } from "./token-loss.ts"
 
-/** Minus the log-probability of what was said: behaviour cloning. Reads neither advantages nor old log-probabilities. */
+/** Cross-entropy, the loss of behavior cloning: minus the log-probability of each token. Advantages and old log-probabilities are not read. */
 export const crossEntropy = defineLoss({
   name: "cross-entropy",
   fields: {},

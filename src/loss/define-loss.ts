@@ -2,7 +2,7 @@ import { defining } from "../options/define.ts"
 import type { TokenLoss } from "./token-loss.ts"
 
 /**
- * Loss that configurations can name, in one value: a factory with its name, options and description. One line in
- * src/loss/shipped.ts ships it: the registry, the public API, `gigpo algorithms` and docs/algorithms.md follow from it.
+ * Defines a loss that configurations can name: a factory with name, options and description as properties. An export in
+ * src/loss/shipped.ts adds the loss to the registry, the public API, `gigpo algorithms` and docs/algorithms.md.
  */
 export const defineLoss = defining<TokenLoss>()

@@ -5,24 +5,26 @@ import type { OptionsOf } from "../options/table.ts"
 import { GigpoError } from "../util/errors.ts"
 
 export const dgpoWeightFields = {
-  tau: scheduled(number(0.5, "Temperature of the softmax: the lower, the more few tokens get.", { above: 0 })),
-  kappa: scheduled(number(1, "Exponent of the entropy: 0 lets the distance alone decide.", { min: 0 })),
+  tau: scheduled(
+    number(0.5, "Temperature of the softmax. Lower values concentrate the weight on fewer tokens.", { above: 0 }),
+  ),
+  kappa: scheduled(number(1, "Exponent of the entropy. 0 makes the weights depend on the distance alone.", { min: 0 })),
 }
 
 const weightNumbers = fixed(dgpoWeightFields)
 
-/** Its numbers, come from schedules. */
+/** Options of `dgpoWeights`. */
 export type DgpoWeightOptions = OptionsOf<typeof weightNumbers>
 
 /**
- * How the advantage of a sequence is divided among its tokens, [tokens]: by how far each distribution has moved from the reference where
- * it is uncertain. Their mean is 1:
+ * Returns DGPO's weights of the tokens of one sequence, [tokens], with mean 1. Tokens with high entropy whose distribution moved far from
+ * the reference have large weights:
  *
  *     w = n softmax(s / tau);  s = d H^kappa
  *
- * @param distances Hellinger distances d of policy and reference at each token, 0 to 1
- * @param entropies H of the policy at each token, scaled as is wanted, at least 0
- * @throws GigpoError `BAD_ARGUMENT` for an option that has no meaning or columns of different lengths, `NON_FINITE` for a number that is
+ * @param distances - Hellinger distances d of policy and reference at each token, 0 to 1.
+ * @param entropies - entropies H of the policy at each token, in any scale, at least 0.
+ * @throws GigpoError `BAD_ARGUMENT` for an invalid option or columns of different lengths, `NON_FINITE` for a number that is
  * not finite.
  */
 export function dgpoWeights(
@@ -35,7 +37,7 @@ export function dgpoWeights(
   if (entropies.length !== tokens)
     throw new GigpoError(
       "BAD_ARGUMENT",
-      `There are ${tokens} distances and ${entropies.length} entropies; give one each.`,
+      `There are ${tokens} distances and ${entropies.length} entropies; give one of each per token.`,
     )
   const scores = Float64Array.from(distances, (distance, t) => (distance * Math.max(entropies[t]!, 0) ** kappa) / tau)
   const wrong = scores.findIndex((score) => !Number.isFinite(score))

@@ -17,7 +17,7 @@ export const dgpoFields = {
   entropyScale: oneOf(
     "sequence",
     ["sequence", "batch", "none"],
-    "What entropies are divided by: the largest of the sequence, that of the batch, or nothing, so that they are in nats.",
+    "Divisor of the entropies: the largest entropy of the sequence or of the batch, or none (entropies in nats).",
   ),
   ...clips,
 }
@@ -26,11 +26,12 @@ export const dgpoFields = {
 export type DgpoOptions = OptionsOf<typeof dgpoFields>
 
 /**
- * DGPO (arXiv 2605.03327): PPO's clipped surrogate of advantages A w that each sequence's tokens share by `dgpoWeights`, which are
- * constants. The KL that it does without is `klWeight: 0`, the default. Our reading: how entropies are scaled to 0 to 1, which the
- * definition does not say. Reports what `clippedSurrogate` does, "policy/hellinger", the mean distance, and "policy/largest-weight".
+ * DGPO (arXiv 2605.03327): PPO's clipped surrogate with advantages A w. The weights w of a sequence's tokens are those of `dgpoWeights` and
+ * are treated as constants. DGPO has no KL penalty: keep the default `klWeight: 0`. Implementation choice: the scaling of entropies to
+ * 0 to 1, which the paper does not define. Reports the metrics of `clippedSurrogate`, "policy/hellinger" (mean distance) and
+ * "policy/largest-weight".
  *
- * @throws GigpoError `BAD_ARGUMENT` for an option that has no meaning.
+ * @throws GigpoError `BAD_ARGUMENT` for an invalid option.
  */
 export const dgpo = defineLoss({
   name: "dgpo",
@@ -55,7 +56,7 @@ export const dgpo = defineLoss({
         if (!entropies || !hellingers)
           throw new GigpoError(
             "BAD_ARGUMENT",
-            "dgpo reads entropies and Hellinger distances from the reference: give both columns.",
+            "dgpo needs entropies and Hellinger distances from the reference policy; give both columns.",
           )
         const { tau, kappa, entropyScale } = scheduleValues(options, input.moment)
         const scaled = scaledEntropies(input, entropies, entropyScale)

@@ -13,23 +13,23 @@ export const distillationFields = {
   divergence: oneOf(
     "reverse",
     ["reverse", "forward", "jensen-shannon"],
-    "What is made small at every token that the policy says: KL(policy ‖ teacher), told from that token alone, KL(teacher ‖ policy), or " +
-      "what lies between them, told from the teacher's most likely tokens.",
+    "Divergence that is minimized at each sampled token: reverse is KL(policy ‖ teacher), estimated from the sampled token; forward is " +
+      "KL(teacher ‖ policy) and jensen-shannon lies between them, both computed from the teacher's most likely tokens.",
   ),
   estimator: oneOf<KlEstimator, "k1+", string>(
     "k1+",
     ["k1", "k2", "k3", "abs", "k1+", "k3+"],
-    "Of the divergence reverse, as klEstimator with the teacher in place of the reference. k1 alone has no gradient on average; that " +
-      "of k1+ is the KL's.",
+    "Estimator of the divergence reverse, as klEstimator with the teacher in place of the reference. The expected gradient of k1 is 0; " +
+      "that of k1+ is the gradient of the KL.",
   ),
   teacherTop: integer(
     20,
-    "Tokens with the highest probability of the teacher, for the other two divergences; all other tokens count as one.",
+    "Number of the teacher's most likely tokens at each position, for forward and jensen-shannon; all other tokens are merged into one.",
     {
       min: 1,
     },
   ),
-  mixture: number(0.5, "Of jensen-shannon: the teacher's share of the mixture that both are compared with.", {
+  mixture: number(0.5, "Share of the teacher in the mixture distribution of jensen-shannon.", {
     above: 0,
     below: 1,
   }),
@@ -39,15 +39,14 @@ export const distillationFields = {
 export type DistillationOptions = OptionsOf<typeof distillationFields>
 
 /**
- * On-policy distillation (arXiv 2306.13649; for agents TCOD, arXiv 2604.24005): the policy is led to what a teacher would say on the
- * tokens that it has sampled itself, by one of
+ * On-policy distillation (arXiv 2306.13649; for agents TCOD, arXiv 2604.24005): minimizes a divergence between the policy p and a teacher q
+ * at the tokens that the policy sampled. The divergences "reverse", "forward" and "jensen-shannon" are
  *
  *     KL(p ‖ q), an estimate by d = log q - log p;  KL(q ‖ p);  β KL(q ‖ m) + (1 - β) KL(p ‖ m), m = β q + (1 - β) p
  *
- * TCOD's is the second. The estimator's advantages are not read. Reports "distillation/divergence", the mean over tokens, beside
- * "policy/kl" and "policy/ratio".
+ * TCOD uses "forward". Advantages are not read. Reports "distillation/divergence" (mean over tokens), "policy/kl" and "policy/ratio".
  *
- * @throws GigpoError `BAD_ARGUMENT` for an option that has no meaning.
+ * @throws GigpoError `BAD_ARGUMENT` for an invalid option.
  */
 export const distillation = defineLoss({
   name: "distillation",
@@ -99,7 +98,7 @@ function fromTop(input: LossInput, { divergence, mixture }: Resolved<typeof dist
   return { ...output, topGradient }
 }
 
-/** The sum over tokens, and the plain mean for the report. */
+/** Weighted sum over tokens, with the unweighted mean as a metric. */
 function measured(
   input: LossInput,
   of: (logProb: number, t: number) => readonly [value: number, slope: number],
@@ -115,5 +114,8 @@ function measured(
 }
 
 function missing(column: string): GigpoError {
-  return new GigpoError("BAD_ARGUMENT", `distillation reads a teacher's probabilities: give the spans their ${column}.`)
+  return new GigpoError(
+    "BAD_ARGUMENT",
+    `distillation needs the probabilities of a teacher; set ${column} of each span.`,
+  )
 }

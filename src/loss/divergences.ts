@@ -1,14 +1,15 @@
 import type { Column } from "../engine/rows.ts"
 
-// How far the policy p is from a teacher q at one place, of whose tokens the most likely are known: these, and all others as one.
+// Divergence between the policy p and a teacher q at one position, from the probabilities of the teacher's most likely tokens. All
+// other tokens are merged into one outcome.
 
-/** What all other tokens have at least, so that rounding never leaves them with nothing. */
+/** Minimum probability of the merged outcome: rounding could make it 0. */
 const leastRest = 1e-6
 
-/** The part of one outcome in D, and p ∂D/∂p. */
+/** Returns the term of one outcome in a divergence D, and p ∂D/∂p. */
 export type Divergence = (p: number, q: number) => readonly [value: number, slope: number]
 
-/** KL(q ‖ p) = Σ q log(q / p): the policy is to cover all that the teacher would say. */
+/** KL(q ‖ p) = Σ q log(q / p), the mass-covering direction. */
 export const forwardKl: Divergence = (p, q) => [q === 0 ? 0 : q * Math.log(q / p), -q]
 
 /** β KL(q ‖ m) + (1 - β) KL(p ‖ m) with m = β q + (1 - β) p: at β = ½ the Jensen-Shannon divergence. */
@@ -21,11 +22,11 @@ export function jensenShannon(beta: number): Divergence {
 }
 
 /**
- * D at one place, and its derivatives by the log-probabilities of the known tokens, which are put into `slopes`:
+ * Returns D at one position. Writes the derivatives with respect to the log-probabilities of the known tokens into `slopes`:
  *
  *     D = Σ_i d(p_i, q_i) + d(1 - Σ p_i, 1 - Σ q_i);  ∂D / ∂ log p_i = p_i (d'(p_i) - d'(1 - Σ p_i))
  *
- * @param from where the place's numbers begin, in the columns and in `slopes`
+ * @param from - offset of the position in the columns and in `slopes`.
  */
 export function divergenceAt(
   of: Divergence,

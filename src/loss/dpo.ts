@@ -7,36 +7,39 @@ import { defineLoss } from "./define-loss.ts"
 import type { LossInput, TokenLoss } from "./token-loss.ts"
 
 export const dpoFields = {
-  beta: scheduled(number(0.1, "How firmly the reference holds: the weight of its KL.", { above: 0 })),
+  beta: scheduled(number(0.1, "Strength of the implicit KL penalty to the reference policy.", { above: 0 })),
   objective: oneOf(
     "sigmoid",
     ["sigmoid", "ipo"],
-    "DPO's logistic loss of the margin, or IPO's squared distance to 1 / (2 beta).",
+    "Loss of the margin: DPO's logistic loss (sigmoid), or IPO's squared distance to 1 / (2 beta).",
   ),
   labelSmoothing: number(
     0,
-    "Share of the pairs that may have been labelled the wrong way round; of the sigmoid alone.",
+    "Assumed share of pairs with swapped labels (conservative DPO); only with the objective sigmoid.",
     {
       min: 0,
       below: 0.5,
     },
   ),
-  average: boolean(false, "The log-ratio of a reply is the mean over its tokens, in place of their sum."),
+  average: boolean(false, "Average the log-ratio over the tokens of a completion instead of summing it."),
 }
 
 /** Options of `dpo`. */
 export type DpoOptions = OptionsOf<typeof dpoFields>
 
 /**
- * Direct preference optimisation (arXiv 2305.18290, equation 7), and with `objective: "ipo"` IPO (arXiv 2310.12036, equation 17):
+ * Direct preference optimization (arXiv 2305.18290, equation 7), and with `objective: "ipo"` IPO (arXiv 2310.12036, equation 17):
  *
  *     h = Σ_w (log p - log p_ref) - Σ_l (log p - log p_ref)
  *     sigmoid: -(1 - ε) log σ(β h) - ε log σ(-β h)        ipo: (h - 1 / (2β))²
  *
- * over the tokens of what was chosen (w) and rejected (l), as a mean over pairs, whatever the aggregation. Our reading: a pair is a task
- * whose rows have advantages above 0 where they were chosen and below 0 where they were rejected; all replies of a conversation count, each
- * token by its weight; and ε (DPO's conservative form) is not IPO's. Reports "preference/accuracy" (pairs with h > 0),
- * "preference/margin" (β h), and "preference/chosen" and "preference/rejected", its two parts.
+ * The sums are over the tokens of the chosen (w) and rejected (l) completions. The loss is the mean over pairs, independent of the
+ * aggregation. A pair is a task; its chosen sequences have advantages above 0 and its rejected ones below 0. Implementation choices: all
+ * completions of a conversation count, each token with its weight, and ε (conservative DPO) does not apply to IPO. Reports
+ * "preference/accuracy" (share of pairs with h > 0), "preference/margin" (β h), and its parts "preference/chosen" and
+ * "preference/rejected".
+ *
+ * @throws GigpoError `BAD_ARGUMENT` for an invalid option, and on evaluation for a batch without complete pairs.
  */
 export const dpo = defineLoss({
   name: "dpo",
@@ -54,7 +57,10 @@ export const dpo = defineLoss({
   make(given: DpoOptions = {}): TokenLoss {
     const { beta, objective, labelSmoothing, average } = readOptions("dpo", given, dpoFields)
     if (objective === "ipo" && labelSmoothing > 0)
-      throw new GigpoError("BAD_ARGUMENT", "dpo: labelSmoothing is of the objective sigmoid; leave it out with ipo.")
+      throw new GigpoError(
+        "BAD_ARGUMENT",
+        "dpo: labelSmoothing applies to the objective sigmoid only; leave it out with ipo.",
+      )
     return {
       name: "dpo",
       needs: ["reference"],
@@ -89,7 +95,7 @@ export const dpo = defineLoss({
   },
 })
 
-/** Value and derivative by h. */
+/** Value and derivative with respect to h. */
 function sigmoid(h: number, beta: number, smoothing: number): { value: number; slope: number } {
   const minusLogSigmoid = (x: number) => Math.max(-x, 0) + Math.log1p(Math.exp(-Math.abs(x)))
   const [x, likely] = [beta * h, 1 / (1 + Math.exp(-beta * h))]
@@ -104,7 +110,7 @@ function ipo(h: number, beta: number): { value: number; slope: number } {
   return { value: far ** 2, slope: 2 * far }
 }
 
-/** The tokens of each pair, chosen and rejected. */
+/** Token positions of each pair: chosen, rejected. */
 function pairsOf({ tasks, spanOffsets, advantages }: LossInput): (readonly [number[], number[]])[] {
   const pairs = new Map<number, readonly [number[], number[]]>()
   for (const [span, task] of tasks.entries()) {
@@ -114,5 +120,8 @@ function pairsOf({ tasks, spanOffsets, advantages }: LossInput): (readonly [numb
   }
   const all = [...pairs.values()]
   if (all.every(([chosen, rejected]) => chosen.length > 0 && rejected.length > 0)) return all
-  throw new GigpoError("BAD_ARGUMENT", "dpo needs pairs: give data with chosen and rejected, and both in one batch.")
+  throw new GigpoError(
+    "BAD_ARGUMENT",
+    "dpo needs preference pairs: give data with chosen and rejected completions, both in the same batch.",
+  )
 }

@@ -6,14 +6,14 @@ import { defineLoss } from "./define-loss.ts"
 import { sumTokens } from "./sum-tokens.ts"
 import type { TokenLoss } from "./token-loss.ts"
 
-/** The two divergences have thresholds of their own; the rest is the same. */
+/** Options of DPPO. Only the thresholds differ between the divergences. */
 const dppoFields = <const Help extends string>(threshold: number, help: Help) => ({
   thresholdLow: scheduled(number(threshold, help, { min: 0 })),
   thresholdHigh: scheduled(
-    number(threshold, "The same for tokens of a positive advantage that have become likelier.", { min: 0 }),
+    number(threshold, "thresholdLow for tokens with a positive advantage whose probability increased.", { min: 0 }),
   ),
   truncate: scheduled(
-    limit(Number.POSITIVE_INFINITY, "Importance weights are at most this. Infinity, as in the paper, turns it off.", {
+    limit(Number.POSITIVE_INFINITY, "Upper bound of the importance weights. Infinity, as in the paper, turns it off.", {
       above: 0,
     }),
   ),
@@ -21,29 +21,30 @@ const dppoFields = <const Help extends string>(threshold: number, help: Help) =>
 
 export const dppoTvFields = dppoFields(
   0.15,
-  "Total variation from which on a token is masked that has become less likely, unless its advantage is positive. The default is " +
-    "the authors'.",
+  "Total variation above which a token is masked if its probability decreased and its advantage is not positive. The default is the " +
+    "authors'.",
 )
 export const dppoKlFields = dppoFields(
   0.05,
-  "KL divergence in nats from which on a token is masked that has become less likely, unless its advantage is positive. The " +
-    "default is the authors'.",
+  "KL divergence in nats above which a token is masked if its probability decreased and its advantage is not positive. The default is " +
+    "the authors'.",
 )
 
 /** Options of `dppoKl` and `dppoTv`. */
 export type DppoOptions = OptionsOf<typeof dppoTvFields>
 
 /**
- * Divergence PPO (arXiv 2602.04879, eq. 11 to 14): tokens are masked by how far the distribution has moved, not by their ratio,
- * which overstates it for rare tokens:
+ * Divergence PPO (arXiv 2602.04879, eq. 11 to 14) with total variation. Tokens are masked by the divergence of the distribution instead of
+ * the ratio, which overstates the change of rare tokens:
  *
  *     -A stop-gradient(min(r, truncate)) log p M;  p, p_old a token's probabilities, r = p / p_old
  *
- * M is 0 where an update would take the token further out: where A > 0, p > p_old and D > thresholdHigh, or A ≤ 0, p < p_old and
- * D > thresholdLow. D is of the two outcomes "this token" and "another": |p - p_old|. Thresholds are scaled as clips are. Reports
- * "policy/masked-fraction" (M = 0), "policy/truncated-fraction" (of what is not masked), "policy/kl" and "policy/ratio".
+ * M is 0 where an update would increase the divergence further: where A > 0, p > p_old and D > thresholdHigh, or A ≤ 0, p < p_old and
+ * D > thresholdLow. D is the total variation of the two outcomes "this token" and "another token": |p - p_old|. `clipScale` scales the
+ * thresholds. Reports "policy/masked-fraction" (M = 0), "policy/truncated-fraction" (weights at the bound, masked tokens excluded),
+ * "policy/kl" and "policy/ratio".
  *
- * @throws GigpoError `BAD_ARGUMENT` for an option that has no meaning.
+ * @throws GigpoError `BAD_ARGUMENT` for an invalid option.
  */
 export const dppoTv = defineLoss({
   name: "dppo-tv",
@@ -65,9 +66,10 @@ export const dppoTv = defineLoss({
 })
 
 /**
- * The same with D = p_old log(p_old / p) + (1 - p_old) log((1 - p_old) / (1 - p)), in nats, with 1e-8 added to each 1 - p.
+ * Divergence PPO (arXiv 2602.04879) with the KL divergence: `dppoTv` with
+ * D = p_old log(p_old / p) + (1 - p_old) log((1 - p_old) / (1 - p)), in nats, with 1e-8 added to each 1 - p.
  *
- * @throws GigpoError `BAD_ARGUMENT` for an option that has no meaning.
+ * @throws GigpoError `BAD_ARGUMENT` for an invalid option.
  */
 export const dppoKl = defineLoss({
   name: "dppo-kl",
@@ -119,7 +121,7 @@ function dppo(
   }
 }
 
-/** Of a log-probability, which rounding may have put above 0. */
+/** Probability of a log-probability. Rounding may have made the latter positive. */
 function probability(logProb: number): number {
   return Math.exp(Math.min(logProb, 0))
 }

@@ -8,9 +8,13 @@ import type { TokenLoss } from "./token-loss.ts"
 
 export const droFields = {
   beta: scheduled(
-    number(0.05, "Weight of the squared log-ratio that holds the policy near the old one. The default is Tinker's.", {
-      min: 0,
-    }),
+    number(
+      0.05,
+      "Weight of the squared log-ratio, a penalty for distance from the old policy. The default is Tinker's.",
+      {
+        min: 0,
+      },
+    ),
   ),
 }
 
@@ -18,14 +22,14 @@ export const droFields = {
 export type DroOptions = OptionsOf<typeof droFields>
 
 /**
- * Direct reward optimisation (arXiv 2405.19107) token by token, with the advantage in place of reward - value: no ratio, and a
- * quadratic pull to the policy that sampled, so that it may learn from what is far off-policy:
+ * Direct reward optimization (arXiv 2405.19107) per token, with the advantage in place of reward - value. There is no ratio; a quadratic
+ * penalty keeps the policy near the old policy, which allows strongly off-policy data:
  *
  *     -(A log p - beta / 2 l²);  l = log p - log p_old
  *
  * Reports "policy/kl" and "policy/ratio".
  *
- * @throws GigpoError `BAD_ARGUMENT` for an option that has no meaning.
+ * @throws GigpoError `BAD_ARGUMENT` for an invalid option.
  */
 export const dro = defineLoss({
   name: "dro",

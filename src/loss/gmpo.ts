@@ -10,10 +10,10 @@ import type { TokenLoss } from "./token-loss.ts"
 
 export const gmpoFields = {
   clipLow: scheduled(
-    number(0.4, "Log-ratios are kept above -clipLow. The default is the paper's: a ratio of e^-0.4.", { min: 0 }),
+    number(0.4, "Lower bound of log-ratios: -clipLow. The default is the paper's: a ratio of e^-0.4.", { min: 0 }),
   ),
   clipHigh: scheduled(
-    number(0.4, "Log-ratios are kept below clipHigh. The default is the paper's: a ratio of e^0.4.", { min: 0 }),
+    number(0.4, "Upper bound of log-ratios. The default is the paper's: a ratio of e^0.4.", { min: 0 }),
   ),
 }
 
@@ -21,16 +21,16 @@ export const gmpoFields = {
 export type GmpoOptions = OptionsOf<typeof gmpoFields>
 
 /**
- * GMPO (arXiv 2507.20673): the geometric mean of a sequence's ratios, each clipped on its own, as its one ratio:
+ * GMPO (arXiv 2507.20673). The ratio of a sequence is the geometric mean of its token ratios, each clipped separately:
  *
  *     mean over sequences of -A exp(mean of m) exp(mean of log weight);  l = log p - log p_old,
  *     m = min(l, clip(l, -clipLow, clipHigh)) where A > 0, else max
  *
- * A is the mean of the sequence's advantages; weights are at least 0. Every sequence weighs the same by definition, whatever the
- * aggregation: that is for the KL and entropy terms alone. Reports "policy/clip-fraction" (tokens whose gradient a clip cut off),
- * "policy/kl" and "policy/ratio".
+ * A is the mean of the sequence's advantages; weights are at least 0. All sequences have the same weight by definition: the aggregation
+ * applies to the KL and entropy terms only. Reports "policy/clip-fraction" (tokens whose gradient is clipped to 0), "policy/kl" and
+ * "policy/ratio".
  *
- * @throws GigpoError `BAD_ARGUMENT` for an option that has no meaning, or a weight below 0.
+ * @throws GigpoError `BAD_ARGUMENT` for an invalid option, and on evaluation for a weight below 0.
  */
 export const gmpo = defineLoss({
   name: "gmpo",

@@ -9,14 +9,15 @@ import type { TokenLoss } from "./token-loss.ts"
 export type GspoOptions = OptionsOf<typeof gspoFields>
 
 /**
- * GSPO (arXiv 2507.18071): the clipped surrogate with one ratio for a whole sequence, and no dual clip:
+ * GSPO (arXiv 2507.18071): clipped surrogate with one ratio per sequence, without dual clip:
  *
  *     max(-A s, -A clip(s, 1 - clipLow, 1 + clipHigh));  s = exp(mean over the sequence of log p - log p_old)
  *
- * A mean of logarithms moves far less than one of them, hence clips of 3e-4 and 4e-4 (section 5.1). The paper's mean over sequences is
- * the aggregation "sequence-mean-token-mean". It reports, and runs in an engine's kernel, as `clippedSurrogate` does.
+ * The mean log-ratio of a sequence varies far less than the log-ratio of a token, hence the clip range of 3e-4 and 4e-4 (section 5.1). The
+ * mean over sequences of the paper is the aggregation "sequence-mean-token-mean". Reports the metrics of `clippedSurrogate`, and runs in
+ * the kernel of an engine likewise.
  *
- * @throws GigpoError `BAD_ARGUMENT` for an option that has no meaning.
+ * @throws GigpoError `BAD_ARGUMENT` for an invalid option.
  */
 export const gspo = defineLoss({
   name: "gspo",

@@ -14,14 +14,14 @@ export const holderFields = {
   p: scheduled(
     number(
       1,
-      "The order of the mean of a sequence's ratios: 1 the arithmetic, 0 the geometric, -1 the harmonic one; the higher, the more the " +
-        "largest ratios count. The paper lets it fall from 2 to -2 over 500 iterations.",
+      "Exponent of the power mean of a sequence's ratios: 1 is the arithmetic, 0 the geometric, -1 the harmonic mean. Higher values give " +
+        "large ratios more weight. The paper decreases p from 2 to -2 over 500 iterations.",
     ),
   ),
   variant: oneOf(
     "sequence",
     ["sequence", "token"],
-    "Whether the clip holds the mean of a sequence's ratios, or each of them before the mean.",
+    "Whether the mean of a sequence's ratios is clipped (sequence), or each ratio before the mean (token).",
   ),
   ...clipFields(0.2, 0.2),
 }
@@ -30,19 +30,20 @@ export const holderFields = {
 export type HolderOptions = OptionsOf<typeof holderFields>
 
 /**
- * HölderPO (arXiv 2605.12058): the power mean of a sequence's ratios as its one ratio,
+ * HölderPO (arXiv 2605.12058). The ratio of a sequence is the power mean of its token ratios:
  *
  *     mean over sequences of -A e^L;  log M = (log Σ w e^(p l) - log Σ w) / p, at p = 0 Σ w l / Σ w;  l = log p - log p_old
  *
- * variant "sequence": L = min(log M, clip(log M, log(1 - clipLow), log(1 + clipHigh))) where A > 0, else max. "token": the same of
- * each l, and L is their log M. The gradient is -A e^L softmax(p l) on what no clip holds. A is the mean of the sequence's advantages.
+ * Variant "sequence": L = min(log M, clip(log M, log(1 - clipLow), log(1 + clipHigh))) where A > 0, else max. Variant "token": each l is
+ * clipped in this way, and L is log M of the clipped l. The gradient is -A e^L softmax(p l) where nothing is clipped. A is the mean of the
+ * sequence's advantages.
  *
- * Our reading: token weights w weigh in the mean, and their own mean scales the loss, so that at p = 1 they are what they are in any
- * other loss; a sequence's clip is scaled by the mean over its tokens. Every sequence weighs the same by definition, whatever the
- * aggregation: that is for the KL and entropy terms alone. Reports "policy/clip-fraction" (tokens whose gradient a clip cut off),
- * "policy/kl" and "policy/ratio".
+ * Implementation choices: token weights w are weights of the power mean, and the mean of w scales the loss, so that at p = 1 they act as in
+ * other losses. The clip range of a sequence is scaled by the mean `clipScale` of its tokens. All sequences have the same weight by
+ * definition: the aggregation applies to the KL and entropy terms only. Reports "policy/clip-fraction" (tokens whose gradient is clipped to
+ * 0), "policy/kl" and "policy/ratio".
  *
- * @throws GigpoError `BAD_ARGUMENT` for an option that has no meaning, or a weight below 0.
+ * @throws GigpoError `BAD_ARGUMENT` for an invalid option, and on evaluation for a weight below 0.
  */
 export const holder = defineLoss({
   name: "holder",
@@ -95,7 +96,7 @@ export const holder = defineLoss({
   },
 })
 
-/** A sequence's log-ratios, held to where e^l is a number, their weights, and 0 for those that were held. */
+/** Log-ratios of a sequence, clamped so that e^l is finite; their weights; and their slopes, 0 where clamped and 1 elsewhere. */
 function columns({ logProbs, oldLogProbs, weights }: LossInput, start: number, end: number) {
   const exact = Float64Array.from({ length: end - start }, (_, i) => logProbs[start + i]! - oldLogProbs[start + i]!)
   return {

@@ -10,40 +10,38 @@ export const importanceFields = {
   level: oneOf(
     "token",
     ["token", "sequence"],
-    "What a weight is the ratio of: each token, or the whole sequence, on all of its tokens.",
+    "Level of the weights: the ratio of each token, or the ratio of the whole sequence for all of its tokens.",
   ),
-  truncate: scheduled(limit(2, "Weights are at most this. Infinity turns it off.", { above: 0 })),
-  dropBelow: scheduled(number(0, "Ratios below this get weight 0; with 0 there are none.", { min: 0 })),
+  truncate: scheduled(limit(2, "Upper bound of the weights. Infinity turns it off.", { above: 0 })),
+  dropBelow: scheduled(number(0, "Ratio below which the weight is 0. 0 turns it off.", { min: 0 })),
   dropAbove: scheduled(
-    limit(Number.POSITIVE_INFINITY, "Ratios above this get weight 0. Infinity turns it off.", { above: 0 }),
+    limit(Number.POSITIVE_INFINITY, "Ratio above which the weight is 0. Infinity turns it off.", { above: 0 }),
   ),
-  normalize: boolean(
-    false,
-    "Divide weights by their mean, over tokens or over sequences, those of weight 0 with them.",
-  ),
+  normalize: boolean(false, "Divide weights by their mean over tokens or sequences, including weights of 0."),
 }
 
 const importanceNumbers = fixed(importanceFields)
 
-/** Its numbers, come from schedules. */
+/** Options of `importanceWeights`. */
 export type ImportanceOptions = OptionsOf<typeof importanceNumbers>
 
 /**
- * Rollout correction: what each token weighs in the policy's loss, [tokens], because the engine that sampled it and the one that
- * trains give it different probabilities:
+ * Returns truncated importance sampling weights of tokens in the policy loss, [tokens]. They correct the mismatch between the probabilities
+ * of the sampler and of the trainer:
  *
  *     rho = p_trainer / p_sampler, of a token, or the product over its sequence;
- *     0 where rho < dropBelow or rho > dropAbove, else min(rho, truncate); then over the mean, if `normalize`
+ *     0 where rho < dropBelow or rho > dropAbove, else min(rho, truncate); divided by the mean, if `normalize`
  *
- * Truncated importance sampling (Ionides, J. Comput. Graph. Stat. 2008; for such engines Yao et al., "Your efficient RL framework
- * secretly brings you off-policy RL training", 2025), and its two-sided dropping, IcePop (arXiv 2510.18855). Tokens that the trainer
- * has not computed (NaN) are in no product and no mean; they weigh 1 where there is no other in their sequence.
+ * Papers: truncated importance sampling (Ionides, J. Comput. Graph. Stat. 2008; for such engines Yao et al., "Your efficient RL framework
+ * secretly brings you off-policy RL training", 2025), and IcePop, which drops on both sides (arXiv 2510.18855). Tokens that the trainer
+ * has not computed (NaN) are left out of products and means. Their weight is 1 unless the level is "sequence" and the sequence has other
+ * tokens.
  *
- * @param trainer log p of each sampled token before the first update, [tokens]
- * @param sampler log p when it was sampled, [tokens]
- * @param offsets sequence s holds tokens offsets[s] … offsets[s + 1] - 1, [sequences + 1]
- * @throws GigpoError `BAD_ARGUMENT` for an option that has no meaning or columns that do not fit, `NON_FINITE` for other numbers
- * that are not finite.
+ * @param trainer - log p of each sampled token before the first update, [tokens].
+ * @param sampler - log p of each token at the time of sampling, [tokens].
+ * @param offsets - sequence s holds tokens offsets[s] … offsets[s + 1] - 1, [sequences + 1].
+ * @throws GigpoError `BAD_ARGUMENT` for an invalid option or columns of wrong length, `NON_FINITE` for a number that is neither finite nor
+ * such a NaN.
  */
 export function importanceWeights(
   trainer: ArrayLike<number>,
@@ -59,7 +57,7 @@ export function importanceWeights(
   if (dropBelow > dropAbove)
     throw new GigpoError(
       "BAD_ARGUMENT",
-      `dropBelow is ${dropBelow} and dropAbove ${dropAbove}, which drops everything; give bounds that leave room between them.`,
+      `dropBelow is ${dropBelow} and dropAbove is ${dropAbove}, which drops all tokens; dropBelow must be at most dropAbove.`,
     )
   const logRatios = trainerLogRatios(trainer, sampler, offsets)
   const units = level === "token" ? new Int32Array(logRatios.length + 1).map((_, t) => t) : offsets

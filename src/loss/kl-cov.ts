@@ -10,7 +10,7 @@ import type { TokenLoss } from "./token-loss.ts"
 export const klCovFields = {
   covarianceShare: covarianceShareField,
   penalty: scheduled(
-    number(1, "Weight of the distance from the old policy on those tokens. The default is the paper's.", { min: 0 }),
+    number(1, "Weight of the penalty |log-ratio| on the selected tokens. The default is the paper's.", { min: 0 }),
   ),
 }
 
@@ -18,14 +18,14 @@ export const klCovFields = {
 export type KlCovOptions = OptionsOf<typeof klCovFields>
 
 /**
- * KL-Cov (arXiv 2505.22617, section 4): the unclipped surrogate, held near the old policy where the entropy would fall most:
+ * KL-Cov (arXiv 2505.22617, section 4): unclipped surrogate with a penalty on the tokens that would reduce the entropy most:
  *
  *     -A r, plus penalty · |l| on the covarianceShare of tokens with the highest covariance;  l = log p - log p_old, r = e^l
  *
- * The covariance is (A - mean A) (log p - mean log p), means over the batch's tokens, and is a constant; of equal ones the first
- * are taken. Reports "policy/kl" and "policy/ratio".
+ * The covariance is (A - mean A) (log p - mean log p), with means over the tokens of the batch, and is treated as a constant. Among tokens
+ * of equal covariance the first are selected. Reports "policy/kl" and "policy/ratio".
  *
- * @throws GigpoError `BAD_ARGUMENT` for an option that has no meaning.
+ * @throws GigpoError `BAD_ARGUMENT` for an invalid option.
  */
 export const klCov = defineLoss({
   name: "kl-cov",
@@ -57,7 +57,7 @@ export const klCov = defineLoss({
   },
 })
 
-/** Marks the largest so many of some values with 1, [values]; of equal ones the first. */
+/** 1 for the `count` largest values and 0 for the others, [values]. Among equal values the first are selected. */
 function largest(values: Float64Array, count: number): Float64Array {
   const least = values.slice().sort().at(-count)!
   let equal = count - values.filter((value) => value > least).length

@@ -1,15 +1,15 @@
 import type { KlEstimator } from "../engine/engine.ts"
 import { clamp, maxLogRatio } from "./policy-ratio.ts"
 
-// Estimates of KL(policy ‖ reference) from one token, of d = log p_ref - log p (Schulman, "Approximating KL divergence", 2020). The
-// twin of core/kernels/clipped_surrogate.h.
+// Estimates of KL(policy ‖ reference) from one token, with d = log p_ref - log p (Schulman, "Approximating KL divergence", 2020).
+// core/kernels/clipped_surrogate.h computes the same.
 
-/** What k3 is held to, with a gradient of 0 above. */
+/** Upper bound of k3, with a gradient of 0 above. */
 const maxK3 = 10
 
 interface Estimate {
   value(d: number): number
-  /** By log p. */
+  /** Derivative with respect to log p. */
   gradient(d: number): number
 }
 
@@ -17,7 +17,7 @@ const k1: Estimate = { value: (d) => -d, gradient: () => 1 }
 
 const k2: Estimate = { value: (d) => (d * d) / 2, gradient: (d) => -d }
 
-/** e^d - d - 1 */
+/** k3 without the bound: e^d - d - 1. */
 function freeK3(d: number): number {
   const bounded = clamp(d, -maxLogRatio, maxLogRatio)
   return Math.expm1(bounded) - bounded
@@ -29,8 +29,8 @@ const k3: Estimate = {
 }
 
 /**
- * With a plus the value is that one's and the gradient k2's, whose expectation is the gradient of the KL, as that of k1's or k3's
- * own derivative is not.
+ * KL estimators by name. Names with a plus combine the value of k1 or k3 with the gradient of k2. The expectation of the latter is the
+ * gradient of the KL; the expectations of the derivatives of k1 and k3 are not.
  */
 export const klEstimators: Readonly<Record<KlEstimator, Estimate>> = {
   k1,

@@ -8,29 +8,30 @@ import type { Random } from "../util/random.ts"
 import { locate } from "./locate.ts"
 import type { LossInput, LossNeed, TeacherTop } from "./token-loss.ts"
 
+/** Options of `lossInput`. */
 export interface LossInputOptions {
   readonly moment: TrainingProgress
-  /** Keyed by seed, iteration and optimizer batch. */
+  /** Generator, keyed by seed, iteration and optimizer batch. */
   readonly random: Random
-  /** What the loss needs. */
+  /** Columns that the loss needs. */
   readonly needs?: readonly LossNeed[] | undefined
-  /** Of how many of a teacher's most likely tokens it reads. Default 0. */
+  /** Number of the teacher's most likely tokens that the loss reads. Default 0. */
   readonly teacherTop?: number | undefined
-  /** What counts as a sequence. Default "span". */
+  /** Unit that counts as a sequence. Default "span". */
   readonly unit?: Unit | undefined
   /**
-   * An expert said what is in the rows: no log-probabilities were recorded, and nobody need give it credit. Advantages are then 1 where
-   * there are none, the old log-probabilities those of now. Default false.
+   * Whether the tokens are those of an expert, without recorded log-probabilities and advantages. Missing advantages are then 1, and the
+   * old log-probabilities are the current ones. Default false.
    */
   readonly imitation?: boolean | undefined
 }
 
 /**
- * The columns that a loss reads, from one optimizer batch and the engine's statistics of its tokens. The columns are new; the rows are
- * not kept.
+ * Returns the columns that a loss reads, from the sequences of one optimizer batch and the engine's token statistics. Columns are copies;
+ * the sequences are not kept.
  *
- * @throws GigpoError `BAD_ARGUMENT` where a row lacks what the loss needs or an array has another length, `NON_FINITE` for a number
- * that is not finite, with the row.
+ * @throws GigpoError `BAD_ARGUMENT` for a sequence without a column that the loss needs or with a column of wrong length, `NON_FINITE`
+ * for a number that is not finite. Messages name the sequence.
  */
 export function lossInput(
   rows: readonly Sequence[],
@@ -43,7 +44,7 @@ export function lossInput(
   const offsets = unit === "row" ? rowOffsets : spanOffsets
   const ids = (name: "step" | "episode" | "task") => Int32Array.from(table.spans, (span) => span[name] ?? -1)
   const known = needs.includes("old") ? "oldLogProbs" : (["oldLogProbs", "logProbs"] as const)
-  // Where every span has them the KL is reported, even if its weight is 0.
+  // The KL is also reported at weight 0, where all segments have reference log-probabilities.
   const withReference = needs.includes("reference") || table.everyHas("referenceLogProbs")
 
   return {
@@ -71,13 +72,13 @@ export function lossInput(
   }
 }
 
-/** An engine's column, [sampled tokens × count], once it is known to be whole and finite. */
+/** Column of an engine, [sampled tokens × count], after checks of its length and numbers. */
 function checked(column: Float32Array | undefined, table: TokenTable, name: string, count = 1): Float32Array {
   const wanted = table.tokens * count
   if (column?.length !== wanted)
     throw new GigpoError(
       "BAD_ARGUMENT",
-      `There are ${column?.length ?? "no"} ${name} of the policy for ${table.tokens} sampled tokens; give ${count > 1 ? count : "one"} each.`,
+      `There are ${column?.length ?? "no"} ${name} of the policy for ${table.tokens} sampled tokens; give ${count > 1 ? count : "one"} per token.`,
     )
   const wrong = column.findIndex((value) => value - value !== 0)
   if (wrong < 0) return column
@@ -88,7 +89,7 @@ function checked(column: Float32Array | undefined, table: TokenTable, name: stri
   )
 }
 
-/** Most likely tokens of the teacher, with the policy's log-probabilities of them: [tokens × count]. */
+/** Log-probabilities of the teacher's most likely tokens, by teacher and policy: [tokens × count] each. */
 function topOf(table: TokenTable, { top }: TokenStatistics, count: number): TeacherTop {
   const policy = checked(top?.logProbs, table, "log-probabilities of the teacher's most likely tokens", count)
   const teacher = new Float32Array(table.tokens * count)
@@ -106,7 +107,7 @@ function topOf(table: TokenTable, { top }: TokenStatistics, count: number): Teac
   return { count, teacher, policy }
 }
 
-/** Scales of the spans' clips, [spans]. */
+/** Factors of the clip ranges of segments, [spans]. */
 function clipScales(table: TokenTable): Float64Array {
   return Float64Array.from(table.spans, ({ clipScale = 1 }, s) => {
     if (clipScale >= 0 && Number.isFinite(clipScale)) return clipScale

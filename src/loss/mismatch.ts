@@ -1,29 +1,30 @@
 import { clamp, maxLogRatio } from "./policy-ratio.ts"
 import { trainerLogRatios } from "./trainer-log-ratios.ts"
 
-/** e to this is still a number, and so is a sum of many. */
+/** Largest exponent x such that sums of many e^x are finite. */
 const largestExponent = 700
 
 /**
- * How far the engine that sampled is from the one that trains, on the same weights: for the report of an iteration. With
+ * Returns metrics of the sampler–trainer mismatch: the difference of the log-probabilities of sampler and trainer at the same weights. With
  * l = log p_trainer - log p_sampler of a token and D = mean of -l over a sequence:
  *
  * - "mismatch/kl", "mismatch/k3": KL(sampler ‖ trainer) in nats, means over tokens of -l and of e^l - l - 1 (Schulman, 2020)
- * - "mismatch/chi2-token", "mismatch/chi2-sequence": the χ² divergence, mean of e^2l over tokens, or over sequences with the sum of
- *   their l, minus 1: how much the importance weights vary
+ * - "mismatch/chi2-token", "mismatch/chi2-sequence": χ² divergence, a measure of the variance of the importance weights: the mean over
+ *   tokens of e^2l - 1, or the mean over sequences with the sum of their l
  * - "mismatch/training-perplexity", "mismatch/rollout-perplexity": exp(-mean of log p) of a sequence by trainer and sampler; their
- *   logs, "mismatch/training-log-perplexity" and "mismatch/rollout-log-perplexity", and "mismatch/perplexity-ratio", e^D: means over
+ *   logarithms, "mismatch/training-log-perplexity" and "mismatch/rollout-log-perplexity", and "mismatch/perplexity-ratio", e^D: means over
  *   sequences
- * - "mismatch/log-perplexity-difference", "-absolute-difference", "-difference-max", "-difference-min": of D and |D| over sequences
+ * - "mismatch/log-perplexity-difference", "-absolute-difference", "-difference-max", "-difference-min": statistics of D and |D| over
+ *   sequences
  *
- * The l of χ², or their sum, is clamped to ±20 before it is doubled; the other exponents stop short of infinity. Tokens that the
- * trainer has not computed (NaN) count nowhere.
+ * The l of χ², or their sum, is clamped to ±20 before it is doubled; the other exponents are bounded so that results are finite. Tokens
+ * that the trainer has not computed (NaN) are left out.
  *
- * @param trainer log p of each sampled token before the first update, [tokens]
- * @param sampler log p when it was sampled, [tokens]
- * @param offsets sequence s holds tokens offsets[s] … offsets[s + 1] - 1, [sequences + 1]
- * @returns nothing at all where no token has been computed
- * @throws GigpoError `BAD_ARGUMENT` for columns that do not fit, `NON_FINITE` for other numbers that are not finite.
+ * @param trainer - log p of each sampled token before the first update, [tokens].
+ * @param sampler - log p of each token at the time of sampling, [tokens].
+ * @param offsets - sequence s holds tokens offsets[s] … offsets[s + 1] - 1, [sequences + 1].
+ * @returns metrics by name; an empty object where the trainer has computed no token
+ * @throws GigpoError `BAD_ARGUMENT` for columns of wrong length, `NON_FINITE` for a number that is neither finite nor such a NaN.
  */
 export function mismatch(
   trainer: ArrayLike<number>,

@@ -1,12 +1,12 @@
-/** Exponents are clamped before exp, so that a policy far from the old one gives large numbers, never infinite ones. */
+/** Bound of log-ratios before exp, so that ratios are finite for a policy far from the old one. */
 export const maxLogRatio = 20
 
-/** p / p_old, of log p - log p_old. */
+/** Returns p / p_old from log p - log p_old, which is clamped to ±20. */
 export function ratioOf(logRatio: number): number {
   return Math.exp(clamp(logRatio, -maxLogRatio, maxLogRatio))
 }
 
-/** d ratio / d log p: the ratio itself, 0 beyond the clamp. */
+/** Returns d ratio / d log p: the ratio, or 0 beyond the clamp. */
 export function ratioSlope(logRatio: number): number {
   return Math.abs(logRatio) <= maxLogRatio ? ratioOf(logRatio) : 0
 }

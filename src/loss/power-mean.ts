@@ -1,16 +1,17 @@
-/** From here to 0 it is its limit, the geometric mean. */
+/** Magnitude of p below which the power mean is computed as its limit, the geometric mean. */
 const smallestP = 1e-6
 
 export interface PowerMean {
   readonly logMean: number
-  /** Its derivatives by the logarithms, which sum to 1: w e^(p l) over their sum. */
+  /** Derivatives of `logMean` with respect to the logarithms: w e^(p l), divided by the sum of these terms. */
   readonly parts: Float64Array
-  /** The sum of the weights; where it is 0, so is all else. */
+  /** Sum of the weights. Where it is 0, `logMean` and `parts` are 0. */
   readonly weight: number
 }
 
 /**
- * The power mean of order p (Hölder), of logarithms l and weights w of at least 0, in logarithms so that nothing overflows:
+ * Returns the power mean (Hölder mean) with exponent p of values e^l with weights w of at least 0. The computation is in logarithms, so that
+ * nothing overflows:
  *
  *     log M_p = (log Σ w e^(p l) - log Σ w) / p;  log M_0 = Σ w l / Σ w
  */
@@ -19,7 +20,7 @@ export function powerMean(logs: Float64Array, weights: Float64Array, p: number):
   if (weight === 0) return { logMean: 0, parts: weights, weight }
   const isGeometric = Math.abs(p) < smallestP
   const exponents = logs.map((log) => (isGeometric ? 0 : p * log))
-  // Of what weighs nothing there is no largest: all the rest could vanish beside it.
+  // A large exponent of weight 0 must not be the reference of the others: they could all underflow.
   const largest = exponents.reduce((a, b, i) => (weights[i] === 0 ? a : Math.max(a, b)), Number.NEGATIVE_INFINITY)
   const terms = exponents.map((exponent, i) => (weights[i] === 0 ? 0 : weights[i]! * Math.exp(exponent - largest)))
   const total = sum(terms)

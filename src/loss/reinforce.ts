@@ -3,12 +3,12 @@ import { sumTokens } from "./sum-tokens.ts"
 import type { TokenLoss } from "./token-loss.ts"
 
 /**
- * The policy gradient without a ratio (REINFORCE; Williams, "Simple statistical gradient-following algorithms for connectionist
- * reinforcement learning", Machine Learning 1992), which is also the loss of GPG (arXiv 2504.02546):
+ * REINFORCE, the policy gradient without a ratio (Williams, "Simple statistical gradient-following algorithms for connectionist
+ * reinforcement learning", Machine Learning 1992). GPG (arXiv 2504.02546) has the same loss:
  *
  *     -A log p
  *
- * Right for one update on what the policy itself has sampled. Reports "policy/kl" and "policy/ratio", though it reads neither.
+ * Correct for a single update on on-policy data. Reports "policy/kl" and "policy/ratio", although the loss does not depend on them.
  */
 export const reinforce = defineLoss({
   name: "reinforce",

@@ -8,12 +8,16 @@ import type { TokenLoss } from "./token-loss.ts"
 
 export const sapoFields = {
   temperaturePositive: scheduled(
-    number(1, "How fast the gate closes where the advantage is positive. The default is the paper's.", { above: 0 }),
+    number(1, "Temperature of the gate where the advantage is positive. The default is the paper's.", { above: 0 }),
   ),
   temperatureNegative: scheduled(
-    number(1.05, "The same where it is not. The default is the paper's: faster, for such tokens are less stable.", {
-      above: 0,
-    }),
+    number(
+      1.05,
+      "Temperature of the gate where the advantage is not positive. The default is the paper's, higher for stability.",
+      {
+        above: 0,
+      },
+    ),
   ),
 }
 
@@ -21,14 +25,14 @@ export const sapoFields = {
 export type SapoOptions = OptionsOf<typeof sapoFields>
 
 /**
- * SAPO (arXiv 2511.20347): a soft gate around ratio 1 in place of a clip, whose slope there is 1 at any temperature τ:
+ * SAPO (arXiv 2511.20347): soft gate around ratio 1 in place of a clip. The slope of the gate at ratio 1 is 1 for any temperature τ:
  *
  *     -(4 / τ) sigmoid(τ (r - 1)) A;  r = p / p_old
  *
- * with one temperature where A > 0 and one elsewhere. The paper means sequences ("sequence-mean-token-mean"). Reports "policy/kl"
- * and "policy/ratio".
+ * τ is temperaturePositive where A > 0, otherwise temperatureNegative. The paper uses the aggregation "sequence-mean-token-mean". Reports
+ * "policy/kl" and "policy/ratio".
  *
- * @throws GigpoError `BAD_ARGUMENT` for an option that has no meaning.
+ * @throws GigpoError `BAD_ARGUMENT` for an invalid option.
  */
 export const sapo = defineLoss({
   name: "sapo",

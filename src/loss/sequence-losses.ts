@@ -3,17 +3,18 @@ import { GigpoError } from "../util/errors.ts"
 import { sumTokens } from "./sum-tokens.ts"
 import type { LossInput, LossOutput } from "./token-loss.ts"
 
-/** What a loss of whole sequences says of one: its value, and of each of its tokens the derivative by the token's own log p. */
+/** Loss of one sequence. */
 export interface SequenceLoss {
   readonly value: number
+  /** Derivative of the value with respect to log p of token t. */
   slope(t: number): number
 }
 
 /**
- * A loss that is a mean over sequences, whatever the aggregation, and its gradient. Reports what `sumTokens` does.
+ * Returns a loss that is a mean over sequences, independent of the aggregation, and its gradient. Reports the metrics of `sumTokens`.
  *
- * @param of sequence of tokens start … end - 1, and the mean of its advantages; weights of tokens are its own matter
- * @param counts tokens of which something holds, counted up by `of`; reported as shares of all tokens
+ * @param of - loss of the sequence of tokens start … end - 1, given the mean of its advantages. Token weights are left to this function.
+ * @param counts - numbers of tokens by metric, which `of` increases. Reported as shares of all tokens.
  */
 export function sumSequences(
   input: LossInput,
@@ -30,13 +31,13 @@ export function sumSequences(
     values.fill(value, start, end)
     for (let t = start; t < end; t++) slopes[t] = slope(t) * (end - start)
   }
-  // Each token carries its sequence's loss, whose weights are in it: Σ share · loss is then its mean over sequences.
+  // Each token has the loss of its sequence, which includes the weights: Σ share · loss is then the mean over sequences.
   const { weights: _, ...own } = { ...input, shares: shares("sequence-mean-token-mean", offsets) }
   return sumTokens(own, (_, t) => [values[t]!, slopes[t]!], counts)
 }
 
-/** The weight of a token, as a mean takes it. */
+/** Returns a token weight after a check that it is at least 0. */
 export function weightOf(name: string, weight: number): number {
   if (weight >= 0) return weight
-  throw new GigpoError("BAD_ARGUMENT", `${name} takes a mean by weights, and one is ${weight}; give none below 0.`)
+  throw new GigpoError("BAD_ARGUMENT", `${name} needs token weights of at least 0 for its mean, not ${weight}.`)
 }

@@ -1,4 +1,4 @@
-// Shipped losses of cloning, one line each.
+// Built-in losses of supervised fine-tuning.
 
 export { crossEntropy } from "./cross-entropy.ts"
 export { type DpoOptions, dpo } from "./dpo.ts"

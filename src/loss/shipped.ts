@@ -1,4 +1,4 @@
-// Shipped policy losses, one line each: `./losses.ts` has them by name, `gigpo/losses` exports them.
+// Built-in policy losses: `./losses.ts` has them by name, `gigpo/losses` exports them.
 
 export { type ActGuideOptions, actGuide } from "./act-guide.ts"
 export { type CispoOptions, cispo } from "./cispo.ts"

@@ -1,25 +1,26 @@
 import { ratioOf, ratioSlope } from "./policy-ratio.ts"
 import type { LossInput, LossOutput } from "./token-loss.ts"
 
-/** A token, as a loss that is a sum over tokens sees it. */
+/** Sampled token, as a loss that is a sum over tokens receives it. */
 export interface PolicyToken {
   readonly logProb: number
   readonly advantage: number
-  /** log p - log p_old, however far. */
+  /** log p - log p_old, not clamped. */
   readonly logRatio: number
-  /** p / p_old, and its derivative by log p; constant from e^-20 down and from e^20 up. */
+  /** p / p_old, clamped to e^-20 … e^20. */
   readonly ratio: number
+  /** Derivative of `ratio` with respect to log p; 0 where clamped. */
   readonly ratioSlope: number
-  /** What the width of a clip is multiplied by. */
+  /** Factor of the clip range. */
   readonly clipScale: number
 }
 
 /**
- * A loss that is a sum over tokens, Σ share · weight · value, and its gradient. Reports "policy/kl" (old log p - log p) and
+ * Returns a loss that is a sum over tokens, Σ share · weight · value, and its gradient. Reports "policy/kl" (old log p - log p) and
  * "policy/ratio", means over tokens.
  *
- * @param of a token's value, and its derivative by the token's own log p
- * @param counts tokens of which something holds, counted up by `of` at the latest; reported as shares of all tokens
+ * @param of - value of a token, and its derivative with respect to log p of the token.
+ * @param counts - numbers of tokens by metric, which `of` may increase. Reported as shares of all tokens.
  */
 export function sumTokens(
   input: LossInput,
@@ -56,7 +57,7 @@ export function sumTokens(
   }
 }
 
-/** The same number for all tokens of a span, [tokens]. */
+/** Factors of the clip range per token, [tokens]. */
 export function clipScalesOf({ tokens, spanOffsets, clipScale }: LossInput): Float64Array {
   const scales = new Float64Array(tokens).fill(1)
   clipScale?.forEach((scale, span) => {

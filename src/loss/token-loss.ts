@@ -4,62 +4,71 @@ import type { TrainingProgress } from "../options/schedule.ts"
 import type { Random } from "../util/random.ts"
 import type { Stateful } from "../util/state.ts"
 
-// The seam of losses: whole sequences in, what each sampled token contributes to the gradient out.
+// Interface of losses: columns of the sampled tokens in, derivatives with respect to their log-probabilities out.
 
-/** What a loss reads beside log-probabilities and advantages. */
+/** Column that a loss needs besides log-probabilities and advantages. */
 export type LossNeed = "old" | "reference" | "entropy" | "teacher" | "hellinger"
 
 /**
- * The sampled tokens of one optimizer batch, as flat columns [tokens]: spans one after the other, those of a row together. Views
- * hold during the call.
+ * Sampled tokens of one optimizer batch as flat columns, [tokens]. Segments (spans) follow each other; those of a sequence (row) are
+ * adjacent. Arrays are valid during the call only.
  */
 export interface LossInput {
+  /** Number of sampled tokens. */
   readonly tokens: number
-  /** Sequence s holds tokens offsets[s] … offsets[s + 1] - 1: a span, or with `unit: "row"` all spans of a row. [sequences + 1] */
+  /**
+   * Bounds of the units of sequence-level losses: unit s holds tokens offsets[s] … offsets[s + 1] - 1. A unit is a segment, or with
+   * `unit: "row"` all segments of a sequence. [units + 1]
+   */
   readonly offsets: Int32Array
-  /** The same of spans and of rows, whatever the unit. */
+  /** Bounds of segments, like `offsets`, [spans + 1]. */
   readonly spanOffsets: Int32Array
+  /** Bounds of sequences, like `offsets`, [rows + 1]. */
   readonly rowOffsets: Int32Array
-  /** log p of each token under the policy as it is now. */
+  /** log p of each token under the current policy. */
   readonly logProbs: Column
-  /** When it was sampled, or as the trainer computed it before its first update. */
+  /** log p of each token under the old policy: at the time of sampling, or computed by the trainer before the first update. */
   readonly oldLogProbs: Column
-  /** Where the loss needs "reference". */
+  /** log p of each token under the reference policy. Present where the loss needs "reference" or all segments have it. */
   readonly referenceLogProbs?: Column
-  /** Entropies in nats under the policy as it is now, where the loss needs "entropy". */
+  /** Entropies of the current policy in nats. Present where the loss needs "entropy". */
   readonly entropies?: Column
-  /** Hellinger distances from the reference of the policy as it is now, where the loss needs "hellinger". */
+  /** Hellinger distances between current policy and reference policy. Present where the loss needs "hellinger". */
   readonly hellingers?: Column
-  /** Where the loss needs "teacher". */
+  /** log p of each token under the teacher. Present where the loss needs "teacher". */
   readonly teacherLogProbs?: Column
-  /** Where it has a `teacherTop`. */
+  /** Most likely tokens of the teacher. Present where `teacherTop` of the loss is above 0. */
   readonly teacherTop?: TeacherTop
+  /** Advantage of each token. */
   readonly advantages: Column
-  /** Of each token in the policy's loss; absent where all are 1. */
+  /** Weight of each token in the policy loss. Absent where all are 1. */
   readonly weights?: Column
-  /** What each token counts in the batch by the chosen aggregation: the batch's loss is Σ shares · weights · loss of the token. */
+  /** Share of each token in the aggregation: the loss of the batch is Σ shares · weights · token loss. */
   readonly shares: Float64Array
-  /** 1 where a span was sampled by another behaviour, [spans]; absent where none was. */
+  /** 1 for segments that were sampled by another policy or with a hint, [spans]. Absent where there are none. */
   readonly offPolicy?: Uint8Array
-  /** Scales the width of the clip, [spans]; absent where all are 1. */
+  /** Factor of the clip range of each segment, [spans]. Absent where all are 1. */
   readonly clipScale?: Float64Array
-  /** Step of the batch, episode and task of each span, [spans]; -1 where nobody told. */
+  /** Index of each segment's step in the batch, [spans]; -1 where unknown. */
   readonly steps: Int32Array
+  /** Index of each segment's episode, [spans]; -1 where unknown. */
   readonly episodes: Int32Array
+  /** Index of each segment's task, [spans]; -1 where unknown. */
   readonly tasks: Int32Array
+  /** Progress of the run, for schedules. */
   readonly moment: TrainingProgress
-  /** Keyed by seed, iteration and optimizer batch. */
+  /** Generator, keyed by seed, iteration and optimizer batch. */
   readonly random: Random
 }
 
-/** The teacher's most likely tokens: log-probabilities of the teacher, and of the policy as it is now, [tokens × count] each. */
+/** Log-probabilities of the teacher's most likely tokens, by the teacher and by the current policy, [tokens × count] each. */
 export interface TeacherTop {
   readonly count: number
   readonly teacher: Column
   readonly policy: Column
 }
 
-/** Loss of a batch and its gradient by the log-probabilities. */
+/** Loss of a batch, and its gradient with respect to the log-probabilities. */
 export interface LossOutput {
   readonly loss: number
   /** d loss / d log p, [tokens]. */
@@ -68,20 +77,23 @@ export interface LossOutput {
   readonly entropyGradient?: Float32Array
   /** d loss / d log p of the teacher's most likely tokens, [tokens × count]. */
   readonly topGradient?: Float32Array
-  /** Numbers for the iteration's report, by full names: "policy/ratio". Each is averaged over the iteration's batches. */
+  /** Metrics of the iteration by full name, such as "policy/ratio". Each is averaged over the batches of the iteration. */
   readonly metrics?: Readonly<Record<string, number>>
 }
 
 /**
- * A loss: called once an optimizer batch, never a micro-batch. A built-in one also has its native form, which an engine that knows
- * it runs in its kernel; any other engine has it evaluated here.
+ * Loss over the sampled tokens of an optimizer batch. `evaluate` is called once per optimizer batch, not per micro-batch. An engine that
+ * supports the native form of a built-in loss computes it in a kernel and does not call `evaluate`.
  */
 export interface TokenLoss extends Partial<Stateful> {
+  /** Name, for messages. */
   readonly name: string
+  /** Columns that the loss needs besides log-probabilities and advantages. */
   readonly needs?: readonly LossNeed[]
-  /** Of so many of the teacher's most likely tokens at each place it reads the log-probabilities. Default 0. */
+  /** Number of the teacher's most likely tokens whose log-probabilities the loss reads at each position. Default 0. */
   readonly teacherTop?: number
-  /** Its native form at this moment of the run; undefined where it has none. */
+  /** Returns the native form at a point of training; undefined where there is none. */
   native?(moment: TrainingProgress): NativeLoss | undefined
+  /** Computes the loss of a batch and its gradient. */
   evaluate(input: LossInput): LossOutput
 }

@@ -1,12 +1,12 @@
 import { GigpoError } from "../util/errors.ts"
 
 /**
- * How much likelier the trainer finds each token than the sampler did: log p_trainer - log p_sampler, [tokens]. NaN where the
- * trainer's is NaN, which is to say that it has not computed it.
+ * Returns the log-ratios log p_trainer - log p_sampler, [tokens]. NaN where the log-probability of the trainer is NaN, which marks tokens
+ * that the trainer has not computed.
  *
- * @param offsets sequence s holds tokens offsets[s] … offsets[s + 1] - 1, [sequences + 1]
- * @throws GigpoError `BAD_ARGUMENT` for columns of different lengths or offsets that do not divide them, `NON_FINITE` for another
- * number that is not finite.
+ * @param offsets - sequence s holds tokens offsets[s] … offsets[s + 1] - 1, [sequences + 1].
+ * @throws GigpoError `BAD_ARGUMENT` for columns of different lengths or invalid offsets, `NON_FINITE` for a number that is neither finite
+ * nor such a NaN.
  */
 export function trainerLogRatios(
   trainer: ArrayLike<number>,
@@ -21,7 +21,7 @@ export function trainerLogRatios(
     )
   const bounds = Array.from(offsets)
   if (bounds[0] !== 0 || bounds.at(-1) !== tokens || bounds.some((bound, s) => s > 0 && !(bound >= bounds[s - 1]!)))
-    throw new GigpoError("BAD_ARGUMENT", `offsets must rise from 0 to the number of tokens, which is ${tokens}.`)
+    throw new GigpoError("BAD_ARGUMENT", `offsets must not decrease from 0 to ${tokens}, the number of tokens.`)
   return new Float64Array(tokens).map((_, t) => {
     const difference = trainer[t]! - sampler[t]!
     if (Number.isFinite(difference) || (Number.isNaN(trainer[t]) && Number.isFinite(sampler[t]))) return difference

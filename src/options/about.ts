@@ -1,6 +1,6 @@
-// Description of a published algorithm. Each shipped estimator and loss carries its own; src/algorithms lists the others.
+// Description of a published algorithm. Each built-in estimator and loss carries its description; src/algorithms lists the others.
 
-/** What an algorithm changes about training, in the order of docs/algorithms.md, with the title of each section. */
+/** Parts of training that an algorithm can change, with their section titles in the order of docs/algorithms.md. */
 export const changes = {
   credit: "Credit: how episodes become advantages",
   keys: "Step keys: which steps are compared",
@@ -15,10 +15,10 @@ export const changes = {
   other: "Surveys, studies and systems",
 } as const
 
-/** Key of `changes`: what an algorithm changes about training. */
+/** Part of training that an algorithm changes: a key of `changes`. */
 export type Change = keyof typeof changes
 
-/** How far an algorithm is implemented, with the meaning of each. */
+/** Statuses of implementation, with their meanings. */
 export const standings = {
   exact: "its public definition, held to numbers: what is our reading beside it the note says",
   reading: "our reading, where a definition is not public or comes from others than the authors",
@@ -39,17 +39,17 @@ export interface About {
   /** Name of the algorithm as published. */
   readonly system: string
   readonly origin: Origin
-  /** Parts of training that it changes; the first decides its section in docs/algorithms.md. */
+  /** Parts of training that the algorithm changes. The first decides the section in docs/algorithms.md. */
   readonly changes: readonly [Change, ...Change[]]
   /** Definition in one line. */
   readonly equation?: string
-  /** Where the definition was read: a paper, or the authors' code. */
+  /** Source of the definition: a paper, or the authors' code. */
   readonly source: string
-  /** Implementation, from the repository's root. Default for a definition: the file of its name in its folder. */
+  /** Implementation, as a path from the repository root. Default for a definition: the file of that name in the folder of its kind. */
   readonly file?: string
-  /** Configuration keys that select it, as `--set` takes them. A definition adds the key of its own name. */
+  /** Configuration keys that select the algorithm, as `--set` takes them. A definition adds the key for its name. */
   readonly set?: Readonly<Record<string, string | number | boolean | readonly string[]>>
-  /** Code that selects it, where no configuration can. */
+  /** Code that selects the algorithm, where a configuration file cannot. */
   readonly code?: string
   readonly standing: Standing
   readonly note?: string

@@ -3,14 +3,14 @@ import { notThis } from "./display.ts"
 import { isObject } from "./read.ts"
 import { unknownKey } from "./unknown-key.ts"
 
-/** Every key that an object of this type may have: a new one that is forgotten does not compile. */
+/** Keys that an object of type `T` may have. A key of `T` that is missing here is a compile error. */
 export type KeysOf<T> = Readonly<Record<keyof T, true>>
 
 /**
- * Refuses what is handed in where an object is asked for and is none, or has keys that nobody reads.
+ * Checks that an argument is an object without unknown keys and without promises as values.
  *
- * @param name - whose argument it is, for messages.
- * @param known - its keys; left out where a table of options refuses the others.
+ * @param name - name of the function or class that takes the argument, for messages.
+ * @param known - allowed keys. Left out where a table of options checks the keys.
  * @throws GigpoError `BAD_ARGUMENT`
  */
 export function checkArguments(name: string, given: unknown, known?: Readonly<Record<string, true>>): void {
@@ -20,18 +20,18 @@ export function checkArguments(name: string, given: unknown, known?: Readonly<Re
   if (unknown !== undefined) throw bad(`${name}: ${unknown}.`)
 }
 
-/** Refuses a promise of a factory that was not awaited: NativePolicy.open, Tokenizer.open, openEnvironment, Run.open. */
+/** Refuses a promise where a value is expected: the result of NativePolicy.open, Tokenizer.open, openEnvironment or Run.open without await. */
 export function refusePromise(name: string, given: unknown): void {
   if (given instanceof Promise) throw bad(`${name} is a promise; write await before the call that makes it.`)
 }
 
-/** Refuses what is no list, of whatever kind. */
+/** Checks that a value is an array, a typed array or another object with a length. */
 export function checkList(name: string, given: unknown): void {
   if (!(typeof given === "object" && given !== null && "length" in given))
     throw bad(`${name} must be a list${notThis(given)}.`)
 }
 
-/** Refuses what is no path. */
+/** Checks that a value is a path: a string that is not empty. */
 export function checkPath(name: string, given: unknown): asserts given is string {
   if (typeof given !== "string" || given === "") throw bad(`${name} must be a path${notThis(given)}.`)
 }

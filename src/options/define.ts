@@ -2,15 +2,15 @@ import type { About } from "./about.ts"
 import { withDefaults } from "./defaults.ts"
 import type { Fields, OptionsOf } from "./table.ts"
 
-// An algorithm in one value: its factory, with its name, options and description as properties. Registries, YAML names and
-// docs/algorithms.md are made of these values.
+// An algorithm is one value: a factory with its name, options and description as properties. Registries, YAML names and
+// docs/algorithms.md are generated from these values.
 
-/** Variants of an algorithm: the same factory under another name, with other defaults. */
+/** Variants of an algorithm by name: the same factory with other defaults. */
 export type Variants<F extends Fields> = Readonly<
   Record<string, { readonly defaults: OptionsOf<F>; readonly about: About }>
 >
 
-/** A factory that carries its name in configurations, its options and its description. */
+/** Factory of an algorithm, with the name in configurations, the options and the description as properties. */
 export type Defined<Name extends string, F extends Fields, Make, V> = Make & {
   readonly name: Name
   readonly fields: F
@@ -20,7 +20,7 @@ export type Defined<Name extends string, F extends Fields, Make, V> = Make & {
 }
 
 /**
- * Function that defines algorithms of one kind.
+ * Returns a function that defines algorithms of one kind.
  *
  * @typeParam Value - result of an algorithm's factory, such as an estimator or a loss
  */
@@ -52,14 +52,14 @@ interface AnyDefined {
   readonly variants: Variants<Fields>
 }
 
-/** Definitions of a module's exports by their names in configurations, variants among them, which keep the `name` of their definition. */
+/** Definitions that a module exports, by their names in configurations. Variants are included and keep the `name` of their definition. */
 type ByName<Exports> = {
   readonly [D in Exports[keyof Exports] as D extends { readonly name: infer Name; readonly variants: infer V }
     ? (Name & string) | (keyof V & string)
     : never]: D extends AnyDefined ? Pick<D, "name" | "fields" | "make" | "about"> : never
 }
 
-/** Registry of all definitions that a module exports, in the order of their names: the module is the list. */
+/** Registry of all definitions that a module exports, sorted by name. */
 export function byName<Exports extends object>(exports: Exports): ByName<Exports> {
   const all = Object.values(exports as Readonly<Record<string, AnyDefined>>).flatMap(
     ({ name, fields, make, about, variants }) => [

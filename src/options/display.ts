@@ -1,18 +1,18 @@
 import { inspect } from "node:util"
 
-/** A value in a message. Never throws. */
+/** Text of a value for a message, at most 100 characters and an ellipsis. Never throws. */
 export function display(value: unknown): string {
   const text = written(value)
   return text.length > 100 ? `${text.slice(0, 100)}…` : text
 }
 
-/** ", not …", after what something of one's own must be. Of an object JSON would show no function, which says nothing. */
+/** Suffix ", not …" of a message about a custom value. Empty for objects and functions: JSON leaves out functions, so it would not help. */
 export function notThis(value: unknown): string {
   const isShown = value === null || (typeof value !== "object" && typeof value !== "function")
   return isShown ? `, not ${display(value)}` : ""
 }
 
-/** With a full stop, where it does not end in a question. */
+/** Sentence with a full stop, unless it ends with punctuation already. */
 export function ended(sentence: string): string {
   return /[.!?]$/.test(sentence) ? sentence : `${sentence}.`
 }
@@ -23,7 +23,7 @@ function written(value: unknown): string {
   try {
     return JSON.stringify(value) ?? String(value)
   } catch {
-    // Big integers and circles, which JSON does not know.
+    // JSON cannot write bigints and circular references.
     return inspect(value, { depth: 1, breakLength: Number.POSITIVE_INFINITY })
   }
 }

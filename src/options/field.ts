@@ -19,22 +19,27 @@ import type {
 
 import { unknownKey } from "./unknown-key.ts"
 
-// The constructors of tables: a default (undefined for none), what is said of the option, and what its values may be.
+// Constructors of table entries. Arguments: the default (undefined for none), the help text and the allowed values.
 
 interface Words {
-  /** What holds where the option is left out and has no default: "every core". */
+  /** Text for the default of an option without a default value: "every core". */
   readonly defaultText?: string
 }
 
 interface About extends Words {
-  /** What JSON Schema can say of its values. */
+  /** JSON Schema of the values. */
   readonly schema?: ValueSchema
 }
 
-/** `Fallback` where it is undefined: an option without a default. */
+/** `undefined` where the default is undefined, otherwise `never`. */
 type Absent<Fallback> = Extract<Fallback, undefined>
 
-/** Any option: `problem` says what a wrong value must be. A default that it would refuse is refused at once. */
+/**
+ * Option with a custom check.
+ *
+ * @param problem - returns what a value must be ("must be odd"), or undefined for a valid value.
+ * @throws GigpoError `BAD_ARGUMENT` for a default that the check refuses.
+ */
 export function field<T, const Help extends string>(
   fallback: T,
   help: Help,
@@ -49,13 +54,13 @@ export function field<T, const Help extends string>(
 
 const boundKeys: KeysOf<Bounds & Words> = { min: true, max: true, above: true, below: true, defaultText: true }
 
-/** Refuses a bound of another name, which would bound nothing. */
+/** Checks the names of the bounds: a misspelled bound would have no effect. */
 function checkBounds(help: string, bounds: Bounds & Words): void {
   const unknown = unknownKey(bounds, boundKeys)
-  if (unknown) throw new GigpoError("BAD_ARGUMENT", `The option "${help}" has bounds of which ${unknown}.`)
+  if (unknown) throw new GigpoError("BAD_ARGUMENT", `The option "${help}" has an unknown bound: ${unknown}.`)
 }
 
-/** A finite number. */
+/** Option that is a finite number within bounds. */
 export function number<F extends number | undefined, const Help extends string>(
   fallback: F,
   help: Help,
@@ -68,18 +73,19 @@ export function number<F extends number | undefined, const Help extends string>(
   })
 }
 
+/** Option that is a safe integer within bounds. */
 export function integer<F extends number | undefined, const Help extends string>(
   fallback: F,
   help: Help,
   bounds: Bounds & Words = {},
 ): Field<number | Absent<F>, Help> {
   checkBounds(help, bounds)
-  const problem = (value: unknown) => misfit(value, "whole number", bounds)
+  const problem = (value: unknown) => misfit(value, "integer", bounds)
   const about = { ...bounds, schema: boundedSchema("integer", bounds) }
   return field<number | Absent<F>, Help>(fallback as Absent<F>, help, problem, about)
 }
 
-/** A number above a bound, or Infinity: no limit at all. */
+/** Option that is a number above a bound, or Infinity for no limit. */
 export function limit<const Help extends string>(
   fallback: number,
   help: Help,
@@ -92,11 +98,13 @@ export function limit<const Help extends string>(
   return field<number, Help>(fallback, help, problem, { schema: boundedSchema("number", { above }) })
 }
 
+/** Option that is true or false. */
 export function boolean<const Help extends string>(fallback: boolean, help: Help): Field<boolean, Help> {
   const problem = (value: unknown) => (typeof value === "boolean" ? undefined : "must be true or false")
   return field<boolean, Help>(fallback, help, problem, { schema: { type: "boolean" } })
 }
 
+/** Option that is one of several values. */
 export function oneOf<const T, F extends T | undefined, const Help extends string>(
   fallback: F,
   values: readonly T[],
@@ -108,19 +116,19 @@ export function oneOf<const T, F extends T | undefined, const Help extends strin
   return field<T | Absent<F>, Help>(fallback as Absent<F>, help, problem, { ...words, schema: { enum: values } })
 }
 
-/** A text that is not blank. */
+/** Option that is a string with at least one character besides white space. */
 export function string<F extends string | undefined, const Help extends string>(
   fallback: F,
   help: Help,
   words?: Words,
 ): Field<string | Absent<F>, Help> {
   const problem = (value: unknown) =>
-    typeof value === "string" && value.trim() !== "" ? undefined : "must be a text that is not blank"
+    typeof value === "string" && value.trim() !== "" ? undefined : "must be a non-empty string"
   const schema = { type: "string", pattern: "\\S" } as const
   return field<string | Absent<F>, Help>(fallback as Absent<F>, help, problem, { ...words, schema })
 }
 
-/** Values that each are as `of` has them. */
+/** Option that is a list whose entries each pass the check of `of`. */
 export function list<T, const Help extends string>(
   fallback: readonly T[],
   of: Field<T>,
@@ -129,29 +137,29 @@ export function list<T, const Help extends string>(
   const problem = (value: unknown) => {
     if (!Array.isArray(value)) return "must be a list"
     const wrong = value.findIndex((one) => of.validate(one) !== undefined)
-    return wrong < 0 ? undefined : `must be a list of which each ${of.validate(value[wrong])}`
+    return wrong < 0 ? undefined : `must be a list; each entry ${of.validate(value[wrong])}`
   }
   return field<readonly T[], Help>(fallback, help, problem, { schema: { type: "array", items: of.schema ?? {} } })
 }
 
-/** A function: only programs can give one, configuration files cannot. */
+/** Option that is a function. Available in programs only, not in configuration files. */
 export function callback<T, const Help extends string>(fallback: T, help: Help, words?: Words): Field<T, Help> {
   const problem = (value: unknown) => (typeof value === "function" ? undefined : "must be a function")
   return { ...field<T, Help>(fallback, help, problem, words), codeOnly: true }
 }
 
-/** Only programs can give one. */
+/** Option that is an AbortSignal. Available in programs only, not in configuration files. */
 export function abortSignal<const Help extends string>(help: Help): Field<AbortSignal | undefined, Help> {
   const problem = (value: unknown) => (value instanceof AbortSignal ? undefined : "must be an AbortSignal")
   return { ...field<AbortSignal | undefined, Help>(undefined, help, problem), codeOnly: true }
 }
 
-/** The same option, to be given always. */
+/** Copy of an option that must be given. */
 export function required<T, Help extends string>(of: Field<T, Help>): RequiredField<Exclude<T, undefined>, Help> {
   return { ...of, default: undefined as Exclude<T, undefined>, required: true }
 }
 
-/** The same option, or an object with keys of its own. */
+/** Copy of an option that also accepts an object with the keys of `form`. */
 export function orObject<T, Help extends string, F extends Fields>(
   of: Field<T, Help>,
   form: F,
@@ -163,13 +171,16 @@ export function orObject<T, Help extends string, F extends Fields>(
   return { ...of, objectForm: form, validate: problem }
 }
 
-/** The same number, or a schedule of it: a ramp, whose both ends obey its bounds, or in code a function of the moment. */
+/**
+ * Copy of a number option that also accepts a schedule: a ramp, or in programs a function of the training progress. The bounds apply to
+ * both ends of a ramp and to the results of a function.
+ */
 export function scheduled<F extends number | undefined, Help extends string>(
   of: Field<F, Help>,
 ): ScheduledField<Help, Absent<F>> {
   const fallback = of.default as number | Absent<F>
   const { from, to, ...rest } = rampFields
-  // From a number to Infinity there is no way.
+  // The ends of a ramp must be finite, also where the option accepts Infinity.
   const problem = (value: unknown) => of.validate(value) ?? misfit(value, "number", {})
   const end = { validate: problem, schema: of.schema }
   return {
@@ -182,20 +193,25 @@ export function scheduled<F extends number | undefined, Help extends string>(
 
 const rampEnd = number(undefined, "")
 
-/** The keys of a ramp; see `Ramp`. */
+/** Options of a ramp; see `Ramp`. */
 export const rampFields = {
-  from: required({ ...rampEnd, help: "What it starts from." }),
+  from: required({ ...rampEnd, help: "First value." }),
   to: required({ ...rampEnd, help: "Last value." }),
-  over: integer(undefined, "Iterations that it takes.", { min: 1, defaultText: "all that are left after `after`" }),
-  after: integer(0, "Iterations before it begins.", { min: 0 }),
-  shape: oneOf("linear", rampShapes, "How it goes from one to the other."),
-  power: number(2, "The exponent of the shape power.", { above: 0 }),
+  over: integer(undefined, "Iterations from the first value to the last.", {
+    min: 1,
+    defaultText: "all that remain after `after`",
+  }),
+  after: integer(0, "Iterations before the change begins.", { min: 0 }),
+  shape: oneOf("linear", rampShapes, "Shape of the curve between the two values."),
+  power: number(2, "Exponent of the shape power.", { above: 0 }),
 }
 
+/** Group of options. */
 export function group<F extends Fields, const Help extends string>(fields: F, help: Help): Group<F, Help> {
   return { fields, help }
 }
 
+/** Group of options that is undefined where it is left out. `defaultText` says what holds then. */
 export function optionalGroup<F extends Fields, const Help extends string>(
   fields: F,
   help: Help,
@@ -204,7 +220,7 @@ export function optionalGroup<F extends Fields, const Help extends string>(
   return { fields, help, defaultText }
 }
 
-/** One of `variants`, by `name`, or something of one's own. */
+/** Choice among `variants` by `name`, or of a custom value by `use`. */
 export function choice<
   Variants extends Readonly<Record<string, Fields>>,
   Fallback extends (keyof Variants & string) | undefined,
@@ -224,7 +240,7 @@ export function choice<
   return { default: fallback, variants, help, own, common, ...rest }
 }
 
-/** The same choice, that need not be made. */
+/** Copy of a choice that may be left out. `defaultText` says what holds then. */
 export function optionalChoice<
   Variants extends Readonly<Record<string, Fields>>,
   Fallback extends (keyof Variants & string) | undefined,
@@ -248,14 +264,15 @@ function boundedSchema(type: "number" | "integer", { min, max, above, below }: B
   }
 }
 
-function misfit(value: unknown, kind: "number" | "whole number", bounds: Bounds): string | undefined {
+function misfit(value: unknown, kind: "number" | "integer", bounds: Bounds): string | undefined {
   const { min = Number.NEGATIVE_INFINITY, max = Number.POSITIVE_INFINITY } = bounds
   const { above = Number.NEGATIVE_INFINITY, below = Number.POSITIVE_INFINITY } = bounds
   const isKind = typeof value === "number" && (kind === "number" ? Number.isFinite(value) : Number.isSafeInteger(value))
   if (isKind && value >= min && value <= max && value > above && value < below) return undefined
-  if (Number.isFinite(min) && Number.isFinite(max)) return `must be a ${kind} from ${min} to ${max}`
+  const named = kind === "number" ? "a number" : "an integer"
+  if (Number.isFinite(min) && Number.isFinite(max)) return `must be ${named} from ${min} to ${max}`
   if (typeof value !== "number" || Number.isNaN(value)) return "must be a number"
-  if (!isKind) return `must be a ${kind === "number" ? "finite number" : kind}`
+  if (!isKind) return `must be ${kind === "number" ? "a finite number" : named}`
   const words = [
     ...(Number.isFinite(min) ? [`at least ${min}`] : []),
     ...(Number.isFinite(above) ? [`above ${above}`] : []),

@@ -1,11 +1,11 @@
 import type { Field, Fields, ScheduledField } from "./table.ts"
 
-/** A table whose numbers may not change over a run. */
+/** Table `F` without schedules: scheduled options become plain numbers. */
 export type Fixed<F> = {
   readonly [Key in keyof F]: F[Key] extends ScheduledField<infer Help> ? Field<number, Help> : F[Key]
 }
 
-/** The same table without schedules. Groups in it stay as they are. */
+/** Returns a copy of a table whose scheduled options accept plain numbers only. Options in groups are left as they are. */
 export function fixed<F extends Fields>(fields: F): Fixed<F> {
   const plain = Object.entries(fields).map(([key, entry]) => {
     if (!("changes" in entry)) return [key, entry]
@@ -15,13 +15,13 @@ export function fixed<F extends Fields>(fields: F): Fixed<F> {
   return Object.fromEntries(plain)
 }
 
-/** A table, or its values, without some keys. A table that options are declared by spreads it: editors show no help through `Omit`. */
+/** Returns a copy of a table or its values without some keys. A table of options spreads the result: editors show no help through `Omit`. */
 export function without<F extends object, Key extends keyof F & string>(fields: F, ...keys: Key[]): Omit<F, Key> {
   const kept = Object.entries(fields).filter(([key]) => !keys.includes(key as Key))
   return Object.fromEntries(kept) as Omit<F, Key>
 }
 
-/** Of some values those that a table has keys for. */
+/** Returns the values whose keys are in a table. */
 export function only<V extends object, F extends Fields>(values: V, fields: F): Pick<V, keyof V & keyof F> {
   const kept = Object.entries(values).filter(([key]) => Object.hasOwn(fields, key))
   return Object.fromEntries(kept) as Pick<V, keyof V & keyof F>

@@ -1,12 +1,12 @@
 import type { Choice, Entry, Fields } from "./table.ts"
 
-/** A key of a table, with what stands above it. */
+/** Key of a table, with the path of groups that leads to it. */
 export interface Key {
   readonly path: readonly string[]
   readonly entry: Entry
 }
 
-/** Every key below a table, each group before the keys in it; of a choice the options of what `given` has chosen. */
+/** Returns all keys below a table, each group before its keys. Of a choice, the options of the variant that `given` selects. */
 export function walk(fields: Fields, given: unknown, above: readonly string[] = []): Key[] {
   return Object.entries(fields).flatMap(([name, entry]) => {
     const path = [...above, name]
@@ -15,7 +15,7 @@ export function walk(fields: Fields, given: unknown, above: readonly string[] = 
   })
 }
 
-/** What stands in an entry. */
+/** Returns the options inside an entry, for the value that is given. */
 export function fieldsOf(entry: Entry, given: unknown): Fields {
   if ("variants" in entry) return { ...chosen(entry, given), ...entry.common }
   if ("fields" in entry) return entry.fields
@@ -27,7 +27,7 @@ function chosen(choice: Choice, given: unknown): Fields | undefined {
   return use === undefined && Object.hasOwn(choice.variants, String(name)) ? choice.variants[String(name)] : {}
 }
 
-/** The paths of all keys, those that choose included. */
+/** Returns the paths of all keys, with `name` and `use` of each choice. */
 export function listKeys(fields: Fields, given: unknown, above: readonly string[] = []): (readonly string[])[] {
   return walk(fields, given, above).flatMap(({ path, entry }) =>
     "variants" in entry ? [path, [...path, "name"], [...path, "use"]] : [path],

@@ -8,26 +8,27 @@ import { isClass } from "./own.ts"
 import { isObject } from "./read.ts"
 import type { CustomValue, Fields } from "./table.ts"
 
-// A module of somebody's own. Its default export is the value, or a function of its options where it also exports `options`, a
-// table made with the constructors of field.ts. It is the user's code as much as any: it is run as it is.
+// A module of the user. Its default export is the value. Where it also exports `options`, a table made with the constructors of
+// field.ts, its default export is a function of these options. The module is trusted: it is run without a sandbox.
 
+/** Loaded module of the user. */
 export interface Module {
-  /** Absolute. */
+  /** Absolute path of the file. */
   readonly path: string
-  /** Of the file, in hexadecimal; not of what it imports. */
+  /** SHA-256 of the file in hexadecimal. Imported files are not included. */
   readonly sha256: string
-  /** The default export. */
+  /** Default export. */
   readonly exported: unknown
-  /** The table that it exports, if any. */
+  /** Exported table of options, if any. */
   readonly options: Fields | undefined
 }
 
 /**
- * Loads a module, once a process.
+ * Loads a module. A module is evaluated once per process.
  *
- * @param path - relative to `folder`.
- * @throws GigpoError `BAD_CONFIG` where it is not there, cannot be loaded by this Node, throws, has no default export, or has
- * options that are no table.
+ * @param path - path relative to `folder`.
+ * @throws GigpoError `BAD_CONFIG` for a module that does not exist, that this Node cannot load, that throws, that has no default export,
+ * or whose `options` are not a table.
  */
 export async function loadModule(path: string, folder: string): Promise<Module> {
   const file = resolve(folder, path)
@@ -37,11 +38,11 @@ export async function loadModule(path: string, folder: string): Promise<Module> 
   checkLanguage(file)
   const exports = await importModule(file)
   if (!("default" in exports) || exports.default === undefined)
-    throw bad(`${file} has no default export. Export what it is for: export default …`)
+    throw bad(`${file} has no default export. Add one: export default …`)
   const { default: exported, options } = exports
   if (options !== undefined && !isTable(options)) {
     throw bad(
-      `${file} exports options that are no table. Make each with a constructor: fields.number(1, "What it is.").`,
+      `${file} exports options that are not a table. Make each option with a constructor: fields.number(1, "Description.").`,
     )
   }
   if (options !== undefined && (typeof exported !== "function" || isClass(exported)))
@@ -52,16 +53,16 @@ export async function loadModule(path: string, folder: string): Promise<Module> 
 }
 
 /**
- * What the module is for, made with its options.
+ * Returns the custom value of a module, made with its options.
  *
- * @throws GigpoError `BAD_CONFIG` where it is none, or could not be made.
+ * @throws GigpoError `BAD_CONFIG` for a value that `own` refuses, and where the default export throws.
  */
 export async function makeCustom<T>(module: Module, options: object, own: CustomValue<T>): Promise<T> {
   const { path, exported } = module
   const value: unknown = module.options ? await make(path, exported as (options: object) => unknown, options) : exported
   const wrong = own.validate(value)
   if (wrong === undefined) return value as T
-  throw bad(ended(`${path}: ${module.options ? "what its default export returns" : "its default export"} ${wrong}`))
+  throw bad(ended(`${path}: ${module.options ? "the result of its default export" : "its default export"} ${wrong}`))
 }
 
 async function make(path: string, factory: (options: object) => unknown, options: object): Promise<unknown> {

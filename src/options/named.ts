@@ -1,13 +1,13 @@
 import { only } from "./fixed.ts"
 import type { Fields } from "./table.ts"
 
-/** Something that can be made by its name: its options, and what makes it of them. */
+/** Table of options and factory of a value that is selected by name. */
 export interface Named<F extends Fields, Made> {
   readonly fields: F
   make(options: never): Made
 }
 
-/** What a resolved choice names, made of its options; what stands beside these is left aside. */
+/** Makes the value that a resolved choice selects. Keys that are not its options are ignored. */
 export function makeNamed<Made>(
   named: Readonly<Record<string, Named<Fields, Made>>>,
   chosen: { readonly name: string },
@@ -16,7 +16,7 @@ export function makeNamed<Made>(
   return make(only(chosen, fields) as never)
 }
 
-/** The tables of several, by name: the variants of a choice. */
+/** Returns the tables of several named values, as the variants of a choice. */
 export function fieldsOf<N extends Readonly<Record<string, Named<Fields, unknown>>>>(
   named: N,
 ): { readonly [name in keyof N]: N[name]["fields"] } {

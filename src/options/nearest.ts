@@ -1,8 +1,8 @@
 import { editDistance } from "../util/edit-distance.ts"
 
 /**
- * The key that was probably meant by `path`: the one whose last name is the fewest edits away, with one more for standing in
- * another group. undefined where nothing comes near.
+ * Returns the key that `path` probably is a misspelling of: the key whose last name has the smallest edit distance, with 1 added for a
+ * different group. undefined where no key is close.
  */
 export function nearestKey(
   path: readonly string[],
@@ -19,10 +19,10 @@ export function nearestKey(
   return best && best.distance <= Math.max(1, Math.ceil(last.length / 3)) ? best.key : undefined
 }
 
-/** Characters of what can be a misspelt name: the search takes time with each. */
+/** Longest name in characters that is searched for: the search time grows with the length. */
 const longestName = 200
 
-/** The same among bare names. */
+/** Returns the name that `name` probably is a misspelling of. undefined where no name is close. */
 export function nearestName(name: string, names: readonly string[]): string | undefined {
   return nearestKey(
     [name],
@@ -30,7 +30,7 @@ export function nearestName(name: string, names: readonly string[]): string | un
   )?.[0]
 }
 
-/** However words are joined. */
+/** Name in lower case without hyphens and underscores, so that maxSteps, max_steps and max-steps are equal. */
 function plain(name: string): string {
   return name.toLowerCase().replaceAll(/[_-]/g, "")
 }

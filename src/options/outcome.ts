@@ -4,21 +4,22 @@ import type { PartKind } from "./own.ts"
 import { isObject } from "./read.ts"
 import { unknownKey } from "./unknown-key.ts"
 
-// What a part of somebody's own gave when it was called, or threw.
+// Checks of what a custom part (an estimator, a loss) returned or threw.
 
-/** Refusals that begin with whose they are. */
+/** Constructors of errors whose messages begin with the part. */
 export interface Refusals {
   bad(what: string): GigpoError
   nonFinite(what: string): GigpoError
 }
 
+/** Returns constructors of errors about the result of a part. */
 export function refusalsOf({ what: kind }: PartKind, name: string): Refusals {
   const refusal = (code: "BAD_ARGUMENT" | "NON_FINITE") => (what: string) =>
     new GigpoError(code, ended(`The ${kind} ${name} gave ${what}`))
   return { bad: refusal("BAD_ARGUMENT"), nonFinite: refusal("NON_FINITE") }
 }
 
-/** What somebody's code threw, with whose code it is. What is one of our errors says enough and stays. */
+/** Wraps an exception of custom code in an error that names the part. A GigpoError is returned unchanged. */
 export function thrownBy({ what }: PartKind, name: string, cause: unknown): GigpoError {
   if (GigpoError.is(cause)) return cause
   const reason = cause instanceof Error ? cause.message : String(cause)
@@ -26,9 +27,9 @@ export function thrownBy({ what }: PartKind, name: string, cause: unknown): Gigp
 }
 
 /**
- * Refuses what is no object of these keys. Keys of a class's are its own.
+ * Checks that a result is an object with known keys. The keys of class instances are not checked.
  *
- * @param least what is to be returned at the least: "{ advantages }"
+ * @param least - required keys, for the message: "{ advantages }"
  */
 export function checkOutcome(
   given: unknown,
@@ -45,16 +46,16 @@ export function checkOutcome(
   }
   if (!isObject(given) || ArrayBuffer.isView(given)) throw bad(`${kindOf(given)} instead of ${gives}; return ${least}`)
   const unknown = unknownKey(given, keys)
-  if (unknown !== undefined) throw bad(`a key too many: ${unknown}`)
+  if (unknown !== undefined) throw bad(`an unexpected key: ${unknown}`)
 }
 
-/** Numbers for the report, by name. */
+/** Checks the metrics of a result: an object of finite numbers by name, or undefined. */
 export function checkMetrics(metrics: unknown, { bad, nonFinite }: Refusals): void {
   if (metrics === undefined) return
-  if (!isObject(metrics)) throw bad("metrics that are no object; give each number its name")
+  if (!isObject(metrics)) throw bad("metrics that are not an object; return numbers by name")
   for (const [metric, value] of Object.entries(metrics)) {
     if (!Number.isFinite(value))
-      throw nonFinite(`the metric ${JSON.stringify(metric)} as ${String(value)}; give a finite number`)
+      throw nonFinite(`the metric ${JSON.stringify(metric)} as ${String(value)}; return a finite number`)
   }
 }
 

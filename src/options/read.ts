@@ -7,18 +7,17 @@ import { newName, newValue } from "./renamed.ts"
 import type { Schedule, TrainingProgress } from "./schedule.ts"
 import type { Choice, Entry, Field, Fields, Resolved } from "./table.ts"
 
-/** One thing that is wrong with options: where, and a sentence that begins with the key. */
+/** Mistake in options: path of the key, and a sentence that begins with the key. */
 export interface Complaint {
   readonly path: readonly string[]
   readonly text: string
 }
 
 /**
- * Options with their defaults filled in. They come from configuration files as well as from programs, so nothing about them is
- * believed: what is unknown or wrong is refused, all of it at once.
+ * Checks options and fills in their defaults. All unknown keys and wrong values are reported in one error.
  *
- * @param name whose options they are, for messages
- * @throws GigpoError `code`
+ * @param name - name of the function or object that takes the options, for messages.
+ * @throws GigpoError `code`, by default `BAD_ARGUMENT`.
  */
 export function readOptions<F extends Fields>(
   name: string,
@@ -32,7 +31,7 @@ export function readOptions<F extends Fields>(
   return value
 }
 
-/** The one error for all complaints, each with the place where it is at fault. */
+/** Error for one or more complaints. `where` names the place of each. */
 export function refusal(
   code: GigpoErrorCode,
   name: string,
@@ -46,13 +45,13 @@ export function refusal(
   )
 }
 
-/** Complaints among which keys that were probably meant are looked for: a file from elsewhere may hold thousands of wrong ones. */
+/** Maximum number of complaints with a suggested key. A file that is not a configuration may have thousands of unknown keys. */
 const mostHints = 50
 
 /**
- * The same without an error: what it comes to, and what is wrong with it. In a file a module's path stands for a value.
+ * Reads options and returns complaints instead of throwing. In a file, the path of a module takes the place of a custom value.
  *
- * @param above - the path of what was given, where it is part of something larger.
+ * @param above - path of `given`, where it is part of a larger object.
  */
 export function readTable<F extends Fields>(
   given: unknown,
@@ -69,22 +68,22 @@ export function readTable<F extends Fields>(
     complain,
     keys: () => (complaints.length < mostHints ? listKeys(table, given, above) : []),
   }
-  // What is part of something larger and has a table of its own is a module's.
+  // Only the options of a module are read with a path above them.
   const none = above.length === 0 ? undefined : nothingBeside(above)
   return { value: readFields(reader, given, table, above, none) as Resolved<F>, complaints }
 }
 
 interface Reader {
   readonly source: "code" | "file"
-  /** `text` is what follows the key. */
+  /** Adds a complaint. `text` follows the key. */
   readonly complain: (path: readonly string[], text: string) => void
-  /** Every key that could have been meant. */
+  /** Returns the candidates for a suggestion. */
   readonly keys: () => readonly (readonly string[])[]
 }
 
 type Values = Record<string, unknown>
 
-/** `none` is what is said of an option where there are none. */
+/** Reads a group. `none` ends the message about an unknown key where the group has no options. */
 function readFields(
   reader: Reader,
   given: unknown,
@@ -137,14 +136,14 @@ function readField(reader: Reader, value: unknown, field: Field<unknown>, path: 
 
 type ScheduleFunction = Extract<Schedule, (moment: TrainingProgress) => number>
 
-/** What a schedule says is checked when it says it. */
+/** Schedule whose results are checked as they are returned. */
 function checkedSchedule(schedule: ScheduleFunction, field: Field<unknown>, path: readonly string[]): Schedule {
   return (moment) => {
     const value: unknown = schedule(moment)
     const wrong = field.validate(value)
     if (wrong === undefined) return value as number
     const when = `in iteration ${moment.iteration + 1} of ${moment.iterations}`
-    throw new GigpoError("BAD_ARGUMENT", `${path.join(".")} ${wrong}; its schedule gave ${display(value)} ${when}.`)
+    throw new GigpoError("BAD_ARGUMENT", `${path.join(".")} ${wrong}; its schedule returned ${display(value)} ${when}.`)
   }
 }
 
@@ -163,17 +162,17 @@ function readChoice(reader: Reader, value: unknown, choice: Choice, path: readon
   return given.use === undefined ? readNamed(reader, given, choice, path) : readOwn(reader, given, choice, path)
 }
 
-/** What to write in code in place of a name alone, which only a file may have. */
+/** Hint for a program that gives a name alone, which only files may do. */
 function spelling(value: unknown, { variants }: Choice): string {
   if (typeof value !== "string") return ""
   const names = Object.keys(variants)
   const near = names.includes(value) ? value : nearestName(value, names)
   return near === undefined
     ? ` Write { name }, with one of ${names.join(", ")}.`
-    : ` Write { name: ${JSON.stringify(near)} }, with its options beside the name.`
+    : ` Write { name: ${JSON.stringify(near)} }, with its options next to the name.`
 }
 
-/** In a file a text alone is a name, and a name that is a path is a module. */
+/** Expands the short forms of a file: a string is a name, and a name that is a path is a module. */
 function spelledOut(value: unknown): unknown {
   const given = typeof value === "string" ? { name: value } : value
   if (!isObject(given) || given.use !== undefined) return given
@@ -185,7 +184,7 @@ function readNamed(reader: Reader, given: Values, choice: Choice, path: readonly
   const { name = choice.default, use: _, ...rest } = given
   const names = Object.keys(choice.variants)
   const place = [...path, "name"]
-  const own = reader.source === "file" ? " A module of your own is named by its path, say ./mine.mjs." : ""
+  const own = reader.source === "file" ? " For a module of your own, give its path: ./mine.mjs." : ""
   if (name === undefined) return reader.complain(place, ` is missing. It is one of ${names.join(", ")}.${own}`)
   if (typeof name !== "string" || !names.includes(name)) {
     const wanted = names.map((one) => JSON.stringify(one)).join(" or ")
@@ -202,19 +201,19 @@ function readNamed(reader: Reader, given: Values, choice: Choice, path: readonly
     if (owners.length === 0) refuseUnknown(reader, [...path, key], ["name", "use", ...Object.keys(fields)])
     else if (choice.asGiven)
       reader.complain([...path, key], ` is an option of ${owners.join(" and ")}, not of ${name}.`)
-    // Elsewhere they may stay where they are, if their owner would take them: one key then turns GiGPO into GRPO and back.
+    // Options of another variant are accepted where that variant accepts them, so that changing `name` alone switches GiGPO to GRPO.
     else if (rest[key] !== undefined) readEntry(reader, rest[key], choice.variants[owners[0]!]![key]!, [...path, key])
   }
   return choice.asGiven ? { ...given, ...choicesIn(rest, fields, reader.source), name } : { name, ...found }
 }
 
-/** The choices among options that stay as they are given: in a file they may be a text alone. */
+/** Choices among options that are kept as given. In a file a choice may be a string, which is expanded. */
 function choicesIn(given: Values, fields: Fields, source: Reader["source"]): Values {
   const chosen = Object.entries(given).filter(([key]) => "variants" in (fields[key] ?? {}))
   return Object.fromEntries(chosen.map(([key, value]) => [key, source === "file" ? spelledOut(value) : value]))
 }
 
-/** In a file the options beside `use` are the module's, and stay as they are until it is loaded. */
+/** Reads a custom value. In a file, the other options are those of the module; they are checked when the module is loaded. */
 function readOwn(reader: Reader, given: Values, { own, common }: Choice, path: readonly string[]): unknown {
   const { use, name, ...rest } = given
   if (name !== undefined) reader.complain(path, ` has both name and use; give one of them.`)
@@ -230,7 +229,7 @@ function readOwn(reader: Reader, given: Values, { own, common }: Choice, path: r
 }
 
 function nothingBeside(path: readonly string[]): string {
-  return `${path.join(".")} takes no options beside use`
+  return `${path.join(".")} takes no options besides use`
 }
 
 function refuseUnknown(reader: Reader, path: readonly string[], siblings: readonly string[], none?: string): void {
@@ -241,6 +240,7 @@ function refuseUnknown(reader: Reader, path: readonly string[], siblings: readon
   reader.complain(path, renamed ? ` was renamed to ${renamed.join(".")}.` : ` is not an option; ${hint}`)
 }
 
+/** Whether a value is an object and not an array. */
 export function isObject(value: unknown): value is Values {
   return typeof value === "object" && value !== null && !Array.isArray(value)
 }

@@ -1,7 +1,7 @@
 // Names that options, their values and metrics had in earlier versions. An old name is refused with the new one.
 //
-// - `options`: old name -> new name, in the same group. "guards.mostAge" as the old name applies in groups called guards only, and goes
-//   before plain "mostAge". A new name with dots, "optimizer.rate", is one that moved into a group beside it.
+// - `options`: old name -> new name, in the same group. The old name "guards.mostAge" applies only in groups called guards, and has
+//   precedence over plain "mostAge". A new name with dots, "optimizer.rate", is an option that moved into a group next to the old one.
 // - `values`: the option, "=" and the old value -> new value: "unit=span" -> "turn". The name of a choice is the option "name".
 // - `metrics`: old name -> new name: "reply/cut" -> "completion/truncated".
 //
@@ -52,7 +52,7 @@ export const renamed: {
 }
 
 /**
- * New name of an option that is unknown: as a path, like the old one. undefined where it was not renamed.
+ * Returns the new path of an unknown option. undefined where the option was not renamed.
  *
  * @param known - names of the options of its group
  */
@@ -63,9 +63,9 @@ export function newName(path: readonly string[], known: readonly string[]): read
 }
 
 /**
- * New name of a value that its option refuses; undefined where it was not renamed.
+ * Returns the new name of a value that an option refuses. undefined where the value was not renamed.
  *
- * @param known - whether the option takes a value
+ * @param known - whether the option accepts a value
  */
 export function newValue(
   path: readonly string[],
@@ -77,7 +77,7 @@ export function newValue(
   return to !== undefined && known(to) ? to : undefined
 }
 
-/** Entry with the group's name, or without. */
+/** Entry under the path with the group, or else under the name alone. */
 function lookup(table: Readonly<Record<string, string>>, path: readonly string[]): string | undefined {
   const keys = [path.slice(-2).join("."), path.at(-1) ?? ""]
   return keys.filter((key) => Object.hasOwn(table, key)).map((key) => table[key])[0]

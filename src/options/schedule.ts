@@ -1,4 +1,4 @@
-/** Where a run stands when a number is asked for. */
+/** Progress of a run, as a schedule receives it. */
 export interface TrainingProgress {
   /** Iterations completed before this one. */
   readonly iteration: number
@@ -6,42 +6,44 @@ export interface TrainingProgress {
   readonly iterations: number
 }
 
-/** A number that changes over a run: from one to another, or, in code, any function. */
+/** Value of an option as a function of training progress: a ramp, or, in programs, any function. */
 export type Schedule = ((moment: TrainingProgress) => number) | Ramp
 
 /** Change of a number from one value to another over iterations. */
 export interface Ramp {
+  /** First value. */
   readonly from: number
+  /** Last value. */
   readonly to: number
-  /** Iterations that it takes. Default: all that are left after `after`. */
+  /** Iterations from the first value to the last. Default: all that remain after `after`. */
   readonly over?: number | undefined
-  /** Iterations before it begins. Default 0. */
+  /** Iterations before the change begins. Default 0. */
   readonly after?: number | undefined
-  /** Default "linear". */
+  /** Shape of the curve between the two values. Default "linear". */
   readonly shape?: RampShape | undefined
-  /** The exponent of the shape "power". Default 2. */
+  /** Exponent of the shape "power". Default 2. */
   readonly power?: number | undefined
 }
 
-/** The share of the way that a ramp has come after a share q of its time. */
+/** Share of the change that is completed after a share q of the iterations, by shape. */
 const shapes = {
   linear: (q: number) => q,
-  /** Begins and ends gently. */
+  /** Half a cosine wave: slow at both ends. */
   cosine: (q: number) => (1 - Math.cos(Math.PI * q)) / 2,
-  /** q^power: begins gently where power is above 1. */
+  /** q^power: slow at the start for a power above 1. */
   power: (q: number, power: number) => q ** power,
-  /** Rests in the middle. */
+  /** Cubic curve that is flat in the middle. */
   cubic: (q: number) => (1 + (2 * q - 1) ** 3) / 2,
 }
 
-/** Shape of a ramp. */
+/** Shape of a ramp: the curve between the first value and the last. */
 export type RampShape = keyof typeof shapes
 export const rampShapes = Object.keys(shapes) as readonly RampShape[]
 
 /** Number, or a schedule of it. */
 export type Scheduled = number | Schedule
 
-/** The number at this moment. */
+/** Returns the value of a number or a schedule at a point of training. */
 export function scheduleValue(value: Scheduled, moment: TrainingProgress): number {
   if (typeof value === "number") return value
   if (typeof value === "function") return value(moment)
@@ -51,10 +53,10 @@ export function scheduleValue(value: Scheduled, moment: TrainingProgress): numbe
   return from + (to - from) * shapes[shape](share, power)
 }
 
-/** Options whose schedules have come to numbers. */
+/** Options with numbers in place of schedules. */
 export type AtMoment<T> = { readonly [Key in keyof T]: T[Key] extends Scheduled ? number : T[Key] }
 
-/** Every number of a group of options at this moment; what is no schedule stays. */
+/** Returns a copy of options with each schedule replaced by its value at a point of training. Other values are kept. */
 export function scheduleValues<T extends object>(options: T, moment: TrainingProgress): AtMoment<T> {
   const numbers = Object.entries(options).map(([key, value]) => [
     key,

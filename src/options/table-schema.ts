@@ -1,16 +1,16 @@
 import type { Choice, Entry, Field, Fields } from "./table.ts"
 
-/** A JSON Schema of draft 2020-12. */
+/** JSON Schema of draft 2020-12. */
 export type JsonSchema = Readonly<Record<string, unknown>>
 
-/** Of `isModulePath`: ./mine, ../mine/index.mjs, mine.ts. */
+/** Pattern of the paths that `isModulePath` accepts: ./mine, ../mine/index.mjs, mine.ts. */
 export const modulePattern = "^\\.{0,2}/|\\.[cm]?[jt]s$"
 
 /**
- * JSON Schema of what a file may give for a table. Whatever the table takes it takes; what it cannot say, such as a check of two options
- * together, is left to the table.
+ * Returns the JSON Schema of the values that a file may give for a table. The schema accepts everything that the table accepts. Checks
+ * that JSON Schema cannot express, such as a check of two options together, are left to the table.
  *
- * @returns the schema of the object, with `$defs` for options that occur in more than one place
+ * @returns schema of the object, with `$defs` for options that occur in more than one place
  */
 export function tableSchema(fields: Fields): JsonSchema {
   const uses = new Map<Entry, number>()
@@ -22,7 +22,7 @@ export function tableSchema(fields: Fields): JsonSchema {
 
 interface Page {
   readonly uses: ReadonlyMap<Entry, number>
-  /** Names of definitions. */
+  /** Names of the definitions in `$defs`, by entry. */
   readonly names: Map<Entry, string>
   readonly definitions: Record<string, JsonSchema>
 }
@@ -59,7 +59,7 @@ function isRequired(entry: Entry): boolean {
   return "fields" in entry ? Object.values(entry.fields).some(isRequired) : "required" in entry
 }
 
-/** The schema of an option, or a reference to it where it has more than one place. */
+/** Schema of an option, or a reference to its definition where the option occurs in more than one place. */
 function reference(page: Page, key: string, entry: Entry): JsonSchema {
   if ((page.uses.get(entry) ?? 0) < 2) return entrySchema(page, entry)
   const known = page.names.get(entry)
@@ -67,7 +67,7 @@ function reference(page: Page, key: string, entry: Entry): JsonSchema {
   let name = key
   for (let number = 2; Object.hasOwn(page.definitions, name); number++) name = `${key}-${number}`
   page.names.set(entry, name)
-  page.definitions[name] = {} // keeps the place while what it holds is described
+  page.definitions[name] = {} // reserves the name while the entry is described
   page.definitions[name] = entrySchema(page, entry)
   return { $ref: `#/$defs/${name}` }
 }
@@ -86,7 +86,7 @@ function entrySchema(page: Page, entry: Entry): JsonSchema {
   }
 }
 
-/** In a file: a name or a module's path alone, an object with the name and its options, or one with a module. */
+/** Forms of a choice in a file: a name or a module's path alone, an object with a name and its options, or an object with a module. */
 function choiceSchema(page: Page, choice: Choice): JsonSchema {
   const { variants, common, default: fallback, asGiven } = choice
   const names = Object.keys(variants)
@@ -96,13 +96,13 @@ function choiceSchema(page: Page, choice: Choice): JsonSchema {
     const own = { name: { const: name }, ...properties(page, fields) }
     return { title: name, properties: own, ...needed, ...(asGiven && { additionalProperties: false }) }
   })
-  // Options of another name may be there, if that one would take them.
+  // Options of other variants are allowed, so the keys of all variants are listed.
   const keys = ["name", ...Object.keys(common), ...Object.values(variants).flatMap((fields) => Object.keys(fields))]
   const module = {
     title: "a module of your own",
     type: "object",
     properties: {
-      use: { type: "string", description: "Path of the module, from this file." },
+      use: { type: "string", description: "Path of the module, relative to this file." },
       name: { type: "string", pattern: modulePattern },
       ...properties(page, common),
     },

@@ -1,27 +1,27 @@
 import type { Scheduled } from "./schedule.ts"
 
-// What an option is: a table holds each once, with its default, its check and its help. Options, their types, the keys of
-// configuration files and what is said about them follow from the tables (`readOptions`, `OptionsOf`, `Resolved`).
+// Tables of options. A table holds the default, check and help of each option. Options, their types, the keys of configuration
+// files and their documentation are derived from the tables (`readOptions`, `OptionsOf`, `Resolved`).
 
-/** One option. */
+/** Option of a table. */
 export interface Field<T, Help extends string = string> {
-  /** Its default; undefined where it has none. */
+  /** Default value; undefined where the option has none. */
   readonly default: T
-  /** Says what it is, with units and without the default, which is told from `fallback`. */
+  /** Description with units and without the default, which is added from `default`. */
   readonly help: Help
-  /** What the value must be (`must be a whole number from 1 to 50`), or `undefined` where it is fine. */
+  /** Returns what a value must be ("must be an integer from 1 to 50"), or undefined for a valid value. */
   readonly validate: (value: unknown) => string | undefined
-  /** What holds where there is no default to show: "every core". */
+  /** Text for the default of an option without a default value: "every core". */
   readonly defaultText?: string | undefined
-  /** The keys of a value that is an object. */
+  /** Keys of a value that is an object. */
   readonly objectForm?: Fields
-  /** Only programs can give it. */
+  /** Whether the option is available in programs only. */
   readonly codeOnly?: true
-  /** JSON Schema of the values that a file can give, without help and default; left out where any JSON may fit. */
+  /** JSON Schema of the values that a file can give, without description and default. Left out where any JSON value may be valid. */
   readonly schema?: ValueSchema | undefined
 }
 
-/** The part of JSON Schema that values of options need. */
+/** Subset of JSON Schema that describes the values of options. */
 export interface ValueSchema {
   readonly type?: "string" | "number" | "integer" | "boolean" | "array" | "object"
   readonly enum?: readonly unknown[]
@@ -33,30 +33,30 @@ export interface ValueSchema {
   readonly exclusiveMaximum?: number
 }
 
-/** One that must be given. */
+/** Option that must be given. */
 export interface RequiredField<T, Help extends string = string> extends Field<T, Help> {
   readonly required: true
 }
 
-/** A number that may change over a run; `Absent` is undefined where it has no default. */
+/** Number option that accepts a schedule. `Absent` is undefined where the option has no default. */
 export interface ScheduledField<Help extends string = string, Absent extends undefined = never>
   extends Field<Scheduled | Absent, Help> {
   readonly objectForm: Fields
   readonly changes: true
 }
 
-/** Options that stand together. */
+/** Group of options. */
 export interface Group<F extends Fields = Fields, Help extends string = string> {
   readonly fields: F
   readonly help: Help
 }
 
-/** A group that is only there where it is given; `otherwise` says what holds without. */
+/** Group of options that is undefined where it is left out. `defaultText` says what holds then. */
 export interface OptionalGroup<F extends Fields = Fields, Help extends string = string> extends Group<F, Help> {
   readonly defaultText: string
 }
 
-/** One of several things, each with options of its own: chosen by `name`, or handed in by `use`. */
+/** Choice among several values with their options: selected by `name`, or a custom value in `use`. */
 export interface Choice<
   Variants extends Readonly<Record<string, Fields>> = Readonly<Record<string, Fields>>,
   Fallback extends string | undefined = string | undefined,
@@ -65,17 +65,17 @@ export interface Choice<
   Help extends string = string,
 > {
   readonly variants: Variants
-  /** The name where none is given; undefined where one must be. */
+  /** Name that is selected where none is given; undefined where a name is required. */
   readonly default: Fallback
-  /** Options whatever is chosen, also beside `use`. */
+  /** Options of all variants, which are also allowed next to `use`. */
   readonly common: Common
   readonly own: CustomValue<Own>
   readonly help: Help
-  /** Stays as it is given: whoever opens it fills in the defaults. */
+  /** Whether the options are kept as given, without their defaults. The code that opens the value fills them in. */
   readonly asGiven?: true
 }
 
-/** A choice that is only made where something is given; `otherwise` says what holds without. */
+/** Choice that is undefined where it is left out. `defaultText` says what holds then. */
 export interface OptionalChoice<
   Variants extends Readonly<Record<string, Fields>> = Readonly<Record<string, Fields>>,
   Fallback extends string | undefined = string | undefined,
@@ -86,16 +86,17 @@ export interface OptionalChoice<
   readonly defaultText: string
 }
 
-/** What may be handed in in place of a name. In configuration files it is the path of a module. */
+/** Custom value that a choice accepts in place of a name. In configuration files, the path of a module. */
 export interface CustomValue<T> {
-  /** What is wrong with it, to be said after what it is called ("must be …", "has no …"); undefined where it is one. */
+  /** Returns the predicate of a message about an invalid value ("must be …", "has no …"), or undefined for a valid value. */
   readonly validate: (value: unknown) => string | undefined
-  /** Whether an object is meant as one, even if it is wrong: what is not is read as options of a name. */
+  /** Whether an object is intended as a custom value, even an invalid one. Other objects are read as options of a named variant. */
   readonly meant?: (value: object) => boolean
-  /** The type alone. */
+  /** Carrier of the type; never set. */
   readonly type?: T
 }
 
+/** Entry of a table: an option, a group or a choice. */
 export type Entry = Field<unknown> | Group | Choice
 
 /** Table of options by name. */
@@ -103,7 +104,7 @@ export interface Fields {
   readonly [key: string]: Entry
 }
 
-/** Where a number may lie: least and most belong to it, above and below do not. */
+/** Bounds of a number: `min` and `max` are inclusive, `above` and `below` are exclusive. */
 export interface Bounds {
   readonly min?: number
   readonly max?: number
@@ -111,7 +112,7 @@ export interface Bounds {
   readonly below?: number
 }
 
-/** What may be given for a table; undefined means the default everywhere. */
+/** Options as a caller gives them for a table. undefined selects the default. */
 export type OptionsOf<F> = {
   readonly [Key in keyof F as F[Key] extends { readonly required: true } ? never : Key]?: Given<F[Key]> | undefined
 } & { readonly [Key in keyof F as F[Key] extends { readonly required: true } ? Key : never]: Given<F[Key]> }
@@ -133,7 +134,7 @@ type Named<Variants, Fallback, Common> = {
   >
 }[keyof Variants]
 
-/** A name that is only known when it runs, with the options that all have. */
+/** Name that is known only at run time, with the options that all variants share. */
 type AnyNamed<Variants, Common> = Flat<
   { readonly name: keyof Variants } & OptionsOf<Pick<Variants[keyof Variants], keyof Variants[keyof Variants]>> &
     OptionsOf<Common>
@@ -141,7 +142,7 @@ type AnyNamed<Variants, Common> = Flat<
 
 type Flat<T> = { [Key in keyof T]: T[Key] }
 
-/** The same with every default filled in; options without one may still be missing. */
+/** Options of a table with defaults filled in. Options without a default may be missing. */
 export type Resolved<F> = { readonly [Key in keyof F]: Value<F[Key]> }
 
 type Value<E> =

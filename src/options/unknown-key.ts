@@ -1,14 +1,14 @@
 import { nearestName } from "./nearest.ts"
 import { newName } from "./renamed.ts"
 
-/** The keys of a table, to know others by. */
+/** Returns the keys of a table, as `unknownKey` takes them. */
 export function keysOf(table: object): Readonly<Record<string, true>> {
   return Object.fromEntries(Object.keys(table).map((key) => [key, true as const]))
 }
 
 /**
- * Says of the first key in `given` that is not known what was probably meant; undefined where all are known. The instance of a class
- * may hold more than it is asked for.
+ * Returns a message about the first unknown key of an object, with a suggestion. undefined where all keys are known, and for instances of
+ * classes, which may have more keys.
  */
 export function unknownKey(given: object, known: Readonly<Record<string, true>>): string | undefined {
   const prototype: unknown = Object.getPrototypeOf(given)

@@ -6,22 +6,23 @@ import { mcnemarTest } from "./mcnemar.ts"
 import { type MeanInterval, pairedInterval } from "./paired.ts"
 import type { Pair } from "./pairs.ts"
 
-/** Which of two evaluations solves more. */
+/** Comparison of the success rates of two evaluations. */
 export interface ComparedSuccess extends Compared {
   /** Whether one of the two solves more tasks. */
   readonly test: {
     /** McNemar's exact test where each task was played once, else the exact sign test over the tasks whose shares differ. */
     readonly name: "McNemar" | "sign"
-    /** Tasks that the first alone solved, or solved more often. */
+    /** Number of tasks that only the first solved, or solved more often. */
     readonly first: number
     readonly second: number
     /** Two-sided. */
     readonly p: number
   }
-  /** By kind of task, where kinds are told. */
+  /** Comparisons by kind of task, where the environment reports kinds. */
   readonly kinds: Readonly<Record<string, Compared>>
   /** Keys of the tasks that the first solved at least once, and the second never. */
   readonly onlyFirst: readonly string[]
+  /** Keys of the tasks that the second solved at least once, and the first never. */
   readonly onlySecond: readonly string[]
 }
 

@@ -7,38 +7,37 @@ import { checkEvaluation, type PanelEvaluation } from "./evaluation-file.ts"
 import { type MeanInterval, pairedInterval, tInterval } from "./paired.ts"
 import { type Pair, pairsOf } from "./pairs.ts"
 
-/** One measure of two evaluations. */
+/** Comparison of one measure of two evaluations. */
 export interface Compared {
   readonly first: MeanInterval
   readonly second: MeanInterval
-  /** First minus second, tasks as pairs. */
+  /** Paired difference over tasks: first minus second. */
   readonly difference: MeanInterval
 }
 
-/** Two evaluations of one panel beside each other. */
+/** Comparison of two evaluations of one panel. */
 export interface Comparison {
   readonly panel: string
   readonly tasks: number
-  /** What else differs between the two: prompts, repeats, seed, settings. */
+  /** Other differences between the evaluations: prompts, repeats, seed, settings. */
   readonly differing: readonly Difference[]
-  /** Episodes that failed or were dropped; they count as lost. */
+  /** Numbers of failed and dropped episodes, which count as unsuccessful. */
   readonly failed: { readonly first: number; readonly second: number }
-  /** Absent where no episode tells of success. */
+  /** Success rates. Absent where no episode has the metric `success`. */
   readonly success?: ComparedSuccess
-  /** Undiscounted; of scored episodes, over the tasks that have some in both evaluations. Absent where there is no such task. */
+  /** Undiscounted returns of scored episodes, over the tasks with scored episodes in both evaluations. Absent where there is no such task. */
   readonly return?: Compared
-  /** Of the same episodes. */
+  /** Numbers of steps of the same episodes. */
   readonly steps?: Compared
 }
 
 /**
- * Compares two evaluations of one panel, task by task: the repeats of a task are one mean, and tasks are the pairs. The 95 % intervals
- * of differences are `pairedInterval`'s over tasks: they speak of more such tasks for these very weights, not of what another training
- * run would give.
+ * Compares two evaluations of one panel. Tasks are pairs; the repeats of a task are averaged. The 95 % intervals of differences are those of
+ * `pairedInterval` over tasks: they are about more tasks of this kind for these weights, not about other training runs.
  *
- * @param a the first, as `readEvaluation` gives it
- * @param b the second; differences are a - b
- * @throws GigpoError `BAD_ARGUMENT` where one is no evaluation, or they are of different panels, versions or worlds
+ * @param a - first evaluation, from `readEvaluation` or `evaluatePanel`.
+ * @param b - second evaluation. Differences are a - b.
+ * @throws GigpoError `BAD_ARGUMENT` for an invalid evaluation, and for evaluations of different panels, versions or worlds.
  */
 export function compareEvaluations(a: PanelEvaluation, b: PanelEvaluation): Comparison {
   checkEvaluation("BAD_ARGUMENT", "compareEvaluations, its first", a)

@@ -1,27 +1,27 @@
 import type { EnvironmentName } from "../environment/registry.ts"
 
-/** What a panel is: which tasks of which world, and what they come to. Plain data, in the package or in a file. */
+/** Definition of a panel: environment, tasks and digests. Plain data, in the package or in a file. */
 export interface PanelDefinition {
-  /** With the version behind an @: "households/unseen@1". */
+  /** Name with version: "households/unseen@1". */
   readonly name: string
-  /** A line that tells what it is. */
+  /** Description in one line. */
   readonly about: string
   readonly environment: EnvironmentName
-  /** The options that make the world, where they differ from the environment's defaults. */
+  /** Options of the environment that determine the world, where they differ from the defaults. */
   readonly options: Readonly<Record<string, unknown>>
-  /** Options that say where its data is, which a configuration must give. */
+  /** Options with paths of data, which a configuration must give. */
   readonly places: readonly string[]
   readonly tasks: TaskChoice & { readonly count: number }
   readonly digests: KnownDigests
-  /** The tasks' keys, where the panel is a file. */
+  /** Keys of the tasks, for a panel in a file. */
   readonly keys?: readonly string[] | undefined
 }
 
-/** Which of an environment's held-out tasks are a panel's. */
+/** Choice of a panel's tasks among the held-out tasks of an environment. */
 export interface TaskChoice {
-  /** In the order of their JSON, in place of the environment's: of all that there are. */
+  /** Whether all tasks are sorted by their JSON, instead of the order of the environment. */
   readonly sorted?: true
-  /** Tasks whose first observation was there before are left out, for worlds that repeat themselves. */
+  /** Whether tasks with the first observation of an earlier task are left out. */
   readonly distinct?: true
 }
 
@@ -29,6 +29,6 @@ export interface TaskChoice {
 export interface KnownDigests {
   readonly tasks: string
   readonly world: string
-  /** With the default options of how the agent is spoken to. */
+  /** Digest of the prompts with default options. */
   readonly prompt: string
 }

@@ -2,16 +2,16 @@ import { isDeepStrictEqual } from "node:util"
 import { isObject } from "../options/read.ts"
 import type { EvaluationHeader } from "./evaluation-file.ts"
 
-/** What differs between two evaluations beside the model. */
+/** Difference between two evaluations other than the model. */
 export interface Difference {
-  /** "prompt", "repeats", "seed", or a setting: "temperature". */
+  /** Name: "prompt", "repeats", "seed", or a setting such as "temperature". */
   readonly what: string
-  /** Undefined where there was none. */
+  /** Value in the first evaluation; undefined where not set. */
   readonly first: unknown
   readonly second: unknown
 }
 
-/** How two evaluations of one panel were not made alike; the model aside, and who made them. */
+/** Returns the differences between two evaluations of one panel, except for the model and the version of gigpo. */
 export function differences(a: EvaluationHeader, b: EvaluationHeader): Difference[] {
   const [first, second] = [told(a), told(b)]
   const names = new Set([...first.keys(), ...second.keys()])

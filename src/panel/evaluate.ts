@@ -20,25 +20,25 @@ import type { PanelTask } from "./tasks.ts"
 
 const panelFields = {
   ...without(evaluateFields, "tasks"),
-  repeats: integer(1, "Episodes of each task.", { min: 1, max: 10_000 }),
+  repeats: integer(1, "Episodes per task.", { min: 1, max: 10_000 }),
 }
 
 /** Arguments of `evaluatePanel`. */
 export interface EvaluatePanelSetup<Task = unknown>
   extends OptionsOf<typeof panelFields>,
     Omit<HeldOutSetup<Task>, "environment"> {
-  /** What `openPanel` gave. */
+  /** Panel from `openPanel`. */
   readonly panel: Panel<Task>
-  /** What the policy is called, for the file, and the SHA-256 of its weights. */
+  /** Name of the model and SHA-256 of its weights, for the file. */
   readonly model?: EvaluationHeader["model"]
 }
 
 /**
- * Plays every task of a panel, `repeats` episodes each. What is random in the environment follows from panel and task, what the policy
- * samples from seed, panel, task and repeat: the same however many episodes are in flight.
+ * Evaluates a policy on all tasks of a panel, with `repeats` episodes each. Random numbers of the environment are keyed by panel and task; those
+ * of the policy by seed, panel, task and repeat. Results do not depend on the concurrency.
  *
- * @returns the outcomes, to be kept by `writeEvaluation`, and what they come to
- * @throws GigpoError `BAD_ARGUMENT` for wrong options; else as `evaluate`
+ * @returns the evaluation, for `writeEvaluation`, and its report
+ * @throws GigpoError `BAD_ARGUMENT` for an invalid option, and the errors of `evaluate`.
  */
 export async function evaluatePanel<Task>(
   setup: EvaluatePanelSetup<Task>,
@@ -46,10 +46,10 @@ export async function evaluatePanel<Task>(
   checkArguments("evaluatePanel", setup)
   const { panel, model, ...given } = setup
   if (Object.hasOwn(given, "environment"))
-    throw new GigpoError("BAD_ARGUMENT", "evaluatePanel: the environment is the panel's; leave environment out.")
+    throw new GigpoError("BAD_ARGUMENT", "evaluatePanel: the panel has an environment; leave environment out.")
   const { seed, repeats, rollout, temperature } = readOptions("evaluatePanel", besidePlayer(given), panelFields)
   checkMethods("panel", panel, [])
-  if (!Array.isArray(panel.tasks)) throw new GigpoError("BAD_ARGUMENT", "panel must be what openPanel gave.")
+  if (!Array.isArray(panel.tasks)) throw new GigpoError("BAD_ARGUMENT", "panel must be a panel from openPanel.")
   const { groups, ...failures } = await playHeldOut(
     "evaluatePanel",
     { ...setup, environment: panel.environment },
@@ -59,7 +59,7 @@ export async function evaluatePanel<Task>(
       groupSize: repeats,
       random: new Random(seed).fork("panel", panel.name),
       ...rollout,
-      // How long an episode may be is the panel's to say.
+      // The panel determines the maximum number of steps.
       maxSteps: rolloutDefaults.maxSteps,
       temperature,
     },

@@ -7,67 +7,69 @@ import { type Outcome, outcomes } from "../rollout/outcome.ts"
 import { GigpoError } from "../util/errors.ts"
 import { isDigest } from "./digest-text.ts"
 
-/** What a panel is known by: SHA-256 in hexadecimal digits. */
+/** Digests of a panel: SHA-256 in hexadecimal digits. */
 export interface PanelDigests {
-  /** The tasks, and how the environment answers. */
+  /** Digest of the tasks and the responses of the environment. */
   readonly world: string
-  /** How the agent is spoken to, and how its replies are read. */
+  /** Digest of the prompts and the parsing of completions. */
   readonly prompt: string
-  /** Of both. */
+  /** Digest of both. */
   readonly panel: string
 }
 
-/** What was evaluated, and how. The first line of the file. */
+/** Header of an evaluation: panel, model and settings. The first line of the file. */
 export interface EvaluationHeader {
-  /** The layout of the file. */
+  /** Version of the file format. */
   readonly evaluation: 1
-  /** The version of this package that wrote it. */
+  /** Version of gigpo that wrote the file. */
   readonly gigpo: string
-  /** With its version: "households/unseen@1". */
+  /** Name of the panel with its version: "households/unseen@1". */
   readonly panel: string
   readonly digests: PanelDigests
   readonly model?: { readonly name: string; readonly sha256?: string | undefined } | undefined
-  /** Tasks of the panel, and episodes of each. */
+  /** Number of tasks. */
   readonly tasks: number
+  /** Episodes per task. */
   readonly repeats: number
-  /** The root of the policy's random numbers. */
+  /** Seed of the policy's random numbers. */
   readonly seed: number
-  /** How the episodes were sampled, and the environment's options. */
+  /** Sampling settings and options of the environment. */
   readonly settings: Readonly<Record<string, unknown>>
 }
 
-/** One episode: a line of the file. */
+/** Evaluated episode: a line of the file. */
 export interface EvaluatedEpisode {
-  /** The task's number in the panel and the episode's among its repeats, from 0. */
+  /** Index of the task in the panel, from 0. */
   readonly task: number
+  /** Index of the episode among the repeats of the task, from 0. */
   readonly repeat: number
-  /** Names the task in every evaluation of the panel; no two tasks of it have the same. */
+  /** Key of the task, unique in the panel and equal in all evaluations of the panel. */
   readonly key: string
-  /** The kind of the task, where its environment tells of success by kinds. */
+  /** Kind of the task, where the environment reports success by kind. */
   readonly kind?: string | undefined
   readonly outcome: Outcome
-  /** A metric `success` of 1. Episodes that failed or were dropped are lost. */
+  /** Whether the metric `success` is 1. Failed and dropped episodes count as unsuccessful. */
   readonly success: boolean
   /** Undiscounted. */
   readonly return: number
   readonly steps: number
   readonly metrics: Readonly<Record<string, number>>
-  /** Replies that the environment could read, and that were cut at `maxCompletionTokens`; older files have none. */
+  /** Numbers of completions with a valid action, and of truncated completions. Absent in older files. */
   readonly valid?: number | undefined
   readonly cut?: number | undefined
 }
 
-/** The outcomes of every task of a panel. */
+/** Evaluation of a panel: header and all episodes. */
 export interface PanelEvaluation {
   readonly header: EvaluationHeader
-  /** `header.tasks` × `header.repeats`, a task's repeats one after the other. */
+  /** Episodes, `header.tasks` × `header.repeats`. The repeats of a task follow each other. */
   readonly episodes: readonly EvaluatedEpisode[]
 }
 
 /**
- * Writes an evaluation as JSON Lines, whole or not at all: the header, then a line an episode.
+ * Writes an evaluation as JSON Lines, atomically: the header, then a line per episode.
  *
- * @throws GigpoError `BAD_ARGUMENT` where it is none, `IO`
+ * @throws GigpoError `BAD_ARGUMENT` for an invalid evaluation, `IO` for an error of the system.
  */
 export async function writeEvaluation(path: string, evaluation: PanelEvaluation): Promise<void> {
   checkPath("writeEvaluation: path", path)
@@ -77,9 +79,9 @@ export async function writeEvaluation(path: string, evaluation: PanelEvaluation)
 }
 
 /**
- * Reads what `writeEvaluation` wrote. What it says comes from data and models: show it by `visible` alone.
+ * Reads an evaluation that `writeEvaluation` wrote. Texts in the file come from data and models, so control characters must be escaped for display.
  *
- * @throws GigpoError `BAD_ARGUMENT` for what is no path, `BAD_DATA` with the line where the file is no whole evaluation
+ * @throws GigpoError `BAD_ARGUMENT` for an invalid path, `BAD_DATA` with the line for an invalid or incomplete file.
  */
 export async function readEvaluation(path: string): Promise<PanelEvaluation> {
   checkPath("readEvaluation: path", path)

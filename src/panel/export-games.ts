@@ -12,25 +12,25 @@ import type { Panel } from "./panel.ts"
 
 /** Options of `exportGames`. */
 export interface ExportGamesOptions {
-  /** Replace what this package wrote there. Default false, which accepts an empty folder only. */
+  /** Whether to replace files that gigpo wrote there. By default the folder must be empty or not exist. */
   readonly overwrite?: boolean | undefined
   readonly onProgress?: ((done: number, total: number) => void) | undefined
-  /** Aborts it; nothing is written then. */
+  /** Signal that aborts the export; nothing is written then. */
   readonly signal?: AbortSignal | undefined
 }
 
 const optionKeys: KeysOf<ExportGamesOptions> = { overwrite: true, onProgress: true, signal: true }
 
 /**
- * Writes a panel of generated households as game files that ALFWorld's own loader takes, so that other software is measured on the very
- * same tasks: `<folder>/json_2.1.1/<split>/<task>/<trial>/` with `game.tw-pddl` and `traj_data.json`. Its `gigpo.json` holds the panel's
- * name and digests, and the path of each task's game by the task's key. The folder is written whole or not at all.
+ * Writes a panel of generated households as game files for the loader of ALFWorld, so that other software can be evaluated on the same tasks:
+ * `<folder>/json_2.1.1/<split>/<task>/<trial>/` with `game.tw-pddl` and `traj_data.json`. `gigpo.json` in the folder has the name and digests of
+ * the panel, and the path of each game by the key of its task. The folder is written atomically.
  *
- * @param panel - as `openPanel` gives it.
- * @param folder - one that is not there, or empty, or that this package wrote.
- * @returns the folder of the games, `<folder>/json_2.1.1`, as a path
- * @throws GigpoError `BAD_ARGUMENT` where the panel has no generated households, or ALFWorld would pass over the folder; `FILE_EXISTS`,
- * `IO`; the signal's reason
+ * @param panel - panel from `openPanel`.
+ * @param folder - folder that does not exist, is empty, or was written by gigpo (with `overwrite`).
+ * @returns path of the games, `<folder>/json_2.1.1`
+ * @throws GigpoError `BAD_ARGUMENT` for a panel without generated households, or a folder that ALFWorld would skip; `FILE_EXISTS` for other
+ * files; `IO` for an error of the system; the reason of the signal.
  */
 export async function exportGames(panel: Panel, folder: string, options: ExportGamesOptions = {}): Promise<string> {
   checkArguments("exportGames", panel)

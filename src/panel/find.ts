@@ -5,10 +5,14 @@ import type { PanelDefinition } from "./definition.ts"
 import { readPanelFile } from "./panel-file.ts"
 import { shippedPanels } from "./shipped.ts"
 
-/** The panels that ship, by name. */
+/** Names of the built-in panels. */
 export const panelNames: readonly string[] = shippedPanels.map(({ name }) => name)
 
-/** What a panel is: one that ships, or that of the file at that path, whose name ends in .json. Rejects with `BAD_ARGUMENT`, `BAD_DATA`. */
+/**
+ * Returns the definition of a built-in panel by name, or of a panel file by a path that ends in .json.
+ *
+ * @throws GigpoError `BAD_ARGUMENT` for an unknown panel, `BAD_DATA` for an invalid file.
+ */
 export async function describePanel(panel: string): Promise<PanelDefinition> {
   if (typeof panel !== "string") throw unknown(panel)
   const found = shippedPanels.find(({ name }) => name === panel)

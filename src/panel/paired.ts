@@ -2,23 +2,23 @@ import { checkList } from "../options/arguments.ts"
 import { GigpoError } from "../util/errors.ts"
 import { tQuantile } from "./student-t.ts"
 
-/** A mean with its 95 % interval. */
+/** Mean with a 95 % interval. */
 export interface MeanInterval {
   readonly mean: number
-  /** -Infinity where one value alone says nothing of the spread. */
+  /** Lower end of the interval; -Infinity for a single value. */
   readonly low: number
-  /** Infinity where one value alone says nothing of the spread. */
+  /** Upper end of the interval; Infinity for a single value. */
   readonly high: number
-  /** Values in the mean. */
+  /** Number of values. */
   readonly count: number
 }
 
 /**
- * The mean of what was measured several times, with its 95 % interval by Student's t with n - 1 degrees of freedom. Assumed: the values
- * are drawn independently, and their mean is near to normal, which it is for values that are, or for many.
+ * Returns the mean of values with a 95 % interval by Student's t with n - 1 degrees of freedom. Assumes that the values are independent and that
+ * their mean is approximately normal, as for normal or many values.
  *
- * @param values at least one, all finite
- * @throws GigpoError `BAD_ARGUMENT`
+ * @param values - at least one value, all finite.
+ * @throws GigpoError `BAD_ARGUMENT` for no values or values that are not finite.
  */
 export function tInterval(values: ArrayLike<number>): MeanInterval {
   checkValues("tInterval: values", values)
@@ -32,12 +32,12 @@ export function tInterval(values: ArrayLike<number>): MeanInterval {
 }
 
 /**
- * The mean of the differences a - b over pairs, say of two methods over tasks or over seeds, with its interval as `tInterval`'s. What
- * is hard in a pair is so for both, so it leaves the difference, and the interval is as a rule narrower than that of two means.
+ * Returns the mean of the differences a - b over pairs, for example of two methods over tasks or seeds, with the interval of `tInterval`. The
+ * difficulty of a pair cancels in the difference, so the interval is usually narrower than that of the difference of two independent means.
  *
- * @param a [pairs], finite
- * @param b [pairs], in the order of `a`
- * @throws GigpoError `BAD_ARGUMENT`
+ * @param a - finite values, [pairs].
+ * @param b - finite values in the order of `a`, [pairs].
+ * @throws GigpoError `BAD_ARGUMENT` for different lengths, no values or values that are not finite.
  */
 export function pairedInterval(a: ArrayLike<number>, b: ArrayLike<number>): MeanInterval {
   checkValues("pairedInterval: a", a)

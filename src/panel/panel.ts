@@ -16,33 +16,32 @@ import type { PanelTask } from "./tasks.ts"
 
 export type { OpenPanelOptions } from "./survey.ts"
 
-/** A panel that was opened, and found to be what it was. */
+/** Opened panel, whose digests have been verified. */
 export interface Panel<Task = unknown> {
-  /** With its version: "households/unseen@1". */
+  /** Name with version: "households/unseen@1". */
   readonly name: string
   readonly tasks: readonly PanelTask<Task>[]
   readonly digests: PanelDigests
-  /** Whether the agent is spoken to as the environment's defaults have it. */
+  /** Whether the prompts are those of the environment's default options. */
   readonly usualPrompt: boolean
-  /** Its held-out tasks are the panel's. What is random in an episode is keyed by panel and task alone. */
+  /** Environment whose held-out tasks are those of the panel. Its random numbers are keyed by panel and task. */
   readonly environment: Environment<Task>
-  /** What the environment was opened with. */
+  /** Options that the environment was opened with. */
   readonly options: Readonly<Record<string, unknown>>
-  /** Names of options that were given and that the panel sets otherwise. */
+  /** Names of given options that the panel replaces by its own values. */
   readonly replaced: readonly string[]
 }
 
 const optionKeys: KeysOf<OpenPanelOptions> = { concurrency: true, signal: true }
 
 /**
- * Opens a panel, and plays through it, so that what is evaluated is the very same everywhere: the tasks, and what the environment
- * answers.
+ * Opens a panel and verifies its digests by playing its tasks, so that tasks and environment are the same everywhere.
  *
- * @param panel - the name of one that ships ("households/unseen@1"), or the path of a file of `pinPanel`.
- * @param options - the environment's, as a configuration has them. Those that say how the agent is spoken to, where data is, and what a
- * machine allows are taken; the others make the world, which the panel sets (`replaced`).
- * @throws GigpoError `BAD_ARGUMENT` for a panel that there is not, `BAD_CONFIG` for options, `BAD_DATA` where data, or what the
- * environment makes of it, is not the panel's
+ * @param panel - name of a built-in panel ("households/unseen@1"), or path of a file from `pinPanel`.
+ * @param options - options of the environment, as in a configuration. Those of prompts, data paths and limits of the machine are used; the others
+ * determine the world, which the panel sets (`replaced`).
+ * @throws GigpoError `BAD_ARGUMENT` for an unknown panel, `BAD_CONFIG` for an invalid option, `BAD_DATA` for data or an environment with other
+ * digests.
  */
 export async function openPanel(
   panel: string,

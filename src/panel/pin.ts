@@ -15,14 +15,15 @@ import { type OpenPanelOptions, surveyWorld } from "./survey.ts"
 /** Options of `pinPanel`. */
 export interface PinPanelOptions extends OpenPanelOptions {
   readonly environment: EnvironmentName
-  /** The environment's options. Default: none. */
+  /** Options of the environment. Default: none. */
   readonly options?: Readonly<Record<string, unknown>> | undefined
-  /** How many of its held-out tasks, from the first on. */
+  /** Number of held-out tasks, from the first on. */
   readonly tasks: number
-  /** With a version. Default: the file's name without .panel.json, and @1. */
+  /** Name with version. Default: the name of the file without .panel.json, and @1. */
   readonly name?: string | undefined
-  /** A line that tells what it is. */
+  /** Description in one line. */
   readonly about?: string | undefined
+  /** Whether to replace an existing file. Default false. */
   readonly overwrite?: boolean | undefined
 }
 
@@ -38,11 +39,11 @@ const keys: KeysOf<PinPanelOptions> = {
 }
 
 /**
- * Writes the file of a panel of one's own: it says which tasks an environment holds out, and what it answers in them, so that an evaluation
- * elsewhere plays the very same or none. The data itself stays where it is.
+ * Writes the file of a custom panel: the held-out tasks of an environment and digests of its responses, so that evaluations elsewhere play the same
+ * tasks or are refused. Data is not copied.
  *
- * @throws GigpoError `BAD_ARGUMENT` for wrong arguments, `FILE_EXISTS`; `BAD_CONFIG` where the environment has fewer tasks, or options that
- * no file can hold; what the environment throws
+ * @throws GigpoError `BAD_ARGUMENT` for an invalid argument, `FILE_EXISTS` for an existing file, `BAD_CONFIG` for an environment with fewer tasks or
+ * options that cannot be written; errors of the environment.
  */
 export async function pinPanel(path: string, given: PinPanelOptions): Promise<Required<PanelDefinition>> {
   checkPath("pinPanel: path", path)
@@ -52,25 +53,28 @@ export async function pinPanel(path: string, given: PinPanelOptions): Promise<Re
   if (!isPanelName(panel))
     throw new GigpoError("BAD_ARGUMENT", `${display(panel)} must be a panel's name with its version: nq@1, say.`)
   if (panelNames.includes(panel))
-    throw new GigpoError("BAD_ARGUMENT", `${panel} is a panel that ships; give yours another name.`)
+    throw new GigpoError("BAD_ARGUMENT", `${panel} is a built-in panel; use another name.`)
   if (!(Number.isSafeInteger(count) && count > 0))
-    throw new GigpoError("BAD_ARGUMENT", `pinPanel: tasks must be a whole number from 1, not ${display(count)}.`)
+    throw new GigpoError("BAD_ARGUMENT", `pinPanel: tasks must be an integer from 1, not ${display(count)}.`)
   if (!isObject(options)) throw new GigpoError("BAD_ARGUMENT", "pinPanel: options must be an object.")
   if (!path.endsWith(".json"))
-    throw new GigpoError("BAD_ARGUMENT", `${path}: the name of a panel's file ends in .json; call it so.`)
+    throw new GigpoError("BAD_ARGUMENT", `${path}: the name of a panel file must end in .json.`)
   await checkNewFile(path, overwrite)
   const world = Object.fromEntries(Object.entries(worldOf(options)).filter(([, value]) => value !== undefined))
   const plain = plainOptions(world)
   const code = Object.keys(world).find((key) => !Object.hasOwn(plain, key))
   if (code !== undefined)
-    throw new GigpoError("BAD_CONFIG", `${name}: no file can hold the option ${code}; leave it out to pin a panel.`)
+    throw new GigpoError(
+      "BAD_CONFIG",
+      `${name}: the option ${code} cannot be written to a file; leave it out to pin a panel.`,
+    )
   const { signal, concurrency } = how
   const { environment, tasks, plays } = await surveyWorld({ environment: name, tasks: { count } }, options, {
     signal,
     concurrency,
   })
   if (tasks.length < count)
-    throw new GigpoError("BAD_CONFIG", `${name} holds out ${tasks.length} tasks, not ${count}; ask for as many.`)
+    throw new GigpoError("BAD_CONFIG", `${name} has ${tasks.length} held-out tasks, not ${count}; lower tasks.`)
   const definition = {
     name: panel,
     about: how.about ?? `${count} held-out tasks of ${name}`,

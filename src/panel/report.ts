@@ -4,15 +4,15 @@ import { byTask, countSolved } from "./by-task.ts"
 import { clusterInterval, passAtK } from "./clusters.ts"
 import { checkEvaluation, type PanelDigests, type PanelEvaluation } from "./evaluation-file.ts"
 
-/** What an evaluation of a panel comes to. Its interval is over tasks and repeats. */
+/** Report of a panel evaluation. The interval of the success rate accounts for repeats of tasks. */
 export interface PanelReport extends EvaluationReport {
   readonly panel: string
   readonly digests: PanelDigests
   readonly tasks: number
   readonly repeats: number
-  /** The chance that one of k episodes succeeds, for k = 1 … repeats. */
+  /** Probability that at least one of k episodes succeeds, for k = 1 … repeats. */
   readonly passAtK: readonly number[]
-  /** By kinds of tasks, where the environment tells of them. */
+  /** Results by kind of task, where the environment reports kinds. */
   readonly kinds: readonly KindReport[]
 }
 
@@ -24,7 +24,7 @@ export interface KindReport {
   readonly successInterval: readonly [number, number]
 }
 
-/** What the outcomes of a panel's episodes come to. Throws `BAD_ARGUMENT` for what is no evaluation. */
+/** Returns the report of a panel evaluation. Throws `BAD_ARGUMENT` for an invalid evaluation. */
 export function reportPanel(evaluation: PanelEvaluation): PanelReport {
   checkEvaluation("BAD_ARGUMENT", "reportPanel", evaluation)
   const { header, episodes } = evaluation

@@ -49,7 +49,7 @@ const recordKeys: Record<keyof RecordedStep, true> = {
   constraint: true,
 }
 
-/** Lets somebody's own agent play one episode; rejects as `runEpisode` does, and an agent's fault is an outcome as an environment's is. */
+/** Plays one episode with an agent loop. Rejects like `runEpisode`; an error of the agent is an outcome, like one of an environment. */
 export async function runAgent<Task>(
   setup: AgentSetup<Task>,
   onStep?: (step: EpisodeStep, index: number) => void,
@@ -64,14 +64,14 @@ export async function runAgent<Task>(
   const { vocabularySize } = policy
   const pending: Promise<unknown>[] = []
 
-  /** What the agent is told; a fault that is not its own ends the rollout, whatever the agent makes of it. */
+  /** Errors that the agent receives. An error that the agent did not cause ends the rollout, even if the agent catches it. */
   const told = (error: unknown): unknown => {
     if (!(error instanceof RolloutFault)) return error
     own.abort(error)
     return error.cause
   }
 
-  /** The number of the next step, whose turn begins. */
+  /** Reserves the next step and starts the time limit of its turn. */
   const reserve = (): number => {
     const place = log.reserve() // throws once the episode is over, when nothing must be timed any more
     deadline.set("turnTimeout", "play: a turn", setup.turnTimeout)
@@ -168,7 +168,7 @@ export async function runAgent<Task>(
     }
   }
   log.close()
-  // What was asked for before the end counts, whenever it comes, unless that is too late.
+  // Completions that were requested before the end count, unless they are too late.
   await deadline.unlessPassed(() => Promise.all(pending)).catch(() => {})
   unlink()
   if (deadline.passed) return episodeOf(log.steps(), { outcome: "failed", metrics: {}, error: deadline.passed })

@@ -6,19 +6,19 @@ import type { Episode, EpisodeStep } from "./episode.ts"
 import type { EpisodeStart, SampledReply } from "./hooks.ts"
 import type { Choice } from "./turns.ts"
 
-// Episodes that branch off others. An episode and its branches are played one after the other, parents before their branches: so what is left
-// of `rollout.maxForks` does not depend on which of them is quicker, and no more episodes are in flight than the rollout may have.
+// Branches of episodes. An episode and its branches are played one after the other, parents first. So the use of `rollout.maxForks` does
+// not depend on timing, and the number of episodes in progress stays within the concurrency of the rollout.
 
-/** A state that further episodes are to begin from, while the one that came to it goes on. */
+/** State from which branches start. The episode that reached the state continues. */
 export interface Fork {
-  /** The step's number in its episode. */
+  /** Index of the step in its episode. */
   readonly step: number
   readonly more: number
   readonly start: EpisodeStart
-  /** What was done before it, replayed actions among them, and seen. */
+  /** Earlier turns, including replayed actions. */
   readonly turns: readonly Taken[]
   readonly now: Observation
-  /** Samples a reply of an episode of these random numbers to the prompt there. */
+  /** Samples a completion for the prompt in this state, with the random numbers of a branch. */
   readonly draw: (random: Random, signal: AbortSignal) => Promise<SampledReply>
 }
 
@@ -27,23 +27,23 @@ export interface Taken {
   readonly choice: Choice & { readonly completion?: SampledReply }
 }
 
-/** Where a branch begins. */
+/** Start of a branch. */
 export interface Origin extends Pick<Fork, "start" | "turns" | "now"> {
-  /** The parent's steps before it. */
+  /** Steps of the parent before the branch. */
   readonly steps: readonly EpisodeStep[]
-  /** The parent's, from which the environment has its random numbers. */
+  /** Random numbers of the parent, from which those of the environment are derived. */
   readonly random: Random
-  /** The branch's first reply, asked for beside those of the other branches while the engine still holds their prompt. */
+  /** First completion of the branch, requested together with those of the other branches, since the engine still holds their prompt. */
   readonly first?: Promise<SampledReply>
 }
 
-/** How an episode comes to be, and who is told where others branch off it. */
+/** Origin of an episode, and a callback for its forks. */
 export interface Course {
   readonly origin?: Origin | undefined
   readonly fork?: ((at: Fork) => void) | undefined
 }
 
-/** An episode and those that branched off it, in the order of their steps. */
+/** Episode with its branches, in the order of their steps. */
 export interface EpisodeTree {
   readonly episode: Episode
   readonly branches: readonly (EpisodeTree & { readonly step: number })[]
@@ -57,16 +57,16 @@ interface BranchStart {
   episode?: Episode
 }
 
-/** Which episode of its family is played, 0 is the member itself, and which attempt at it. */
+/** Place of an episode in its family: index of the branch (0 for the member itself), and number of the attempt. */
 export interface FamilyPlace {
   readonly branch: number
   readonly attempt: number
 }
 
 /**
- * Plays an episode and its branches, each until it does not fail or may not be tried again. One that failed has no branches.
+ * Plays an episode and its branches, with retries of failed episodes. A failed episode has no branches.
  *
- * @param forks most branches of all
+ * @param forks - maximum number of branches in total.
  */
 export async function playFamily(
   { random, forks, retries, signal }: { random: Random; forks: number; retries: number; signal: AbortSignal },
@@ -102,7 +102,7 @@ export async function playFamily(
   return root as EpisodeTree
 }
 
-/** The members of a group, then their branches, in the order of parents, steps and branches. */
+/** Returns the members of a group, followed by their branches in the order of parents, steps and branches. */
 export function ordered(members: readonly EpisodeTree[]): Episode[] {
   const all = [...members]
   const episodes = members.map(({ episode }) => episode)
@@ -115,9 +115,9 @@ export function ordered(members: readonly EpisodeTree[]): Episode[] {
 }
 
 /**
- * Throws unless the environment of a branch shows what its parent saw after so many turns, and goes on there.
+ * Checks that the environment of a branch reproduces the observations of the parent. Throws if they differ or the episode ends earlier.
  *
- * @param result what a step gave, or what was observed first
+ * @param result - result of a step, or the first observation.
  */
 export function checkBrought(name: string, { turns, now }: Origin, turn: number, result: Partial<StepResult>): void {
   const expected = turns[turn]?.observation ?? now
@@ -125,7 +125,7 @@ export function checkBrought(name: string, { turns, now }: Origin, turn: number,
   const same = isDeepStrictEqual(seen(result.observation!), seen(expected))
   if (same && !result.terminated && !result.truncated) return
   throw playing(name).broken(
-    `a branch did what its parent had done and after ${turn} actions ${same ? "was at an end" : "observed something else"}; ` +
-      "an episode must follow from its task, its random numbers and its actions alone (checkEnvironment says where it does not)",
+    `a branch repeated the actions of its parent, but after ${turn} actions ${same ? "the episode had ended" : "the observation differed"}; ` +
+      "an episode must depend only on its task, its random numbers and its actions (checkEnvironment finds violations)",
   )
 }

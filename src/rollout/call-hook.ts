@@ -5,17 +5,17 @@ import { unlessAborted } from "../util/linked-abort.ts"
 import type { Random } from "../util/random.ts"
 import type { HookContext } from "./hooks.ts"
 
-/** Where hooks are called from. */
+/** Arguments of hook calls. */
 export interface HookCaller {
-  /** Default: the first iteration of one. */
+  /** Progress of the run. Default: the first iteration of a run with one iteration. */
   readonly moment?: TrainingProgress | undefined
   readonly random: Random
   readonly signal?: AbortSignal | undefined
 }
 
 /**
- * Calls what somebody handed in, with random numbers of the name `key`, and checks the answer. What it throws is told with its
- * name, and nobody waits for it once the signal is aborted.
+ * Calls a hook with random numbers keyed by `key`, and checks the result. Errors are reported with the name of the hook. An abort of the
+ * signal ends the wait.
  */
 export async function callHook<Answer, Checked = Answer>(
   name: string,

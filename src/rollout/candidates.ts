@@ -5,7 +5,7 @@ import { checkChoice, checkScore } from "./hook-answers.ts"
 import type { Candidates } from "./hooks.ts"
 import { type PolicyChoice, recordedReply } from "./policy-choice.ts"
 
-/** Scores several replies to one prompt and takes one, which knows the others. `place`: the turn's, for random numbers. */
+/** Scores the candidates of one prompt and chooses one of them. `place` is that of the turn, for random numbers. */
 export async function chooseCandidate<Task>(
   setup: EpisodeSetup<Task>,
   { score, choose = oneOfTheBest }: Candidates,

@@ -17,17 +17,17 @@ import { type ActionSelector, type Choice, type GuardedEpisode, playTurns } from
 
 /** Options of `checkEnvironment`. */
 export interface CheckOptions {
-  /** Seed of the tasks and of the actions tried. Default 1. */
+  /** Seed of the tasks and actions. Default 1. */
   readonly seed?: number
-  /** Splits that must offer tasks. Default both. */
+  /** Splits that must offer tasks. Default: both. */
   readonly splits?: readonly ("train" | "test")[]
-  /** Tasks tried of each split. Default 3. */
+  /** Number of tasks per split. Default 3. */
   readonly tasks?: number
-  /** Most steps tried of each episode. Default 20. */
+  /** Maximum number of steps per episode. Default 20. */
   readonly steps?: number
-  /** Actions to try where observations list none. By default what `parse` makes of an empty reply. */
+  /** Actions to use where observations list none. Default: the action that `parse` reads from an empty completion. */
   readonly actions?: readonly string[]
-  /** Milliseconds that any one call may take. Default 10,000. */
+  /** Time limit of each call in milliseconds. Default 10,000. */
   readonly timeLimit?: number
 }
 
@@ -41,9 +41,11 @@ const optionKeys: KeysOf<CheckOptions> = {
 }
 
 /**
- * Plays an environment and throws `BAD_ENVIRONMENT` at the first rule of the contract that it breaks: same seed, same
- * tasks; same task and actions, same episode; one start for the whole group; finite rewards and metrics; readable
- * prompts; a `parse` that takes any string; heed of the abort signal; disposal.
+ * Tests an environment by playing episodes. The rules: equal seeds give equal tasks; equal tasks and actions give equal episodes; all members
+ * of a group have the same start; rewards and metrics are finite; prompts are valid messages; `parse` accepts any string; the abort signal is
+ * respected; episodes can be disposed of.
+ *
+ * @throws GigpoError `BAD_ENVIRONMENT` for the first rule that the environment breaks.
  */
 export async function checkEnvironment<Task>(
   environment: Environment<Task>,
@@ -58,7 +60,7 @@ export async function checkEnvironment<Task>(
     actions: options.actions ?? [],
     call: (what, act) => within(options.timeLimit ?? 10_000, what, act),
   }
-  ensure(isText(environment.name), "name must be a text that is not blank")
+  ensure(isText(environment.name), "name must be a non-empty string")
   for (const split of options.splits ?? ["train", "test"]) {
     const tasks = await checkTasks(check, split, options.tasks ?? 3)
     for (const [index, task] of tasks.entries()) {
@@ -75,7 +77,7 @@ interface Check<Task> {
   readonly random: Random
   readonly steps: number
   readonly actions: readonly string[]
-  /** Calls into the environment; a throw or a delay beyond the time limit is a broken rule. */
+  /** Calls the environment. An error or a call beyond the time limit breaks a rule. */
   readonly call: <T>(what: string, act: () => T | Promise<T>) => Promise<T>
 }
 
@@ -96,8 +98,8 @@ async function checkTasks<Task>(check: Check<Task>, split: "train" | "test", cou
 }
 
 /**
- * Two members with equal random numbers must live the same; one with others must at least see the same start. Both
- * live at the same time, so that state shared between episodes shows.
+ * Checks that two members with equal random numbers have equal episodes, and that a member with other random numbers has the same start. The
+ * episodes run at the same time, which reveals shared state.
  */
 async function checkGroup<Task>(check: Check<Task>, task: Task, index: number): Promise<Observation> {
   const one = await play(check, task, index, 0)
@@ -125,7 +127,7 @@ async function play<Task>(check: Check<Task>, task: Task, index: number, member:
   })
 }
 
-/** Every second task is played by the expert, where there is one, as long as it knows what to do; the others by random actions. */
+/** Chooses actions: every second task is played by the expert, if there is one and while it returns completions; the others at random. */
 async function chooser<Task>(
   { environment, ...check }: Check<Task>,
   task: Task,
@@ -140,14 +142,14 @@ async function chooser<Task>(
     await situation.messages()
     const advice = await advise(situation)
     if (advice === "stopped") return await atRandom(situation)
-    ensure(advice.valid, "parse must find the expert's replies valid")
+    ensure(advice.valid, "parse must find the expert's completions valid")
     return advice
   }
 }
 
-/** The episode with every answer checked. */
+/** Plays an episode and checks all results. */
 function guard<Task>({ environment, call }: Check<Task>, task: Task, episode: EnvironmentEpisode): GuardedEpisode {
-  // In boxes, so that a promise, which the player would not take, is not waited for.
+  // Wrapped in objects, so that a promise, which is not allowed here, is not awaited.
   return {
     first: checkObservation(strictly, "start()", episode?.first),
     async prompt(history, now) {
@@ -188,7 +190,7 @@ const nastyReplies: readonly string[] = [
   "a".repeat(100_000),
 ]
 
-/** What `parse` makes of garbage must be something that `step` takes. */
+/** Checks that `step` accepts the actions that `parse` reads from garbage. */
 async function checkParse<Task>(check: Check<Task>, task: Task, first: Observation): Promise<void> {
   for (const reply of nastyReplies) {
     await withEpisode(check, task, {}, async (episode) => {
@@ -203,7 +205,7 @@ function shorten(text: string): string {
   return JSON.stringify(text.slice(0, 40))
 }
 
-/** An abort must end a step in flight, and nothing may go on or start after it. */
+/** Checks that an abort ends a step in progress, and that no step or episode starts afterwards. */
 async function checkAbort<Task>(check: Check<Task>, task: Task): Promise<void> {
   const { environment, call } = check
   const step = (episode: EnvironmentEpisode) =>
@@ -223,11 +225,11 @@ async function checkAbort<Task>(check: Check<Task>, task: Task): Promise<void> {
   await withEpisode(check, task, { signal: between.signal }, async (episode) => {
     between.abort()
     const wentOn = await call("step after an abort", () => step(episode))
-    ensure(!wentOn, "step must reject once the signal is aborted; begin it with context.signal.throwIfAborted()")
+    ensure(!wentOn, "step must reject once the signal is aborted; start it with context.signal.throwIfAborted()")
   })
   const context = { signal: AbortSignal.abort(), random: check.random.fork("member", 0) }
   const started = await call("start with an aborted signal", () => settled(() => environment.start(task, context)))
-  ensure(!started, "start must reject where the signal is aborted; begin it with context.signal.throwIfAborted()")
+  ensure(!started, "start must reject where the signal is aborted; start it with context.signal.throwIfAborted()")
 }
 
 /** Whether the promise was fulfilled. */
@@ -240,7 +242,7 @@ async function settled(act: () => Promise<unknown>): Promise<boolean> {
   }
 }
 
-/** Starts an episode, and disposes of it whatever happens. */
+/** Starts an episode, and disposes of it in any case. */
 async function withEpisode<Task, Result>(
   check: Check<Task>,
   task: Task,

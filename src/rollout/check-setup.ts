@@ -12,14 +12,14 @@ import type { rolloutFields } from "./options.ts"
 import type { AgentLoop } from "./play.ts"
 import type { RolloutSetup } from "./rollout.ts"
 
-// What is refused before anything is played.
+// Checks of arguments before episodes are played.
 
-/** Who plays what. */
+/** Environment or agent loop, with hooks and tasks. */
 export interface Players<Task> {
   readonly environment?: Environment<Task> | undefined
   readonly play?: AgentLoop<Task> | undefined
   readonly hooks?: RolloutHooks<Task> | undefined
-  /** Default: the environment's. */
+  /** Tasks. Default: those of the environment. */
   readonly tasks?: readonly Task[] | TaskSource<Task> | undefined
 }
 
@@ -37,10 +37,9 @@ const hookNames: Record<keyof RolloutHooks | "name", true> = {
   name: true,
 }
 
-/** Refuses players of the wrong kind. Training asks this once, before its first rollout. */
+/** Checks environment, agent loop, hooks and tasks. A training calls this once, before its first rollout. */
 export function checkPlayers<Task>({ environment, play, hooks, tasks }: Players<Task>): void {
-  if (environment === undefined && play === undefined)
-    throw bad("There is nobody to play; give an environment, or play")
+  if (environment === undefined && play === undefined) throw bad("environment and play are missing; give one of them")
   if (play !== undefined && typeof play !== "function")
     throw bad(`play is ${shown(play)}; it must be a function that plays an episode`)
   if (environment !== undefined) {
@@ -50,7 +49,7 @@ export function checkPlayers<Task>({ environment, play, hooks, tasks }: Players<
   }
   if (hooks !== undefined) checkHooks(hooks, play !== undefined)
   if (tasks === undefined && environment === undefined)
-    throw bad("There is nothing to play; give tasks, or the environment that offers them")
+    throw bad("tasks are missing; give tasks, or an environment that offers them")
   if (tasks !== undefined && !isList(tasks) && typeof tasks?.next !== "function")
     throw bad("tasks must be a list, or a source of tasks: an object with next()")
 }
@@ -58,7 +57,7 @@ export function checkPlayers<Task>({ environment, play, hooks, tasks }: Players<
 /** No limit, in seconds. */
 const none = Number.POSITIVE_INFINITY
 
-/** What plays episodes is set up by the same keys, so that one object does for all of it; what one has no use for is left aside. */
+/** Keys of the arguments of all functions that play episodes. One object can be passed to all of them; unused keys are ignored. */
 const setupKeys: KeysOf<RolloutSetup & EpisodeSetup & typeof rolloutFields> = {
   policy: true,
   tokenizer: true,
@@ -91,16 +90,16 @@ const setupKeys: KeysOf<RolloutSetup & EpisodeSetup & typeof rolloutFields> = {
   signal: true,
 }
 
-/** Refuses what is no setup of episodes, and keys that none has. */
+/** Checks that a value is an object with known keys. */
 export function checkEpisodes(name: string, setup: object): void {
   checkArguments(name, setup, setupKeys)
 }
 
 /**
- * Refuses replies so long that no prompt fits beside them: no episode could make a step. An agent's replies are cut to what is left
- * beside its prompts, so these pass.
+ * Checks that a prompt fits next to a completion of maximum length: otherwise no episode could have a step. Completions of agents are
+ * shortened to the remaining positions and are not checked.
  *
- * @param name what the limit of a reply is called there
+ * @param name - name of the option of the maximum length, for the message.
  */
 export function checkLengths(
   limits: { readonly maxCompletionTokens: number; readonly maxPositions: number; readonly play?: unknown },
@@ -111,15 +110,15 @@ export function checkLengths(
   throw bad(tooLong(name, maxCompletionTokens, `the model has ${maxPositions} positions (maxPositions)`))
 }
 
-/** The sentence for it, which ends without a full stop. */
+/** Returns the message for completions that are too long, without a full stop. */
 export function tooLong(name: string, maxCompletionTokens: number, positions: string): string {
   return (
-    `${name} is ${maxCompletionTokens}, but ${positions} for a prompt and its reply together, so that no prompt fits. ` +
-    `Lower ${name}, or take a model with more positions`
+    `${name} is ${maxCompletionTokens}, but ${positions} for a prompt and its completion together, so that no prompt fits. ` +
+    `Lower ${name}, or use a model with more positions`
   )
 }
 
-/** Whether this can speak and be spoken to. */
+/** Checks the methods of a sampler and a tokenizer. */
 export function checkSampler(policy: Sampler, tokenizer: ChatCodec): void {
   checkMethods("policy", policy, ["sample"])
   checkWhole(policy.vocabularySize, "policy.vocabularySize")
@@ -127,7 +126,7 @@ export function checkSampler(policy: Sampler, tokenizer: ChatCodec): void {
   if (!Array.isArray(tokenizer.eosTokens)) throw bad("tokenizer.eosTokens must be the list of ids that end a turn")
 }
 
-/** Checks the setup of a rollout and says how many groups are wanted. */
+/** Checks the arguments of a rollout. Returns the number of groups. */
 export function checkSetup<Task>(setup: RolloutSetup<Task>): number {
   checkEpisodes("rollout", setup)
   const {
@@ -149,12 +148,12 @@ export function checkSetup<Task>(setup: RolloutSetup<Task>): number {
     if (!(seconds > 0)) throw bad(`${name} is ${seconds}; it must be above 0 seconds`)
   for (const [name, value] of Object.entries({ maxResamples, maxForks, maxRefillRounds, maxRetries }))
     if (!(Number.isSafeInteger(value) && value >= 0))
-      throw bad(`${name} is ${value}; it must be a whole number of at least 0`)
+      throw bad(`${name} is ${value}; it must be an integer of at least 0`)
   checkPlayers(setup)
   checkLengths(setup)
   if (tasks === undefined) throw bad("A rollout needs tasks: a list, or a source of tasks such as environmentTasks()")
   const wanted = groups ?? (isList(tasks) ? tasks.length : undefined)
-  if (wanted === undefined) throw bad("Say with groups how many tasks are to be taken from their source")
+  if (wanted === undefined) throw bad("groups is missing: with a source of tasks, give the number of tasks")
   if (groups !== undefined) checkWhole(groups, "groups")
   return wanted
 }
@@ -174,10 +173,10 @@ function checkHooks<Task>(hooks: RolloutHooks<Task>, byAgent: boolean): void {
     if (hooks[name] !== undefined && typeof hooks[name] !== "function") throw bad(`hooks.${name} must be a function`)
   for (const name of ["begin", "candidates", "sample", "onTurn", "guide"] as const)
     if (byAgent && hooks[name])
-      throw bad(`hooks.${name} is for an environment's loop; leave it off where play drives the episode`)
+      throw bad(`hooks.${name} applies to the loop of an environment; leave it out where play runs the episode`)
 }
 
-/** Refuses what lacks one of these methods. */
+/** Checks that a value is an object with these methods. */
 export function checkMethods<T>(name: string, value: T, methods: readonly (string & keyof T)[]): void {
   refusePromise(name, value)
   if (typeof value !== "object" || value === null)

@@ -2,9 +2,9 @@ import { inspect, types } from "node:util"
 import { type Contract, checkMetrics, checkReward } from "../environment/contract.ts"
 import type { EpisodeStep } from "./episode.ts"
 
-// What training relies on in a step that somebody else made.
+// Checks of steps that an agent loop or a hook made.
 
-/** What all steps of a rollout have in common. */
+/** Limits and settings that all steps of a rollout share. */
 export interface StepLimits {
   readonly vocabularySize: number
   readonly maxPositions: number
@@ -16,7 +16,7 @@ export function checkStep(contract: Contract, step: EpisodeStep, limits: StepLim
   return checkSaid(contract, step)
 }
 
-/** The part of it that the model computes with. */
+/** Checks the sampled tokens of a step and their log-probabilities. */
 export function checkSampled(
   contract: Contract,
   { prompt, reply, logProbs, entropies, temperature }: Sampled,
@@ -34,29 +34,31 @@ export function checkSampled(
   const length = prompt.length + reply.length
   if (length > maxPositions)
     throw contract.broken(
-      `the prompt and the reply of a step are ${length} tokens, but the model has ${maxPositions} positions (maxPositions)`,
+      `the prompt and completion of a step have ${length} tokens, but the model has ${maxPositions} positions (maxPositions)`,
     )
   if (!types.isFloat32Array(logProbs) || logProbs.length !== reply.length)
-    throw contract.broken(`a step must have logProbs, a Float32Array of one number a reply token (${reply.length})`)
+    throw contract.broken(
+      `a step must have logProbs, a Float32Array of one number per completion token (${reply.length})`,
+    )
   const infinite = logProbs.find((value) => !Number.isFinite(value))
   if (infinite !== undefined)
     throw contract.broken(`logProbs must be finite numbers, but a step gave ${infinite}`, { code: "NON_FINITE" })
   if (entropies !== undefined && !isColumn(entropies, reply.length))
     throw contract.broken(
-      `where a step has entropies, they must be a Float32Array of one finite number a reply token (${reply.length})`,
+      `where a step has entropies, they must be a Float32Array of one finite number per completion token (${reply.length})`,
     )
   if (temperature !== undefined && temperature !== common)
     throw contract.broken(
-      `a step was sampled at temperature ${inspect(temperature)}, but all steps of a rollout are learned from at one, which is ${common}; sample at context.temperature`,
+      `a step was sampled at temperature ${inspect(temperature)}, but the temperature of the rollout is ${common}; sample at context.temperature`,
     )
 }
 
-/** The first token that is none of the vocabulary. */
+/** Returns the first token outside the vocabulary; undefined where there is none. */
 export function tokenOutside(tokens: Int32Array, vocabularySize: number): number | undefined {
   return tokens.find((token) => token < 0 || token >= vocabularySize)
 }
 
-/** Whether these are one finite number a token. */
+/** Whether values are a Float32Array of one finite number per token. */
 export function isColumn(values: unknown, tokens: number): boolean {
   return types.isFloat32Array(values) && values.length === tokens && values.every(Number.isFinite)
 }
@@ -66,7 +68,7 @@ interface Sampled extends Pick<EpisodeStep, "prompt" | "reply" | "logProbs"> {
   readonly temperature?: number | undefined
 }
 
-/** The rest of it. */
+/** Checks the other properties of a step. */
 export function checkSaid(contract: Contract, step: EpisodeStep): EpisodeStep {
   const { observation, metrics } = step
   if (typeof observation?.text !== "string" || typeof observation.anchor !== "string")
@@ -82,7 +84,7 @@ export function checkSaid(contract: Contract, step: EpisodeStep): EpisodeStep {
 
 type Metrics = NonNullable<EpisodeStep["metrics"]>
 
-/** Metrics that no environment's step gave. */
+/** Checks metrics that an agent loop or a hook returned. */
 export function checkMeasured(contract: Contract, metrics: Metrics): Metrics {
   if (typeof metrics !== "object" || metrics === null || Array.isArray(metrics))
     throw contract.broken(`metrics must be an object of numbers by their names, not ${inspect(metrics)}`)

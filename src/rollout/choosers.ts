@@ -2,7 +2,7 @@ import type { Message, Observation, Turn } from "../environment/environment.ts"
 import type { Random } from "../util/random.ts"
 import type { ActionSelector, Choice } from "./turns.ts"
 
-/** What an environment's expert says, until it does not know what to do. */
+/** Selects the completions of an environment's expert, until the expert returns undefined. */
 export function expertReplies(expert: {
   reply(now: Observation, history: readonly Turn[]): string | undefined | Promise<string | undefined>
 }): ActionSelector<Choice, "stopped"> {
@@ -12,7 +12,7 @@ export function expertReplies(expert: {
   }
 }
 
-/** Any of the actions that the environment offers, or of `others` where it names none, else what it makes of an empty reply. */
+/** Selects random admissible actions, or one of `others` where none are listed, or else the action parsed from an empty completion. */
 export function randomActions(random: Random, others: readonly string[] = []): ActionSelector {
   return async ({ now, parse }) => {
     const { actions = others } = now
@@ -21,7 +21,7 @@ export function randomActions(random: Random, others: readonly string[] = []): A
   }
 }
 
-/** These actions or choices one after the other, then whatever the other chooser says; to that the first `uncounted` of them are no turns. */
+/** Selects given actions one after the other, then those of another selector, which does not count the first `uncounted` turns. */
 export function firstTake<Chosen extends Choice, Stop extends string>(
   taken: readonly (string | Choice)[],
   choose: ActionSelector<Chosen, Stop>,
@@ -34,7 +34,7 @@ export function firstTake<Chosen extends Choice, Stop extends string>(
   }
 }
 
-/** With the prompt that a model would be shown before it replies. */
+/** Adds the prompt that a model would receive to each choice. */
 export function withMessages<Stop extends string>(
   choose: ActionSelector<Choice, Stop>,
 ): ActionSelector<Choice & { readonly messages: readonly Message[] }, Stop> {
@@ -44,7 +44,7 @@ export function withMessages<Stop extends string>(
   }
 }
 
-/** An action without words. */
+/** Choice of an action without a completion. */
 export function bareAction(action: string): Choice {
   return { reply: action, action, valid: true }
 }

@@ -6,7 +6,7 @@ import { GigpoError } from "../util/errors.ts"
 import { tokenOutside } from "./check-step.ts"
 import { RolloutFault } from "./faults.ts"
 
-// Messages that a tokenizer refuses, with a GigpoError, cost their episode. One that is broken ends the rollout under its own name.
+// A GigpoError of the tokenizer (messages that it refuses) fails the episode. Any other error of the tokenizer ends the rollout.
 
 export async function encodePrompt(
   tokenizer: ChatCodec,
@@ -28,7 +28,7 @@ export async function encodePrompt(
   return prompt
 }
 
-/** A reply as text, without special tokens. */
+/** Text of a completion, without special tokens. */
 export function decodeReply(tokenizer: ChatCodec, reply: Int32Array): string {
   let text: string
   try {

@@ -3,7 +3,7 @@ import type { Completion, SampleRequest } from "../engine/engine.ts"
 import { GigpoError, type GigpoErrorCode } from "../util/errors.ts"
 import { isColumn, tokenOutside } from "./check-step.ts"
 
-/** What an engine sampled, or a hook with it, checked before anything is learned from it. */
+/** Checks a completion of an engine or a hook. */
 export function checkCompletion<Sampled extends Completion & { readonly forced?: Uint8Array }>(
   completion: Sampled,
   { maxTokens }: Pick<SampleRequest, "maxTokens">,
@@ -22,17 +22,17 @@ export function checkCompletion<Sampled extends Completion & { readonly forced?:
     throw wrong(`gave token ${outside}, outside its vocabulary of ${vocabularySize} (vocabularySize)`)
   if (!types.isFloat32Array(logProbs) || logProbs.length !== tokens.length) {
     const found = types.isFloat32Array(logProbs) ? `${logProbs.length} log-probabilities` : "no log-probabilities"
-    throw wrong(`gave ${found} for ${tokens.length} tokens; give logProbs, a Float32Array of one number a token`)
+    throw wrong(`gave ${found} for ${tokens.length} tokens; give logProbs, a Float32Array of one number per token`)
   }
   const infinite = logProbs.find((value) => !Number.isFinite(value))
   if (infinite !== undefined)
-    throw wrong(`gave the log-probability ${infinite}; what was sampled has a finite one`, "NON_FINITE")
+    throw wrong(`gave the log-probability ${infinite}; log-probabilities of sampled tokens are finite`, "NON_FINITE")
   if (entropies !== undefined && !isColumn(entropies, tokens.length))
     throw wrong(
-      `gave other entropies than ${tokens.length} finite numbers, one a token; give a Float32Array of these, or none`,
+      `gave invalid entropies; give a Float32Array of ${tokens.length} finite numbers, one per token, or none`,
     )
   if (forced !== undefined && !(types.isUint8Array(forced) && forced.length === tokens.length))
-    throw wrong(`gave a forced that is no Uint8Array of ${tokens.length} numbers, one a token`)
+    throw wrong(`gave a forced that is not a Uint8Array of ${tokens.length} numbers, one per token`)
   if (finishReason !== "stop" && finishReason !== "length")
     throw wrong(`gave the finishReason ${inspect(finishReason)}; give "stop" or "length"`)
   return completion

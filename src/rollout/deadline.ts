@@ -3,11 +3,11 @@ import { GigpoError } from "../util/errors.ts"
 import { linkAbort, unlessAborted } from "../util/linked-abort.ts"
 import { after } from "./time-limit.ts"
 
-// Deadlines of turns, episodes and groups: what is late is aborted, fails, and nobody waits for it, nor hears of it any more.
+// Deadlines of turns, episodes and groups. Late work is aborted and fails; its result is not awaited and is ignored.
 
 export type DeadlineName = "turnTimeout" | "episodeTimeout" | "groupTimeout"
 
-/** A deadline has passed: the reason of an abort that costs episodes and not the rollout. */
+/** Error for a deadline that has passed: it fails episodes, but does not end the rollout. */
 class Late extends GigpoError {
   constructor(name: DeadlineName, what: string, seconds: number) {
     super("ROLLOUT_TIMEOUT", `${what} took longer than ${seconds} s (rollout.${name}).`)
@@ -20,7 +20,7 @@ export class Deadline implements Disposable {
   readonly #late = new AbortController()
   readonly #unlink: () => void
 
-  /** Below another deadline's signal, that one counts as well. */
+  /** Creates a deadline. An abort of the given signal, which may be that of another deadline, counts as well. */
   constructor(signal: AbortSignal | undefined) {
     const own = this.signal
     setMaxListeners(0, own)
@@ -28,24 +28,24 @@ export class Deadline implements Disposable {
     this.#unlink = linkAbort(signal, this.#own)
   }
 
-  /** For the work: aborted with the signal above, or when a deadline passes. */
+  /** Signal for the work: aborted with the outer signal, or when a deadline passes. */
   get signal(): AbortSignal {
     return this.#own.signal
   }
 
-  /** Of the first deadline that passed. */
+  /** Error of the first deadline that passed. */
   get passed(): GigpoError | undefined {
     return this.#late.signal.reason
   }
 
-  /** From now on so many seconds, in place of what was set under this name; Infinity is no deadline. `what` begins its message. */
+  /** Sets a deadline in seconds from now, and replaces the previous one of this name. Infinity is no deadline. `what` starts the message. */
   set(name: DeadlineName, what: string, seconds = Number.POSITIVE_INFINITY): void {
     clearTimeout(this.#timers[name])
     if (seconds === Number.POSITIVE_INFINITY) return
     this.#timers[name] = after(seconds * 1000, () => this.#own.abort(new Late(name, what, seconds)))
   }
 
-  /** What `work` gives, or what passed as soon as it does: policies and tokenizers that do not heed the signal hold nothing up. */
+  /** Waits for `work` or the deadline, whichever is first, so that policies and tokenizers that ignore the signal do not delay the rollout. */
   async unlessPassed<T>(work: () => T | Promise<T>): Promise<T> {
     return await unlessAborted(this.#late.signal, work)
   }

@@ -7,7 +7,7 @@ import { orEndRollout } from "./faults.ts"
 import type { SampledReply, TurnContext } from "./hooks.ts"
 import { replyRequest, sampleReply } from "./sample-reply.ts"
 
-/** One reply to a prompt, as `hooks.sample` samples it, else in one request. Keyed by the episode, the turn, the attempt and the candidate. */
+/** Samples one completion, by `hooks.sample` or in one request. Random numbers are keyed by episode, turn, attempt and candidate. */
 export async function drawReply<Task>(
   setup: EpisodeSetup<Task>,
   situation: TurnContext<Task>,
@@ -17,7 +17,7 @@ export async function drawReply<Task>(
 ): Promise<SampledReply> {
   const { policy, random, maxCompletionTokens: maxTokens, hooks } = setup
   const { index, vocabularySize } = situation
-  // The first attempt's key, and the first candidate's, is what it would be without a hook.
+  // The key of the first attempt and candidate is the same as without hooks.
   const further = [...(attempt > 0 ? [attempt] : []), ...(candidate > 0 ? ["candidate", candidate] : [])]
   const { key } = random.fork("reply", index, ...further)
   const request = replyRequest(setup, prompt, { maxTokens, key })

@@ -1,6 +1,6 @@
 import { GigpoError } from "../util/errors.ts"
 
-/** An episode must end here: its steps so far count. */
+/** Error that ends an episode by a limit. The steps so far count. */
 export class EndOfEpisode extends GigpoError {
   readonly outcome: "overflow" | "truncated"
 
@@ -10,11 +10,11 @@ export class EndOfEpisode extends GigpoError {
   }
 }
 
-/** Ends the episode where a prompt and its reply do not fit the model. */
+/** Throws `EndOfEpisode` where a prompt and its completion do not fit the model. */
 export function checkFits(prompt: number, maxTokens: number, maxPositions: number): void {
   if (prompt + maxTokens <= maxPositions) return
   throw new EndOfEpisode(
     "overflow",
-    `A prompt of ${prompt} tokens and a reply of ${maxTokens} do not fit the model's ${maxPositions} positions; shorten the prompt or lower maxTokens.`,
+    `A prompt of ${prompt} tokens and a completion of ${maxTokens} do not fit the model's ${maxPositions} positions; shorten the prompt or lower maxTokens.`,
   )
 }

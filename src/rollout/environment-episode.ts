@@ -11,21 +11,21 @@ import type { GuardedEpisode } from "./turns.ts"
 export interface EnvironmentEpisodeSetup<Task> {
   readonly environment: Environment<Task>
   readonly task: Task
-  /** The environment's own random numbers in this episode. */
+  /** Random numbers of the environment in this episode. */
   readonly random: Random
-  /** Seconds for one call of the environment. */
+  /** Time limit of one call of the environment in seconds. */
   readonly environmentTimeout: number
-  /** Answers what the environment's memory asks; left out where no policy plays. */
+  /** Answers the calls of the environment's memory. Left out where no policy plays. */
   readonly ask?: Ask | undefined
   readonly signal?: AbortSignal | undefined
 }
 
-/** Seconds that an environment has to clean up once the whole work was aborted. */
+/** Seconds that an environment has to clean up after an abort. */
 const lastCall = 1
 
 /**
- * Starts the environment and hands out its episode with a guard before it: every call is limited in time and ends when the
- * signal is aborted, every answer is checked. It is disposed once, however it ends, also when it starts too late.
+ * Starts an episode of an environment behind a guard: calls have a time limit and end when the signal is aborted, and results are checked.
+ * The episode is disposed of once in any case, also where it starts too late.
  */
 export async function startEpisode<Task>(
   setup: EnvironmentEpisodeSetup<Task>,
@@ -69,7 +69,7 @@ export async function startEpisode<Task>(
     },
     step: async (action) =>
       checkResult(contract, withoutStrays(await call("step()", async () => await episode.step(action)))),
-    // What cannot be cleaned up in time, or at all, is the environment's own affair; the episode is over either way.
+    // Errors and timeouts of the cleanup are ignored: the episode has ended in any case.
     async [Symbol.asyncDispose]() {
       unlink()
       controller.abort()

@@ -21,45 +21,52 @@ import { playTurns } from "./turns.ts"
 
 export { type Outcome, outcomes } from "./outcome.ts"
 
-/** One observation, one model call, one action, one reward: one span of a training row. */
+/** Step of an episode: one observation, completion, action and reward. One segment of a training sequence. */
 export interface EpisodeStep {
+  /** Observation before the action. */
   readonly observation: Observation
+  /** Token ids of the prompt. */
   readonly prompt: Int32Array
+  /** Token ids of the completion, [tokens]. */
   readonly reply: Int32Array
-  /** Log-probability of each reply token when it was sampled. */
+  /** Log-probability of each completion token at the time of sampling, [tokens]. */
   readonly logProbs: Float32Array
-  /** The entropy, in nats, of what each was drawn from; absent where the engine does not tell. See `Completion`. */
+  /** Entropy in nats of the distribution of each completion token, [tokens]. Absent where the engine does not report it. */
   readonly entropies?: Float32Array
-  /** [tokens] 1 for a token that was put there and not sampled; absent where there is none. See `SampledReply`. */
+  /** 1 for forced tokens, which were inserted and not sampled, [tokens]. Absent where there are none. */
   readonly forced?: Uint8Array
-  /** The reply as text, without special tokens. */
+  /** Text of the completion, without special tokens. */
   readonly text: string
+  /** Action that was parsed from the completion. */
   readonly action: string
-  /** Whether the reply was readable. */
+  /** Whether the completion could be parsed into an action. */
   readonly valid: boolean
   readonly reward: number
-  /** What the environment, or the agent, measured at this step, where it did. */
+  /** Metrics that the environment or the agent reported at this step. */
   readonly metrics?: Readonly<Record<string, number>>
+  /** Reason for the end of the completion: an end token ("stop") or the limit ("length"). */
   readonly finishReason: "stop" | "length"
-  /** What came with the prompt (images). */
+  /** Attachments of the prompt (images). */
   readonly attachments?: readonly unknown[]
-  /** Which conversation and which agent of the episode it belongs to, where there are several. */
+  /** Conversation of the step, in an episode with several. */
   readonly conversation?: string | number
+  /** Agent of the step, in an episode with several. */
   readonly agent?: string | number
-  /** Where it goes on from an earlier reply: whether that stands in its prompt in other tokens than were sampled. */
+  /** For a step that follows an earlier completion: whether the prompt contains that completion in other tokens than were sampled. */
   readonly unmerged?: boolean
-  /** Reserved: what it was sampled at, where that is not the rollout's temperature. All steps of a rollout are sampled at one. */
+  /** Reserved: temperature of sampling, where different from that of the rollout. All steps of a rollout must have the same. */
   readonly temperature?: number
-  /** What sampling was constrained by. */
+  /** Constraint of the sampling. */
   readonly constraint?: unknown
-  /** Sampled with more in the prompt than `prompt` holds (a hint). */
+  /** Present where the completion was sampled with a hint that `prompt` does not contain. */
   readonly offPolicy?: true
-  /** Where several replies were sampled to the prompt (`hooks.candidates`): what this one is worth, and the others. */
+  /** Score of the completion, where several candidates were sampled (`hooks.candidates`). */
   readonly score?: number
+  /** Other candidates, where several were sampled. */
   readonly candidates?: readonly ScoredCandidate[]
 }
 
-/** A reply that might be acted on. */
+/** Candidate completion: one of several completions that were sampled for the same prompt. */
 export type Candidate = Pick<
   EpisodeStep,
   "prompt" | "attachments" | "reply" | "logProbs" | "entropies" | "forced" | "text" | "action" | "valid"
@@ -70,21 +77,22 @@ export interface ScoredCandidate extends Candidate {
   readonly score: number
 }
 
-/** One played episode. */
+/** Played episode. */
 export interface Episode {
   readonly steps: readonly EpisodeStep[]
+  /** End of the episode. */
   readonly outcome: Outcome
   /** Undiscounted sum of the rewards. */
   readonly return: number
-  /** The last step's metrics; empty where the environment gives none. */
+  /** Metrics of the last step. Empty where the environment reports none. */
   readonly metrics: Readonly<Record<string, number>>
-  /** What was observed after the last step; absent where the episode failed or nobody told. */
+  /** Observation after the last step. Absent for a failed episode, or where not reported. */
   readonly last?: Observation
-  /** Why it failed. */
+  /** Error of a failed episode. */
   readonly error?: GigpoError
-  /** How many times it was played before and failed, with `rollout.maxRetries`; absent where it is the first attempt. */
+  /** Number of failed attempts before this one (`rollout.maxRetries`). Absent for the first attempt. */
   readonly attempt?: number
-  /** Where it branched off another one: that one's number in its group, and the first step that is not the other's. Earlier ones are the same objects. */
+  /** For a branch: index of the parent in the group, and index of the first own step. Earlier steps are those of the parent. */
   readonly branch?: { readonly of: number; readonly step: number }
 }
 
@@ -94,29 +102,31 @@ export interface EpisodeSetup<Task = unknown> extends HookCaller {
   readonly tokenizer: ChatCodec
   readonly environment: Environment<Task>
   readonly task: Task
-  /** Keys everything random in this episode. */
+  /** Root of all random numbers of the episode. */
   readonly random: Random
-  /** Longest prompt and reply together. */
+  /** Maximum length of prompt and completion together, in tokens. */
   readonly maxPositions: number
+  /** Sampling temperature. */
   readonly temperature: number
+  /** Maximum length of a completion in tokens. */
   readonly maxCompletionTokens: number
-  /** Steps after which the episode is cut off. */
+  /** Maximum number of steps. Longer episodes are truncated. */
   readonly maxSteps: number
-  /** Seconds for one call of the environment. */
+  /** Time limit of one call of the environment in seconds. */
   readonly environmentTimeout: number
-  /** Seconds for one turn: prompt, reply and the environment's step. What is late fails with ROLLOUT_TIMEOUT. Default: no limit. */
+  /** Time limit of one turn (prompt, completion and step of the environment) in seconds. Late turns fail (`ROLLOUT_TIMEOUT`). Default: none. */
   readonly turnTimeout?: number | undefined
-  /** Seconds for the whole episode. Default: no limit. */
+  /** Time limit of the episode in seconds. Default: none. */
   readonly episodeTimeout?: number | undefined
-  /** Where episodes begin, how replies are sampled, and which are acted on. An episode that is played alone has no branches. */
+  /** Hooks of the episode: start state, candidates, sampling and decisions about completions. An episode played by itself has no branches. */
   readonly hooks?: Pick<RolloutHooks<Task>, "begin" | "candidates" | "sample" | "onTurn"> | undefined
-  /** Most replies to one prompt that `onTurn` may reject; the one after that is taken as it is. Default 3. */
+  /** Maximum number of completions of one prompt that `onTurn` may reject. The next one is accepted. Default 3. */
   readonly maxResamples?: number | undefined
 }
 
 /**
- * Plays one episode. Rejects only when the signal is aborted, the policy fails, or a hook does; an environment's fault and a deadline
- * that passes are outcomes. `onStep` is told of every step as it happens.
+ * Plays one episode. `onStep` is called after each step. Errors of the environment and timeouts give the outcome `failed`; the promise rejects
+ * only for an abort of the signal and for errors of the policy or a hook.
  */
 export async function runEpisode<Task>(
   setup: EpisodeSetup<Task>,
@@ -125,7 +135,7 @@ export async function runEpisode<Task>(
   return await runCourse(setup, {}, onStep)
 }
 
-/** The same of one that may branch, or is a branch, of which only its own steps are told. */
+/** Plays an episode that may branch or is a branch. Of a branch, only its own steps are reported. */
 export async function runCourse<Task>(
   setup: EpisodeSetup<Task>,
   course: Course,
@@ -145,7 +155,7 @@ export async function runCourse<Task>(
   }
 }
 
-/** The same, step by step as they happen; returns how the episode ended. */
+/** Plays one episode like `runEpisode`. Yields each step, and returns the end of the episode. */
 export async function* playEpisode<Task>(
   setup: EpisodeSetup<Task>,
 ): AsyncGenerator<EpisodeStep, Omit<Episode, "steps" | "return">, undefined> {
@@ -219,7 +229,7 @@ export function isScored({ outcome }: Pick<Episode, "outcome">): boolean {
   return outcome !== "failed" && outcome !== "dropped"
 }
 
-/** Undiscounted. */
+/** Returns the undiscounted sum of the rewards. */
 export function totalReward(steps: readonly EpisodeStep[]): number {
   return steps.reduce((sum, { reward }) => sum + reward, 0)
 }

@@ -8,19 +8,25 @@ import { playTurns } from "./turns.ts"
 
 /** Arguments of `playExpert`. */
 export interface ExpertSetup<Task = unknown> extends EnvironmentEpisodeSetup<Task> {
-  /** Steps after which the episode is cut off. */
+  /** Maximum number of steps. Longer episodes are truncated. */
   readonly maxSteps: number
 }
 
-/** What the model would be shown at one step, and what the expert replies to it. */
+/** Step of an expert: prompt that a model would receive, and completion of the expert. */
 export interface ExpertStep {
+  /** Messages of the prompt. */
   readonly messages: readonly Message[]
+  /** Completion of the expert. */
   readonly reply: string
-  /** Whether the environment could read it. */
+  /** Whether the environment could parse the completion. */
   readonly valid: boolean
 }
 
-/** Lets the environment's expert play one episode, to its end or until it does not know what to do. */
+/**
+ * Plays one episode with the expert of an environment, until the end or until the expert returns undefined.
+ *
+ * @throws GigpoError `BAD_ENVIRONMENT` for an environment without an expert, and errors of the environment.
+ */
 export async function* playExpert<Task>(setup: ExpertSetup<Task>): AsyncGenerator<ExpertStep, void, undefined> {
   checkEpisodes("playExpert", setup)
   checkMethods("environment", setup.environment, ["start", "prompt", "parse"])

@@ -1,13 +1,13 @@
-// Whose fault it is: an environment's or an agent's costs one episode, the policy's or a hook's ends the rollout.
+// Errors of an environment or an agent fail one episode. Errors of the policy or a hook end the rollout.
 
-/** Carries what ends the rollout past the places where the other faults are caught. */
+/** Error that ends the rollout. It passes the places where errors of episodes are caught. */
 export class RolloutFault extends Error {
   constructor(cause: unknown) {
-    super("The rollout cannot go on.", { cause })
+    super("The rollout cannot continue.", { cause })
   }
 }
 
-/** Whatever goes wrong in this work ends the rollout. */
+/** Makes any error of the work end the rollout. */
 export async function orEndRollout<T>(work: Promise<T>): Promise<T> {
   try {
     return await work

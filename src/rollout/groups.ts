@@ -5,25 +5,26 @@ import { Deadline } from "./deadline.ts"
 import type { Group } from "./hooks.ts"
 
 export interface GroupsSetup<Task> {
-  /** The first task's number, and how many groups are wanted. */
+  /** Index of the first task. */
   readonly first: number
+  /** Number of groups. */
   readonly count: number
   readonly groupSize: number
-  /** Episodes in flight at once. */
+  /** Number of episodes in progress at once. */
   readonly concurrency: number
   /** Aborted when an episode fails. */
   readonly stop: AbortController
-  /** The task of this number; undefined where there are no more. */
+  /** Returns the task with this index; undefined where there are no more. */
   readonly draw: (index: number) => Promise<Task | undefined>
-  /** A member with its branches. The signal is the group's, with its deadline. */
+  /** Plays a member with its branches. The signal is that of the group, with its deadline. */
   readonly play: (task: Task, index: number, member: number, signal: AbortSignal) => Promise<EpisodeTree>
-  /** Seconds for a group from its first episode on. Default: no limit. */
+  /** Time limit of a group in seconds, from the start of its first episode. Default: none. */
   readonly groupTimeout?: number | undefined
-  /** Told whenever a member has been played, with how many groups there are to be as far as is known. */
+  /** Called after each member with the expected number of groups. */
   readonly onEpisode: (groups: number) => void
 }
 
-/** Plays the episodes of the tasks that follow, each task drawn as its first episode begins; fewer groups where there are no more. */
+/** Plays groups of the next tasks. A task is drawn when its first episode starts. Returns fewer groups where there are no more tasks. */
 export async function playGroups<Task>(setup: GroupsSetup<Task>): Promise<Group<Task>[]> {
   const { first, groupSize, concurrency, stop, draw, play, onEpisode } = setup
   const groups: { task: Task; index: number; before: string | undefined; members: EpisodeTree[] }[] = []
@@ -61,16 +62,16 @@ export async function playGroups<Task>(setup: GroupsSetup<Task>): Promise<Group<
   return groups.map(({ members, task, index }) => ({ task, index, episodes: ordered(members) }))
 }
 
-/** Episodes of a group are compared with each other: they must have had the same task. */
+/** Checks that the episodes of a group did not change their task: they are compared with each other. */
 function checkUnchanged({ task, index, before }: { task: unknown; index: number; before: string | undefined }): void {
   if (before === undefined || written(task) === before) return
   throw new GigpoError(
     "BAD_ENVIRONMENT",
-    `Task ${index} was changed while its episodes were played. All episodes of a group are given the same object: copy what is changed, as with structuredClone(task).`,
+    `Task ${index} was changed while its episodes were played. All episodes of a group receive the same object: change a copy instead, for example structuredClone(task).`,
   )
 }
 
-/** JSON of a task; undefined where it has none. */
+/** JSON of a task; undefined for a task that JSON cannot write. */
 function written(task: unknown): string | undefined {
   try {
     return JSON.stringify(task)
@@ -79,7 +80,7 @@ function written(task: unknown): string | undefined {
   }
 }
 
-/** Waits for all of these works. The first to fail stops the others, and is told once every one has ended. */
+/** Waits for all promises. The first error aborts the others, and is thrown after all have ended. */
 export async function together<T>(works: readonly Promise<T>[], stop: AbortController): Promise<T[]> {
   for (const work of works) work.catch((error) => stop.abort(error))
   const results = await Promise.allSettled(works)

@@ -7,8 +7,8 @@ import { checkCompletion } from "./completion.ts"
 import { RolloutFault } from "./faults.ts"
 
 /**
- * The policy as an agent is given it: completions end with the episode. A request that is refused is the agent's own fault; when the
- * policy fails otherwise the rollout ends, whatever the agent makes of it.
+ * Wraps the policy for an agent: completions end with the episode. An invalid request is an error of the agent. Any other error of the policy
+ * ends the rollout, even if the agent catches it.
  */
 export function guardPolicy(policy: Sampler, episode: AbortController): Sampler {
   const { vocabularySize, maxPositions, deterministic } = policy
@@ -41,10 +41,10 @@ export function guardPolicy(policy: Sampler, episode: AbortController): Sampler 
   }
 }
 
-/** What is wrong with a request alone. */
+/** Error codes of invalid requests. */
 const requests: ReadonlySet<GigpoErrorCode> = new Set(["BAD_ARGUMENT", "CONSTRAINT_FAILED"])
 
-/** Fails a turn of the event loop later: an agent that tries again and again must not keep everybody else from theirs. */
+/** Delays errors by a turn of the event loop, so that an agent that retries in a loop does not block other work. */
 export async function notAtOnce<T>(work: Promise<T>): Promise<T> {
   try {
     return await work

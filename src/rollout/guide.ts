@@ -8,8 +8,8 @@ import { playMember } from "./play-member.ts"
 import type { RolloutSetup } from "./rollout.ts"
 
 /**
- * Asks `hooks.guide` of every group, and plays what it wants: as many groups side by side as `concurrency` has room for, each with one
- * further rollout of its task after the other, keyed by their number.
+ * Calls `hooks.guide` for each group and plays the rollouts that the hook requests. Groups run concurrently within `concurrency`; the rollouts of
+ * a group run one after the other and are keyed by their index.
  */
 export async function guideGroups<Task>(
   setup: RolloutSetup<Task>,
@@ -52,7 +52,7 @@ export async function guideGroups<Task>(
   return guided
 }
 
-/** Episodes of several rollouts as one group, in which branches name their parents by other numbers; one whose parent is not there names none. */
+/** Renumbers the parents of branches in a group of episodes from several rollouts. A branch without its parent loses the reference. */
 function renumbered(episodes: readonly Episode[], played: readonly (readonly Episode[])[]): readonly Episode[] {
   const places = new Map(episodes.map((episode, place) => [episode, place]))
   const parents = new Map(played.flatMap((all) => all.map(({ branch }, at) => [all[at]!, branch && all[branch.of]])))
@@ -65,7 +65,7 @@ function renumbered(episodes: readonly Episode[], played: readonly (readonly Epi
   })
 }
 
-/** One more rollout of a group's task, from this start. Nobody is told of its steps as they happen. */
+/** Plays one more rollout of a group's task from a start. Its steps are not reported to `onStep`. */
 async function playFrom<Task>(
   { onStep: _, ...setup }: RolloutSetup<Task>,
   { task, index }: Group<Task>,

@@ -6,7 +6,7 @@ import { checkMeasured, checkStep, type StepLimits } from "./check-step.ts"
 import { type Episode, outcomes, totalReward } from "./episode.ts"
 import type { Candidates, EpisodeStart, Group, TurnDecision } from "./hooks.ts"
 
-// What hooks answered, checked before anything is done with it.
+// Checks of the results of hooks.
 
 const startKeys: Record<keyof EpisodeStart, true> = { maxSteps: true, replay: true, hint: true, offPolicy: true }
 
@@ -18,7 +18,7 @@ export function checkStart(start: EpisodeStart | undefined, hook = "hooks.begin"
   if (unknown) throw wrong(hook, `gave an object in which ${unknown}`)
   const { maxSteps, replay, hint, offPolicy } = start
   if (maxSteps !== undefined && !(Number.isSafeInteger(maxSteps) && maxSteps >= 1))
-    throw wrong(hook, `gave maxSteps as ${inspect(maxSteps)}; it must be a whole number of at least 1`)
+    throw wrong(hook, `gave maxSteps as ${inspect(maxSteps)}; it must be an integer of at least 1`)
   if (replay !== undefined && !(Array.isArray(replay) && replay.every((action) => typeof action === "string")))
     throw wrong(hook, "gave a replay that is not a list of actions, each a string")
   if (hint !== undefined && typeof hint !== "string")
@@ -28,7 +28,7 @@ export function checkStart(start: EpisodeStart | undefined, hook = "hooks.begin"
   return start
 }
 
-/** The episodes that stand for a group: those that a guide gave, or its own. */
+/** Returns the episodes of a group after `hooks.guide`: the returned ones, or those of the group. */
 export function checkGuided({ episodes, index }: Group, guided: readonly Episode[] | undefined): readonly Episode[] {
   if (guided === undefined) return episodes
   if (Array.isArray(guided) && guided.length > 0 && guided.every((one) => Array.isArray(one?.steps))) return guided
@@ -71,7 +71,7 @@ export function checkKeep(keep: boolean): boolean {
   throw wrong("hooks.keep", `gave ${inspect(keep)}; it must give true or false`)
 }
 
-/** The scored episodes, with returns that fit their rewards. */
+/** Checks the episodes that `hooks.score` returned, and computes their returns from the rewards. */
 export function checkScored(
   { episodes, index }: Group,
   scored: readonly Episode[],

@@ -6,155 +6,167 @@ import type { Random } from "../util/random.ts"
 import type { Stateful } from "../util/state.ts"
 import type { Candidate, Episode, ScoredCandidate } from "./episode.ts"
 
-// The seams of a rollout, used in training only. Each is given what is recorded, random numbers keyed by what it is asked about, and
-// a signal, so that what it decides depends on nothing else and a run can be repeated and resumed.
+// Hooks of a rollout, used in training only. Hooks receive recorded data, random numbers keyed by the place of the call, and a signal. A hook
+// should depend on nothing else, so that a run can be repeated and resumed.
 
-/** Values that every rollout hook may use. */
+/** Context of a hook call. */
 export interface HookContext {
+  /** Progress of the run. */
   readonly moment: TrainingProgress
-  /** Keyed by seed, iteration, task, member and step, as far as they apply. */
+  /** Random numbers, keyed by seed, iteration, task, member and step, as far as they apply. */
   readonly random: Random
+  /** Signal that aborts the rollout or the episode. */
   readonly signal: AbortSignal
 }
 
-/** A reply as it is recorded. */
+/** Completion with marks of forced tokens. */
 export interface SampledReply extends Completion {
   /**
-   * [tokens] 1 for a token that a hook put there and nobody sampled; absent where there is none. Such tokens are part of the reply and weigh
-   * nothing in the policy's loss.
+   * 1 for forced tokens, which a hook inserted and the policy did not sample, [tokens]. Absent where there are none. Forced tokens are part of
+   * the completion and have weight 0 in the policy loss.
    */
   readonly forced?: Uint8Array
 }
 
-/** A turn that is about to be played. */
+/** Turn before its completion is sampled. */
 export interface TurnContext<Task = unknown> {
   readonly task: Task
-  /** The step's number in its episode, from 0. */
+  /** Index of the step in the episode, from 0. */
   readonly index: number
   readonly observation: Observation
+  /** Earlier turns. */
   readonly history: readonly Turn[]
-  /** What was sampled at the episode's steps so far. */
+  /** Completions of the earlier steps. */
   readonly earlier: readonly SampledReply[]
+  /** Messages of the prompt. */
   readonly messages: readonly Message[]
   readonly tokenizer: ChatCodec
   readonly vocabularySize: number
 }
 
-/** A reply that is about to be sampled. */
+/** Turn whose completion `hooks.sample` samples. */
 export interface SamplingTurn<Task = unknown> extends TurnContext<Task> {
-  /** Replies that were rejected before this one. */
+  /** Number of rejected completions of this turn. */
   readonly attempt: number
+  /** Request for the whole completion. */
   readonly request: SampleRequest
-  /** What the policy says to a request: this one, or one that is made of it, whose key is then another. */
+  /** Samples a completion from the policy, for this request or one derived from it with another key. */
   sample(request: SampleRequest): Promise<Completion>
 }
 
-/** A reply that was sampled and is not acted on yet. */
+/** Turn with a sampled completion, before its action is executed. */
 export interface SampledTurn<Task = unknown> extends TurnContext<Task> {
-  /** Replies that were rejected before this one. */
+  /** Number of rejected completions of this turn. */
   readonly attempt: number
   readonly completion: SampledReply
-  /** The reply as text, and what `parse` made of it. */
+  /** Text of the completion. */
   readonly text: string
+  /** Result of `parse` for the completion. */
   readonly parsed: ParsedAction
 }
 
 /**
- * What becomes of a sampled turn. A fork acts on the reply, too, and has `into` - 1 further episodes begin from the state before it, with
- * replies of their own: they join the group behind its members, as far as `rollout.maxForks` lets them.
+ * Decision about a sampled turn:
+ *
+ * - `accept`: the action is executed.
+ * - `resample`: the completion is rejected and sampled again.
+ * - `fork`: the action is executed, and `into` - 1 branches start from the state before it with their own completions. Branches are added to the
+ *   group after its members, within `rollout.maxForks`.
  */
 export type TurnDecision =
   | { readonly kind: "accept" }
-  /** `hint` stands in the prompts of the further attempts, in place of that of `begin`. */
+  /** `hint` replaces the hint of `begin` in the prompts of further attempts. */
   | { readonly kind: "resample"; readonly hint?: string | undefined }
   | { readonly kind: "fork"; readonly into: number }
 
-/** Several replies to one prompt, of which one is acted on. */
+/** Candidates of a turn: several completions of one prompt, of which one is acted on. */
 export interface Candidates {
+  /** Number of completions. */
   readonly count: number
-  /** How good a reply is, by an oracle, say: a finite number. */
+  /** Returns the score of a completion, for example from an oracle: a finite number, larger is better. */
   score(candidate: Candidate): number | Promise<number>
-  /** The number of the one that is acted on. Default: uniformly one of the best. */
+  /** Returns the index of the candidate that is acted on. Default: a random one among the best. */
   choose?(candidates: readonly ScoredCandidate[], random: Random): number | Promise<number>
 }
 
-/** Where an episode starts and how long it may be. */
+/** Start state and step limit of an episode. */
 export interface EpisodeStart {
-  /** Instead of `rollout.maxSteps`. The actions of `replay` do not count. */
+  /** Maximum number of steps, instead of `rollout.maxSteps`. Replayed actions do not count. */
   readonly maxSteps?: number | undefined
   /**
-   * Actions that are taken before the policy plays. They are told as history and are no steps: nothing is learned from them, and
-   * their rewards are in no return. Where they end the episode, it has no steps.
+   * Actions that are executed before the policy plays. They are part of the history but are not steps: they are not learned from, and their
+   * rewards do not count. If they end the episode, it has no steps.
    */
   readonly replay?: readonly string[] | undefined
-  /** A text that is added to the last message of every prompt, after an empty line. */
+  /** Text that is appended to the last message of every prompt, after an empty line. */
   readonly hint?: string | undefined
   /**
-   * Learns from the episode as from one that the policy played without the hint: rows hold the prompt without it, with the
-   * log-probabilities that replies were sampled with, and say so to the loss (`Span.offPolicy`). Default false.
+   * Whether to train as if the policy had played without the hint: training sequences contain the prompt without the hint, with the
+   * log-probabilities of sampling, and are marked by `Span.offPolicy`. Default false.
    */
   readonly offPolicy?: boolean | undefined
 }
 
-/** The episodes of one task. */
+/** Group: the episodes of one task in one iteration. */
 export interface Group<Task = unknown> {
   readonly task: Task
-  /** The task's number in its iteration, from 0. */
+  /** Index of the task in the iteration, from 0. */
   readonly index: number
   readonly episodes: readonly Episode[]
 }
 
-/** Values with which a hook may guide a group. */
+/** Context of `guide`. */
 export interface GuideContext extends HookContext {
   /**
-   * Plays the group's task once more, with as many episodes as a group has, all from this start and by the hooks of turns (`candidates`,
-   * `sample`, `onTurn`). One rollout after the other.
+   * Plays the task again, with as many episodes as a group has, from a given start. The hooks `candidates`, `sample` and `onTurn` apply. Rollouts
+   * run one after the other.
    */
   play(start: EpisodeStart): Promise<readonly Episode[]>
 }
 
-/** What a hook throws ends the rollout. */
+/** Hooks of a rollout: functions that are called during the rollout or on its episodes. An error of a hook ends the rollout. */
 export interface RolloutHooks<Task = unknown> extends Partial<Stateful> {
+  /** Returns the start of an episode. undefined starts as the environment does. */
   begin?(task: Task, context: HookContext): EpisodeStart | undefined | Promise<EpisodeStart | undefined>
-  /** Asked once a turn: how many replies are sampled for it and what each is worth. By default one is, and nobody scores it. */
+  /** Called once per turn: returns the number of completions to sample and their scoring. Default: one completion without a score. */
   candidates?(
     situation: TurnContext<Task>,
     context: HookContext,
   ): Candidates | undefined | Promise<Candidates | undefined>
-  /** How a reply is sampled, in one request or several: the whole reply, of at most `maxTokens`. */
+  /** Samples a completion of at most `maxTokens`, in one request or several. Returns the whole completion. */
   sample?(turn: SamplingTurn<Task>, context: HookContext): Promise<SampledReply>
   /**
-   * Whether a reply is acted on or sampled again. After `rollout.maxResamples` replies to one prompt were rejected the next is acted on
-   * whatever is said of it. A branch is asked about its first reply as well, but not forked there once more.
+   * Decides whether a completion is acted on, sampled again or forked. After `rollout.maxResamples` rejected completions of a prompt, the next one
+   * is accepted. For the first completion of a branch, a fork counts as accept.
    */
   onTurn?(turn: SampledTurn<Task>, context: HookContext): TurnDecision | Promise<TurnDecision>
   /**
-   * The episodes that stand for a group once it is played, which may come of further rollouts of its task; undefined leaves it as it
-   * is. Called when all groups of a round are there, and the calls run side by side.
+   * Returns other episodes for a group, for example from further rollouts of its task; undefined leaves the group unchanged. Called after all
+   * groups of a round have been played; calls run concurrently.
    */
   guide?(
     group: Group<Task>,
     context: GuideContext,
   ): readonly Episode[] | undefined | Promise<readonly Episode[] | undefined>
   /**
-   * The group's episodes with other rewards: judges, rewards of a group. As many as there were, in their order; returns follow from
-   * the rewards. Called when all groups of a round are there, in the order of tasks, and the calls run side by side.
+   * Returns the episodes of a group with other rewards, for example from a judge: the same number in the same order. Returns are computed from
+   * the rewards. Called after all groups of a round have been played, in the order of tasks; calls run concurrently.
    */
   score?(group: Group<Task>, context: HookContext): readonly Episode[] | Promise<readonly Episode[]>
   /**
-   * Whether a group is learned from. One that is dropped is replaced by the next task's, in at most `rollout.maxRefillRounds` rounds. Called
-   * for the scored groups of a round in the order of tasks, one after the other.
+   * Decides whether a group is learned from. Dropped groups are replaced by groups of further tasks, in at most `rollout.maxRefillRounds` rounds.
+   * Called for the scored groups of a round in the order of tasks, one after the other.
    */
   keep?(group: Group<Task>, context: HookContext): boolean | Promise<boolean>
-  /** Told of all groups of an iteration, dropped ones too, in the order of tasks: where a hook changes what it remembers. */
+  /** Called with all groups of an iteration, including dropped ones, in the order of tasks. Hooks with a state should change it here. */
   played?(groups: readonly Group<Task>[], context: HookContext): void | Promise<void>
 }
 
-/** Where tasks come from. The default is the environment's own order; curricula replace it. */
+/** Source of tasks. The default is the order of the environment; curricula may replace it. */
 export interface TaskSource<Task = unknown> extends Partial<Stateful> {
   /**
-   * The next task, or undefined where there are no more in this iteration. `index` counts from 0 in every iteration. Asked when a
-   * task is needed, for one after the other.
+   * Returns the next task; undefined where there are no more in this iteration. `index` counts from 0 in each iteration. Called when a task is
+   * needed, one call at a time.
    */
   next(context: HookContext & { readonly index: number }): Task | undefined | Promise<Task | undefined>
 }

@@ -10,7 +10,7 @@ import { orEndRollout, RolloutFault } from "./faults.ts"
 import { recordedReply } from "./policy-choice.ts"
 import { replyRequest, sampleReply } from "./sample-reply.ts"
 
-/** What a memory asks of whoever plays, at the observation that a prompt is made for. */
+/** Function that answers a call of a memory, at the observation of the current prompt. */
 export type Ask = (messages: readonly Message[], options: ModelCallOptions & AskedAt) => Promise<string>
 
 export interface AskedAt {
@@ -18,10 +18,10 @@ export interface AskedAt {
   readonly now: Observation
 }
 
-/** The calls that a memory makes of the policy in one episode; those that are learned from wait here as steps. */
+/** Calls of a memory to the policy in one episode. Calls that are learned from are collected as steps. */
 export class MemoryCalls<Task> {
   readonly #setup: EpisodeSetup<Task>
-  /** A place for each call, in the order in which they were made; those not learned from stay empty. */
+  /** One place per call, in order of the calls. Places of calls that are not learned from stay empty. */
   readonly #places: (EpisodeStep | undefined)[] = []
   #taken = 0
   #fault: RolloutFault | undefined
@@ -42,19 +42,20 @@ export class MemoryCalls<Task> {
     }
   }
 
-  /** A branch would ask anew, and its first reply be one to another prompt than its own. */
+  /** Error for a fork after a call: a branch would repeat the call, so its first completion would belong to another prompt. */
   refuseForks(): void {
     if (this.#places.length === 0) return
-    const text = "hooks.onTurn forks where a memory asks the policy; take a memory that does not ask, or do not fork."
+    const text =
+      "hooks.onTurn cannot fork where a memory calls the policy; use a memory without calls, or hooks that do not fork."
     throw new RolloutFault(new GigpoError("BAD_ARGUMENT", text))
   }
 
-  /** What ends the rollout, whatever the memory made of it. */
+  /** Error that ends the rollout, even if the memory caught it. */
   get fault(): RolloutFault | undefined {
     return this.#fault
   }
 
-  /** The steps since it was asked last. */
+  /** Returns the steps since the last call of this method. */
   take(): EpisodeStep[] {
     if (this.#fault) throw this.#fault
     const taken = this.#places.slice(this.#taken)

@@ -4,49 +4,55 @@ import { fixed } from "../options/fixed.ts"
 import { readOptions } from "../options/read.ts"
 import type { OptionsOf } from "../options/table.ts"
 
-/** How episodes are sampled. */
+/** Options of the sampling of episodes. */
 export const rolloutFields = {
-  // 0 would do to sample, but has no gradient.
+  // Sampling also works at 0, but greedy decoding has no gradient.
   temperature: scheduled(number(1, "Sampling temperature.", { min: lowestTemperature })),
-  maxCompletionTokens: integer(512, "Most tokens of one reply.", { min: 1 }),
-  concurrency: integer(128, "Episodes in flight at once; changes speed only, never the result.", {
+  maxCompletionTokens: integer(512, "Maximum length of a completion in tokens.", { min: 1 }),
+  concurrency: integer(128, "Number of episodes in progress at once; affects speed only, not the results.", {
     min: 1,
     max: 65_536,
   }),
-  maxSteps: integer(1000, "Steps after which an episode is cut off, for environments that set no limit of their own.", {
+  maxSteps: integer(1000, "Maximum number of steps of an episode, for environments without a limit.", {
     min: 1,
   }),
   environmentTimeout: number(
     60,
-    "An episode whose environment takes longer than this for one call, in seconds, has failed.",
+    "Time limit of one call of the environment, in seconds; beyond it the episode fails.",
     { above: 0 },
   ),
   turnTimeout: limit(
     Number.POSITIVE_INFINITY,
-    "An episode in which a turn (prompt, reply and the environment's step) takes longer than this, in seconds, has failed.",
+    "Time limit of a turn (prompt, completion and step of the environment), in seconds; beyond it the episode fails.",
     { above: 0 },
   ),
-  episodeTimeout: limit(Number.POSITIVE_INFINITY, "An episode that takes longer than this, in seconds, has failed.", {
-    above: 0,
-  }),
+  episodeTimeout: limit(
+    Number.POSITIVE_INFINITY,
+    "Time limit of an episode, in seconds; beyond it the episode fails.",
+    {
+      above: 0,
+    },
+  ),
   groupTimeout: limit(
     Number.POSITIVE_INFINITY,
-    "Seconds from the beginning of a group's first episode, after which those of its episodes that are not over have failed.",
+    "Time limit of a group, in seconds from the start of its first episode; unfinished episodes of the group fail then.",
     { above: 0 },
   ),
-  maxRetries: integer(0, "Most times that an episode that failed is played again, on a fresh environment.", { min: 0 }),
+  maxRetries: integer(0, "Maximum number of retries of a failed episode, each on a new environment episode.", {
+    min: 0,
+  }),
   minGroupSize: integer(
     1,
-    "Episodes that a group must have left, without failed and dropped ones, for the group to be learned from.",
+    "Minimum number of scored episodes (neither failed nor dropped) of a group that is learned from.",
     { min: 1 },
   ),
-  maxResamples: integer(3, "Most times that a turn is sampled again, where `onTurn` asks for it.", { min: 0 }),
-  maxForks: integer(4, "Most branches that an episode and its branches may have, where `onTurn` forks.", { min: 0 }),
-  maxRefillRounds: integer(10, "Most rounds in which groups that `keep` dropped are replaced.", { min: 0 }),
+  maxResamples: integer(3, "Maximum number of times that `onTurn` may have a turn sampled again.", { min: 0 }),
+  maxForks: integer(4, "Maximum number of branches of an episode in total, where `onTurn` forks.", { min: 0 }),
+  maxRefillRounds: integer(10, "Maximum number of rounds in which dropped groups are replaced.", { min: 0 }),
 }
 
-/** Options of sampling episodes. */
+/** Options of the rollout. */
 export type RolloutOptions = OptionsOf<typeof rolloutFields>
 
-/** For what plays without a run, and so without schedules. */
+/** Default options without schedules, for episodes outside of a training. */
 export const rolloutDefaults = readOptions("rollout", {}, fixed(rolloutFields))

@@ -1,6 +1,6 @@
 import type { RolloutHooks } from "./hooks.ts"
 
-/** Some of the hooks alone, those of them that are there. */
+/** Returns some of the hooks, if present. */
 export function pickHooks<Task, Name extends keyof RolloutHooks<Task>>(
   hooks: RolloutHooks<Task> | undefined,
   ...names: readonly Name[]

@@ -7,8 +7,8 @@ import { type ActionSelector, type Choice, playTurns } from "./turns.ts"
 const none = { prompt: new Int32Array(0), reply: new Int32Array(0), logProbs: new Float32Array(0) }
 
 /**
- * Plays one episode without a model, so without tokens: what the chooser does. One that stops drops the episode; an environment's fault is
- * an outcome as it is where a model plays. Rejects only when the signal is aborted.
+ * Plays one episode with an action selector instead of a model, so without tokens. Where the selector stops, the outcome is `dropped`. Errors of
+ * the environment are outcomes. Rejects only for an abort of the signal.
  */
 export async function playBy<Task>(
   setup: ExpertSetup<Task>,

@@ -6,9 +6,9 @@ import { rolloutDefaults } from "./options.ts"
 import type { RolloutSetup } from "./rollout.ts"
 
 /**
- * Plays a member of a group and what branches off it.
+ * Plays a member of a group and its branches.
  *
- * @param key - what its random numbers are keyed by besides task and member.
+ * @param key - key of the random numbers in addition to task and member.
  */
 export async function playMember<Task>(
   { hooks, environment, play, onStep, ...setup }: RolloutSetup<Task>,

@@ -3,126 +3,132 @@ import type { Message, Observation, ParsedAction } from "../environment/environm
 import type { ChatCodec } from "../tokenizer/chat-codec.ts"
 import type { Random } from "../util/random.ts"
 
-// The seam of agents that play by themselves: their own loop, tools, conversations and agents, in place of an environment's loop.
+// Interface of agent loops, which run episodes with their own tools, conversations and agents instead of the loop of an environment.
 
 /**
- * Plays one episode of a task. What the policy says on the way is recorded, by `sample` or by `record`; null says that the episode
- * cannot be scored. A throw costs the episode. A rollout waits for all of its episodes, for as long as `rollout.turnTimeout` (from one
- * step's being asked for or recorded to the next's), `episodeTimeout` and `groupTimeout` let it: heed `signal`, and set limits of
- * your own for tools and other services. Where the recorded steps are to be the same in every run, the
- * order of the calls must not depend on which of them answers first, or be told (`order`).
+ * Agent loop: a function that plays one episode of a task. Completions are recorded by `sample` or `record`. null drops the episode, which cannot
+ * be scored. An error fails the episode.
+ *
+ * The rollout waits for all episodes within `rollout.turnTimeout` (between the requests or records of two steps), `episodeTimeout` and
+ * `groupTimeout`. Respect `signal`, and set time limits for tools and other services. For reproducible runs, the order of calls must not depend on
+ * timing, or must be given by `order`.
  */
 export type AgentLoop<Task = unknown> = (context: AgentLoopContext<Task>) => Promise<EpisodeEnd | null>
 
-/** Task of one episode, with what a custom player needs to play it. */
+/** Context of an agent loop: the task and the means to play it. */
 export interface AgentLoopContext<Task = unknown> {
   readonly task: Task
-  /** The task's number in its iteration, and the episode's in its group, from 0. */
+  /** Index of the task in the iteration, from 0. */
   readonly index: number
+  /** Index of the episode in the group, from 0. */
   readonly member: number
-  /** The agent's own random numbers in this episode. */
+  /** Random numbers of the agent in this episode. */
   readonly random: Random
-  /** Aborted when the episode is no longer wanted. */
+  /** Signal that is aborted when the episode is to end. */
   readonly signal: AbortSignal
-  /** For completions that are recorded by hand, which must be sampled at `temperature`, or not at all. */
+  /** Sampler for completions that are recorded with `record`. These must be sampled at `temperature`. */
   readonly policy: Sampler
   readonly tokenizer: ChatCodec
   readonly maxPositions: number
   readonly temperature: number
   readonly maxCompletionTokens: number
   /**
-   * Samples a reply to these messages and records it as a step. The step's place, and with it the reply's random numbers, is that
-   * of the call: calls may run side by side and end in any order. A prompt that does not fit the model with its reply, or a step
-   * beyond `maxSteps`, throws; where that ends the agent, the episode ends as "overflow" or "truncated" and its steps count.
+   * Samples a completion for messages and records a step. Steps are in the order of the calls, which also keys the random numbers; calls may run
+   * concurrently. Throws for a prompt that does not fit the model with its completion, and for a step beyond `maxSteps`. If the agent ends with this
+   * error, the outcome is "overflow" or "truncated" and the earlier steps count.
    */
   sample(messages: readonly Message[], options?: SampleOptions): Promise<SampleReply>
   /**
-   * The place of a step that is about to be sampled otherwise, for `record`: steps stand in the order in which they were asked for. Throws
-   * beyond `maxSteps`, as `sample` does.
+   * Reserves the index of a step that will be recorded with `record`. Steps are in the order of reservation. Throws beyond `maxSteps`, like
+   * `sample`.
    */
   reserve(): number
-  /** Records a step that was sampled otherwise, at a place that was reserved or behind all others; returns its number. */
+  /** Records a step that was sampled elsewhere, at a reserved index or after all others. Returns the index of the step. */
   record(step: RecordedStep, place?: number): number
-  /** Sets the reward of a step, by its number. */
+  /** Sets the reward of a step by index. */
   reward(step: number, value: number): void
 }
 
-/** Options of one `sample` call of a custom player. */
+/** Options of `sample` in an agent loop. */
 export interface SampleOptions {
-  /** Which conversation and which agent of the episode it belongs to, where there are several. */
+  /** Conversation of the step, in an episode with several. */
   readonly conversation?: string | number | undefined
+  /** Agent of the step, in an episode with several. */
   readonly agent?: string | number | undefined
-  /** Identifies the state that the reply is given in. Default: the prompt itself. */
+  /** Anchor state of the step. Default: the prompt. */
   readonly anchor?: string | undefined
-  /** What is observed. Default: the last message. */
+  /** Text of the observation. Default: the last message. */
   readonly observation?: string | undefined
-  /** Default: the rollout's `maxCompletionTokens`. */
+  /** Maximum length of the completion in tokens. Default: `maxCompletionTokens` of the rollout. */
   readonly maxTokens?: number | undefined
-  /** Default: those of the tokenizer that end a turn. */
+  /** Tokens that end the completion. Default: the end tokens of the tokenizer. */
   readonly stopTokens?: readonly number[] | undefined
-  /** Reads the action. By default the whole reply is one, and valid. */
+  /** Parses the action from a completion. Default: the whole completion, which is valid. */
   readonly parse?: ((reply: string) => ParsedAction) | undefined
 }
 
-/** One completion that a custom player has sampled. */
+/** Completion that an agent loop has sampled. */
 export interface SampleReply extends ParsedAction {
-  /** The step's number in the episode. */
+  /** Index of the step in the episode. */
   readonly step: number
   readonly text: string
   readonly tokens: Int32Array
   readonly finishReason: "stop" | "length"
 }
 
-/** What must be known of a step to learn from it. */
+/** Step that an agent loop records with `record`. */
 export interface RecordedStep {
+  /** Token ids of the prompt. */
   readonly prompt: Int32Array
+  /** Token ids of the completion. */
   readonly reply: Int32Array
-  /** Log-probability of each reply token when it was sampled. */
+  /** Log-probability of each completion token at the time of sampling, [tokens]. */
   readonly logProbs: Float32Array
-  /** The entropy, in nats, of what each was drawn from, where that is known; see `Completion`. */
+  /** Entropy in nats of the distribution of each completion token, [tokens], where known. */
   readonly entropies?: Float32Array | undefined
-  /** Default: the prompt itself. */
+  /** Anchor state. Default: the prompt. */
   readonly anchor?: string | undefined
-  /** What was observed. Default "". */
+  /** Text of the observation. Default "". */
   readonly observation?: string | undefined
-  /** The reply as text. Default: its tokens, decoded. */
+  /** Text of the completion. Default: the decoded tokens. */
   readonly text?: string | undefined
-  /** Default: the text. */
+  /** Action. Default: the text. */
   readonly action?: string | undefined
-  /** Default true. */
+  /** Whether the completion could be parsed into an action. Default true. */
   readonly valid?: boolean | undefined
-  /** Default 0. */
+  /** Reward. Default 0. */
   readonly reward?: number | undefined
-  /** What was measured at this step: rewards of several kinds, say. */
+  /** Metrics of the step, for example several kinds of rewards. */
   readonly metrics?: Readonly<Record<string, number>> | undefined
-  /** Default "stop". */
+  /** Reason for the end of the completion. Default "stop". */
   readonly finishReason?: "stop" | "length" | undefined
   readonly attachments?: readonly unknown[] | undefined
   readonly conversation?: string | number | undefined
   readonly agent?: string | number | undefined
   /**
-   * In place of `conversation`: the number of the step that it goes on from, null where it begins. Steps that go on from one another
-   * are a conversation; of several that go on from the same step the first goes on with it, and each other begins its own.
+   * Alternative to `conversation`: index of the step that this step follows; null for the start of a conversation. If several steps follow the same
+   * step, the first continues its conversation and the others start new ones.
    */
   readonly follows?: number | null | undefined
-  /** Whether the prompt holds an earlier reply in other tokens than were sampled; counted in `sequence/unmerged`. */
+  /** Whether the prompt contains an earlier completion in other tokens than were sampled. Counted in `sequence/unmerged`. */
   readonly unmerged?: boolean | undefined
-  /** An episode's steps stand in the order of these texts, and where they are equal as they were asked for. Default "". */
+  /** Sort key of the step in the episode. Steps with equal keys are in the order of reservation. Default "". */
   readonly order?: string | undefined
-  /** Reserved: what it was sampled at. Any other than the rollout's is refused, since a batch is learned from at one temperature. */
+  /** Reserved: temperature of sampling. Must be that of the rollout. */
   readonly temperature?: number | undefined
   readonly constraint?: unknown
 }
 
-/** How an episode ended. */
+/** End of an episode, as an agent loop returns it. */
 export interface EpisodeEnd {
-  /** Default "terminated". */
+  /** Outcome. Default "terminated". */
   readonly outcome?: "terminated" | "truncated" | undefined
-  /** Rewards by the numbers of the steps, those whose sampling failed included. Default: what was recorded. */
+  /** Rewards by step index, including steps whose sampling failed. Default: the recorded rewards. */
   readonly rewards?: readonly number[] | undefined
-  /** Added to the last step's reward. */
+  /** Number that is added to the reward of the last step. */
   readonly reward?: number | undefined
+  /** Metrics of the episode. */
   readonly metrics?: Readonly<Record<string, number>> | undefined
-  /** What was observed after the last step. */
+  /** Observation after the last step. */
   readonly last?: Observation | undefined
 }

@@ -3,16 +3,16 @@ import type { EpisodeStep, ScoredCandidate } from "./episode.ts"
 import type { SampledReply } from "./hooks.ts"
 import type { Choice } from "./turns.ts"
 
-/** What the policy was shown and said, besides the choice that it comes to. */
+/** Choice of the policy, with prompt and completion. */
 export interface PolicyChoice extends Choice {
   readonly prompt: Prompt
   readonly completion: SampledReply
-  /** Where several replies were sampled: what this one is worth, and the others. */
+  /** Score of the completion, where several candidates were sampled. */
   readonly score?: number
   readonly candidates?: readonly ScoredCandidate[]
 }
 
-/** What a step records of a reply. */
+/** Returns the properties of a step that come from the completion. */
 export function recordedReply({ prompt, completion, reply, action, valid, score, candidates }: PolicyChoice) {
   const { tokens, logProbs, entropies, forced, finishReason } = completion
   return {

@@ -16,17 +16,17 @@ import type { PolicyChoice } from "./policy-choice.ts"
 import type { ActionSelector, SelectionContext } from "./turns.ts"
 
 export interface RepliesCourse {
-  /** Added to every prompt. */
+  /** Hint that is added to every prompt. */
   readonly hint?: string | undefined
-  /** The choices tell of the prompt without it. */
+  /** Whether choices contain the prompt without the hint. */
   readonly offPolicy?: boolean | undefined
-  /** Where the episode branched off another one. */
+  /** Origin of a branch. */
   readonly origin?: Origin | undefined
-  /** Told where others are to branch off this one. */
+  /** Called for each fork. */
   readonly fork?: ((at: Pick<Fork, "step" | "more" | "now" | "draw">) => void) | undefined
 }
 
-/** What the policy says, until a prompt and a reply no longer fit the model. */
+/** Selects completions of the policy, until prompt and completion no longer fit the model. */
 export function policyReplies<Task>(
   setup: EpisodeSetup<Task>,
   { hint, offPolicy = false, origin, fork }: RepliesCourse = {},
@@ -36,7 +36,7 @@ export function policyReplies<Task>(
   const earlier = (origin?.turns ?? []).flatMap(({ choice: { completion } }) => completion ?? [])
   const branchedAt = origin && earlier.length
 
-  /** The prompt with this hint and all that is known before a reply to it; undefined where these would not fit. */
+  /** Prompt with a hint and the context of its turn; undefined where prompt and completion would not fit. */
   const show = async (situation: SelectionContext, rendered: readonly Message[], hint: string | undefined) => {
     const messages = hint === undefined ? rendered : addToPrompt(rendered, hint)
     const prompt = await encodePrompt(tokenizer, messages, vocabularySize)
@@ -104,7 +104,7 @@ export function policyReplies<Task>(
   }
 }
 
-/** The prompt, unless a memory had to ask more than fits the model. */
+/** Renders the prompt; "overflow" where a call of a memory does not fit the model. */
 async function orOverflow(render: () => Promise<readonly Message[]>): Promise<readonly Message[] | "overflow"> {
   try {
     return await render()

@@ -7,11 +7,11 @@ import type { Ask } from "./memory-calls.ts"
 
 export interface RememberSetup extends Omit<MemoryContext, "ask" | "signal"> {
   readonly signal: AbortSignal
-  /** Left out where no policy plays. */
+  /** Answers calls of the memory. Left out where no policy plays. */
   readonly ask?: Ask | undefined
 }
 
-/** A memory's part in one episode: what it tells at each step, checked. */
+/** Returns a function with the memory's contribution to each prompt of an episode, after checks. */
 export function remember(
   memory: Memory,
   { ask, ...setup }: RememberSetup,
@@ -25,7 +25,7 @@ export function remember(
       if (ask) return await ask(messages, { ...options, agent, now: at })
       throw new GigpoError(
         "BAD_ARGUMENT",
-        `The memory ${name} asks the policy, and none plays here: take a memory that asks nothing, such as recent or state.`,
+        `The memory ${name} calls the policy, but no policy plays here: use a memory without calls, such as recent or state.`,
       )
     },
   })
@@ -36,7 +36,7 @@ export function remember(
   }
 }
 
-/** The messages with what a memory told before the text of the last. */
+/** Inserts the memory's text before the text of the last message. */
 export function withPast(messages: readonly Message[], { past }: MemoryPrompt): readonly Message[] {
   const last = messages.at(-1)
   if (past === "" || last === undefined) return messages

@@ -19,63 +19,67 @@ import { isVaried } from "./varied.ts"
 /** Arguments of `rollout`. */
 export interface RolloutSetup<Task = unknown>
   extends Omit<EpisodeSetup<Task>, "task" | "random" | "environment" | "hooks"> {
-  /** Its loop plays, unless `play` does. */
+  /** Environment. Its episodes are played by the built-in loop unless `play` is given. */
   readonly environment?: Environment<Task> | undefined
-  /** An agent that plays by itself, in place of an environment's loop. */
+  /** Agent loop that plays the episodes instead of the built-in loop. */
   readonly play?: AgentLoop<Task> | undefined
+  /** List or source of tasks. */
   readonly tasks: readonly Task[] | TaskSource<Task>
-  /** Groups wanted. Default: one for each of the listed tasks; a source has no default. */
+  /** Number of groups. Default: one for each task of a list; required with a source. */
   readonly groups?: number | undefined
-  /** Episodes of each task. */
+  /** Number of episodes per task. */
   readonly groupSize: number
-  /** Episode m of task t is keyed by `random.fork(t, m)`, where t counts all tasks that were drawn. */
+  /** Root of the random numbers. Those of episode m of task t are `random.fork(t, m)`, where t counts all drawn tasks. */
   readonly random: Random
-  /** Episodes in flight at once. */
+  /** Number of episodes in progress at once. */
   readonly concurrency: number
-  /** Seconds for a group, from its first episode on; those of its episodes that are not over then have failed. Default: no limit. */
+  /** Time limit of a group in seconds, from the start of its first episode. Unfinished episodes fail then. Default: none. */
   readonly groupTimeout?: number | undefined
   /**
-   * Most times that an episode that failed is played again: on a fresh environment, with random numbers of its own, for attempt a
-   * `random.fork(t, m, "attempt", a)`. The last attempt counts. Default 0.
+   * Maximum number of retries of a failed episode: on a new environment episode, with the random numbers `random.fork(t, m, "attempt", a)` for
+   * attempt a. The last attempt counts. Default 0.
    */
   readonly maxRetries?: number | undefined
-  /** Most branches that an episode and its branches may have, where `hooks.onTurn` forks; beyond it a fork is an accept. Default 4. */
+  /** Maximum number of branches of an episode in total, where `hooks.onTurn` forks. Beyond it a fork counts as accept. Default 4. */
   readonly maxForks?: number | undefined
+  /** Hooks of the rollout. */
   readonly hooks?: RolloutHooks<Task> | undefined
-  /** Drop groups whose episodes all have the same return: DAPO's dynamic sampling (arXiv 2503.14476, eq. 11). Default false. */
+  /** Whether to drop groups whose returns are all equal: DAPO's dynamic sampling (arXiv 2503.14476, eq. 11). Default false. */
   readonly onlyVaried?: boolean | undefined
-  /** Most rounds in which groups that were dropped are replaced. Default 10. */
+  /** Maximum number of rounds in which dropped groups are replaced. Default 10. */
   readonly maxRefillRounds?: number | undefined
-  /** Told whenever an episode ends, with its branches where it has some, with how many there are to be as far as is known. */
+  /** Called after each episode (with its branches), with the numbers of played and expected episodes. */
   readonly onEpisode?: ((done: number, total: number) => void) | undefined
-  /** Told of every step as it happens. */
+  /** Called after each step. */
   readonly onStep?: ((step: EpisodeStep, place: StepPlace) => void) | undefined
 }
 
-/** Where a step belongs, each counted from 0. Once an attempt has failed nothing is told of it any more. */
+/** Place of a step in a rollout. Indices count from 0. No steps are reported of an attempt that has failed. */
 export interface StepPlace {
   readonly task: number
   readonly member: number
   readonly attempt: number
-  /** Which of the member's branches it is, from 1 in the order in which they are played; 0 is the member itself. */
+  /** Number of the branch of the member, from 1 in order of play; 0 for the member itself. */
   readonly branch: number
   readonly step: number
 }
 
-/** Groups in the order of their tasks. */
+/** Result of a rollout. Groups are in the order of their tasks. */
 export interface Rollout<Task = unknown> {
-  /** Fewer than were wanted where there are no more tasks, or no more refills. */
+  /** Groups to learn from. Fewer than requested where there are no more tasks or refill rounds. */
   readonly groups: readonly Group<Task>[]
-  /** What `hooks.keep` dropped, and with `onlyVaried` those that taught nothing. */
+  /** Groups that `hooks.keep` dropped, and with `onlyVaried` groups whose returns are all equal. */
   readonly dropped: readonly Group<Task>[]
 }
 
 /**
- * Plays the episodes of every task. They run side by side, each waiting only for its own environment and its own completions; what
- * comes out does not depend on how many run at once, nor on which is quicker: groups are scored when all of a round are there, in
- * the order of tasks, and what `keep` drops is replaced by the tasks that follow, in a further round.
+ * Plays groups of episodes with a policy.
  *
- * Rejects when the signal is aborted, or the policy or a hook fails, once every episode in flight has been ended and disposed.
+ * Episodes run concurrently. Results do not depend on the concurrency or on timing: groups are scored after all groups of a round have been
+ * played, in the order of tasks, and dropped groups are replaced by further tasks in another round.
+ *
+ * @throws GigpoError errors of the policy or a hook, and `BAD_ARGUMENT` for an invalid argument. An abort of the signal throws its reason. All
+ * episodes in progress are ended and disposed of before.
  */
 export async function rollout<Task>(setup: RolloutSetup<Task>): Promise<Rollout<Task>> {
   const wanted = checkSetup(setup)

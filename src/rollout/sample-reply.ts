@@ -3,7 +3,7 @@ import type { Prompt } from "../tokenizer/chat-codec.ts"
 import { checkCompletion } from "./completion.ts"
 import type { EpisodeSetup } from "./episode.ts"
 
-/** What the policy is asked for after a prompt: a reply up to the end of its turn. */
+/** Returns the request for a completion up to the end of the turn. */
 export function replyRequest(
   { tokenizer, temperature, signal }: Pick<EpisodeSetup, "tokenizer" | "temperature" | "signal">,
   { tokens, attachments }: Prompt,
@@ -16,7 +16,7 @@ export function replyRequest(
   }
 }
 
-/** What the policy says to that, checked. */
+/** Samples a completion from the policy and checks it. */
 export async function sampleReply(policy: Sampler, request: SampleRequest): Promise<Completion> {
   return checkCompletion(await policy.sample(request), request, policy.vocabularySize)
 }

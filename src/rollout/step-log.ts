@@ -15,7 +15,7 @@ const endKeys: Record<keyof EpisodeEnd, true> = {
   last: true,
 }
 
-/** Where a step stands among the others. */
+/** Order and conversation of a step. */
 type Standing = Pick<RecordedStep, "follows" | "order">
 
 interface Place extends Standing {
@@ -23,11 +23,11 @@ interface Place extends Standing {
   reward?: number
 }
 
-/** The steps of an agent's episode. Each has its place from the moment it is asked for, however late it is filled. */
+/** Steps of an agent's episode. The index of a step is reserved at its request, before the step is recorded. */
 export class StepLog {
   readonly #contract: Contract
   readonly #maxSteps: number
-  /** A place stays empty where sampling failed. */
+  /** Reserved steps. A place stays empty where sampling failed. */
   readonly #places: Place[] = []
   #closed = false
 
@@ -36,20 +36,23 @@ export class StepLog {
     this.#maxSteps = maxSteps
   }
 
-  /** The number of the next step. */
+  /** Reserves the index of the next step. */
   reserve(): number {
     if (this.#closed) throw this.#wrong("The episode is over; record all steps before play() ends")
     if (this.#places.length >= this.#maxSteps)
-      throw new EndOfEpisode("truncated", `The episode has had all its ${this.#maxSteps} steps (rollout.maxSteps).`)
+      throw new EndOfEpisode(
+        "truncated",
+        `The episode has reached its maximum of ${this.#maxSteps} steps (rollout.maxSteps).`,
+      )
     return this.#places.push({}) - 1
   }
 
   fill(index: number, step: EpisodeStep, { follows, order = "" }: Standing = {}): void {
     const place = this.#places[index]
-    if (!place || place.step) throw this.#wrong(`The place ${inspect(index)} was not reserved, or is taken`)
-    if (typeof order !== "string") throw this.#wrong(`The order of a step is ${inspect(order)}; give a text`)
+    if (!place || place.step) throw this.#wrong(`The step ${inspect(index)} is not reserved, or is already recorded`)
+    if (typeof order !== "string") throw this.#wrong(`The order of a step is ${inspect(order)}; give a string`)
     if (typeof follows === "number" && !this.#places[follows]?.step)
-      throw this.#wrong(`A step follows ${inspect(follows)}, which was not recorded before`)
+      throw this.#wrong(`A step follows ${inspect(follows)}, which is not a recorded step`)
     Object.assign(place, { step: checkSaid(this.#contract, step), follows, order })
   }
 
@@ -57,7 +60,7 @@ export class StepLog {
     if (this.#closed)
       throw this.#wrong("The episode is over; set rewards before play() ends, or give them with its end")
     const place = this.#places[index]
-    if (!place) throw this.#wrong(`There is no step ${inspect(index)}; ${this.#places.length} were asked for so far`)
+    if (!place) throw this.#wrong(`There is no step ${inspect(index)}; ${this.#places.length} are reserved so far`)
     place.reward = checkReward(this.#contract, value)
   }
 
@@ -70,7 +73,7 @@ export class StepLog {
       step ? [{ ...standing, index, step: { ...step, reward: rewards[index] ?? reward ?? step.reward } }] : [],
     )
     filled.sort((a, b) => Number(a.order! > b.order!) - Number(a.order! < b.order!))
-    /** Conversations by their last steps. */
+    /** Conversations by their last step. */
     const open = new Map<number, number>()
     let conversations = 0
     return filled.map(({ index, step, follows }) => {
@@ -82,22 +85,22 @@ export class StepLog {
     })
   }
 
-  /** The episode as play() left it. */
+  /** Returns the episode after play() has ended. */
   end(end: EpisodeEnd | null): Episode {
     if (end === null) return episodeOf(this.steps(), { outcome: "dropped", metrics: {} })
     if (typeof end !== "object") throw this.#wrong(`play() ended with ${inspect(end)}; give an object, or null`)
     const unknown = unknownKey(end, endKeys)
-    if (unknown) throw this.#wrong(`In what play() ended with ${unknown}`)
+    if (unknown) throw this.#wrong(`In the result of play() ${unknown}`)
     const { outcome = "terminated", rewards, reward, metrics = {}, last } = end
     if (outcome !== "terminated" && outcome !== "truncated")
       throw this.#wrong(`play() ended with the outcome ${inspect(outcome)}; give "terminated" or "truncated"`)
     if (rewards !== undefined && !(Array.isArray(rewards) && rewards.length === this.#places.length))
-      throw this.#wrong(`play() must end with as many rewards as there were steps, which are ${this.#places.length}`)
+      throw this.#wrong(`play() must return one reward per step, ${this.#places.length} in total`)
     for (const value of rewards ?? []) checkReward(this.#contract, value)
     const steps = this.steps(rewards)
     if (reward !== undefined) {
       const final = steps.pop()
-      if (!final) throw this.#wrong("play() ended with a reward, but there is no step to give it to")
+      if (!final) throw this.#wrong("play() ended with a reward, but the episode has no step")
       steps.push({ ...final, reward: checkReward(this.#contract, final.reward + checkReward(this.#contract, reward)) })
     }
     checkMeasured(this.#contract, metrics)

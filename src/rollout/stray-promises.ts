@@ -1,8 +1,8 @@
 import { isPromise } from "node:util/types"
 
 /**
- * The same answer. A promise where none belongs (a reward that nobody awaited, a prompt that is async) is refused by whoever checks
- * the answer; when it rejects later, nobody listens, and that must not end the process.
+ * Returns a result unchanged, and handles rejections of promises in it. Promises in place of values (an async prompt, a reward without await) are
+ * refused by the checks of the result; their later rejection must not end the process.
  */
 export function withoutStrays<T>(answer: T): T {
   try {

@@ -11,7 +11,7 @@ import type { TaskSource } from "./hooks.ts"
 
 export type Split = "train" | "test"
 
-/** The first `count` tasks of a split; fewer where the environment has no more. */
+/** Returns the first `count` tasks of a split; fewer where the environment has no more. */
 export function takeTasks<Task>(environment: Environment<Task>, split: Split, random: Random, count: number): Task[] {
   checkMethods("environment", environment, ["tasks"])
   checkWhole(count, "the number of tasks")
@@ -24,9 +24,9 @@ export function takeTasks<Task>(environment: Environment<Task>, split: Split, ra
 }
 
 /**
- * The tasks of a split in the environment's own order, each drawn when it is asked for. For one iteration: `random` decides which
- * they are. Disposing of it closes the environment's supply. An environment that fails after its first task has no more, which
- * `onWarning` (default: a warning of Node.js) receives the message.
+ * Returns a source of the tasks of a split in the order of the environment, for one iteration. Tasks are drawn on demand; `random` determines the
+ * order. Disposal closes the iterator of the environment. If the environment fails after its first task, the source ends with a warning
+ * (`onWarning`, by default a warning of Node.js).
  */
 export function environmentTasks<Task>(
   environment: Environment<Task>,
@@ -53,7 +53,7 @@ export function environmentTasks<Task>(
   }
 }
 
-/** The same for work that must not be done on fewer tasks than there are: whatever fails is thrown, with the environment's name. */
+/** Returns a source of tasks that throws errors of the environment, for work that must not run on fewer tasks than there are. */
 export function drawnTasks<Task>(
   environment: OffersTasks<Task>,
   split: Split,
@@ -75,12 +75,12 @@ export function drawnTasks<Task>(
   }
 }
 
-/** These tasks in their order. */
+/** Returns a source of listed tasks, in their order. */
 export function listedTasks<Task>(tasks: readonly Task[]): TaskSource<Task> {
   return { next: ({ index }) => (index < tasks.length ? defined(tasks[index]!, "tasks") : undefined) }
 }
 
-/** Asks for one task after the other, however many wait for theirs; each once, and none after the source had no more. */
+/** Serializes the calls of a source: one call at a time, and none after the source has ended. */
 export function drawInOrder<Task>(
   source: TaskSource<Task>,
   caller: HookCaller,
@@ -93,7 +93,7 @@ export function drawInOrder<Task>(
       caller,
       [index, "task"],
       async (context) => {
-        // Episodes that end at once, task after task, must not keep signals from their turn.
+        // Signals must be handled also where all episodes end immediately.
         if (pace.due()) await pace.rest()
         return await source.next({ ...context, index })
       },
@@ -105,7 +105,7 @@ export function drawInOrder<Task>(
   }
 }
 
-/** Undefined says that there are no more. */
+/** Checks a task: undefined is reserved for the end of the tasks. */
 function defined<Task>(task: Task, where: string): Task {
   if (task !== undefined) return task
   throw new GigpoError("BAD_ENVIRONMENT", `${where}: a task must not be undefined; any other value will do.`)

@@ -1,12 +1,12 @@
 import { GigpoError } from "../util/errors.ts"
 import { unlessAborted } from "../util/linked-abort.ts"
 
-/** The longest that a timer can run. */
+/** Maximum duration of a timer in milliseconds. */
 const longestMs = 2 ** 31 - 1
 
 /**
- * What `call` gives, or `ENVIRONMENT_TIMEOUT` once `seconds` are over, or the signal's reason once it is aborted. A result that
- * comes later is dropped.
+ * Waits for `call` with a time limit. Throws `ENVIRONMENT_TIMEOUT` after `seconds`, or the reason of the signal after an abort. A later result is
+ * ignored.
  */
 export async function withTimeLimit<T>(
   what: string,
@@ -19,12 +19,12 @@ export async function withTimeLimit<T>(
   return await unlessAborted(signal, () => unlessLate(seconds * 1000, tooLate, call))
 }
 
-/** A timer, which may be Infinity. */
+/** Starts a timer. Infinity is allowed. */
 export function after(milliseconds: number, ring: () => void): NodeJS.Timeout {
   return setTimeout(ring, Math.min(milliseconds, longestMs))
 }
 
-/** What `call` gives, or an error once so many milliseconds are over. */
+/** Waits for `call`, or throws an error after a number of milliseconds. */
 export async function unlessLate<T>(
   milliseconds: number,
   tooLate: () => Error,

@@ -1,8 +1,8 @@
 import type { Message, Observation, ParsedAction, StepResult, Turn } from "../environment/environment.ts"
 
-// The one loop that plays an episode, whoever plays: the policy, an expert, a person, dice.
+// The loop of an episode, for all players: the policy, an expert, a person or random actions.
 
-/** An environment's episode behind a guard: every answer is checked, and what is thrown or late is said in the guard's words. */
+/** Episode of an environment behind a guard, which checks results and reports errors and timeouts. */
 export interface GuardedEpisode {
   readonly first: Observation
   prompt(history: readonly Turn[], now: Observation): Promise<readonly Message[]>
@@ -10,29 +10,29 @@ export interface GuardedEpisode {
   step(action: string): Promise<StepResult>
 }
 
-/** What a chooser is asked about. */
+/** Context of an action selector. */
 export interface SelectionContext {
-  /** The turn's number in the episode, from 0. */
+  /** Index of the turn in the episode, from 0. */
   readonly index: number
   readonly now: Observation
   readonly history: readonly Turn[]
-  /** The prompt of this turn, made only where somebody asks for it. */
+  /** Renders the prompt of this turn, on demand. */
   messages(): Promise<readonly Message[]>
-  /** What the environment reads from a reply. */
+  /** Parses the action from a completion. */
   parse(reply: string): Promise<ParsedAction>
 }
 
-/** What is said and done at one turn; who acts without words says the action. */
+/** Completion and action of one turn. Without a completion, `reply` is the action. */
 export interface Choice extends ParsedAction {
   readonly reply: string
 }
 
-/** Chooses what to do next, or says with a word of its own why the episode stops here. */
+/** Function that selects the next action, or returns a word that ends the episode. */
 export type ActionSelector<Chosen extends Choice = Choice, Stop extends string = never> = (
   situation: SelectionContext,
 ) => Promise<Chosen | Stop>
 
-/** One turn that was played. */
+/** Played turn. */
 export interface Played<Chosen extends Choice = Choice> {
   readonly index: number
   readonly observation: Observation
@@ -41,20 +41,20 @@ export interface Played<Chosen extends Choice = Choice> {
 }
 
 export interface TurnsEnd<Stop extends string> {
-  /** As the environment said; "truncated" too after the most turns; or the chooser's own word. */
+  /** Outcome by the environment, "truncated" after the maximum number of turns, or the word of the selector. */
   readonly outcome: "terminated" | "truncated" | Stop
-  /** What was observed last. */
+  /** Last observation. */
   readonly last: Observation
 }
 
 export interface TurnLimits {
-  /** Turns after which the episode is cut off. Default: none. */
+  /** Maximum number of turns. Default: no limit. */
   readonly maxTurns?: number
-  /** Told what a step threw; where it gives true, nothing has happened and the chooser is asked again. */
+  /** Called with an error of a step. If the result is true, the step is ignored and the selector is called again. */
   readonly askAgain?: (error: unknown, choice: Choice) => boolean
 }
 
-/** Plays an episode and hands out its turns as they happen. */
+/** Plays an episode and yields its turns. */
 export async function* playTurns<Chosen extends Choice, Stop extends string = never>(
   episode: GuardedEpisode,
   choose: ActionSelector<Chosen, Stop>,

@@ -1,7 +1,7 @@
 import { isScored } from "./episode.ts"
 import type { Group } from "./hooks.ts"
 
-/** Whether two episodes that can be learned from have different returns: a group without teaches nothing by comparison. */
+/** Whether at least two scored episodes of a group have different returns. Otherwise their advantages are 0. */
 export function isVaried({ episodes }: Group): boolean {
   const returns = episodes.filter(isScored).map((episode) => episode.return)
   return returns.some((value) => value !== returns[0])

@@ -1,15 +1,16 @@
 import type { EvaluationReport, IterationReport } from "./report.ts"
 
-/** The evaluation that no other of a run is better than. */
+/** Best evaluation of a run. */
 export interface BestEvaluation {
-  /** Completed iterations; 0 before the first. */
+  /** Number of completed iterations at the evaluation; 0 before the first. */
   readonly iteration: number
+  /** Report of the evaluation. */
   readonly evaluation: EvaluationReport
-  /** The checkpoint of these weights; absent where they are those that the run began with. */
+  /** Checkpoint of the evaluated weights. Absent where these are the weights at the start of the run. */
   readonly directory?: string
 }
 
-/** The best evaluation by success, then by mean return; of equals the earliest. */
+/** Returns the best evaluation by success rate, then by mean return. Among equal ones the earliest. */
 export function bestOf(reports: readonly IterationReport[]): BestEvaluation | undefined {
   return reports.reduce<BestEvaluation | undefined>(
     (best, { iteration, evaluation }) =>

@@ -5,13 +5,13 @@ import { runFiles } from "./files.ts"
 import { loggedLines, reportOf } from "./metrics-log.ts"
 import type { IterationReport } from "./report.ts"
 
-/** Problems that a message lists before it only counts the rest. */
+/** Maximum number of problems that a message lists; further ones are counted. */
 const listed = 3
 
-/** How far a checkpoint is. */
+/** Position of a checkpoint in a run. */
 export interface Position {
   readonly iteration: number
-  /** Whole epochs of a cloning, which reports once an epoch; its iterations are optimizer steps. */
+  /** Completed epochs of a supervised fine-tuning, which reports once per epoch. Its iterations are optimizer steps. */
   readonly epochs?: number | undefined
 }
 
@@ -40,7 +40,7 @@ interface Extent {
   readonly upTo?: Position | undefined
 }
 
-/** Damage in the finished lines of a metrics.jsonl. A last line without a line feed is what a crash leaves, and is no damage. */
+/** Damage in the finished lines of a metrics.jsonl. A last line without a line feed results from a crash and is not counted as damage. */
 export function logDamage(lines: readonly string[], extent: Extent): string | undefined {
   return atOnce(logDamageInPieces(lines, extent))
 }
@@ -54,7 +54,7 @@ export function* logDamageInPieces(lines: readonly string[], { fork, upTo }: Ext
     const report = reportOf(line)
     yield
     if (!report) {
-      // After the checkpoint it is cut off with the lines around it.
+      // Lines after the checkpoint are cut off, so their damage does not matter.
       if (upTo === undefined || (last?.iteration ?? 0) < upTo.iteration) problems.push(`line ${number} cannot be read`)
       continue
     }
@@ -75,9 +75,9 @@ function orderProblems(report: IterationReport, last: IterationReport | undefine
   const epoch = epochOf(report)
   if (epoch !== undefined) {
     const expected = last ? (epochOf(last) ?? 0) + 1 : fork ? epoch : 1
-    return epoch === expected ? [] : [`line ${line} is of epoch ${epoch}, and should be of epoch ${expected}`]
+    return epoch === expected ? [] : [`line ${line} is of epoch ${epoch}, but epoch ${expected} is expected`]
   }
-  // A run that begins with an evaluation begins at iteration 0. A fork of a cloning continues after its last step.
+  // A run that starts with an evaluation has a first line of iteration 0. A fork of a fine-tuning continues after its last step.
   if (last ? epochOf(last) !== undefined : fork || iteration === 0) return []
   const next = (last?.iteration ?? 0) + 1
   return iteration === next ? [] : [`${missing(next, iteration - 1)} before line ${line}`]

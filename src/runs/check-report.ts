@@ -2,11 +2,11 @@ import { isDeeper } from "../json/depth.ts"
 import { isObject } from "../options/read.ts"
 import type { IterationReport } from "./report.ts"
 
-// What a line of metrics.jsonl must be to be used. A run may be another person's, and its log say anything.
+// Checks of lines of metrics.jsonl. The run may be another person's, so its log is not trusted.
 
 type Check = (value: unknown) => boolean
 
-/** JSON has null for a number that is not finite. */
+/** JSON writes null for a number that is not finite. */
 const isMeasure: Check = (value) => typeof value === "number" || value === null
 const isMetrics: Check = (value) => isObject(value) && Object.values(value).every(isMeasure)
 const isText: Check = (value) => typeof value === "string"
@@ -32,7 +32,7 @@ export function isReport(value: unknown): value is IterationReport {
   )
 }
 
-/** Levels of a report and its evaluation, and some for what observers add. */
+/** Maximum depth of a report: its own levels, and some for additions of observers. */
 const deepest = 20
 
 function isEvaluation(value: unknown): boolean {

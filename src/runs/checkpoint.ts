@@ -23,23 +23,24 @@ import {
   writeMemory,
 } from "./snapshot.ts"
 
-/** A checkpoint whose files are whole. */
+/** Intact checkpoint. */
 export interface Checkpoint {
   readonly directory: string
-  /** Iterations completed when it was written. */
+  /** Number of completed iterations. */
   readonly iteration: number
-  /** Name of the environment that was trained in. */
+  /** Name of the environment of the training. */
   readonly environment?: string | undefined
-  /** Digests of the files that its tasks were read from. */
+  /** Digests of the task files of the environment. */
   readonly taskFiles?: TaskDigests | undefined
-  /** What the engine gave to find its own part again, and what the critic gave, where there was one. */
+  /** Reference of the engine to its state. */
   readonly handle: Json
+  /** Reference of the engine to the state of the critic, where there was one. */
   readonly critic?: Json | undefined
-  /** What estimator, loss, hooks and tasks remembered, by role. */
+  /** Snapshots of estimator, loss, hooks and tasks, by role. */
   readonly memory: Readonly<Record<string, PartMemory>>
 }
 
-/** Version 1, of gigpo 0.1, has `optimizerSteps` in place of the handle, and no memory. */
+/** Content of manifest.json. Version 1, of gigpo 0.1, has `optimizerSteps` in place of `handle`, and no `memory`. */
 interface Manifest {
   readonly version: 2
   readonly gigpo: string
@@ -52,27 +53,27 @@ interface Manifest {
   readonly files: readonly WrittenFile[]
 }
 
-/** What goes into a checkpoint. */
+/** Content of a checkpoint. */
 export interface Saved {
   readonly store: ModelStore
-  /** Where a critic is trained beside the policy: its store. It begins from the policy's weights when it is first asked for. */
+  /** Returns the store of the critic, where one is trained. The critic starts from the policy's weights at the first call. */
   readonly critic?: (() => Promise<ModelStore>) | undefined
-  /** Copied beside the weights (the tokenizer's). */
+  /** Files that are copied into the checkpoint (those of the tokenizer). */
   readonly files?: readonly string[]
-  /** Name of the environment that is trained in. */
+  /** Name of the environment of the training. */
   readonly environment?: string | undefined
-  /** Digests of the files that its tasks are read from. */
+  /** Digests of the task files of the environment. */
   readonly taskFiles?: TaskDigests | undefined
-  /** What may remember something: estimator, loss, hooks, tasks. */
+  /** Parts that may have a state: estimator, loss, hooks, tasks. */
   readonly parts?: Parts
-  /** What the run depends on and no checkpoint holds; its config.json tells them. */
+  /** Digests of the weights that the run depends on and that no checkpoint contains. Stored in config.json. */
   readonly frozen?: FrozenWeights | undefined
-  /** What they remembered, where that was asked before. Default: what they remember now. */
+  /** Snapshots of the parts. Default: their current states. */
   readonly memory?: Memory
 }
 
 const criticFolder = "critic"
-/** Where the checkpoint after so many iterations lies. */
+/** Returns the path of the checkpoint after a number of iterations. */
 export function checkpointPath(parent: string, iteration: number): string {
   return join(parent, `step-${iteration}`)
 }
@@ -80,16 +81,16 @@ export function checkpointPath(parent: string, iteration: number): string {
 const stepName = /^step-(\d+)$/
 const leftover = /^step-\d+\.tmp-/ // of writes that were killed
 
-/** The same folder, looked at: neither it nor `parent` may be a link (`UNSAFE_PATH`). */
+/** Path of a checkpoint after a check that neither the folder nor `parent` is a link (`UNSAFE_PATH`). */
 async function ownCheckpoint(parent: string, iteration: number): Promise<string> {
   return await insideParent(checkpointPath(parent, iteration))
 }
 
 /**
- * Writes `parent`/step-`iteration`, whole or not at all, and reads it back.
+ * Writes `parent`/step-`iteration` atomically and verifies the result.
  *
- * @throws GigpoError `NON_FINITE` when a weight or moment is not finite, `IO` when the system cannot write. Other
- * checkpoints stay as they are.
+ * @throws GigpoError `NON_FINITE` for a weight or moment that is not finite, `IO` for an error of the system. Other checkpoints are not
+ * changed then.
  */
 export async function writeCheckpoint(
   parent: string,
@@ -128,19 +129,19 @@ async function checkpointOf(
   if (problem)
     throw new GigpoError(
       "BAD_ARGUMENT",
-      `The engine's store.checkpoint() must return what JSON can hold, for its restore() to find the state again, but ${problem}.`,
+      `store.checkpoint() of the engine must return a JSON value, which restore() receives, but ${problem}.`,
     )
   return handle
 }
 
-/** The critic has a folder of its own in the checkpoint. */
+/** Writes the critic into a separate folder of the checkpoint. */
 async function criticOf(store: ModelStore, temporary: string, iteration: number): Promise<{ readonly critic: Json }> {
   const folder = join(temporary, criticFolder)
   await io("create", folder, mkdir(folder))
   return { critic: await checkpointOf(store, folder, iteration) }
 }
 
-/** The newest checkpoint that is whole; `onWarning` is told of newer ones that are not. */
+/** Returns the newest intact checkpoint. Warns about newer ones that are damaged. */
 export async function findCheckpoint(
   parent: string,
   onWarning: (message: string) => void,
@@ -151,25 +152,29 @@ export async function findCheckpoint(
       return await verifyCheckpoint(directory)
     } catch (error) {
       if (!GigpoError.is(error) || error.code !== "RUN_CORRUPT") throw error
-      onWarning(`${error.message} An older checkpoint is looked for.`)
+      onWarning(`${error.message} Looking for an older checkpoint.`)
     }
   }
   return undefined
 }
 
-/** Checks every size and hash of the manifest, and that nothing was added which would be read. Throws `RUN_CORRUPT` at the first that differs, `IO`. */
+/**
+ * Verifies the sizes and hashes of all files of a checkpoint, and that no file was added that would be read.
+ *
+ * @throws GigpoError `RUN_CORRUPT` for a damaged checkpoint, `IO` for an error of the system.
+ */
 export async function verifyCheckpoint(directory: string): Promise<Checkpoint> {
   await settleFolder(directory)
   const { iteration, environment, taskFiles, handle, critic, memory } = await readManifest(directory)
   const [, step] = stepName.exec(basename(directory)) ?? []
   if (step !== undefined && Number(step) !== iteration)
-    throw corrupt(directory, `it holds what was written after iteration ${iteration}`)
+    throw corrupt(directory, `its manifest.json is of iteration ${iteration}`)
   const change = await findChange(directory, "everything")
   if (change !== undefined) throw corrupt(directory, change)
   return { directory, iteration, environment, taskFiles, handle, ...(critic !== undefined && { critic }), memory }
 }
 
-/** Removes all but the `keep` newest checkpoints up to `newest`, and what interrupted writes left; never those of `spared`. */
+/** Removes all but the `keep` newest checkpoints up to `newest`, except those of `spared`, and unfinished files of interrupted writes. */
 export async function pruneCheckpoints(
   parent: string,
   newest: number,
@@ -185,12 +190,12 @@ export async function pruneCheckpoints(
   )
 }
 
-/** Sets the checkpoints after `iteration` aside: nothing looks for them there, and nothing is lost. */
+/** Renames the checkpoints after `iteration` to suspect-N, so that they are neither used nor lost. */
 export async function setCheckpointsAside(parent: string, iteration: number): Promise<void> {
   for (const later of (await listCheckpoints(parent)).filter((one) => one > iteration)) await setAside(parent, later)
 }
 
-/** Whether there is no checkpoint, or one that can be replaced as a whole. */
+/** Whether there is no checkpoint, or an intact one, which can be replaced. */
 async function isWholeOrNone(directory: string): Promise<boolean> {
   if (!(await isThere(join(directory, checkpointManifest)))) return true
   try {
@@ -202,7 +207,7 @@ async function isWholeOrNone(directory: string): Promise<boolean> {
   }
 }
 
-/** Moves the files of step-N to suspect-N, or to suspect-N-2 and so on; the whole folder where its manifest cannot tell which. */
+/** Moves the files of step-N to suspect-N, or suspect-N-2 and so on. Moves the whole folder where the manifest does not list the files. */
 async function setAside(parent: string, iteration: number): Promise<void> {
   const taken = new Set(await list(parent))
   let to = `suspect-${iteration}`
@@ -212,17 +217,17 @@ async function setAside(parent: string, iteration: number): Promise<void> {
   else await io("rename", from, rename(from, place))
 }
 
-/** Whether a folder is called what checkpoints are. */
+/** Whether a path has the name of a checkpoint folder. */
 export function isCheckpointName(path: string): boolean {
   return stepName.test(basename(path))
 }
 
-/** Whether there is any checkpoint, whole or not. */
+/** Whether there is any checkpoint, intact or damaged. */
 export async function hasCheckpoints(parent: string): Promise<boolean> {
   return (await listCheckpoints(parent)).length > 0
 }
 
-/** Iterations that have a checkpoint, whole or not, newest first. */
+/** Returns the iterations with a checkpoint, intact or damaged, newest first. */
 export async function listCheckpoints(parent: string): Promise<number[]> {
   const iterations = (await list(parent)).map((entry) => stepName.exec(entry)?.[1]).filter((n) => n !== undefined)
   return iterations.map(Number).sort((a, b) => b - a)
@@ -245,9 +250,9 @@ async function readManifest(directory: string): Promise<Manifest> {
     handle = version === 1 && Number.isSafeInteger(optimizerSteps) ? { optimizerSteps: optimizerSteps! } : undefined,
   } = manifest
   if ((version !== 1 && version !== 2) || !Number.isSafeInteger(iteration) || handle === undefined)
-    throw corrupt(directory, "its manifest.json is not of a version that this gigpo reads")
+    throw corrupt(directory, "this version of gigpo does not support its manifest.json")
   if (!Array.isArray(files) || !files.every((file) => typeof file?.name === "string"))
-    throw corrupt(directory, "its manifest.json names no files")
+    throw corrupt(directory, "its manifest.json does not list files")
   return {
     version: 2,
     gigpo: manifest.gigpo ?? "",
@@ -261,7 +266,7 @@ async function readManifest(directory: string): Promise<Manifest> {
   }
 }
 
-/** Refuses (`BAD_CONFIG`) to go on from a checkpoint with other parts than it was written with. */
+/** Checks that the parts are those that a checkpoint was written with (`BAD_CONFIG`). */
 export function checkParts({ directory, memory }: Checkpoint, parts: Parts): void {
   if (Object.keys(memory).length === 0) return // of gigpo 0.1
   for (const [role, how] of otherParts(parts, memory))
@@ -272,8 +277,9 @@ export function checkParts({ directory, memory }: Checkpoint, parts: Parts): voi
 }
 
 /**
- * Puts weights and optimizer back to what a checkpoint holds, and the parts that are the same as then; of the others it returns
- * a sentence each: they begin anew.
+ * Restores weights, optimizer and parts from a checkpoint. Parts that differ from those of the checkpoint start without a state.
+ *
+ * @returns a sentence about each part that differs
  */
 export async function restoreCheckpoint(
   checkpoint: Checkpoint,
@@ -281,7 +287,7 @@ export async function restoreCheckpoint(
 ): Promise<string[]> {
   const { directory, handle, memory } = checkpoint
   await store.restore(handle, directory)
-  const criticStore = await critic?.() // begins from what the policy is now
+  const criticStore = await critic?.() // starts from the current weights of the policy
   if (checkpoint.critic !== undefined) await criticStore?.restore(checkpoint.critic, join(directory, criticFolder))
   const others = otherParts(parts, memory)
   await restoreMemory(
@@ -289,7 +295,9 @@ export async function restoreCheckpoint(
     Object.fromEntries(Object.entries(parts).filter(([role]) => !others.has(role))),
     memory,
   )
-  return Object.keys(memory).length === 0 ? [] : Array.from(others, ([role, how]) => `The ${role} begins anew: ${how}.`)
+  return Object.keys(memory).length === 0
+    ? []
+    : Array.from(others, ([role, how]) => `The ${role} starts without its saved state: ${how}.`)
 }
 
 function diverged(cause: GigpoError, iteration: number): GigpoError {

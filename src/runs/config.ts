@@ -6,14 +6,20 @@ import { GigpoError } from "../util/errors.ts"
 import { version } from "../util/version.ts"
 
 /**
- * A run's config.json: what was asked for, the version that was asked, which also marks the file as ours, as `frozen` the
- * digests of what the run depends on (`FrozenWeights`), as `settled` what was chosen for it where the options left it open, as
- * `resolved` the options, by dotted key, that training was given beside those asked for, and as `promptDate` the date that its
- * prompts show.
+ * Content of a run's config.json: the configuration, and
+ *
+ * - `gigpo`: version of gigpo, which also marks the file as one of gigpo
+ * - `frozen`: digests of the weights that the run depends on (`FrozenWeights`)
+ * - `settled`: learning rates that the options did not give
+ * - `resolved`: options of the training that the configuration does not state, by dotted key
+ * - `promptDate`: date in the prompts
  */
 export type RunConfig = Readonly<Record<string, unknown>> & { readonly gigpo: string }
 
-/** Keys that change how long a run goes on, what is kept of it, how fast it is and what it puts up with, but not what it computes where all is well. */
+/**
+ * Keys that a resumed run may change: duration, storage, speed and tolerance of failures. They do not change the results of a run without
+ * failures.
+ */
 export const changeableKeys: readonly string[] = [
   "iterations",
   "checkpointEvery",
@@ -32,20 +38,20 @@ export const changeableKeys: readonly string[] = [
   "mlflow",
 ].flatMap((key) => [key, `training.${key}`])
 
-/** Keys that a run says of itself. */
+/** Keys that a run adds to the configuration. */
 const told = ["gigpo", "frozen", "settled", "resolved", "promptDate"]
 
-/** Whether a key is one that a resumed run may change, or below one. */
+/** Whether a resumed run may change a key: the key or one above it is in `mayChange`. */
 export function mayDiffer(key: string, mayChange: readonly string[]): boolean {
   return mayChange.some((free) => key === free || key.startsWith(`${free}.`))
 }
 
-/** A value in a message. */
+/** Text of a value for a message. */
 export function shown(value: unknown): string {
   return value === undefined ? "not set" : (JSON.stringify(value) ?? String(value))
 }
 
-/** JSON has no infinity, but a number too large to hold is read as one. */
+/** Returns the text of config.json. Infinity is written as 1e999, which JSON parsers read as Infinity. */
 export function formatRunConfig(config: object): string {
   const infinity = "\0infinity"
   const withInfinity = (_: string, value: unknown) => (value === Number.POSITIVE_INFINITY ? infinity : value)
@@ -53,17 +59,18 @@ export function formatRunConfig(config: object): string {
   return `${text.replaceAll(JSON.stringify(infinity), "1e999")}\n`
 }
 
-// Limits far above what a configuration has. Whatever walks one may take a path of all keys above each value.
+// Limits far above those of real configurations: code that walks a configuration may build the path of each value.
 
-/** Bytes of the file. */
+/** Maximum size of the file in bytes. */
 const largest = 16 * 2 ** 20
-/** Levels of groups and lists, keys of all groups, and characters of a key. */
+/** Maximum depth, number of keys, and characters of a key. */
 const [deepest, mostKeys, longestKey] = [50, 20_000, 300]
 
 /**
- * The config.json of a run; undefined where there is none or it is not ours.
+ * Reads the config.json of a run.
  *
- * @throws GigpoError `RUN_CORRUPT` where it is ours and beyond all limits, `UNSAFE_PATH` for a link, `IO`
+ * @returns undefined where there is no such file, or one of another program
+ * @throws GigpoError `RUN_CORRUPT` for a file beyond the limits, `UNSAFE_PATH` for a link, `IO` for an error of the system.
  */
 export async function readRunConfig(path: string): Promise<RunConfig | undefined> {
   const text = await readIfThere(path, largest).catch(corrupt)
@@ -78,18 +85,18 @@ export async function readRunConfig(path: string): Promise<RunConfig | undefined
   if (keysOf(config, deepest) <= mostKeys) return config as RunConfig
   throw new GigpoError(
     "RUN_CORRUPT",
-    `${path} is no configuration that gigpo wrote: it is nested more than ${deepest} deep, has more than ${mostKeys} keys, or one of ` +
-      `more than ${longestKey} characters. Put back a whole copy of that file.`,
+    `${path} is not a configuration that gigpo wrote: it has more than ${deepest} levels, more than ${mostKeys} keys, or a key of ` +
+      `more than ${longestKey} characters. Restore an intact copy of that file.`,
   )
 }
 
-/** A file that is too large is damage of the run. */
+/** Reports a file that is too large as damage of the run. */
 function corrupt(error: unknown): never {
   if (!GigpoError.is(error) || error.code !== "BAD_DATA") throw error
   throw new GigpoError("RUN_CORRUPT", error.message, { cause: error })
 }
 
-/** How many keys there are in all groups; infinitely many beyond a limit. */
+/** Number of keys in all groups; Infinity beyond the limit of depth or key length. */
 function keysOf(value: unknown, levels: number): number {
   if (typeof value !== "object" || value === null) return 0
   if (levels === 0) return Number.POSITIVE_INFINITY
@@ -98,7 +105,7 @@ function keysOf(value: unknown, levels: number): number {
   return Object.values(value).reduce((sum: number, inner) => sum + keysOf(inner, levels - 1), keys.length)
 }
 
-/** Learning rates that a run chose where its options left them open, by the options' dotted keys. It goes on with them. */
+/** Learning rates that the options of a run did not give, by dotted key. A resumed run keeps them. */
 export type ResolvedLearningRates = Readonly<Record<string, Scheduled>>
 
 export function settledIn({ settled }: RunConfig): ResolvedLearningRates {
@@ -106,10 +113,10 @@ export function settledIn({ settled }: RunConfig): ResolvedLearningRates {
   return Object.fromEntries(found.filter(([, value]) => typeof value === "number"))
 }
 
-/** What another configuration is than the one that a run was started with, a clause for each key. */
+/** Returns the differences between the configuration of a run and another one, a clause for each key. */
 export function configDifferences(old: object, now: object, mayChange: readonly string[]): readonly string[] {
   const before = leaves(old)
-  // Through JSON and back, as the old one went.
+  // Converted to JSON and back, like the old configuration.
   const after = leaves(JSON.parse(formatRunConfig(now)))
   const fixed = (key: string) => !mayDiffer(key, [...mayChange, ...told])
   const changed = [...new Set([...before.keys(), ...after.keys()])].filter(
@@ -119,24 +126,24 @@ export function configDifferences(old: object, now: object, mayChange: readonly 
   return changed.flatMap((key) => {
     if (!key.endsWith(".sha256")) return [`${key} was ${shown(before.get(key))} and is now ${shown(after.get(key))}`]
     const use = key.replace(/sha256$/, "use")
-    // Of another module it is said that it is another.
+    // A different path of the module is reported already.
     if (changed.includes(use)) return []
-    return [`the module ${after.get(use)} has changed since the run began (its SHA-256 is another)`]
+    return [`the module ${after.get(use)} has changed since the start of the run (its SHA-256 differs)`]
   })
 }
 
-/** Refuses (`BAD_CONFIG`) to go on with another configuration than a run was started with. */
+/** Checks that a configuration is that of a run, except for keys that may change (`BAD_CONFIG`). */
 export function checkSameConfig(directory: string, old: object, now: object, mayChange: readonly string[]): void {
   const differences = configDifferences(old, now, mayChange)
   if (differences.length === 0) return
   throw new GigpoError(
     "BAD_CONFIG",
     `The run in ${directory} was started with another configuration: ${differences.join("; ")}. ` +
-      "Set these back to resume it, or start a new run in another folder: --fork begins it with the state of this one.",
+      "Restore these values to resume the run, or start a new run in another folder (--fork starts it with the state of this one).",
   )
 }
 
-/** Every value that is no object, by its dotted path. */
+/** Returns all values that are not objects, by dotted path. */
 export function leaves(value: object, prefix = ""): Map<string, unknown> {
   const found = new Map<string, unknown>()
   for (const [key, inner] of Object.entries(value)) {

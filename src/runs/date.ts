@@ -4,7 +4,7 @@ import { GigpoError } from "../util/errors.ts"
 import type { RunConfig } from "./config.ts"
 import type { Run } from "./run.ts"
 
-/** The date of a run's prompts, as its config.json has it. */
+/** Returns the date in the prompts of a run, from config.json. */
 export function dateIn({ chat, promptDate }: RunConfig): string | undefined {
   const set = (chat as { readonly now?: unknown } | undefined)?.now
   const date = set ?? promptDate
@@ -12,20 +12,20 @@ export function dateIn({ chat, promptDate }: RunConfig): string | undefined {
 }
 
 /**
- * Settles the date that the prompts of a run show, so that it does not change at midnight. Returns the date in force;
- * undefined where its prompts show none.
+ * Fixes the date in the prompts of a run, so that the date does not change at midnight.
  *
- * @param before - of the run that is resumed or forked. Default: now.
+ * @param before - date of the run that is resumed or forked. Default: the current date.
+ * @returns the date; undefined where the prompts show none
  */
 export function settleDate(tokenizer: ChatCodec, before?: string): string | undefined {
   return tokenizer.keepDate?.(before ?? wallClock(new Date()))
 }
 
 /**
- * Settles the date of a run's prompts, which the run keeps; undefined where they show none. A resumed run keeps its date, a fork that of the
- * run it is of.
+ * Fixes the date in the prompts of a run. A resumed run keeps its date. A fork keeps the date of the original run.
  *
- * @throws GigpoError `BAD_CONFIG` where a resumed run is given another date
+ * @returns the date; undefined where the prompts show none
+ * @throws GigpoError `BAD_CONFIG` where a resumed run is given another date.
  */
 export async function runDate(tokenizer: ChatCodec, run: Run | undefined): Promise<string | undefined> {
   const origin = await run?.origin()
@@ -34,7 +34,7 @@ export async function runDate(tokenizer: ChatCodec, run: Run | undefined): Promi
   if (before !== undefined && date !== undefined && date !== before && !origin!.forked)
     throw new GigpoError(
       "BAD_CONFIG",
-      `The run in ${origin!.directory} was begun with the date ${before} in its prompts (chat.now), not ${date}: set it back to resume the run.`,
+      `The run in ${origin!.directory} was started with the date ${before} in its prompts (chat.now), not ${date}: set chat.now to ${before} to resume the run.`,
     )
   return date
 }

@@ -3,23 +3,27 @@ import type { Episode } from "../rollout/episode.ts"
 import type { Group } from "../rollout/hooks.ts"
 import type { RolloutSetup } from "../rollout/rollout.ts"
 
-/** Why episodes failed: how many for this reason, and the first of them. */
+/** Reason of failed episodes. */
 export interface FailureReason {
+  /** Message of the first error. */
   readonly reason: string
+  /** Number of episodes that failed for this reason. */
   readonly count: number
+  /** Task of the first such episode. */
   readonly task: string
+  /** Name of the environment, or "play" for an agent loop. */
   readonly environment: string
 }
 
-/** Reasons that a report holds. */
+/** Maximum number of reasons in a report. */
 const most = 5
 
-/** Who plays, for messages. */
+/** Name of the environment or agent loop, for messages. */
 export function playerName<Task>({ play, environment }: Pick<RolloutSetup<Task>, "play" | "environment">): string {
   return play ? "play" : environment!.name
 }
 
-/** Why the episodes failed that did, for a report; nothing where none did. */
+/** Returns the reasons of failed episodes for a report. Empty where no episode failed. */
 export function failuresOf(
   groups: readonly Group[],
   environment: string,
@@ -33,7 +37,7 @@ export function failuresOf(
   return failures.length > 0 ? { failures } : {}
 }
 
-/** Reasons with those that came after them, the most frequent first. Those that differ in numbers alone (ports, seeds) are one. */
+/** Merges reasons, the most frequent first. Reasons that differ only in numbers (ports, seeds) count as one. */
 export function mergeFailures(known: readonly FailureReason[], more: readonly FailureReason[]): FailureReason[] {
   const merged = new Map<string, FailureReason>()
   for (const one of [...known, ...more]) {
@@ -44,7 +48,7 @@ export function mergeFailures(known: readonly FailureReason[], more: readonly Fa
   return [...merged.values()].sort((a, b) => b.count - a.count)
 }
 
-/** Judges (hooks.score) may fail an episode without an error. */
+/** Message of a failed episode. hooks.score may mark an episode as failed without an error. */
 function reasonOf({ error }: Episode): string {
   return error?.message ?? "it has no error"
 }

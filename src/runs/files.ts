@@ -1,10 +1,10 @@
-/** What stands in a run's folder. */
+/** Names of the files and folders of a run. */
 export const runFiles = {
   config: "config.json",
   metrics: "metrics.jsonl",
-  /** Of what run it is a fork. */
+  /** Checkpoint that the run was forked from. */
   fork: "fork.json",
-  /** Which run of an MLflow server it is. */
+  /** Id of the run on an MLflow server. */
   mlflow: "mlflow.json",
   lock: "run.lock",
   checkpoints: "checkpoints",
@@ -13,7 +13,7 @@ export const runFiles = {
   tensorboard: "tensorboard",
 } as const
 
-/** TensorBoard's event files, by process: the file's name without the last part, a count. */
+/** Name of an event file of TensorBoard, without the count at the end. */
 export function eventFile(seconds: number, host: string, process: number): string {
   return `events.out.tfevents.${seconds}.${host}.${process}`
 }
@@ -22,12 +22,12 @@ export function isEventFile(name: string): boolean {
   return /^events\.out\.tfevents\.\d+\..*\.\d+\.\d+$/.test(name)
 }
 
-/** Recorded episodes of an iteration, in the folder of episodes: the file's name. */
+/** Name of the file with the recorded episodes of an iteration. */
 export function episodesFile(iteration: number): string {
   return `iteration-${iteration}.episodes`
 }
 
-/** The iteration that a file in the folder of episodes is of, and whether it is one that was never finished; undefined for files of others. */
+/** Reads the iteration from the name of a file in the folder of episodes, and whether the file is complete. undefined for other names. */
 export function readEpisodesFile(name: string): { readonly iteration: number; readonly whole: boolean } | undefined {
   const [, iteration, temporary] = /^iteration-([1-9]\d{0,14})\.episodes(\.tmp-[0-9a-f]{12,24})?$/.exec(name) ?? []
   return iteration === undefined ? undefined : { iteration: Number(iteration), whole: temporary === undefined }

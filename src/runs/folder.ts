@@ -12,39 +12,43 @@ import { isBeingReplaced } from "./replaced.ts"
 /** How `Run.open` treats an existing run. */
 export interface RunMode {
   /**
-   * Go on from the newest whole checkpoint of the run that is there, or from its start where it was stopped before its first.
-   * "auto" begins one where there is none: for machines that are taken away. Default false.
+   * Whether to resume the existing run from its newest intact checkpoint. A run without a checkpoint restarts. "auto" starts a new run where
+   * there is none, for preemptible machines. Default false.
    */
   readonly resume?: boolean | "auto" | undefined
-  /** Replace the run that is there: it comes back where the new one ends before its first checkpoint. Default false. */
+  /** Whether to replace the existing run. The old run is restored if the new one ends before its first checkpoint. Default false. */
   readonly overwrite?: boolean | undefined
   /**
-   * Begin with the state of another run: its folder, or one of its checkpoints. What was logged up to there comes along; the
-   * configuration may be another, and so may estimator, loss, hooks and tasks, which then begin anew. The model must be of the
-   * same shape.
+   * Run to fork: a folder of a run, or one of its checkpoints. The new run starts with that state and the log up to there. Configuration,
+   * estimator, loss, hooks and tasks may differ; parts that differ start without a saved state. The model must have the same shape.
    */
   readonly fork?: string | undefined
 }
 
 /**
- * Refuses what `Run.open` would refuse for what stands at `directory`, without touching it: to be asked before a model is
- * loaded. Returns what is there.
+ * Checks a folder as `Run.open` does, without changing anything. For a check before a model is loaded.
+ *
+ * @returns whether the folder contains a run
+ * @throws GigpoError the errors of `Run.open` for this folder and mode.
  */
 export async function checkRunFolder(directory: string, mode: RunMode): Promise<"nothing" | "run"> {
   const path = await resolveFolder(directory)
   const { resume = false, overwrite = false, fork } = mode
   if (resume && overwrite)
-    throw new GigpoError("BAD_ARGUMENT", "A run cannot be resumed and overwritten at once; choose one.")
+    throw new GigpoError("BAD_ARGUMENT", "resume and overwrite are both given; choose one of them.")
   if (resume === true && fork !== undefined)
-    throw new GigpoError("BAD_ARGUMENT", "A run cannot be resumed and forked at once: a fork begins a run of its own.")
+    throw new GigpoError(
+      "BAD_ARGUMENT",
+      'resume and fork are both given, but a fork starts a new run: leave resume out, or set it to "auto".',
+    )
   if (fork !== undefined && (await liesIn(fork, path)))
-    throw new GigpoError("BAD_ARGUMENT", `${fork} lies in the run folder ${directory}; fork it into another folder.`)
+    throw new GigpoError("BAD_ARGUMENT", `${fork} is inside the run folder ${directory}; fork it into another folder.`)
   const state = await folderState(path)
   if (state === "other") {
     await refuseBrokenRun(path)
     throw new GigpoError(
       "RUN_EXISTS",
-      `${path} is there but is no run folder of gigpo (config.json and metrics.jsonl), so it is left alone. ` +
+      `${path} exists but is not a run folder of gigpo (config.json and metrics.jsonl), so it is not changed. ` +
         "Choose another folder for the run.",
     )
   }
@@ -56,13 +60,13 @@ export async function checkRunFolder(directory: string, mode: RunMode): Promise<
   if (state === "run" && !resume && !overwrite) {
     throw new GigpoError(
       "RUN_EXISTS",
-      `There is a run in ${path} already. Go on with it (--resume), replace it (--overwrite), or choose another folder.`,
+      `There is already a run in ${path}. Resume it (--resume), replace it (--overwrite), or choose another folder.`,
     )
   }
   return state
 }
 
-/** What is in a folder. Throws `UNSAFE_PATH` where the files or folders of a run are links, `IO`. */
+/** Returns the kind of content of a folder. Throws `UNSAFE_PATH` where files or folders of a run are links, `IO` for an error of the system. */
 export async function folderState(path: string): Promise<"nothing" | "run" | "other"> {
   try {
     const entries = await readdir(path)
@@ -82,7 +86,7 @@ export async function folderState(path: string): Promise<"nothing" | "run" | "ot
   }
 }
 
-/** Refuses (`RUN_CORRUPT`) a folder that has one of a run's two files and traces of the other, and names the broken file. */
+/** Throws `RUN_CORRUPT` for a folder of a run whose config.json or metrics.jsonl is missing or damaged. */
 export async function refuseBrokenRun(path: string): Promise<void> {
   const traces = [runFiles.config, runFiles.metrics, runFiles.checkpoints]
   const [config, metrics, checkpoints] = await Promise.all(traces.map((name) => isThere(join(path, name))))
@@ -91,15 +95,15 @@ export async function refuseBrokenRun(path: string): Promise<void> {
   if (!isBroken) return
   const [file, how] = isConfig
     ? [runFiles.metrics, "is missing"]
-    : [runFiles.config, config ? "is damaged or not of gigpo" : "is missing"]
+    : [runFiles.config, config ? "is damaged or was not written by gigpo" : "is missing"]
   throw new GigpoError(
     "RUN_CORRUPT",
-    `The run in ${path} is broken: its ${file} ${how}. Put back a whole copy of that file, or begin a run in another ` +
-      "folder with the state of one of its checkpoints (--fork).",
+    `The run in ${path} is damaged: its ${file} ${how}. Restore an intact copy of that file, or start a run in another ` +
+      "folder from one of its checkpoints (--fork).",
   )
 }
 
-/** Whether a path is a folder's or below it, wherever links lead. */
+/** Whether a path is a folder or inside it, after links are resolved. */
 export async function liesIn(path: string, folder: string): Promise<boolean> {
   const way = relative(await resolveFolder(folder), await resolveFolder(path))
   return way !== ".." && !way.startsWith(`..${sep}`) && !isAbsolute(way)

@@ -2,7 +2,7 @@ import type { FrozenWeights } from "../engine/engine.ts"
 import { GigpoError } from "../util/errors.ts"
 import type { RunConfig } from "./config.ts"
 
-/** The run that goes on, or that is forked. */
+/** Run that is resumed or forked. */
 export interface Origin {
   readonly directory: string
   readonly config: RunConfig
@@ -10,18 +10,18 @@ export interface Origin {
 }
 
 const uses = [
-  ["reference", "it begins with them, or its KL is to them"],
-  ["base", "its adapter was trained beside them"],
-  ["teacher", "it was distilled from them"],
+  ["reference", "the run starts from them, or its KL penalty refers to them"],
+  ["base", "its adapter was trained on them"],
+  ["teacher", "the run was distilled from them"],
 ] as const
 
 /**
- * What config.json is to tell of the weights that a run depends on. Others than it began with are refused: its KL would silently be
- * to these, and an adapter would stand beside another model. A fork may choose another model's folder; those of the same folder must
- * be the same.
+ * Returns the digests of the weights that a run depends on, for config.json. A resumed run must have the same weights: otherwise its KL
+ * penalty would refer to other weights, and an adapter would be used with another model. A fork may use the folder of another model; weights
+ * of the same folder must be the same.
  *
- * @param now - undefined where the engine tells none; what was told before stays then.
- * @throws GigpoError `BAD_MODEL`
+ * @param now - digests of the engine; undefined where the engine has none. Those of the run are kept then.
+ * @throws GigpoError `BAD_MODEL` for other weights.
  */
 export function goesOnWith(
   now: FrozenWeights | undefined,
@@ -37,8 +37,8 @@ export function goesOnWith(
       throw others(origin, now, what, use)
   if (!origin.forked && uses.some(([what]) => now[what] !== undefined && before?.[what] === undefined))
     onWarning(
-      `The run in ${origin.directory} is of an older version and does not tell the weights that it depends on: that they are still ` +
-        "those that it began with is taken for granted.",
+      `The run in ${origin.directory} is of an older version without digests of the weights that it depends on, so gigpo cannot check ` +
+        "whether these are still the weights that it started with.",
     )
   return now
 }
@@ -55,10 +55,10 @@ function others(
 ): GigpoError {
   const from = now.directory === undefined ? "" : `, which is from ${now.directory},`
   const who = what === "teacher" ? "teacher" : `policy${from}`
-  const way = forked ? "give the other model a folder of its own" : "start a new run in another folder"
+  const way = forked ? "use another folder for the other model" : "start a new run in another folder"
   return new GigpoError(
     "BAD_MODEL",
-    `The ${who} does not have the weights that the run in ${directory} began with (their SHA-256 is another), but ${use}. ` +
-      `Put those weights back, or ${way}.`,
+    `The ${who} does not have the weights that the run in ${directory} started with (their SHA-256 differs), but ${use}. ` +
+      `Restore those weights, or ${way}.`,
   )
 }

@@ -7,29 +7,29 @@ import { GigpoError } from "../util/errors.ts"
 import { isReport } from "./check-report.ts"
 import type { IterationReport } from "./report.ts"
 
-/** Characters of a line. The reports of training have some thousands; what is longer was not written by it. */
+/** Maximum number of characters of a line. Reports of training have some thousands. */
 export const longestReport = 2 ** 22
 
 /**
- * Cuts a metrics.jsonl back to its lines of iterations up to `iteration`: what came after the checkpoint will come again.
- * A line that a crash left unfinished goes too. Returns the length of the file in bytes.
+ * Truncates a metrics.jsonl to the lines of iterations up to `iteration`: later iterations are computed again. An unfinished line of a crash is
+ * removed, too. Returns the length of the file in bytes.
  */
 export async function cutBack(path: string, iteration: number): Promise<number> {
   const text = await io("read", path, readRegular(path))
   const kept = upTo(text, iteration)
-  // The file is going to be written in place: one that has another name elsewhere would change there, too.
+  // The file will be written in place. With hard links, the file would also change under its other names, so it is replaced by a copy.
   if (kept !== text || (await io("look at", path, lstat(path))).nlink > 1) await replaceFile(path, kept)
   return Buffer.byteLength(kept)
 }
 
-/** The lines of a metrics.jsonl up to `iteration`; none where there is no such file. */
+/** Returns the lines of a metrics.jsonl up to `iteration`. Empty where there is no such file. */
 export async function linesUpTo(path: string, iteration: number): Promise<string> {
   const kept: string[] = []
   for await (const line of loggedLines(path)) if (isUpTo(line, iteration)) kept.push(line)
   return joined(kept)
 }
 
-/** Puts a report in place of the last line: after a crash there is the old line or the new one. Returns the length of the file in bytes. */
+/** Replaces the last line by a report, atomically. Returns the length of the file in bytes. */
 export async function replaceLast(path: string, report: IterationReport): Promise<number> {
   const lines = linesOf(await io("read", path, readRegular(path)))
   const text = joined([...lines.slice(0, -1), JSON.stringify(report)])
@@ -37,7 +37,7 @@ export async function replaceLast(path: string, report: IterationReport): Promis
   return Buffer.byteLength(text)
 }
 
-/** What the lines of a metrics.jsonl say; none where there is no such file. */
+/** Reads the reports of a metrics.jsonl. Empty where there is no such file. */
 export async function readReports(path: string): Promise<IterationReport[]> {
   const reports: IterationReport[] = []
   for await (const line of loggedLines(path)) {
@@ -47,7 +47,7 @@ export async function readReports(path: string): Promise<IterationReport[]> {
   return reports
 }
 
-/** The finished lines of a metrics.jsonl, one that is too long as an empty one; none where there is no such file. */
+/** Yields the finished lines of a metrics.jsonl, an empty line for one that is too long. Empty where there is no such file. */
 export async function* loggedLines(path: string): AsyncGenerator<string> {
   try {
     for await (const line of finishedLines(path, longestReport)) yield line ?? ""
@@ -65,7 +65,7 @@ function isUpTo(line: string, iteration: number): boolean {
   return (reportOf(line)?.iteration ?? Number.POSITIVE_INFINITY) <= iteration
 }
 
-/** What stands after the last line feed was never finished. */
+/** Lines that end with a line feed. The rest of the text is an unfinished line. */
 function linesOf(text: string): string[] {
   return text.split("\n").slice(0, -1)
 }
@@ -74,7 +74,7 @@ function joined(lines: readonly string[]): string {
   return lines.map((line) => `${line}\n`).join("")
 }
 
-/** What a line of a metrics.jsonl says; undefined where it is no report. */
+/** Parses a line of a metrics.jsonl; undefined for a line that is not a report. */
 export function reportOf(line: string): IterationReport | undefined {
   if (line.length > longestReport) return undefined
   try {

@@ -7,26 +7,26 @@ import { mayDiffer, type RunConfig, settledIn, shown } from "./config.ts"
 
 /** Options of a call that works in a run. */
 export interface AskedOptions {
-  /** The call, for messages. */
+  /** Name of the call, for messages. */
   readonly call: "train" | "sft"
-  /** The key of a configuration file that holds such options. */
+  /** Key of configuration files for these options. */
   readonly section: "training" | "sft"
   readonly fields: Fields
 
-  /** With every default filled in. */
+  /** Options with defaults filled in. */
   readonly resolved: object
   /** Keys that may differ when the run is resumed, besides those that the run allows. */
   readonly mayChange?: readonly string[]
 }
 
-/** The options that a run's configuration does not state, by dotted key. */
+/** Options that the configuration of a run does not state, by dotted key. */
 export type RecordedOptions = Readonly<Record<string, unknown>>
 
 /**
- * Refuses options that a run's configuration states otherwise.
+ * Checks that options agree with the configuration of a run.
  *
- * @returns those that it does not state, for the run to keep
- * @throws GigpoError `BAD_CONFIG` with every key, its value in the run and the one given
+ * @returns options that the configuration does not state, which the run records
+ * @throws GigpoError `BAD_CONFIG` with each key that differs, its value in the run and the given value.
  */
 export function checkStated(directory: string, config: object, asked: AskedOptions): RecordedOptions {
   const { call, section, fields } = asked
@@ -39,19 +39,17 @@ export function checkStated(directory: string, config: object, asked: AskedOptio
   const differences: string[] = []
   for (const [key, value] of Object.entries(stated)) {
     const { value: read, complaints } = readTable({ [key]: value }, fields, "code")
-    if (isObject(value) && typeof value.use === "string") continue // a file's module, which its digest tells apart
+    if (isObject(value) && typeof value.use === "string") continue // the module of a configuration file, which is compared by digest
     const inRun = plainLeaves({ [key]: complaints.length > 0 ? value : (read as Record<string, unknown>)[key] })
     const keys = new Set([...inRun.keys(), ...[...given.keys()].filter((one) => isBelow(one, key))])
     for (const one of keys)
       if (!isDeepStrictEqual(inRun.get(one), given.get(one)))
-        differences.push(
-          `${one} is ${shown(inRun.get(one))} in the run, and ${call} was given ${shown(given.get(one))}`,
-        )
+        differences.push(`${one} is ${shown(inRun.get(one))} in the run, but ${shown(given.get(one))} in ${call}`)
   }
   if (differences.length > 0)
     throw new GigpoError(
       "BAD_CONFIG",
-      `The run in ${directory} was opened with other options than ${call} was given: ${differences.join("; ")}. ` +
+      `The options of ${call} differ from those of the run in ${directory}: ${differences.join("; ")}. ` +
         `Give Run.open and ${call} the same options.`,
     )
   const isStated = (key: string) => Object.keys(stated).some((one) => isBelow(key, one))
@@ -59,9 +57,9 @@ export function checkStated(directory: string, config: object, asked: AskedOptio
 }
 
 /**
- * Refuses to go on with other options than a run has recorded.
+ * Checks that options are those that a run has recorded, except for keys that may change.
  *
- * @throws GigpoError `BAD_CONFIG`
+ * @throws GigpoError `BAD_CONFIG` with each key that differs.
  */
 export function checkRecorded(
   directory: string,
@@ -75,10 +73,10 @@ export function checkRecorded(
   const old = new Map(Object.entries(before.resolved))
   const read = new Map(Object.entries(now))
   const defaults = plainLeaves(readTable({}, fields, "code").value)
-  // An option that is younger than the run had its default.
+  // An option that did not exist when the run was started had its default.
   const known = (key: string) => old.get(key) ?? defaults.get(key)
 
-  // A rate that was left open may be set.
+  // A learning rate that was not given may be set.
   const free = [...mayChange, ...own, ...Object.keys(settledIn(before)).filter((key) => !old.has(key))]
   const differences = [...new Set([...old.keys(), ...read.keys()])].filter(
     (key) => !mayDiffer(key, free) && !isDeepStrictEqual(known(key), read.get(key)),
@@ -87,11 +85,11 @@ export function checkRecorded(
   const told = differences.map((key) => `${key} was ${shown(known(key))} and is now ${shown(read.get(key))}`)
   throw new GigpoError(
     "BAD_CONFIG",
-    `The run in ${directory} was started with other options: ${told.join("; ")}. Set these back to resume it, or fork it into a new folder.`,
+    `The run in ${directory} was started with other options: ${told.join("; ")}. Restore these values to resume the run, or fork it into a new folder.`,
   )
 }
 
-/** Values that can be compared and written: functions, and objects that have any, are parts of the program. */
+/** Values by dotted path that can be compared and written. Functions and objects with functions are left out. */
 function plainLeaves(value: object): Map<string, unknown> {
   const found = new Map<string, unknown>()
   for (const [key, inner] of Object.entries(value)) {

@@ -8,11 +8,11 @@ import { folderState } from "./folder.ts"
 import { hasReplaced, settleRun } from "./replaced.ts"
 
 /**
- * Finishes interrupted writes in a model's or a run's folder that the journal of this machine does not know: those of another machine,
- * user or container, or from before the folder was moved. Links are refused all the same.
+ * Completes interrupted writes in the folder of a model or a run that the journal of this machine does not know: those of another machine,
+ * user or container, or from before the folder was moved. Links are still refused.
  *
- * @returns the folders in which a write was finished
- * @throws GigpoError `UNSAFE_PATH`, `RUN_LOCKED`, `IO`
+ * @returns folders in which a write was completed
+ * @throws GigpoError `UNSAFE_PATH` for a link, `RUN_LOCKED` for a run that another process uses, `IO` for an error of the system.
  */
 export async function recover(folder: string): Promise<string[]> {
   const path = await resolveFolder(folder)

@@ -9,34 +9,33 @@ import { type SettleOptions, settleFolder } from "../files/replace-files.ts"
 import { checkSealed, isSealFile, removeSealed, removeTemporaries, seal, temporaryOf } from "../files/seal.ts"
 import { isEventFile, readEpisodesFile, runFiles } from "./files.ts"
 
-// A run that is overwritten is set aside in its own folder until the new one is worth more: until it has a checkpoint or a model. Ends
-// the new one before, the old one comes back. Files that others put there stay where they are. Each step ends with a renaming, so
-// that a crash between any two is seen from the names that are there. The journal of this machine knows the folder by its seal: no
-// other is acted on.
+// An overwritten run is kept in a subfolder of its folder until the new run has a checkpoint or a model. If the new run ends before, the
+// old one is restored. Files of others are not moved. Each step ends with a rename, so that the state after a crash is known from the
+// names in the folder. Subfolders are recognized by a seal, which the journal of this machine knows; others are not touched.
 
-const moving = ".gigpo-replacing" // some of the old run is in here, and nothing of the new one is outside
-const aside = ".gigpo-replaced" // all of it
+const moving = ".gigpo-replacing" // contains parts of the old run; there are no files of the new run yet
+const aside = ".gigpo-replaced" // contains the whole old run
 const discarded = ".gigpo-discarded"
-/** What their seal says. */
+/** Text of the seal. */
 const sealed = "replaced run"
 
 const ownFiles = [runFiles.metrics, runFiles.fork, runFiles.mlflow, runFiles.config]
-/** Folders with manifests of their own, and those in the folder of checkpoints. */
+/** Names of folders with a manifest, in the run and in the folder of checkpoints. */
 const ownFolder = new RegExp(`^(${runFiles.model}|failure-\\d+)$`)
 const ownCheckpoint = /^(step|suspect)-\d+(-\d+)?$/
 
-/** Folders that observers fill, and which of the files there are a run's own. */
+/** Folders of observers, with a test for the files that belong to the run. */
 const filled: readonly (readonly [folder: string, isOwn: (name: string) => boolean])[] = [
   [runFiles.episodes, (name) => readEpisodesFile(name) !== undefined],
   [runFiles.tensorboard, isEventFile],
 ]
 
-/** Whether entries of a folder are those of a run that was being replaced. */
+/** Whether the entries of a folder show an unfinished replacement of a run. */
 export function isBeingReplaced(entries: readonly string[]): boolean {
   return [moving, aside, discarded].some((name) => entries.includes(name))
 }
 
-/** Sets the run aside. Throws `UNSAFE_PATH` where a name of the run leads through a link. */
+/** Moves a run into a subfolder of its folder. Throws `UNSAFE_PATH` for a path of the run that contains a link. */
 export async function setRunAside(run: string): Promise<void> {
   const to = await inside(run, moving)
   const temporary = await io("create", to, temporaryOf(to))
@@ -56,7 +55,7 @@ export async function setRunAside(run: string): Promise<void> {
   await renamed(run, moving, aside)
 }
 
-/** Brings back the run that was set aside, where there is one, in place of what has begun since. */
+/** Restores the old run, where there is one, in place of the new one. */
 async function bringRunBack(run: string): Promise<void> {
   if (!(await has(run, aside))) return
   for (const name of [...(await filesInFolders(run)), ...ownFiles]) {
@@ -68,13 +67,13 @@ async function bringRunBack(run: string): Promise<void> {
   await moveBack(run)
 }
 
-/** Removes the run that was set aside. */
+/** Removes the old run. */
 export async function discardReplaced(run: string): Promise<void> {
   await renamed(run, aside, discarded)
   await removeSealed(join(run, discarded))
 }
 
-/** Removes a run that has served its purpose and is closed, and its folder where nothing else is in it. */
+/** Removes a closed run, and its folder if nothing else is in it. */
 export async function removeRun(run: string): Promise<void> {
   await setRunAside(run)
   await removeEmptyFolders(join(run, runFiles.checkpoints), [])
@@ -83,9 +82,11 @@ export async function removeRun(run: string): Promise<void> {
 }
 
 /**
- * Finishes what a crash left undone: the old run comes back, which it returns, or goes where the new one has a checkpoint or a model.
+ * Completes a replacement after a crash: removes the old run if the new one has a checkpoint or a model, otherwise restores the old run.
  *
- * @throws GigpoError `UNFINISHED_WRITE` where this machine's journal does not know of it, `UNSAFE_PATH`; nothing has been changed then.
+ * @returns whether the old run was restored
+ * @throws GigpoError `UNFINISHED_WRITE` for a replacement that the journal of this machine does not know, `UNSAFE_PATH` for a link. Nothing
+ * has been changed then.
  */
 export async function settleRun(run: string, options: SettleOptions = {}): Promise<boolean> {
   for (const name of [moving, aside, discarded]) await checkLeft(run, name, options)
@@ -102,12 +103,12 @@ export async function settleRun(run: string, options: SettleOptions = {}): Promi
   return !whole
 }
 
-/** Whether a run is there that was set aside. */
+/** Whether a folder contains an old run that is being replaced. */
 export async function hasReplaced(run: string): Promise<boolean> {
   return isBeingReplaced(await namesIn(run))
 }
 
-/** Refuses a folder that was not set aside by this user on this machine. An empty one has nothing, and is what removing it leaves. */
+/** Checks that a subfolder was made by this user on this machine. An empty one, which an interrupted removal leaves, is removed. */
 async function checkLeft(run: string, name: string, { accept = false }: SettleOptions): Promise<void> {
   const folder = await inside(run, name)
   if (!(await has(run, name))) return
@@ -130,7 +131,7 @@ async function checkpointsIn(run: string): Promise<string[]> {
   return names
 }
 
-/** All that is in there is the old run's. */
+/** Moves all files of the subfolder back to the run. */
 async function moveBack(run: string): Promise<void> {
   const names = await listFiles(join(run, moving))
   await moveFiles(
@@ -151,7 +152,7 @@ async function has(folder: string, name: string): Promise<boolean> {
   return (await namesIn(folder)).includes(name)
 }
 
-/** Of the folders that observers fill. */
+/** Files of the run in the folders of observers. */
 async function filesInFolders(run: string): Promise<string[]> {
   const files: string[] = []
   for (const [folder, isOwn] of filled)

@@ -1,42 +1,50 @@
 import type { FailureReason } from "./failure-reasons.ts"
 
-/** What is known of one iteration; one line of metrics.jsonl. Numbers that do not apply are absent. */
+/** Report of one iteration; one line of metrics.jsonl. Values that do not apply are absent. */
 export interface IterationReport {
+  /** Number of the iteration, from 1. 0 for an evaluation before the first iteration. */
   readonly iteration: number
-  /** When it was reported: ISO 8601, in UTC. */
+  /** Time of the report: ISO 8601, in UTC. */
   readonly time?: string
   /**
-   * Names with a slash, e.g. "episode/success", "loss/policy", "time/rollout"; units are seconds, tokens, shares. "episode/success"
-   * is the share of all episodes, as in an evaluation: failed and dropped ones count as lost. "time/run" is how long the run has
-   * taken, with what it took before it was resumed.
+   * Metrics by name, such as "episode/success", "loss/policy" and "time/rollout". Units are seconds, tokens and shares. "episode/success" is
+   * the share of all episodes; failed and dropped episodes count as unsuccessful. "time/run" is the duration of the run across resumptions.
+   * docs/metrics.md lists all metrics.
    */
   readonly metrics: Readonly<Record<string, number>>
-  /** Why episodes failed; absent where none did. */
+  /** Reasons of failed episodes. Absent where no episode failed. */
   readonly failures?: readonly FailureReason[]
+  /** Evaluation after the iteration. Absent where there was none. */
   readonly evaluation?: EvaluationReport
-  /** Signs of collapse (`guards`), as they were warned of; absent where there were none. */
+  /** Warnings about collapse (`guards`). Absent where there were none. */
   readonly warnings?: readonly string[]
-  /** Why the run ended with this iteration, before its last one (`stop`). */
+  /** Reason of early stopping with this iteration (`stop`). */
   readonly stopped?: string
 }
 
-/** Result of an evaluation on held-out tasks. */
+/** Report of an evaluation on held-out tasks. */
 export interface EvaluationReport {
+  /** Number of episodes. */
   readonly episodes: number
+  /** Number of failed and dropped episodes. */
   readonly failed: number
   /**
-   * Share of all episodes with metric `success` = 1, where failed and dropped ones are lost, and its 95 % interval (Wilson). Where no
-   * episode tells of success it is 0, and `metrics` has none.
+   * Success rate: share of all episodes with metric `success` = 1. Failed and dropped episodes count as unsuccessful. 0 where no episode has
+   * the metric; `metrics.success` is absent then.
    */
   readonly success: number
+  /** 95 % Wilson interval of the success rate. */
   readonly successInterval: readonly [number, number]
+  /** Mean undiscounted return of the scored episodes. */
   readonly meanReturn: number
+  /** Mean number of steps of the scored episodes. */
   readonly meanSteps: number
+  /** Means of the metrics that the environment reports. */
   readonly metrics: Readonly<Record<string, number>>
-  /** Share of the replies that the environment could read; absent where there was no reply. */
+  /** Share of completions with a valid action. Absent where there was no completion. */
   readonly valid?: number
-  /** Share of the replies that were cut at `rollout.maxCompletionTokens`; absent likewise. */
+  /** Share of completions that were truncated at `rollout.maxCompletionTokens`. Absent where there was no completion. */
   readonly cut?: number
-  /** Why episodes failed; absent where none did. */
+  /** Reasons of failed episodes. Absent where no episode failed. */
   readonly failures?: readonly FailureReason[]
 }

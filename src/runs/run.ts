@@ -40,26 +40,26 @@ import { findStart, forkedLog, type Start } from "./start.ts"
 
 export type { RunMode } from "./folder.ts"
 
-/** Options of `Run`. */
+/** Options of `Run.open`. */
 export interface RunOptions extends RunMode {
-  /** Dotted keys of `config` that a resumed run may change, with all that stands below them. Default `changeableKeys`. */
+  /** Dotted keys of the configuration that a resumed run may change, including all keys below them. Default: `changeableKeys`. */
   readonly mayChange?: readonly string[]
-  /** Fills in what the config.json of an older version does not say, before it is compared. */
+  /** Adds missing keys to the config.json of an older version, before the comparison. */
   readonly complete?: ((config: RunConfig) => object) | undefined
-  /** Told what is odd but no reason to stop. Default: a warning of Node.js. */
+  /** Called with warnings. Default: a warning of Node.js. */
   readonly onWarning?: (message: string) => void
 }
 
 interface Room {
-  /** Most checkpoints that there are at once. Default 2: one is written beside the one before. */
+  /** Maximum number of checkpoints on disk. Default 2: a new one is written before the old one is removed. */
   readonly room: number
 }
 
-/** What was chosen where the options leave it open; config.json keeps it. */
+/** Values that the options did not give, for config.json. */
 export interface Chosen {
   readonly settled: ResolvedLearningRates
   readonly promptDate: string | undefined
-  /** What the work in it was given; must be what the configuration states. */
+  /** Options of the training or fine-tuning, which must agree with the configuration. */
   readonly asked: AskedOptions
 }
 
@@ -73,9 +73,8 @@ const optionKeys: KeysOf<RunOptions> = {
 }
 
 /**
- * The folder of one training run: config.json, metrics.jsonl with one line an iteration, checkpoints/step-N and at the end
- * the model. One process works in it at a time. A process killed at any moment leaves a folder that can be resumed from its
- * last checkpoint.
+ * Folder of one training: config.json, metrics.jsonl with one line per iteration, checkpoints/step-N, and the trained model at the end. Only
+ * one process can use the folder at a time. After a crash at any moment the run can be resumed from its last checkpoint.
  */
 export class Run {
   readonly directory: string
@@ -89,17 +88,18 @@ export class Run {
   #length = 0
   #checkpoint: Checkpoint | undefined
   #beginning: Promise<void> | undefined
-  /** Whether an older run is kept aside until this one has something to keep. */
+  /** Whether an older run is kept until this one has a checkpoint or a model. */
   #replaces = false
   #open = true
 
   /**
-   * Takes a new or empty folder for a run, or opens a run that is there. `config` says all that determines the run; it is kept as
-   * JSON. Nothing is written or replaced before `begin`, which training calls once all else has been checked.
+   * Opens a run in a new, empty or existing run folder. Nothing is written before `begin`, which `train` and `sft` call after their checks.
    *
-   * @throws GigpoError `RUN_EXISTS` where a run is there and neither option is given, or where anything else is there;
-   * `RUN_LOCKED` where another process works in it; `RUN_MISSING` where there is nothing to resume or to fork, `RUN_CORRUPT` where that is damaged; `BAD_CONFIG` where
-   * it was started with another configuration. Nothing has been changed then.
+   * @param directory - folder of the run.
+   * @param config - configuration that determines the run; stored as JSON in config.json.
+   * @throws GigpoError `RUN_EXISTS` for an existing run without `resume` or `overwrite`, or a folder with other files; `RUN_LOCKED` for a run
+   * that another process uses; `RUN_MISSING` without a run to resume or fork; `RUN_CORRUPT` for a damaged run; `BAD_CONFIG` for a run with
+   * another configuration. Nothing has been changed then.
    */
   static async open(directory: string, config: object, options: RunOptions = {}): Promise<Run> {
     checkPath("Run.open: the run's folder", directory)
@@ -112,7 +112,7 @@ export class Run {
       const onWarning = warner(options.onWarning)
       if (lock && (await settleRun(path)))
         onWarning(
-          `The run in ${path} is the one that was there before another began to replace it: that had saved nothing.`,
+          `The run in ${path} was restored: the run that was started to replace it ended before its first checkpoint.`,
         )
       const start = await findStart(path, state, config, { ...options, onWarning })
       return new Run(path, config, start, lock, { ...options, onWarning })
@@ -138,12 +138,12 @@ export class Run {
     this.#onWarning = onWarning
   }
 
-  /** What config.json says. */
+  /** Content of config.json. */
   get config(): RunConfig {
     return JSON.parse(this.#start.text)
   }
 
-  /** The run that is resumed, or that this one is a fork of; undefined for a new run. */
+  /** Returns the run that is resumed or forked; undefined for a new run. */
   async origin(): Promise<Origin | undefined> {
     const { kind, fork, fresh = false } = this.#start
     if (!fork && (kind !== "resume" || fresh)) return undefined
@@ -152,45 +152,47 @@ export class Run {
     return config && { directory, config, forked: fork !== undefined }
   }
 
-  /** What a run that goes on chose when it began. */
+  /** Learning rates that a resumed run has recorded. */
   get settled(): ResolvedLearningRates {
     return this.#start.settled ?? {}
   }
 
-  /** The newest checkpoint, or the one that was forked; undefined before the first. */
+  /** Newest checkpoint, or the checkpoint that was forked; undefined before the first. */
   get checkpoint(): Checkpoint | undefined {
     return this.#checkpoint
   }
 
-  /** Whether an existing run continues; one that had saved nothing begins again. */
+  /** Whether an existing run is resumed. A run without a checkpoint restarts. */
   get resumed(): boolean {
     return this.#start.kind === "resume"
   }
 
-  /** Completed iterations that a checkpoint holds. */
+  /** Number of completed iterations in the newest checkpoint; 0 without a checkpoint. */
   get iteration(): number {
     return this.#checkpoint?.iteration ?? 0
   }
 
-  /** Whether the checkpoint lies in this run's folder. */
+  /** Whether the newest checkpoint is in the folder of this run. */
   get saved(): boolean {
     return this.#checkpoint !== undefined && dirname(dirname(this.#checkpoint.directory)) === this.directory
   }
 
-  /** Whether closing it now would bring back the run that it is to replace. */
+  /** Whether closing the run now would restore the run that it replaces. */
   get replaces(): boolean {
     return this.#replaces
   }
 
-  /** Whether the folder has been made, replaced or gone on with. */
+  /** Whether `begin` has been called. */
   get begun(): boolean {
     return this.#beginning !== undefined
   }
 
-  /** Makes or replaces the folder, or cuts the log back to the checkpoint. Writing anything begins, too. */
+  /** Creates or replaces the folder, or truncates the log to the checkpoint. Methods that write call `begin` if necessary. */
   begin(): Promise<void> {
     if (!this.#open)
-      return Promise.reject(new GigpoError("DISPOSED", `The run in ${this.directory} was closed; open it again.`))
+      return Promise.reject(
+        new GigpoError("DISPOSED", `The run in ${this.directory} is closed; open it again with Run.open.`),
+      )
     this.#beginning ??= this.#begin()
     return this.#beginning
   }
@@ -201,10 +203,10 @@ export class Run {
     const { kind, text, fork, fresh = false } = this.#start
     const metrics = join(directory, files.metrics)
     if (kind === "resume") {
-      // Later checkpoints are damaged ones that were passed over: left there, they would be in the way of new ones.
+      // Later checkpoints are damaged and were skipped. They are renamed, since new checkpoints will have their names.
       if (this.saved) await setCheckpointsAside(join(directory, files.checkpoints), this.iteration)
       const path = join(directory, files.config)
-      // An evaluation of the weights that it began with may have been of others.
+      // A restart with another configuration may start from other weights, so an evaluation before the first iteration is removed, too.
       this.#length = await cutBack(metrics, fresh && !fork ? -1 : this.iteration)
       if (text !== (await readIfThere(path))) await replaceFile(path, text)
     } else {
@@ -218,7 +220,7 @@ export class Run {
   }
 
   async #make(written: Readonly<Record<string, string>>): Promise<void> {
-    // The lock is written inside the new folder, so that it stands from the moment the folder does.
+    // The lock is written inside the temporary folder, so that it exists from the moment the folder does.
     const lock = newLock(join(this.directory, files.lock))
     const fill = async (temporary: string): Promise<void> => {
       await mkdir(join(temporary, files.checkpoints))
@@ -241,18 +243,18 @@ export class Run {
     for (const [name, text] of Object.entries(written)) await replaceFile(join(this.directory, name), text)
   }
 
-  /** The older run goes, since this one has something to keep. */
+  /** Removes the replaced run, since this one has a checkpoint or a model. */
   async #keep(): Promise<void> {
     if (this.#replaces) await discardReplaced(this.directory)
     this.#replaces = false
   }
 
-  /** Adds one line to metrics.jsonl and waits until it is on the disk. */
+  /** Adds a line to metrics.jsonl and waits until the line is on disk. */
   async log(report: IterationReport): Promise<void> {
     await this.begin()
     const line = Buffer.from(`${JSON.stringify(report)}\n`)
     const path = join(this.directory, files.metrics)
-    // At an explicit place: what a failed write left is written over by the next.
+    // At an explicit position, so that the next write overwrites the remains of a failed one.
     for (let done = 0; done < line.length; ) {
       const writing = this.#metrics!.write(line, done, line.length - done, this.#length + done)
       done += (await io("write", path, writing)).bytesWritten
@@ -261,7 +263,7 @@ export class Run {
     this.#length += line.length
   }
 
-  /** Puts a report in place of the last line, which is of the same iteration: what was stopped then has been made up for. */
+  /** Replaces the last line, which is of the same iteration, by a report with an evaluation that was missing. */
   async amend(report: IterationReport): Promise<void> {
     await this.begin()
     const path = join(this.directory, files.metrics)
@@ -273,15 +275,15 @@ export class Run {
     }
   }
 
-  /** What metrics.jsonl says. */
+  /** Reads the reports of metrics.jsonl. */
   async reports(): Promise<readonly IterationReport[]> {
     return await readReports(join(this.directory, files.metrics))
   }
 
   /**
-   * The best evaluation of those whose weights are there still: in a checkpoint, or as the model that the run began with.
+   * Returns the best evaluation whose weights still exist: in a checkpoint, or as the initial model.
    *
-   * @param beside an iteration that has no checkpoint yet and counts all the same
+   * @param beside - iteration without a checkpoint that counts nevertheless, since one will be written.
    */
   async best(beside?: number): Promise<BestEvaluation | undefined> {
     const parent = join(this.directory, files.checkpoints)
@@ -290,7 +292,7 @@ export class Run {
     return best && best.iteration > 0 ? { ...best, directory: checkpointPath(parent, best.iteration) } : best
   }
 
-  /** Writes checkpoints/step-`iteration` and then removes all but the `keep` newest checkpoints, the best one, and `spare`. */
+  /** Writes checkpoints/step-`iteration`, then removes all but the `keep` newest checkpoints, that of the best evaluation, and `spare`. */
   async saveCheckpoint(iteration: number, saved: Saved, keep: number, spare?: Checkpoint): Promise<Checkpoint> {
     await this.begin()
     const parent = join(this.directory, files.checkpoints)
@@ -300,13 +302,13 @@ export class Run {
     return this.#checkpoint
   }
 
-  /** Makes an earlier checkpoint, or none, the newest again; those after it stay as checkpoints/suspect-N. */
+  /** Goes back to an earlier checkpoint, or to none. Later checkpoints are renamed to checkpoints/suspect-N. */
   async goBackTo(good: Checkpoint | undefined): Promise<void> {
     await setCheckpointsAside(join(this.directory, files.checkpoints), good?.iteration ?? 0)
     this.#checkpoint = good
   }
 
-  /** Writes the final model in Hugging Face layout, whole or not at all, in place of an earlier one; returns its folder. */
+  /** Writes the final model in Hugging Face layout, atomically, and replaces an earlier one. Returns the folder of the model. */
   async saveModel({ store, files: copied = [] }: Pick<Saved, "store" | "files">): Promise<string> {
     await this.begin()
     await inside(this.directory, files.model)
@@ -325,7 +327,7 @@ export class Run {
     return join(this.directory, files.model)
   }
 
-  /** Whether the model is one that gigpo 0.1 wrote, which kept no manifest. */
+  /** Whether the model was written by gigpo 0.1, without a manifest. */
   async #isOlderModel(): Promise<boolean> {
     const names = ["config.json", "model.safetensors", "tokenizer.json"].map((name) => join(this.#model, name))
     const there = await Promise.all(names.map(isThere))
@@ -333,11 +335,11 @@ export class Run {
   }
 
   /**
-   * Refuses what would fail later, and touches nothing.
+   * Checks in advance what would fail later. Changes nothing on disk.
    *
-   * @throws GigpoError `BAD_CONFIG` where the options are others than those of the run, or it would be resumed with another tokenizer, environment, estimator, loss, hooks or tasks than the checkpoint is of;
-   * `BAD_MODEL` where it would go on with other frozen weights than it began with; `FILE_EXISTS` where files of others are in the
-   * way of the final model; `IO` where the disk cannot be written or has too little room.
+   * @throws GigpoError `BAD_CONFIG` for options that differ from those of the run, or a tokenizer, environment, estimator, loss, hooks or tasks
+   * that differ from those of the checkpoint; `BAD_MODEL` for frozen weights that differ from those at the start of the run; `FILE_EXISTS`
+   * for files of others in the folder of the final model; `IO` for a disk that cannot be written or has too little space.
    */
   async check(saved: Partial<Saved & Room & Chosen>): Promise<void> {
     const { parts, files: copied, frozen, settled = {}, promptDate, asked, store, critic, room = 2 } = saved
@@ -371,7 +373,7 @@ export class Run {
     this.#environment = saved.environment
   }
 
-  /** What a run goes on with must be what its checkpoint is of; a fork may choose. */
+  /** Checks that a resumed run has the parts of its checkpoint. A fork may have others. */
   #checkParts(parts: Saved["parts"] = {}): void {
     if (this.#goesOn) checkParts(this.#checkpoint!, parts)
   }
@@ -382,8 +384,8 @@ export class Run {
   }
 
   /**
-   * Puts the policy and all that has a memory back to the checkpoint; does nothing in a new run. A fork may have other parts than
-   * the run that it is of: these begin anew, with a warning.
+   * Restores the policy and all parts with a state from the checkpoint. Does nothing in a new run. Parts of a fork that differ from those of
+   * the original run start without a saved state, with a warning.
    */
   async restore(saved: Saved): Promise<void> {
     this.#checkParts(saved.parts)
@@ -391,7 +393,7 @@ export class Run {
     for (const odd of await restoreCheckpoint(this.#checkpoint, saved)) this.#onWarning(odd)
   }
 
-  /** Lets another process work in the folder. */
+  /** Closes the run and releases its lock. */
   async close(): Promise<void> {
     if (!this.#open) return
     this.#open = false
@@ -409,15 +411,15 @@ export class Run {
   }
 }
 
-/** What another process did since this one looked is no reason to overwrite it. */
+/** Error for a folder that another process created after the checks. */
 function begunMeanwhile(directory: string): GigpoError {
   return new GigpoError(
     "RUN_LOCKED",
-    `Another process began a run in ${directory} at the same moment. Wait for it or stop it, then resume it; or choose another folder.`,
+    `Another process started a run in ${directory} at the same time. Wait for it or stop it, then resume the run; or choose another folder.`,
   )
 }
 
-/** What a training or cloning is called in messages. */
+/** Name of a training or fine-tuning, for messages. */
 export function nameOf(call: string, { run }: { readonly run?: Run | undefined }): string {
   return run ? `${call} with the run in ${run.directory}` : `${call} without a run`
 }

@@ -4,13 +4,13 @@ import { hashFile } from "../files/manifest.ts"
 import { GigpoError } from "../util/errors.ts"
 import type { Checkpoint } from "./checkpoint.ts"
 
-/** SHA-256 of the files that an environment reads its tasks from, by option. */
+/** SHA-256 digests of the task files of an environment, by option. */
 export type TaskDigests = Readonly<Record<string, string>>
 
-/** Larger files are not read again. */
+/** Maximum size of a file with a digest, in bytes. */
 const largest = 64e6
 
-/** Digests of an environment's files of up to 64 MB. */
+/** Returns the digests of an environment's task files of up to 64 MB. */
 export async function digestTasks(
   files: Readonly<Record<string, string | undefined>> = {},
 ): Promise<TaskDigests | undefined> {
@@ -24,15 +24,15 @@ export async function digestTasks(
 }
 
 /**
- * Refuses to resume from a checkpoint in another environment, by its name, or with other contents of its task files.
+ * Checks that environment and task files are those that a checkpoint was written with.
  *
- * @throws GigpoError `BAD_CONFIG`
+ * @throws GigpoError `BAD_CONFIG` for an environment with another name or other task files.
  */
 export function checkSameEnvironment(
   { directory, environment, taskFiles }: Checkpoint,
   now: Pick<Checkpoint, "environment" | "taskFiles">,
 ): void {
-  const way = "Set it back to resume, or fork the run into a new folder."
+  const way = "Restore it to resume, or fork the run into a new folder."
   if (environment === undefined || now.environment === undefined) return
   if (environment !== now.environment)
     throw new GigpoError(
@@ -46,6 +46,6 @@ export function checkSameEnvironment(
   const what = changed.map((option) => `environment.${option}`).join(", ")
   throw new GigpoError(
     "BAD_CONFIG",
-    `The file of ${what} has changed since the checkpoint ${directory} was written (its SHA-256 is another). ${way}`,
+    `The file of ${what} has changed since the checkpoint ${directory} was written (its SHA-256 differs). ${way}`,
   )
 }

@@ -3,11 +3,11 @@ import { copiedName, templateFolder, tokenizerFiles } from "../model-files/copie
 import { GigpoError } from "../util/errors.ts"
 
 /**
- * Refuses to resume from a checkpoint with other tokenizer files than it holds: token ids and prompts would no longer be those
- * that the model was trained on. Tokenizers without files, and checkpoints without a tokenizer, are not compared.
+ * Checks that the tokenizer files are those of a checkpoint: with others, token ids and prompts would differ from those of the training.
+ * Tokenizers without files and checkpoints without a tokenizer are not compared.
  *
- * @param files - the tokenizer's, full paths
- * @throws GigpoError `BAD_CONFIG` with the name of each file that differs
+ * @param files - full paths of the tokenizer files.
+ * @throws GigpoError `BAD_CONFIG` with the name of each file that differs.
  */
 export async function checkSameTokenizer(directory: string, files: readonly string[] = []): Promise<void> {
   const now = new Map(files.map((path) => [copiedName(path), path]))
@@ -21,12 +21,12 @@ export async function checkSameTokenizer(directory: string, files: readonly stri
     const path = now.get(name)
     if (path === undefined) changes.push(`${name} is missing`)
     else if (!kept.has(name)) changes.push(`${path} was added`)
-    else if ((await hashFile(path)) !== kept.get(name)) changes.push(`${path} has changed (its SHA-256 is another)`)
+    else if ((await hashFile(path)) !== kept.get(name)) changes.push(`${path} has changed (its SHA-256 differs)`)
   }
   if (changes.length === 0) return
   throw new GigpoError(
     "BAD_CONFIG",
-    `The tokenizer is not the one that the checkpoint ${directory} was written with: ${changes.join("; ")}. Set it back to ` +
-      "resume the run, from the copies in the checkpoint, or fork the run into a new folder.",
+    `The tokenizer is not the one that the checkpoint ${directory} was written with: ${changes.join("; ")}. To resume the run, ` +
+      "restore its files from the copies in the checkpoint; or fork the run into a new folder.",
   )
 }

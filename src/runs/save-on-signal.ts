@@ -6,22 +6,22 @@ import { onStops, type Stopped, stopNames } from "../util/stop-signals.ts"
 import { warn, warner } from "../util/warn.ts"
 import type { Run } from "./run.ts"
 
-/** Work that a signal stops. */
+/** Arguments of work that a signal can stop. */
 export interface Stoppable {
   readonly run?: Run | undefined
   readonly signal?: AbortSignal | undefined
   /**
-   * Whether Ctrl-C, SIGTERM and SIGHUP save the run before they end the process. A second signal ends it at once. Signals that the
-   * program listens to itself are left to it, and worker threads get none. Default true; without a run nothing is saved.
+   * Whether Ctrl-C, SIGTERM and SIGHUP save the run before they end the process. A second signal ends the process immediately. Signals with a
+   * listener of the program are not handled, nor are signals in worker threads. Default true. Without a run nothing is saved.
    */
   readonly handleSignals?: boolean | undefined
   readonly onWarning?: ((message: string) => void) | undefined
 }
 
-/** Ends one piece of work and keeps what it has come to. */
+/** Function that ends one piece of work and saves its run. */
 type End = (stopped: Stopped) => Promise<void>
 
-/** All work under way: a signal ends the process once every one is saved. */
+/** All work in progress. A signal ends the process after all runs are saved. */
 const underWay = new Set<End>()
 let stopping: Stopped | undefined
 let stopListening: (() => void) | undefined
@@ -47,9 +47,11 @@ export async function* saveOnSignal<T>(
   })
   let resting = false
   const end: End = async (stopped) => {
-    onWarning(`${stopped.message} The run in ${run.directory} is being saved; once more ends it at once.`)
+    onWarning(
+      `${stopped.message} The run in ${run.directory} is being saved; a second signal ends the process immediately.`,
+    )
     controller.abort(stopped)
-    // Between two reports nothing is computed that could hear of it.
+    // Between two reports no computation is in progress that could react to the abort.
     await (resting ? reports.return() : ended)
     await run.close()
     onWarning(stateOf(run))
@@ -68,7 +70,7 @@ export async function* saveOnSignal<T>(
     if (stopping && error !== stopping) onWarning(error instanceof Error ? error.message : String(error))
     throw error
   } finally {
-    await reports.return() // where the reports were left
+    await reports.return() // where the consumer stopped iterating
     tellEnd()
     if (stopping) await processEnds()
     underWay.delete(end)
@@ -77,14 +79,14 @@ export async function* saveOnSignal<T>(
   }
 }
 
-/** Never: what comes after the work must not run any more, nor fail before all is saved. */
+/** Promise that never settles: code after the work must not run, or fail, before all runs are saved. */
 function processEnds(): Promise<never> {
   return new Promise(() => {})
 }
 
 function begin(end: End): void {
   if (underWay.size === 0) {
-    // What the program listens to is its own affair.
+    // Signals with a listener of the program are left to the program.
     const free = stopNames.filter((name) => process.listenerCount(name) === 0)
     stopListening = onStops(free, stopAll, leave)
   }
@@ -93,7 +95,7 @@ function begin(end: End): void {
 
 function stopAll(stopped: Stopped): boolean {
   if (process.listenerCount(stopped.signal) > 1) {
-    // The program now listens, too. Its check of the listeners must not find one that does nothing.
+    // The program has added a listener. Ours is removed, so that the program does not count it as an active one.
     stopListening?.()
     return false
   }
@@ -114,5 +116,5 @@ function leave({ exitCode }: Stopped): never {
 function stateOf(run: Run): string {
   const { directory, iteration, saved } = run
   if (saved) return `The state after iteration ${iteration} is saved in ${directory}; resume: true continues from it.`
-  return `Nothing was saved in ${directory} yet; resume: true begins again.`
+  return `Nothing was saved in ${directory} yet; resume: true restarts the run.`
 }

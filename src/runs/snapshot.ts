@@ -7,17 +7,18 @@ import { unknownKey } from "../options/unknown-key.ts"
 import { GigpoError } from "../util/errors.ts"
 import { type Json, jsonProblem, type State, type StateArray, type Stateful } from "../util/state.ts"
 
-// What estimator, loss, hooks and tasks remember, in a checkpoint: JSON in its manifest, numbers in files of their own.
+// Snapshots of estimator, loss, hooks and tasks in a checkpoint: JSON in the manifest, arrays of numbers in separate files.
 
+/** Part of a training that may have a state. */
 export type Part = { readonly name?: string } & Partial<Stateful>
 
-/** The parts of a training that may remember something, by their role. */
+/** Parts of a training that may have a state, by role. */
 export type Parts = Readonly<Record<string, Part | undefined>>
 
-/** What all parts remembered at one moment: copies, so that going on changes nothing in it. */
+/** Snapshots of all parts at one moment. States are copies. */
 export type Memory = Readonly<Record<string, { readonly name?: string; readonly state: State }>>
 
-/** What a manifest keeps of one part. */
+/** Snapshot of one part in a manifest. */
 export interface PartMemory {
   readonly name?: string
   readonly json?: Json
@@ -29,16 +30,16 @@ const arrayTypes = { Float32Array, Float64Array, Int32Array, Uint8Array }
 const fileOf = (role: string, array: string) => `memory.${role}.${encodeURIComponent(array)}.bin`
 
 /**
- * Asks every part for its state.
+ * Takes snapshots of all parts.
  *
- * @throws GigpoError `BAD_ARGUMENT` for a part with only one of `state` and `restore`, or whose state is not what a file can hold.
+ * @throws GigpoError `BAD_ARGUMENT` for a part with only one of `state` and `restore`, or with a state that cannot be written.
  */
 export function remember(parts: Parts): Memory {
   const memory: Record<string, Memory[string]> = {}
   for (const [role, part] of Object.entries(parts)) {
     if (!part) continue
     if ((part.state === undefined) !== (part.restore === undefined))
-      throw bad(`${whose(role, part)} has only one of state() and restore(): write both, or none.`)
+      throw bad(`${whose(role, part)} has only one of state() and restore(): implement both, or neither.`)
     memory[role] = { ...(part.name !== undefined && { name: part.name }), state: stateOf(role, part) }
   }
   return memory
@@ -48,13 +49,13 @@ function stateOf(role: string, part: Part): State {
   if (!part.state) return {}
   const state: unknown = run(role, part, "state", () => part.state!())
   const what = `The state() of ${whose(role, part, "the")}`
-  const form = `${what} must give { json, arrays }, either or both`
-  if (typeof state !== "object" || state === null || state instanceof Promise) throw bad(`${form}, at once.`)
+  const form = `${what} must return { json, arrays }, with one or both of these keys`
+  if (typeof state !== "object" || state === null || state instanceof Promise) throw bad(`${form}, not a promise.`)
   const unknown = unknownKey(state, { json: true, arrays: true })
   if (unknown !== undefined) throw bad(`${form}: ${unknown}.`)
   const { json, arrays = {} } = state as State
   const problem = json === undefined ? undefined : jsonProblem(json, "json")
-  if (problem) throw bad(`${what} must give what JSON can hold, but ${problem}; numbers in plenty go into arrays.`)
+  if (problem) throw bad(`${what} must return a JSON value as json, but ${problem}; use arrays for many numbers.`)
   const copies = Object.entries(arrays).map(([name, values]): [string, StateArray] => {
     const type = typeOf(values)
     if (type) return [name, new arrayTypes[type](values)]
@@ -63,7 +64,7 @@ function stateOf(role: string, part: Part): State {
   return { ...(json !== undefined && { json: structuredClone(json) }), arrays: Object.fromEntries(copies) }
 }
 
-/** Writes the arrays into `directory` and returns what the manifest is to keep. */
+/** Writes the arrays of snapshots into `directory`. Returns the snapshots for the manifest. */
 export async function writeMemory(directory: string, memory: Memory): Promise<Record<string, PartMemory>> {
   const kept: Record<string, PartMemory> = {}
   for (const [role, { name, state }] of Object.entries(memory)) {
@@ -82,7 +83,7 @@ export async function writeMemory(directory: string, memory: Memory): Promise<Re
   return kept
 }
 
-/** The roles that another part has now than when a checkpoint was written, with a sentence's end about each. */
+/** Returns the roles whose part differs from that of a checkpoint, with a clause about each. */
 export function otherParts(parts: Parts, kept: Readonly<Record<string, PartMemory>>): Map<string, string> {
   const others = new Map<string, string>()
   for (const role of new Set([...Object.keys(kept), ...Object.keys(parts)])) {
@@ -96,7 +97,7 @@ export function otherParts(parts: Parts, kept: Readonly<Record<string, PartMemor
   return others
 }
 
-/** Gives the parts of these roles back what they remembered. */
+/** Restores the states of parts from their snapshots. */
 export async function restoreMemory(
   directory: string,
   parts: Parts,
@@ -108,7 +109,7 @@ export async function restoreMemory(
     const read: Record<string, StateArray> = {}
     for (const [array, type] of Object.entries(arrays)) {
       const path = await inside(directory, fileOf(role, array))
-      // Copied: what is read of a small file is a piece of memory that others use, too.
+      // Copied, because small files are read into a buffer that is shared with other reads.
       read[array] = new arrayTypes[type](new Uint8Array(await io("read", path, readBytes(path))).buffer)
     }
     run(role, part, "restore", () => part.restore!({ ...(json !== undefined && { json }), arrays: read }))
@@ -127,7 +128,7 @@ function run<T>(role: string, part: Part, method: string, work: () => T): T {
 
 const whose = (role: string, { name }: Part, the = "The") => `${the} ${role}${name === undefined ? "" : ` ${name}`}`
 
-const show = (part: { readonly name?: string } | undefined) => (part ? (part.name ?? "one of your own") : "none")
+const show = (part: { readonly name?: string } | undefined) => (part ? (part.name ?? "a custom one") : "none")
 
 function typeOf(values: unknown): keyof typeof arrayTypes | undefined {
   return (Object.keys(arrayTypes) as (keyof typeof arrayTypes)[]).find((name) => values instanceof arrayTypes[name])

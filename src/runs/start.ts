@@ -21,23 +21,23 @@ import { runFiles } from "./files.ts"
 import { folderState, type RunMode, refuseBrokenRun } from "./folder.ts"
 import { linesUpTo } from "./metrics-log.ts"
 
-/** What a run begins as. */
+/** Start of a run: a new one, a replacement or a resumption. */
 export interface Start {
   readonly kind: "new" | "replace" | "resume"
-  /** Whether a run that is there begins again with another configuration, since nothing of it was saved. */
+  /** Whether an existing run without a checkpoint restarts with another configuration. */
   readonly fresh?: boolean
-  /** Of config.json. */
+  /** Text of config.json. */
   readonly text: string
-  /** Where weights and all that has a memory come from. */
+  /** Checkpoint from which the state is restored. */
   readonly checkpoint?: Checkpoint | undefined
   readonly fork?: Fork | undefined
-  /** What the run that goes on chose when it began. */
+  /** Learning rates that a resumed run has recorded. */
   readonly settled?: ResolvedLearningRates
 }
 
 interface Fork {
   readonly run: string
-  /** Of fork.json, which tells where to begin again until there is a checkpoint. */
+  /** Text of fork.json, which names the checkpoint to restart from before the first checkpoint of the fork. */
   readonly text: string
 }
 
@@ -47,7 +47,7 @@ interface StartOptions extends RunMode {
   readonly onWarning: (message: string) => void
 }
 
-/** Where a run in this folder, in which there is a run or nothing, begins or goes on. Changes nothing. */
+/** Determines how a run in a folder starts. The folder contains a run or nothing. Changes nothing. */
 export async function findStart(
   directory: string,
   state: "nothing" | "run",
@@ -63,7 +63,7 @@ export async function findStart(
   return { kind, text, ...forkFrom(await findFork(resolve(fork), onWarning)) }
 }
 
-/** A run that has saved nothing begins again, and may have another configuration then. */
+/** Finds the checkpoint to resume from. A run without a checkpoint restarts, and may have another configuration. */
 async function findResumable(
   directory: string,
   config: object,
@@ -81,31 +81,31 @@ async function findResumable(
     await checkLog(directory, checkpoint)
     return { checkpoint, settled: settledIn(old) }
   }
-  if (await hasCheckpoints(checkpoints)) throw nothingToResume(directory, "it has no whole checkpoint")
+  if (await hasCheckpoints(checkpoints)) throw nothingToResume(directory, "it has no intact checkpoint")
   const changed = configDifferences(before, config, mayChange)
   if (changed.length > 0)
     onWarning(
-      `Nothing of the run in ${directory} was saved, so it begins again as it is configured now: ${changed.join("; ")}.`,
+      `Nothing of the run in ${directory} was saved, so it restarts with the current configuration: ${changed.join("; ")}.`,
     )
   const from = forked === undefined ? undefined : await namedCheckpoint(forked)
   if (changed.length === 0) return { checkpoint: from, settled: settledIn(old) }
   return { fresh: true, ...(from && forkFrom(from)) }
 }
 
-/** Refuses (`RUN_CORRUPT`) a log that lacks iterations before the checkpoint: the best evaluation and stop rules depend on it. */
+/** Throws `RUN_CORRUPT` for a log with missing iterations before the checkpoint: best evaluation and early stopping depend on the log. */
 async function checkLog(directory: string, { directory: from, iteration, memory }: Checkpoint): Promise<void> {
   const damage = await findLogDamage(directory, { iteration, epochs: wholeEpochs(memory) })
   if (damage === undefined) return
   throw new GigpoError(
     "RUN_CORRUPT",
     `The run in ${directory} cannot be resumed: its ${runFiles.metrics} is damaged up to the checkpoint of iteration ` +
-      `${iteration}: ${damage}. Put back a whole copy of that file, or go on from the checkpoint in another folder: --fork ${from}.`,
+      `${iteration}: ${damage}. Restore an intact copy of that file, or continue from the checkpoint in another folder: --fork ${from}.`,
   )
 }
 
 /**
- * Lines of a run's log that a fork of a checkpoint begins with. None where they are damaged, with a warning, since a run with
- * such a log cannot be resumed.
+ * Returns the lines of a run's log that a fork of a checkpoint starts with. Empty for a damaged log, with a warning: a run with such a log
+ * could not be resumed.
  */
 export async function forkedLog(
   run: string,
@@ -116,17 +116,17 @@ export async function forkedLog(
   if (!(await isThere(path))) return ""
   const damage = await findLogDamage(run, { iteration, epochs: wholeEpochs(memory) })
   if (damage === undefined) return await linesUpTo(path, iteration)
-  onWarning(`The fork begins with an empty log, as ${path} is damaged: ${damage}.`)
+  onWarning(`The fork starts with an empty log, because ${path} is damaged: ${damage}.`)
   return ""
 }
 
-/** Epochs that a cloning had completed and reported at its checkpoint; undefined for a training. */
+/** Number of completed epochs at the checkpoint of a supervised fine-tuning; undefined for a training. */
 function wholeEpochs({ epoch }: Checkpoint["memory"]): number | undefined {
   const { epoch: whole } = (epoch?.json ?? {}) as { readonly epoch?: unknown }
   return typeof whole === "number" ? whole : undefined
 }
 
-/** The checkpoint that a run began with; undefined where it is no fork. */
+/** Checkpoint that a run was forked from; undefined for a run that is not a fork. */
 async function forkOf(directory: string): Promise<string | undefined> {
   const path = join(directory, runFiles.fork)
   const text = await readIfThere(path)
@@ -138,15 +138,15 @@ async function forkOf(directory: string): Promise<string | undefined> {
   throw nothingToResume(directory, `its ${runFiles.fork} cannot be read`)
 }
 
-/** What is to be forked must be what the run that is there is a fork of. */
+/** Checks that an existing run is a fork of the given run or checkpoint. */
 async function checkIsFork(directory: string, of: string | undefined, fork: string): Promise<void> {
   const wanted = await resolveFolder(fork)
   const from = of === undefined ? undefined : await resolveFolder(of)
   if (from !== undefined && [from, dirname(dirname(from))].includes(wanted)) return
-  const what = of === undefined ? "no fork" : `a fork of ${of}`
+  const what = of === undefined ? "not a fork" : `a fork of ${of}`
   throw new GigpoError(
     "RUN_EXISTS",
-    `The run in ${directory} is ${what}, and --fork names ${fork}. Leave --fork out to go on with it, or choose another folder for the fork.`,
+    `The run in ${directory} is ${what}, but --fork names ${fork}. Leave --fork out to resume the run, or choose another folder for the fork.`,
   )
 }
 
@@ -158,19 +158,19 @@ function forkFrom(checkpoint: Checkpoint): Pick<Start, "checkpoint" | "fork"> {
   }
 }
 
-/** A checkpoint that no other can stand for; where it is damaged the error names one that is intact. */
+/** Verifies a checkpoint that was named. For a damaged one, the error names an intact checkpoint of the run. */
 async function namedCheckpoint(path: string): Promise<Checkpoint> {
   try {
     return await verifyCheckpoint(path)
   } catch (cause) {
     const intact = GigpoError.is(cause) && cause.code === "RUN_CORRUPT" ? await intactCheckpoint(path) : undefined
     if (intact === undefined) throw cause
-    const message = `${(cause as Error).message} The checkpoint ${intact} of the same run is intact: take that.`
+    const message = `${(cause as Error).message} The checkpoint ${intact} of the same run is intact: use that one.`
     throw new GigpoError("RUN_CORRUPT", message, { cause })
   }
 }
 
-/** The checkpoint at `path`, or the newest of the run there. */
+/** Checkpoint at `path`, or the newest one of the run at `path`. */
 async function findFork(path: string, onWarning: StartOptions["onWarning"]): Promise<Checkpoint> {
   const isCheckpoint = async () => isCheckpointName(path) || (await isThere(join(path, checkpointManifest)))
   const isRun = (await folderState(path)) === "run"
@@ -178,7 +178,7 @@ async function findFork(path: string, onWarning: StartOptions["onWarning"]): Pro
     await refuseBrokenRun(path)
     throw new GigpoError(
       "RUN_MISSING",
-      `There is nothing in ${path} to fork: give a run's folder, or one of its checkpoints.`,
+      `There is nothing in ${path} to fork: give the folder of a run, or one of its checkpoints.`,
     )
   }
   if (!isRun) return await namedCheckpoint(path)
@@ -188,7 +188,7 @@ async function findFork(path: string, onWarning: StartOptions["onWarning"]): Pro
   const damaged = await hasCheckpoints(join(path, runFiles.checkpoints))
   throw new GigpoError(
     damaged ? "RUN_CORRUPT" : "RUN_MISSING",
-    `The run in ${path} cannot be forked: it has no ${damaged ? "whole checkpoint" : "checkpoint yet"}.`,
+    `The run in ${path} cannot be forked: it has no ${damaged ? "intact checkpoint" : "checkpoint yet"}.`,
   )
 }
 

@@ -10,17 +10,21 @@ export interface DataRowsSetup extends DataContext {
   readonly policy: Pick<Trainable, "maxPositions" | "longestRow">
   readonly data: TrainingData | string
   readonly tooLong: "leave-out" | "cut"
-  /** Whether the loss is of preference pairs; undefined where it may be of either. */
+  /** Whether the loss needs preference pairs; undefined where it may take either. */
   readonly pairs: boolean | undefined
 }
 
-/** What somebody brought, as rows whose `task` is their example. Of pairs the advantages say what was chosen (1) and rejected (-1). */
+/** Data as sequences. `task` is the index of the example. The advantages of a pair mark chosen (1) and rejected (-1). */
 export interface DataRows {
   readonly rows: readonly Sequence[]
   readonly paired: boolean
 }
 
-/** @throws GigpoError `BAD_DATA` for what cannot be read, is not what the loss takes, or leaves nothing to learn */
+/**
+ * Reads data as sequences.
+ *
+ * @throws GigpoError `BAD_DATA` for data that cannot be read, that the loss does not take, or without a usable example.
+ */
 export async function dataRows(setup: DataRowsSetup): Promise<DataRows> {
   const { policy, tooLong, onWarning, signal } = setup
   const data = typeof setup.data === "string" ? transcripts(setup.data) : setup.data
@@ -39,7 +43,7 @@ export async function dataRows(setup: DataRowsSetup): Promise<DataRows> {
       fitted(side, most, tooLong, (length) => long.add(example.place, length))
     const [chosen, rejected] = [fitting(example.rows), fitting(example.rejected ?? [])]
     const about = (side: readonly Sequence[], more: Partial<Segment>) => side.map((row) => told(row, { task, ...more }))
-    // Of a pair both sides are compared, or neither.
+    // A pair is used only if both sides fit.
     const isWhole = chosen.length === example.rows.length && rejected.length === example.rejected?.length
     if (!isPair) rows.push(...about(chosen, {}))
     else if (isWhole) rows.push(...about(chosen, { advantage: 1 }), ...about(rejected, { advantage: -1 }))
@@ -49,24 +53,27 @@ export async function dataRows(setup: DataRowsSetup): Promise<DataRows> {
   if (rows.length === 0)
     throw new GigpoError(
       "BAD_DATA",
-      found ? `${found} Nothing is left to learn.` : `${data.name} has nothing to learn from.`,
+      found ? `${found} No example is left.` : `${data.name} has no example to learn from.`,
     )
   if (found) onWarning(found)
   return { rows, paired: paired ?? false }
 }
 
-/** The same row, of whose spans more is known. */
+/** Copy of a sequence with more properties of its segments. */
 function told(row: Sequence, more: Partial<Segment>): Sequence {
   return { ...row, spans: row.spans.map((span) => ({ ...span, ...more })) }
 }
 
 function otherKind({ name }: TrainingData, { place }: Example, pairs: boolean | undefined): GigpoError {
   if (pairs === undefined)
-    return new GigpoError("BAD_DATA", `${name}, ${place}: pairs and transcripts stand in one file; give them apart.`)
+    return new GigpoError(
+      "BAD_DATA",
+      `${name}, ${place}: pairs and transcripts are mixed in one file; use separate files.`,
+    )
   return new GigpoError(
     "BAD_DATA",
     pairs
-      ? `${name}, ${place}: is no pair, which the loss dpo learns from; give prompt, chosen and rejected.`
-      : `${name}, ${place}: is a preference pair, of which the loss cross-entropy would learn both sides; set loss to dpo.`,
+      ? `${name}, ${place}: is not a preference pair, which the loss dpo needs; give prompt, chosen and rejected.`
+      : `${name}, ${place}: is a preference pair, but the loss cross-entropy would imitate both sides; set loss to dpo.`,
   )
 }

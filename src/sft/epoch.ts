@@ -4,29 +4,29 @@ import type { Sequence } from "../engine/rows.ts"
 import { GigpoError } from "../util/errors.ts"
 import type { State, Stateful } from "../util/state.ts"
 
-/** The epoch of a cloning that is under way, and what it has come to so far: remembered by checkpoints in the middle of it. */
+/** Current epoch of a supervised fine-tuning, with running sums. Saved in checkpoints within the epoch. */
 export class Epoch implements Stateful {
   #work = ""
   #sums: Sums = nothing
 
-  /** Tells what there is to do in each epoch: so many optimizer steps over these rows. */
+  /** Sets the work of each epoch: a number of optimizer steps over these sequences. */
   over(rows: readonly Sequence[], steps: number): void {
     const hash = createHash("sha256").update(String(steps))
     for (const { tokens, spans } of rows) hash.update(JSON.stringify(spans.map(({ start }) => start))).update(tokens)
     this.#work = hash.digest("hex")
   }
 
-  /** From 0. */
+  /** Index of the epoch, from 0. */
   get index(): number {
     return this.#sums.epoch
   }
 
-  /** Mean over all that was learned from. */
+  /** Mean loss so far, over the weights of the batches. */
   get loss(): number {
     return this.#sums.loss / this.#sums.weight
   }
 
-  /** Means likewise, of what all batches told. */
+  /** Mean of each metric so far. */
   get metrics(): Record<string, number> {
     const { metrics, weight } = this.#sums
     return Object.fromEntries(Object.entries(metrics).map(([name, sum]) => [name, sum / weight]))
@@ -36,7 +36,11 @@ export class Epoch implements Stateful {
     return this.#sums.seconds
   }
 
-  /** @param weight what the batch counts: its tokens, or what else its loss is a mean over */
+  /**
+   * Adds the report of a batch.
+   *
+   * @param weight - number of tokens or pairs that the loss of the batch is a mean over.
+   */
   add({ loss, metrics }: LossReport, weight: number, seconds: number): void {
     const sums = this.#sums
     const named = Object.entries(metrics).map(([name, value]) => [name, (sums.metrics[name] ?? 0) + value * weight])
@@ -49,7 +53,7 @@ export class Epoch implements Stateful {
     }
   }
 
-  /** The next one begins. */
+  /** Starts the next epoch. */
   next(): void {
     this.#sums = { ...nothing, epoch: this.index + 1 }
   }
@@ -59,13 +63,13 @@ export class Epoch implements Stateful {
   }
 
   restore({ json }: State): void {
-    // Earlier checkpoints say "tokens", and have no metrics.
+    // Checkpoints of earlier versions have "tokens" in place of "weight", and no metrics.
     const { work, tokens, ...sums } = json as unknown as SavedSums
     if (work !== this.#work)
       throw new GigpoError(
         "BAD_CONFIG",
-        "This cloning cannot go on: its steps are not those that it began with. Give the tasks, the batchSteps and the environment, or the " +
-          "data, that it began with, or begin it anew.",
+        "This fine-tuning cannot be resumed: its data differ from those at its start. Use the tasks, batchSteps and environment, or the " +
+          "data, that it was started with, or start a new run.",
       )
     this.#sums = { metrics: {}, ...sums, ...(tokens !== undefined && { weight: tokens }) }
   }

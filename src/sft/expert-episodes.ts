@@ -14,24 +14,23 @@ import { warner } from "../util/warn.ts"
 
 export interface ExpertEpisodes<Task = unknown> {
   readonly environment: Environment<Task>
-  /** Most tasks of the training split that it plays, one episode each. */
+  /** Maximum number of tasks of the training split, one episode each. */
   readonly tasks: number
   readonly random: Random
   readonly signal?: AbortSignal | undefined
-  /** Told of how many episodes were played. */
+  /** Called with the number of played episodes. */
   readonly onExpert?: ((progress: Progress) => void) | undefined
-  /** Told of failed episodes. Default: a warning of Node.js. */
+  /** Called with a warning about failed episodes. Default: a warning of Node.js. */
   readonly onWarning?: ((message: string) => void) | undefined
 }
 
-/** Most share of the episodes that may fail: where more do, the tasks that are left are others than those asked for. */
+/** Maximum share of failed episodes: if more fail, the remaining tasks have another distribution than requested. */
 const failureShare = guardFields.failureShare.default
 
 /**
- * The steps of an environment's expert, episode by episode, each task drawn when its turn comes. One that throws is counted and left
- * out.
+ * Yields the steps of an environment's expert, episode by episode. Failed episodes are counted and left out.
  *
- * @throws GigpoError what the first failed episode did, where too many fail; `BAD_ENVIRONMENT` where there is no expert.
+ * @throws GigpoError the error of the first failed episode, where too many fail; `BAD_ENVIRONMENT` for an environment without an expert.
  */
 export async function* expertEpisodes<Task>(
   setup: ExpertEpisodes<Task>,
@@ -45,7 +44,7 @@ export async function* expertEpisodes<Task>(
   const pace = new Pace(signal)
   const failed = new Failed()
   for (let index = 0; index < tasks; index++) {
-    if (pace.due()) await pace.rest() // an expert that never waits must not keep signals from their turn
+    if (pace.due()) await pace.rest() // signals must be handled also with an expert that never waits
     const task = drawn.next()
     if (task === undefined) break
     onExpert?.({ stage: "expert", done: index, total: tasks })
@@ -65,7 +64,7 @@ export async function* expertEpisodes<Task>(
   failed.report(onWarning)
 }
 
-/** Episodes of an expert, of which some may fail. */
+/** Counter of failed episodes of an expert. */
 export class Failed {
   #played = 0
   #failed = 0
@@ -78,18 +77,18 @@ export class Failed {
     this.#first ??= { index, error }
   }
 
-  /** Throws what the first did, where too many failed; tells of few. */
+  /** Throws the first error where too many episodes failed. Otherwise warns about failed episodes. */
   report(onWarning: (message: string) => void): void {
     if (!this.#first) return
     const { index, error } = this.#first
-    const failures = `${this.#failed} of ${this.#played} episodes of the expert failed, the first of them that of task ${index}: ${ended(error.message)}`
+    const failures = `${this.#failed} of ${this.#played} episodes of the expert failed, the first of them on task ${index}: ${ended(error.message)}`
     if (this.#failed > failureShare * this.#played)
-      throw new GigpoError(error.code, `${failures} Mend the environment or its expert.`, { cause: error })
+      throw new GigpoError(error.code, `${failures} Fix the environment or its expert.`, { cause: error })
     onWarning(`${failures} They are left out.`)
   }
 }
 
-/** Replies of an expert, of which the environment, or the endpoint that an agent calls, may be unable to read some. */
+/** Counter of completions of an expert that the environment or the endpoint of an agent cannot parse. */
 export class Invalid {
   #replies = 0
   #invalid = 0
@@ -102,17 +101,17 @@ export class Invalid {
     this.#first ??= reply
   }
 
-  /** Throws where no reply is valid: nothing that works would be learned. Tells of some. */
+  /** Throws where no completion is valid. Otherwise warns about invalid ones. */
   report(onWarning: (message: string) => void): void {
     if (this.#first === undefined) return
     const shown = visible(JSON.stringify(this.#first.slice(0, 200)))
     if (this.#invalid === this.#replies)
       throw new GigpoError(
         "BAD_ENVIRONMENT",
-        `None of the expert's ${this.#replies} replies is valid, the first of them ${shown}: have it reply in the form that the environment's parse reads, or with calls that the model's tool format has.`,
+        `None of the expert's ${this.#replies} completions is valid, the first of them ${shown}: return completions in the format that parse() of the environment reads, or with calls in the tool format of the model.`,
       )
     onWarning(
-      `${this.#invalid} of the expert's ${this.#replies} replies are invalid, the first of them ${shown}. They are learned all the same; mend the expert where that is not meant.`,
+      `${this.#invalid} of the expert's ${this.#replies} completions are invalid, the first of them ${shown}. They are learned nevertheless; fix the expert if this is not intended.`,
     )
   }
 }

@@ -6,7 +6,7 @@ import { playBy } from "../rollout/play-by.ts"
 import { isSolved } from "../training/summary.ts"
 import { Pace } from "../util/pace.ts"
 
-/** In how many steps the environment's expert solves each group's task, [groups]; undefined for one that it does not solve. */
+/** Returns the number of steps in which the environment's expert solves each group's task, [groups]; undefined for an unsolved task. */
 export async function expertLengths<Task>(
   environment: Environment<Task>,
   groups: readonly Group<Task>[],
@@ -15,7 +15,7 @@ export async function expertLengths<Task>(
   const lengths: (number | undefined)[] = []
   const pace = new Pace(setup.signal)
   for (const { task, index } of groups) {
-    if (pace.due()) await pace.rest() // an expert that never waits must not keep signals from their turn
+    if (pace.due()) await pace.rest() // signals must be handled also with an expert that never waits
     lengths.push(await lengthOf({ ...setup, environment, task, random: setup.random.fork(index) }))
   }
   return lengths
@@ -26,7 +26,7 @@ async function lengthOf<Task>(setup: ExpertSetup<Task>): Promise<number | undefi
   if (!environment.expert) return undefined
   let expert: Expert | undefined
   const episode = await playBy(setup, async (situation) => {
-    expert ??= environment.expert!(task) // asked here, what it throws costs the episode
+    expert ??= environment.expert!(task) // called here, so that an error fails this episode only
     return await expertReplies(expert)(situation)
   })
   return isSolved(episode) ? episode.steps.length : undefined

@@ -18,13 +18,13 @@ interface ExpertRowsSetup<Task> extends TeacherSetup<Task> {
   readonly policy: Pick<Sampler, "vocabularySize" | "maxPositions">
   readonly tokenizer: ChatCodec
   readonly signal?: AbortSignal | undefined
-  /** Told of how many episodes were played. */
+  /** Called with the number of played episodes. */
   readonly onExpert?: ((progress: Progress) => void) | undefined
-  /** Told of failed episodes. Default: a warning of Node.js. */
+  /** Called with a warning about failed episodes. Default: a warning of Node.js. */
   readonly onWarning?: ((message: string) => void) | undefined
 }
 
-/** The expert's steps over whole episodes of the training split, as rows that have no credit. */
+/** Returns the steps of an expert on tasks of the training split, as sequences without advantages. */
 export async function expertRows<Task>(
   setup: ExpertRowsSetup<Task>,
   tasks: number,
@@ -34,12 +34,15 @@ export async function expertRows<Task>(
   const rows =
     (setup.agent ?? setup.expert) ? await agentRows(setup, tasks, random) : await environmentRows(setup, tasks, random)
   if (rows.length === 0)
-    throw new GigpoError("BAD_ENVIRONMENT", `The expert of ${environment.name} gave no reply in ${tasks} tasks.`)
+    throw new GigpoError(
+      "BAD_ENVIRONMENT",
+      `The expert of ${environment.name} returned no completion in ${tasks} tasks.`,
+    )
   const longest = rows.reduce((most, { tokens }) => Math.max(most, tokens.length), 0)
   if (longest > policy.maxPositions)
     throw new GigpoError(
       "BAD_ARGUMENT",
-      `A step of the expert has ${longest} tokens, but the model takes ${policy.maxPositions}: raise maxPositions or shorten the prompt.`,
+      `A step of the expert has ${longest} tokens, but the model has ${policy.maxPositions} positions: raise maxPositions or shorten the prompt.`,
     )
   return rows
 }
@@ -47,7 +50,7 @@ export async function expertRows<Task>(
 async function environmentRows<Task>(setup: ExpertRowsSetup<Task>, tasks: number, random: Random): Promise<Sequence[]> {
   const { tokenizer, signal, onExpert } = setup
   const onWarning = warner(setup.onWarning)
-  const environment = setup.environment as Environment<Task> // expertEpisodes asks for what is missing of it
+  const environment = setup.environment as Environment<Task> // expertEpisodes checks its methods
   const end = tokenizer.eosTokens[0]!
   const rows: Sequence[] = []
   const invalid = new Invalid()
@@ -63,12 +66,15 @@ async function environmentRows<Task>(setup: ExpertRowsSetup<Task>, tasks: number
   return rows
 }
 
-/** What the agent's calls and the expert's replies are as training records them: prompts that are cloned are those that are trained. */
+/** Calls of the agent with completions of the expert, recorded as in training, so that prompts are the same in both. */
 async function agentRows<Task>(setup: ExpertRowsSetup<Task>, tasks: number, random: Random): Promise<Sequence[]> {
   const { environment, tokenizer, expert, signal, onExpert } = setup
   const onWarning = warner(setup.onWarning)
   if (typeof expert !== "function")
-    throw new GigpoError("BAD_ARGUMENT", "With an agent give expert, a function that replies in the model's place.")
+    throw new GigpoError(
+      "BAD_ARGUMENT",
+      "expert is missing: with an agent, give a function that completes its calls in place of the model.",
+    )
   await using player = playerOf(setup)
   using drawn = drawnTasks(environment as Environment<Task>, "train", random.fork("tasks"))
   const { groups } = await rollout({
@@ -101,10 +107,10 @@ async function agentRows<Task>(setup: ExpertRowsSetup<Task>, tasks: number, rand
   }))
 }
 
-/** Rows that are too long for the model are told of by their length. */
+/** Limit of positions in the rollout, large enough that too long sequences are reported with their length. */
 const mostPositions = 2 ** 24
 
-/** Nobody asks it: the expert speaks. */
+/** Policy of the rollout, which is never called: the expert completes all calls. */
 const silent = {
   maxPositions: mostPositions,
   deterministic: true,

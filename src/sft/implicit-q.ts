@@ -11,50 +11,46 @@ import { adamwAt } from "../training/schedule.ts"
 import { GigpoError } from "../util/errors.ts"
 import type { Random } from "../util/random.ts"
 
-// Implicit Q-learning (IQL, arXiv 2110.06169) over steps, offline: what a recorded reply is worth in cloning, as STEP-HRL (arXiv
-// 2604.05808) has it. A value V of every state, before the first token of its reply, is fitted to the better of what was seen to follow:
+// Implicit Q-learning (IQL, arXiv 2110.06169) over steps, offline: weights of recorded completions in supervised fine-tuning, as in STEP-HRL
+// (arXiv 2604.05808). A value V of each state, before the first token of its completion, is fitted by expectile regression:
 //
 //     L_V = E[ |τ - 1(u < 0)| u² ],   u = Q(s, a) - V(s)
 //     weight = min(exp((Q(s, a) - V(s)) / β), most)
 //
-// L_Q = (r + γ V(s') - Q(s, a))² is at its least where Q is the mean of r + γ V(s'). Our reading: that one sample stands for the mean, so
-// that no second network is fitted, as HIQL (arXiv 2307.11949) has it; exact where the environment is deterministic.
+// L_Q = (r + γ V(s') - Q(s, a))² is minimal where Q is the mean of r + γ V(s'). Implementation choice: one sample replaces the mean, so that no
+// second network is fitted, as in HIQL (arXiv 2307.11949). This is exact for a deterministic environment.
 
 export const implicitQFields = {
-  expectile: number(
-    0.7,
-    "τ: above ½ the value of a state is that of the better of the replies that were given in it.",
-    {
-      above: 0,
-      below: 1,
-    },
-  ),
+  expectile: number(0.7, "Expectile τ. Above 0.5, the value of a state is closer to that of its better completions.", {
+    above: 0,
+    below: 1,
+  }),
   target: oneOf(
     "one-step",
     ["one-step", "return"],
-    "What a reply is worth: its reward and the value of the next state, as it was before the pass; or all that followed, discounted.",
+    "Target Q of a completion: its reward plus the discounted value of the next state before the epoch (one-step), or the discounted return.",
   ),
-  gamma: number(0.95, "Discount of later steps.", { min: 0, max: 1 }),
-  temperature: number(1, "β, in units of reward: the lower, the more the better replies outweigh the others.", {
+  gamma: number(0.95, "Discount factor γ per step.", { min: 0, max: 1 }),
+  temperature: number(1, "Temperature β in units of reward. Lower values give better completions more weight.", {
     above: 0,
   }),
-  most: number(20, "The largest weight.", { above: 0 }),
-  epochs: integer(20, "Passes of the values over what is learned from.", { min: 1 }),
-  batchSteps: integer(64, "Steps of one optimizer step of the values.", { min: 1 }),
+  most: number(20, "Maximum weight.", { above: 0 }),
+  epochs: integer(20, "Passes over the data in the training of the values.", { min: 1 }),
+  batchSteps: integer(64, "Steps per update (optimizer step) of the values.", { min: 1 }),
   optimizer: group(
     { ...optimizerFields, learningRate: learningRateField(rateRules.critic) },
-    "How the values' AdamW takes its steps.",
+    "Optimizer of the values (AdamW).",
   ),
 }
 
 export type ResolvedImplicitQ = Resolved<typeof implicitQFields>
 
 /**
- * Of each reply what it is worth, Q: the discounted rewards until the next reply of its conversation of which there is a value, and that
- * value; without values all its rewards.
+ * Returns Q of each completion: the discounted rewards until the next completion of the conversation, plus the discounted value of its
+ * state. Without values, the discounted sum of all following rewards.
  *
- * @param courses of replies, those of one conversation in the order of time
- * @param values V of the state of each, [replies]
+ * @param courses - courses of the completions. Those of one conversation are in order of time.
+ * @param values - values V of their states, [completions].
  */
 export function replyWorth(courses: readonly Course[], gamma: number, values?: ArrayLike<number>): Float64Array {
   const worth = new Float64Array(courses.length)
@@ -69,15 +65,15 @@ export function replyWorth(courses: readonly Course[], gamma: number, values?: A
 }
 
 /**
- * What a squared error is to be taken to, so that its gradient is the expectile loss's: of ½ (v - R)² it is v - R, of
- * |τ - 1(u < 0)| u² with u = Q - v it is -2 |τ - 1(u < 0)| u, and so R = v + 2 |τ - 1(u < 0)| u.
+ * Returns the target R of a squared error ½ (v - R)² that has the gradient of the expectile loss. The gradient of the former is v - R. That of
+ * |τ - 1(u < 0)| u² with u = Q - v is -2 |τ - 1(u < 0)| u. Hence R = v + 2 |τ - 1(u < 0)| u.
  */
 export function expectileTarget(worth: number, value: number, expectile: number): number {
   const missed = worth - value
   return value + 2 * Math.abs(expectile - (missed < 0 ? 1 : 0)) * missed
 }
 
-/** min(exp((Q - V) / β), most) */
+/** Returns the weight of a completion, min(exp((Q - V) / β), most). */
 export function implicitQWeight(
   worth: number,
   value: number,
@@ -87,11 +83,11 @@ export function implicitQWeight(
 }
 
 /**
- * The same rows, whose replies weigh by how much better they did than their state's value, times what they weighed. Fits the policy's
- * critic first; of each reply it learns the value before the first token.
+ * Multiplies the token weights of sequences by the weights of implicit Q-learning. Trains the critic of the policy first, on the values
+ * before the first token of each completion.
  *
- * @throws GigpoError `BAD_DATA` for replies of which nobody tells what they earned, `BAD_ARGUMENT` where the engine trains no critic,
- * `NON_FINITE` where it diverged
+ * @throws GigpoError `BAD_DATA` for completions without recorded rewards, `BAD_ARGUMENT` for an engine without a critic, `NON_FINITE` where
+ * the critic diverges.
  */
 export async function weighByImplicitQ(
   { policy, signal }: { readonly policy: Trainable; readonly signal?: AbortSignal | undefined },
@@ -136,7 +132,7 @@ export async function weighByImplicitQ(
 }
 
 interface Item extends Sequence {
-  /** Which of all replies its first is. */
+  /** Index of the first completion of the sequence among all completions. */
   readonly first: number
 }
 
@@ -171,13 +167,16 @@ async function learn(
 
 async function criticOf(policy: Trainable): Promise<Critic> {
   if (policy.critic) return await policy.critic()
-  throw new GigpoError("BAD_ARGUMENT", "implicitQ needs a critic, which this engine cannot train: leave it out.")
+  throw new GigpoError(
+    "BAD_ARGUMENT",
+    "implicitQ needs a critic, which this engine does not support: leave implicitQ out.",
+  )
 }
 
 function courseOf({ course }: CourseSpan): Course {
   if (course) return course
   throw new GigpoError(
     "BAD_DATA",
-    "implicitQ needs to know what replies earned: give recorded episodes, or a source whose spans have a course.",
+    "implicitQ needs the rewards of completions: use recorded episodes, or a data source whose spans have a course.",
   )
 }

@@ -2,13 +2,13 @@ import { integer, number } from "../options/field.ts"
 import type { OptionsOf } from "../options/table.ts"
 import { seedField } from "../training/evaluation-options.ts"
 
-/** The shape of a small Qwen3-like model (no biases, norms on queries and keys, tied embeddings). */
+/** Options of a small model with the Qwen3 architecture (no biases, norms on queries and keys, tied embeddings). */
 export const initializeFields = {
   seed: seedField,
-  hiddenSize: integer(128, "Numbers that a token is to the model; a multiple of 2 × heads.", { min: 1 }),
-  layers: integer(4, "Layers of attention and feed-forward network.", { min: 1 }),
-  heads: integer(4, "Attention heads of each layer.", { min: 1 }),
-  keyValueHeads: integer(undefined, "Heads of keys and values, which heads share.", {
+  hiddenSize: integer(128, "Hidden size (width) of the model; a multiple of 2 × heads.", { min: 1 }),
+  layers: integer(4, "Number of transformer layers.", { min: 1 }),
+  heads: integer(4, "Attention heads per layer.", { min: 1 }),
+  keyValueHeads: integer(undefined, "Key-value heads per layer (grouped-query attention).", {
     min: 1,
     defaultText: "as many as heads",
   }),
@@ -17,12 +17,16 @@ export const initializeFields = {
     above: 0,
     defaultText: "1 / √hiddenSize",
   }),
-  vocabularySize: integer(512, "Most tokens of the tokenizer that is learned from the environment's texts.", {
-    min: 1,
-  }),
-  maxPositions: integer(undefined, "Longest prompt and reply together.", {
+  vocabularySize: integer(
+    512,
+    "Maximum vocabulary size of the tokenizer, which is trained on texts of the environment.",
+    {
+      min: 1,
+    },
+  ),
+  maxPositions: integer(undefined, "Maximum number of positions (prompt and completion).", {
     min: 2,
-    defaultText: "four times the longest prompt that was seen, at least 256",
+    defaultText: "four times the longest sampled prompt, at least 256",
   }),
 }
 

@@ -23,24 +23,27 @@ export type { InitializeOptions } from "./initialize-options.ts"
 
 /** Arguments of `initialize`. */
 export interface InitializeSetup<Task = unknown> extends TeacherSetup<Task> {
-  /** Where the model is written; must not exist or be empty, unless `overwrite`. */
+  /** Folder of the model. Must not exist or be empty, unless `overwrite` is true. */
   readonly directory: string
+  /** Shape of the model and seed. */
   readonly options?: InitializeOptions
-  /** Replace a model that this package wrote there; all other files stay. Default false. */
+  /** Whether to replace a model that gigpo wrote there. Other files are kept. Default false. */
   readonly overwrite?: boolean
-  /** Aborting it leaves what was there as it was. */
+  /** Signal that aborts the work. An abort leaves the folder unchanged. */
   readonly signal?: AbortSignal | undefined
-  /** Told of how many episodes the expert has played. */
+  /** Called with the number of episodes that the expert has played. */
   readonly onExpert?: ((progress: Progress) => void) | undefined
-  /** Told of episodes in which the environment or its expert failed, which are left out. Default: a warning of Node.js. */
+  /** Called with a warning about failed episodes, which are left out. Default: a warning of Node.js. */
   readonly onWarning?: ((message: string) => void) | undefined
 }
 
-/** What was made. */
+/** Result of `initialize`. */
 export interface Initialized {
+  /** Number of weights of the model. */
   readonly parameters: number
+  /** Number of tokens of the tokenizer. */
   readonly vocabularySize: number
-  /** Tokens of the longest reply of the expert, with its end. */
+  /** Length of the longest completion of the expert in tokens, with the end token. */
   readonly longestReply: number
 }
 
@@ -58,14 +61,17 @@ const setupKeys: KeysOf<InitializeSetup> = {
 }
 
 /**
- * Makes a small model for an environment, or for an agent that plays what it offers, with random weights and a byte-level tokenizer of its own, in Hugging Face layout.
- * It can say nothing sensible yet: clone the expert first.
+ * Creates a small model with random weights and a byte-level tokenizer that is trained on texts of an environment or agent. The model is
+ * written in Hugging Face layout. Fine-tune it with `sft` before reinforcement learning.
+ *
+ * @throws GigpoError `BAD_ARGUMENT` for an invalid option, `BAD_ENVIRONMENT` for an environment without an expert, and errors of the file
+ * system.
  */
 export async function initialize<Task>(setup: InitializeSetup<Task>): Promise<Initialized> {
   checkArguments("initialize", setup, setupKeys)
   const { directory, overwrite = false, signal } = setup
   if (typeof directory !== "string" || directory === "")
-    throw new GigpoError("BAD_ARGUMENT", "initialize needs the directory that the model is written to.")
+    throw new GigpoError("BAD_ARGUMENT", "initialize needs a directory: the folder that the model is written to.")
   const options = readOptions("initialize", setup.options, initializeFields)
   const random = new Random(options.seed).fork("initialize")
   const texts = await ((setup.agent ?? setup.expert) ? agentTexts(setup, random) : environmentTexts(setup, random))
@@ -96,7 +102,7 @@ export async function initialize<Task>(setup: InitializeSetup<Task>): Promise<In
   return made
 }
 
-/** Tells transformers where replies end; config.json does not. */
+/** Writes the end tokens for transformers, since config.json does not contain them. */
 async function writeGenerationConfig(directory: string, eosTokens: readonly number[]): Promise<void> {
   const text = `${JSON.stringify({ eos_token_id: eosTokens }, null, 2)}\n`
   await writeFile(join(directory, "generation_config.json"), text)
@@ -130,13 +136,13 @@ function modelConfig(
 
 const sampledTasks = 64
 
-/** Prompts and expert replies of some training tasks: what the tokenizer is learned from, [prompt, reply] each. */
+/** Training texts of the tokenizer: prompts and expert completions of some training tasks, [prompt, completion] each. */
 async function environmentTexts<Task>(setup: InitializeSetup<Task>, random: Random): Promise<[string, string][]> {
   const texts: [string, string][] = []
-  const environment = setup.environment as Environment<Task> // expertEpisodes asks for what is missing of it
+  const environment = setup.environment as Environment<Task> // expertEpisodes checks its methods
   for await (const steps of expertEpisodes({ ...setup, environment, tasks: sampledTasks, random })) {
     for (const { messages, reply } of steps) {
-      // With the words of the chat template, so that each of them becomes one token too.
+      // With the role names of the chat template, so that each of them becomes one token, too.
       const prompt = messages.map((message) => `${message.role}\n${message.content}\n`).join("")
       texts.push([`${prompt}assistant\n`, reply])
     }
@@ -144,7 +150,7 @@ async function environmentTexts<Task>(setup: InitializeSetup<Task>, random: Rand
   return texts
 }
 
-/** The same of an agent, whose prompts only a tokenizer can tell: one that knows bytes alone does for that. */
+/** Training texts from an agent. Its prompts are recorded as tokens, for which a tokenizer of single bytes is sufficient. */
 async function agentTexts<Task>(setup: InitializeSetup<Task>, random: Random): Promise<[string, string][]> {
   const directory = await mkdtemp(join(tmpdir(), "gigpo-initialize-"))
   try {

@@ -4,7 +4,7 @@ import type { TokenLoss } from "../loss/token-loss.ts"
 import { makeNamed } from "../options/named.ts"
 import type { ResolvedSftOptions } from "./options.ts"
 
-/** Loss of a supervised training. */
+/** Makes the loss of a supervised fine-tuning. */
 export function makeSftLoss(options: ResolvedSftOptions["loss"]): TokenLoss {
   return "use" in options ? asTokenLoss(options.use) : makeNamed<TokenLoss>(sftLosses, options)
 }

@@ -10,38 +10,43 @@ import { implicitQFields } from "./implicit-q.ts"
 
 export const sftFields = {
   seed: seedField,
-  data: field<
-    TrainingData | string | undefined,
-    "Chat transcripts, or preference pairs, to learn from: a JSON Lines file."
-  >(undefined, "Chat transcripts, or preference pairs, to learn from: a JSON Lines file.", dataProblem, {
-    defaultText: "the expert is learned from",
-  }),
-  loss: choice("cross-entropy", fieldsOf(sftLosses), "What is minimised; dpo learns from preference pairs.", {
+  data: field<TrainingData | string | undefined, "JSON Lines file with chat transcripts or preference pairs.">(
+    undefined,
+    "JSON Lines file with chat transcripts or preference pairs.",
+    dataProblem,
+    {
+      defaultText: "completions of the expert",
+    },
+  ),
+  loss: choice("cross-entropy", fieldsOf(sftLosses), "Loss of the fine-tuning; dpo needs preference pairs.", {
     own: customLoss,
   }),
   implicitQ: optionalGroup(
     implicitQFields,
-    "Offline reinforcement: what replies of recorded episodes weigh by how well they did (IQL); needs successes: false to know of others.",
-    "all weigh the same",
+    "Offline reinforcement learning: weights of the completions of recorded episodes by implicit Q-learning (IQL). Set successes to false to " +
+      "include unsuccessful episodes.",
+    "all completions have the same weight",
   ),
   replies: oneOf(
     "all",
     ["all", "last"],
-    "Which replies of a transcript are learned, where its messages have no weight.",
+    "Completions of a transcript that are learned, where its messages have no weight.",
   ),
-  successes: boolean(true, "Of recorded episodes learn from those alone that succeeded."),
+  successes: boolean(true, "Learn only from successful episodes, in the case of recorded episodes."),
   tooLong: oneOf(
     "leave-out",
     ["leave-out", "cut"],
-    "What becomes of conversations of the data that are longer than the model learns from.",
+    "Handling of conversations that are longer than the model can train on: leave them out or cut them.",
   ),
-  tasks: integer(1000, "Tasks that the expert solves to learn from.", { min: 1 }),
-  epochs: integer(10, "Passes over what is learned from.", { min: 1 }),
-  batchSteps: integer(64, "Steps of one optimizer step; both replies of a pair count.", { min: 1 }),
-  optimizer: group(sftOptimizerFields, "How AdamW takes its steps."),
-  checkpointEvery: integer(1, "Write a checkpoint after every so many epochs; the last always is.", { min: 1 }),
+  tasks: integer(1000, "Number of tasks that the expert plays.", { min: 1 }),
+  epochs: integer(10, "Passes over the data.", { min: 1 }),
+  batchSteps: integer(64, "Steps per update (optimizer step); both completions of a pair count.", { min: 1 }),
+  optimizer: group(sftOptimizerFields, "Optimizer (AdamW)."),
+  checkpointEvery: integer(1, "Epochs between checkpoints. There is also a checkpoint after the last epoch.", {
+    min: 1,
+  }),
 }
 
-/** Options of `clone`. */
+/** Options of `sft`. */
 export type SftOptions = OptionsOf<typeof sftFields>
 export type ResolvedSftOptions = Resolved<typeof sftFields>

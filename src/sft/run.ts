@@ -15,10 +15,10 @@ interface Cloned {
   readonly signal?: AbortSignal | undefined
 }
 
-/** What the data holds is looked at itself (`Epoch`). */
+/** Options that are compared with those of the run. Data is compared by content (`Epoch`). */
 const fields = without(sftFields, "data")
 
-/** What a cloning keeps in its run, whose iterations are optimizer steps. */
+/** Run of a supervised fine-tuning. Its iterations are optimizer steps. */
 export class SftRun {
   readonly #run: Run
   readonly #saved: Saved
@@ -31,7 +31,7 @@ export class SftRun {
     this.#epoch = epoch
   }
 
-  /** Refuses what cannot be kept, or gone on with, before anything is done for it. */
+  /** Checks in advance that the fine-tuning can be saved and resumed. */
   static async check(
     { policy, tokenizer, signal }: Cloned,
     run: Run,
@@ -41,9 +41,13 @@ export class SftRun {
     { data: _, ...resolved }: ResolvedSftOptions,
   ): Promise<SftRun> {
     const { store } = policy
-    if (!store) throw new GigpoError("BAD_ARGUMENT", "This engine cannot be saved: clone without a run.")
+    if (!store)
+      throw new GigpoError("BAD_ARGUMENT", "This engine does not support checkpoints: fine-tune without a run.")
     if (run.iteration > 0 && !run.saved)
-      throw new GigpoError("BAD_ARGUMENT", "A cloning cannot be forked: resume it, or clone its model into a new run.")
+      throw new GigpoError(
+        "BAD_ARGUMENT",
+        "A fine-tuning cannot be forked: resume it, or fine-tune its model in a new run.",
+      )
     const reference = run.checkpoint === undefined || (loss.needs?.includes("reference") ?? false)
     const frozen = await policy.frozen?.({ reference, signal })
     const parts = { epoch, ...(loss.state && { loss }) }
@@ -53,7 +57,7 @@ export class SftRun {
     return new SftRun(run, saved, epoch)
   }
 
-  /** Makes the run, or puts policy and epoch back to where it stood. */
+  /** Creates the run, or restores policy and epoch from its checkpoint. */
   async begin(): Promise<void> {
     await this.#run.begin()
     await this.#run.restore(this.#saved)
@@ -65,7 +69,7 @@ export class SftRun {
     await this.#run.log({ iteration: step, metrics: { ...own, ...metrics } })
   }
 
-  /** Writes a checkpoint in place of the one before, unless that is of this moment. */
+  /** Writes a checkpoint and removes the previous one, unless the previous one has the same state. */
   async save(step: number): Promise<void> {
     const place = this.#place(step)
     if (this.#kept === place) return
@@ -73,7 +77,7 @@ export class SftRun {
     this.#kept = place
   }
 
-  /** The last step of an epoch is one moment before its report, and another after it. */
+  /** Key of a state. The state after the last step of an epoch differs before and after the report of the epoch. */
   #place(step: number): string {
     return `${step} of ${this.#epoch.index}`
   }

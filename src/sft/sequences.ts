@@ -14,15 +14,15 @@ import { weighByImplicitQ } from "./implicit-q.ts"
 import type { ResolvedSftOptions } from "./options.ts"
 import type { SftSetup } from "./sft.ts"
 
-/** What is cloned: the rows of each item that no batch divides, with the items of one task together. */
+/** Sequences of a supervised fine-tuning: [tasks][items][sequences of an item]. An item is never split between batches. */
 export type SftSequences = readonly (readonly (readonly Sequence[])[])[]
 
-/** Whether a loss is of preference pairs; one of somebody's own may be of either. */
+/** Whether a loss needs preference pairs; undefined for a custom loss, which may take either. */
 function wantsPairs({ loss }: ResolvedSftOptions): boolean | undefined {
   return "name" in loss ? loss.name === "dpo" : undefined
 }
 
-/** The replies of the data, or else of the expert, with what the loss reads of the model as it is now. */
+/** Returns the completions of the data, or of the expert, with the statistics of the model that the loss needs. */
 export async function sftSequences<Task>(
   setup: SftSetup<Task>,
   options: ResolvedSftOptions,
@@ -41,13 +41,11 @@ export async function sftSequences<Task>(
 async function played<Task>(setup: SftSetup<Task>, options: ResolvedSftOptions, random: Random): Promise<DataRows> {
   if (wantsPairs(options))
     throw bad(
-      "The loss dpo learns from preference pairs, which an expert does not give: give data with chosen and rejected.",
+      "The loss dpo needs preference pairs, which an expert does not provide: give data with chosen and rejected.",
     )
   if (options.implicitQ)
-    throw bad(
-      "implicitQ weighs replies of which it is known what they earned: give data, the episodes that a run recorded.",
-    )
-  if (setup.environment === undefined) throw bad("sft needs an expert or data: give an environment, or data.")
+    throw bad("implicitQ needs completions with rewards: give data with recorded episodes of a run.")
+  if (setup.environment === undefined) throw bad("sft needs an expert or data: give environment or data.")
   return {
     rows: await expertRows(setup as SftSetup<Task> & TeacherSetup<Task>, options.tasks, random),
     paired: false,
@@ -59,16 +57,16 @@ async function brought<Task>(setup: SftSetup<Task>, options: ResolvedSftOptions)
   const onWarning = warner(setup.onWarning)
   if (options.implicitQ && wantsPairs(options))
     throw bad(
-      "implicitQ weighs replies by what they earned, which pairs do not tell: leave it out, or take cross-entropy.",
+      "implicitQ needs rewards, which preference pairs do not have: leave implicitQ out, or use the loss cross-entropy.",
     )
   if (agent !== undefined || expert !== undefined)
-    throw bad("data and an expert are both given; one of them is learned from.")
+    throw bad("data and an expert are both given; give only one of them.")
   const { replies, successes, tooLong } = options
   const context: DataContext = { tokenizer, replies, successes, signal, onWarning }
   return await dataRows({ ...context, policy, data: setup.data!, tooLong, pairs: wantsPairs(options) })
 }
 
-/** The reference is the model before its first step: its log-probabilities are taken once, and no copy of it is kept. */
+/** Adds log-probabilities of the reference policy, which is the model before the first step. No copy of the model is kept. */
 async function withReference(
   { policy, signal }: Pick<SftSetup, "policy" | "signal">,
   rows: readonly Sequence[],
@@ -85,11 +83,13 @@ async function withReference(
   })
 }
 
-/** Refuses a loss that asks for what a cloning, or its engine, does not have. */
+/** Checks that a supervised fine-tuning and its engine support a loss. */
 export async function checkSftLoss(policy: Trainable, loss: TokenLoss): Promise<void> {
   const strange = loss.teacherTop ? "teacher" : loss.needs?.find((need) => need === "teacher" || need === "hellinger")
   if (strange !== undefined)
-    throw bad(`The loss ${loss.name} needs "${strange}", which there is not in cloning: take another.`)
+    throw bad(
+      `The loss ${loss.name} needs "${strange}", which is not available in supervised fine-tuning: use another loss.`,
+    )
   const native = loss.native?.({ iteration: 0, iterations: 1 })
   const refusals = await policy.check({
     loss: runsItself(policy, native) ?? "linear",

@@ -23,47 +23,59 @@ import { type SftOptions, sftFields } from "./options.ts"
 import { SftRun } from "./run.ts"
 import { checkSftLoss, sftSequences } from "./sequences.ts"
 
-/** Who is learned from is an environment's expert, or `data` that somebody brings. */
+/** Arguments of `sft`. Completions to imitate come from an expert or from `data`. */
 export interface SftSetup<Task = unknown> extends SftOptions, Omit<TeacherSetup<Task>, "environment"> {
+  /** Environment whose expert is imitated. May be left out where `data` is given. */
   readonly environment?: TeacherSetup<Task>["environment"] | undefined
+  /** Model that is fine-tuned. */
   readonly policy: Trainable
+  /** Tokenizer of the model. */
   readonly tokenizer: ChatCodec
-  /** Where its log and checkpoints go; without it nothing is written. A run's iterations are here optimizer steps. */
+  /** Run that stores the log and checkpoints. Its iterations are optimizer steps. Without a run nothing is written. */
   readonly run?: Run | undefined
-
+  /** Signal that aborts the fine-tuning. */
   readonly signal?: AbortSignal | undefined
-  /** Whether signals save the run before they end the process, as in training. Default true. */
+  /** Whether SIGINT, SIGTERM and SIGHUP save the run before they end the process. Default true. */
   readonly handleSignals?: boolean | undefined
+  /** Called with the number of completed optimizer steps. */
   readonly onProgress?: ((progress: Progress) => void) | undefined
-  /** Told of how many episodes the expert has played, before the first step. */
+  /** Called with the number of episodes that the expert has played, before the first step. */
   readonly onExpert?: ((progress: Progress) => void) | undefined
-  /** Told of episodes in which the environment or its expert failed, which are left out. Default: a warning of Node.js. */
+  /** Called with warnings, for example about failed episodes, which are left out. Default: a warning of Node.js. */
   readonly onWarning?: ((message: string) => void) | undefined
 }
 
-/** Report of one epoch of cloning. */
+/** Report of one epoch of supervised fine-tuning. */
 export interface SftReport {
+  /** Number of the epoch, from 1. */
   readonly epoch: number
+  /** Number of epochs. */
   readonly epochs: number
-  /** Mean of the loss during this epoch: of cross-entropy over the tokens that are learned, in nats, of dpo over pairs. */
+  /** Mean loss of the epoch: cross-entropy over the learned tokens, in nats, or DPO over pairs. */
   readonly loss: number
-  /** Steps, or replies, that are learned. */
+  /** Number of learned steps (completions) per epoch. */
   readonly rows: number
+  /** Duration of the optimizer steps of the epoch in seconds. */
   readonly seconds: number
-  /** Means likewise of what the loss and the engine tell, by full names: "preference/accuracy". */
+  /** Means of the metrics of loss and engine by full name, such as "preference/accuracy". */
   readonly metrics: Readonly<Record<string, number>>
 }
 
 /**
- * Behaviour cloning: fits the policy to the replies of the environment's expert, of one that spoke to an agent in the model's
- * place, or of `data` (chat transcripts, recorded episodes), so that reinforcement learning starts from something sensible. With the loss
- * dpo it learns what is preferred, from pairs. Each report is one pass over all of it. Iterate it, or await it for all of them.
+ * Fine-tunes a policy by supervised learning (SFT, behavior cloning).
  *
- * With a run each report is logged, a checkpoint is written after every `checkpointEvery` epochs, and however the cloning ends, its
- * last whole step is saved. Everything random is keyed by (seed, epoch, batch), so one that is resumed comes to what it would have
- * come to; the expert plays, or the data is read, again then.
+ * The completions to imitate are those of an environment's expert, of an expert that completes the calls of an agent, or of `data` (chat
+ * transcripts, recorded episodes). With the loss dpo, the policy learns from preference pairs. Each report is one epoch. Iterate with
+ * `for await` to receive each report when it is available, or `await` all reports.
  *
- * The policy belongs to this cloning until it has ended: see `train`.
+ * With a run, each report is logged, a checkpoint is written after every `checkpointEvery` epochs, and the last completed step is saved however
+ * the fine-tuning ends. Random numbers are keyed by (seed, epoch, batch), so that a resumed fine-tuning continues as without the interruption.
+ * The expert plays, or the data is read, again on resumption.
+ *
+ * The fine-tuning has exclusive use of the policy until it ends; see `train`.
+ *
+ * @throws GigpoError `BAD_ARGUMENT` for an invalid option, `BAD_DATA` for data that cannot be used, `NON_FINITE` for gradients that are not
+ * finite, and errors of the expert, the engine and the run.
  */
 export function sft<Task>(setup: SftSetup<Task>): Reports<SftReport> {
   return new Reports(() => {
@@ -87,8 +99,8 @@ async function* passes<Task>(setup: SftSetup<Task>): AsyncGenerator<SftReport, v
   if (warmup > epochs)
     throw new GigpoError(
       "BAD_ARGUMENT",
-      `sft: optimizer.warmup is ${warmup} epochs, but there are ${epochs}; where it counts epochs, and 0.1 is a ` +
-        "tenth of one.",
+      `sft: optimizer.warmup is ${warmup} epochs, but there are only ${epochs} epochs; it is a number of epochs, for example 0.1 for a ` +
+        "tenth of an epoch.",
     )
   const loss = makeSftLoss(options.loss)
   await checkSftLoss(policy, loss)
@@ -100,7 +112,7 @@ async function* passes<Task>(setup: SftSetup<Task>): AsyncGenerator<SftReport, v
   const apart = await sftSequences(setup, options, loss, random)
   const items = apart.flat()
   const rows = items.flat()
-  // A row may hold several steps, and a pair is of several rows; a batch holds one at least.
+  // A sequence may have several steps, and a pair several sequences. A batch has at least one item.
   const steps = rows.reduce((sum, { spans }) => sum + spans.length, 0)
   const perEpoch = Math.min(Math.ceil(steps / batchSteps), items.length)
   const total = epochs * perEpoch
@@ -145,6 +157,6 @@ async function* passes<Task>(setup: SftSetup<Task>): AsyncGenerator<SftReport, v
 function diverged(step: number): GigpoError {
   return new GigpoError(
     "NON_FINITE",
-    `The gradients of step ${step + 1} of the cloning are not finite: begin it anew with a lower optimizer.learningRate.`,
+    `The gradients of step ${step + 1} of the fine-tuning are not finite: start again with a lower optimizer.learningRate.`,
   )
 }

@@ -10,14 +10,15 @@ import type { Random } from "../util/random.ts"
 
 /** Options of `accumulate`. */
 export interface AccumulateOptions {
+  /** Progress of the run, for schedules. */
   readonly moment: TrainingProgress
-  /** For losses that draw. */
+  /** Generator for losses that draw random numbers. */
   readonly random: Random
-  /** What the rows were sampled at. Default 1. */
+  /** Temperature at which the tokens were sampled. Default 1. */
   readonly temperature?: number | undefined
-  /** Default "span". */
+  /** Unit of sequence-level ratios and means. Default "span". */
   readonly unit?: Unit | undefined
-  /** The rows are an expert's: they need no credit and were not sampled. Default false. */
+  /** Whether the tokens are those of an expert, without log-probabilities and advantages. Default false. */
   readonly imitation?: boolean | undefined
   readonly signal?: AbortSignal | undefined
 }
@@ -32,9 +33,9 @@ const optionKeys: KeysOf<AccumulateOptions> = {
 }
 
 /**
- * Adds the gradient of a loss over one optimizer batch. An engine that knows the loss runs it in its kernel; for any other the
- * log-probabilities are taken, the loss is evaluated once on whole sequences, and its coefficients go back to the engine. A loss
- * that throws leaves no gradients behind, those of earlier calls neither.
+ * Adds the gradient of a loss over one optimizer batch to the gradients of a policy. An engine that supports the loss computes it in a
+ * kernel. Otherwise the engine computes log-probabilities, the loss is evaluated once on whole sequences, and the engine computes the
+ * gradient from the coefficients. Where the loss throws, all gradients are cleared, including those of earlier calls.
  */
 export async function accumulate(
   policy: Trainable,
@@ -70,14 +71,14 @@ export async function accumulate(
       metrics: { ...report.metrics, ...output.metrics },
     }
   } catch (error) {
-    await policy.clearGradients().catch(() => {}) // what went wrong first is what to tell
+    await policy.clearGradients().catch(() => {}) // the first error is reported
     throw error
   }
 }
 
 /**
- * What came of a loss that the engine ran itself and tells only the log-probabilities of. Tokens that it had no need to compute,
- * since nothing was to be learned from them, count as unchanged.
+ * Report of a loss that the engine computed, for an engine that returns log-probabilities only. Tokens that the engine skipped, because
+ * their gradient is 0, count as unchanged.
  */
 function told(
   report: LossReport,
@@ -94,20 +95,20 @@ function told(
   return { ...report, loss: output.loss, metrics: { ...report.metrics, ...output.metrics } }
 }
 
-/** What a loss reads of the policy's own distribution, beside the sampled tokens' log-probabilities. */
+/** Returns the statistics of the policy's distribution that a loss needs besides the log-probabilities of the sampled tokens. */
 export function statisticsOf({ needs = [], teacherTop = 0 }: Pick<TokenLoss, "needs" | "teacherTop">): Statistic[] {
   const own = (["entropy", "hellinger"] as const).filter((need) => needs.includes(need))
   return teacherTop > 0 ? [...own, "top"] : own
 }
 
-/** The teacher's most likely tokens at each sampled token of the rows. */
+/** Most likely tokens of the teacher at each sampled token. */
 function teachersTokens(rows: readonly Sequence[]): Pick<TopTokens, "count" | "tokens"> {
   const all = rows.flatMap(({ spans }) => spans.map(({ teacherTop }) => teacherTop))
   const tokens = all.map((top) => top?.tokens ?? new Int32Array(0))
   return { count: all[0]?.count ?? 0, tokens: joined(Int32Array, tokens) }
 }
 
-/** What the engine is to run itself. Weights of tokens and clips of their own are beyond the built-in losses' kernels. */
+/** Native form of the loss, where the engine can compute it. The kernels support neither token weights nor factors of the clip range. */
 function nativeForm(policy: Trainable, loss: TokenLoss, moment: TrainingProgress, rows: readonly Sequence[]) {
   const native = runsItself(policy, loss.native?.(moment))
   if (!native) return undefined
@@ -115,7 +116,7 @@ function nativeForm(policy: Trainable, loss: TokenLoss, moment: TrainingProgress
   return plain ? native : undefined
 }
 
-/** The loss, where the engine runs it itself. */
+/** Returns a native loss if the engine supports it, otherwise undefined. */
 export function runsItself(policy: Trainable, native: NativeLoss | undefined): NativeLoss | undefined {
   return native && policy.losses.includes(native.kind) && (policy.runs?.(native) ?? true) ? native : undefined
 }

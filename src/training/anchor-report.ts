@@ -15,69 +15,79 @@ export const anchorCoverageFields = {
   similarity: gigpoFields.similarity,
   expertSteps: field(
     undefined as readonly (number | undefined)[] | undefined,
-    "Steps in which an expert solved each group's task; undefined for one that it did not solve.",
+    "Number of steps in which an expert solved each group's task; undefined for an unsolved task.",
     (value) =>
       value === undefined || (Array.isArray(value) && value.every((steps) => steps === undefined || steps > 0))
         ? undefined
         : "must be a list of numbers of steps, at least 1, or undefined",
   ),
-  frequent: integer(5, "Number of most frequent anchors to report.", { min: 0 }),
+  frequent: integer(5, "Number of the most frequent anchor states to report.", { min: 0 }),
 }
 
 /** Options of `anchorCoverage`. */
 export type AnchorCoverageOptions = OptionsOf<typeof anchorCoverageFields>
 
 /**
- * How often the states of a group's episodes are the same, on which GiGPO's finer credit rests, and what there is to be told apart. Shares
- * are from 0 to 1.
+ * Coverage of anchor states in groups of episodes: how many steps GiGPO can compare. Shares are from 0 to 1.
  */
 export interface AnchorCoverage extends LimitShares {
   readonly groups: number
-  /** Groups whose episodes all came to the same return, which teach nothing. */
+  /** Number of groups whose episodes all have the same return. Their advantages are 0. */
   readonly constant: number
-  /** Episodes that can be learned from, and those that failed or were dropped. */
+  /** Number of episodes that can be learned from. */
   readonly episodes: number
+  /** Number of failed and dropped episodes. */
   readonly unscored: number
+  /** Number of steps of the episodes that can be learned from. */
   readonly steps: number
-  /** Step groups: the distinct states of each group. */
+  /** Number of step groups: distinct anchor states per group, summed over groups. */
   readonly states: number
-  /** Share of the steps that are in a step group of two or more. */
+  /** Share of steps in a step group of at least two steps. */
   readonly grouped: number
-  /** Share of the steps whose state another episode of the group has seen, too; and of those that are not their episode's first. */
+  /** Share of steps whose anchor state occurs in another episode of the group. */
   readonly shared: number
+  /** `shared` over all steps except the first step of each episode. */
   readonly sharedLater: number
-  /** The last share, were times, UUIDs and ids of calls left out of anchors (`stripVolatileText`). */
+  /** `sharedLater` after removal of times, UUIDs and call ids from anchor states (`stripVolatileText`). */
   readonly sharedWithoutNoise: number
-  /** Share of the steps in step groups whose discounted returns differ; and of those in such groups where two episodes meet. */
+  /** Share of steps in step groups whose discounted returns differ. */
   readonly compared: number
+  /** Share of steps in such step groups with steps of at least two episodes. */
   readonly comparedAcross: number
-  /** How many times as long as an expert's the episodes are; absent where none is known to have solved the tasks. */
+  /** Length of the episodes divided by that of an expert's episodes. Absent where no task has a number of expert steps. */
   readonly length?: number
-  /** Share of the steps of successful episodes that led back to where they had been; absent without a success. */
+  /** Share of the steps of successful episodes that belong to loops back to an earlier state. Absent without a success. */
   readonly wasted?: number
+  /** Most frequent anchor states. */
   readonly frequent: readonly AnchorCount[]
-  /** What GiGPO can make of it, and what to do where that is little. */
+  /** Assessment of the coverage, with advice. */
   readonly finding: AnchorFinding
 }
 
-/** How often one anchor occurs. */
+/** Frequency of one anchor state. */
 export interface AnchorCount {
   readonly anchor: string
-  /** In how many steps, episodes and groups it occurs. */
+  /** Number of steps with the anchor state. */
   readonly steps: number
+  /** Number of episodes with the anchor state. */
   readonly episodes: number
+  /** Number of groups with the anchor state. */
   readonly groups: number
 }
 
-/** One observation about anchors, with advice. */
+/** Assessment of anchor coverage, with advice. */
 export interface AnchorFinding {
-  /** Whether steps are compared beyond what comparing whole episodes (GRPO) does. */
+  /** Whether GiGPO compares steps, in addition to the comparison of whole episodes as in GRPO. */
   readonly compares: boolean
-  /** Sentences. */
+  /** Text of one or more sentences. */
   readonly text: string
 }
 
-/** Looks at the anchors of played groups: those of `rollout`, or of an observer of training. */
+/**
+ * Measures the anchor coverage of groups, from `rollout` or from an observer of a training.
+ *
+ * @throws GigpoError `BAD_ARGUMENT` for an invalid option.
+ */
 export function anchorCoverage(groups: readonly Group[], options: AnchorCoverageOptions = {}): AnchorCoverage {
   const settings = readOptions("anchorCoverage", options, anchorCoverageFields)
   const { gamma, similarity, expertSteps = [] } = settings
@@ -107,7 +117,7 @@ export function anchorCoverage(groups: readonly Group[], options: AnchorCoverage
   return { ...found, finding: find(found, steps) }
 }
 
-/** A step, by where it was taken and what was seen there. */
+/** Step with its place in the groups and its anchor state. */
 interface Seen {
   readonly task: string | number
   readonly episode: string | number
@@ -150,41 +160,40 @@ function mostFrequent(steps: readonly Seen[], most: number): AnchorCount[] {
 }
 
 const sayState =
-  "Say in which state the agent is before each call: step({ anchor }), or POST /gigpo/step (agent.control), with what the environment is like and not " +
-  "how it came about"
+  "Report the anchor state before each call: step({ anchor }), or POST /gigpo/step (agent.control). An anchor state describes the " +
+  "environment as it is, not the history that led to it"
 const asGrpo = "the advantages are those of GRPO"
 
 function find(found: Omit<AnchorCoverage, "finding">, steps: readonly Seen[]): AnchorFinding {
   const { groups, constant, states, sharedLater, sharedWithoutNoise } = found
   const nothing = (text: string) => ({ compares: false, text })
-  if (steps.length === 0) return nothing("No episode came to a step that can be learned from: mend the agent first.")
+  if (steps.length === 0) return nothing("No episode has a step that can be learned from: fix the agent first.")
   if (constant === groups)
     return nothing(
-      "The episodes of every group came to the same return, so that nothing can be compared, whatever the anchors: take tasks that are " +
-        "solved now and then, a finer reward, or more episodes a group.",
+      "The episodes of each group have the same return, so all advantages are 0 for any anchor states: use tasks that are solved " +
+        "sometimes, a finer reward, or more episodes per group.",
     )
   const later = steps.filter((_, index) => !beginsEpisode(steps, index))
-  if (later.length === 0)
-    return nothing(`Episodes have one step, so that there is nothing finer than an episode: ${asGrpo}.`)
+  if (later.length === 0) return nothing(`All episodes have a single step, so step advantages add nothing: ${asGrpo}.`)
   const noisy = sharedWithoutNoise > sharedLater
   const noise = noisy
-    ? ` Without times, UUIDs and ids of calls it would be ${percent(sharedWithoutNoise)}: set agent.normalize, or in code normalize: stripVolatileText.`
+    ? ` Without times, UUIDs and call ids the share would be ${percent(sharedWithoutNoise)}: set agent.normalize, or in code normalize: stripVolatileText.`
     : ""
   if (sharedLater === 0)
     return nothing(
-      `GiGPO can compare nothing but where episodes begin: no later state was seen by two episodes of a group, and ${asGrpo}.${noise} ${sayState}.`,
+      `GiGPO can compare only the first steps of episodes: no later state occurs in two episodes of a group, and ${asGrpo}.${noise} ${sayState}.`,
     )
   const tasks = new Set(steps.map(({ task }) => task)).size
   if (states === tasks)
     return nothing(
-      `All steps of a group have the same anchor, which says nothing about the state: steps are compared with what has nothing to do with them. ${sayState}.`,
+      `All steps of a group have the same anchor state, so unrelated steps are compared with each other. ${sayState}.`,
     )
-  const text = `${percent(sharedLater)} of the steps behind the first were taken in a state that another episode of the group has seen, too.`
+  const text = `${percent(sharedLater)} of the steps after the first were taken in a state that also occurs in another episode of the group.`
   if (sharedLater >= fewShared) return { compares: true, text: text + (noisy ? noise : "") }
-  return { compares: true, text: `${text} That is little.${noise} ${sayState}.` }
+  return { compares: true, text: `${text} This is a low share.${noise} ${sayState}.` }
 }
 
-/** Below this share GiGPO's finer credit hardly counts beside the episode's. */
+/** Share below which step advantages have little effect compared with episode advantages. */
 const fewShared = 0.1
 
 function percent(share: number): string {

@@ -4,38 +4,38 @@ import type { Resolved } from "../options/table.ts"
 import type { Random } from "../util/random.ts"
 import { batches, byEpisode, byTask } from "./rows.ts"
 
-/** How an iteration's rows become the batches of its optimizer steps. */
+/** Options that divide the steps of an iteration into updates. */
 export const batchFields = {
-  batchSteps: integer(256, "Steps of episodes of one optimizer step.", { min: 1 }),
+  batchSteps: integer(256, "Episode steps per update (optimizer step).", { min: 1 }),
   batchEpisodes: integer(
     undefined,
-    "Episodes of one optimizer step, whose steps stay together; in place of batchSteps.",
+    "Episodes per update, instead of batchSteps; the steps of an episode stay in one update.",
     {
       min: 1,
-      defaultText: "batchSteps counts",
+      defaultText: "batchSteps applies",
     },
   ),
-  updates: integer(undefined, "Optimizer steps of each pass, however much was played; in place of batchSteps.", {
+  updates: integer(undefined, "Updates per epoch, independent of the number of steps; instead of batchSteps.", {
     min: 1,
-    defaultText: "as many as batchSteps, or batchEpisodes, makes",
+    defaultText: "determined by batchSteps or batchEpisodes",
   }),
-  epochs: integer(1, "Passes over an iteration's steps.", { min: 1 }),
+  epochs: integer(1, "Passes over the steps of an iteration.", { min: 1 }),
   unit: oneOf(
     "span",
     ["span", "row"],
-    "What counts as a sequence, in ratios and in means: the reply of one step, or all replies of a conversation that only grows.",
+    "Unit of sequence-level ratios and means: the completion of one step (span), or all completions of a sequence (row).",
   ),
 }
 
 type BatchOptions = Resolved<typeof batchFields>
 
-/** What is wrong with options that are fine one by one. */
+/** Message about options that exclude each other, or undefined. */
 export function batchProblem({ batchEpisodes, updates }: BatchOptions): string | undefined {
   if (batchEpisodes === undefined || updates === undefined) return undefined
-  return "updates and batchEpisodes both say how large a batch is; give one of them."
+  return "updates and batchEpisodes both set the batch size; give only one of them."
 }
 
-/** The batches of one iteration, pass after pass, each with the tasks in an order of its own. */
+/** Returns the batches of one iteration in order of updates. Each epoch has its own random order of tasks. */
 export function planUpdates(rows: readonly Sequence[], options: BatchOptions, random: Random): Sequence[][] {
   const { batchSteps, batchEpisodes, updates, epochs, unit } = options
   const tasks = byTask(rows)

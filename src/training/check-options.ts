@@ -4,9 +4,9 @@ import { batchProblem } from "./batching.ts"
 import type { ResolvedTrainOptions } from "./options.ts"
 
 /**
- * Refuses options that are fine one by one and not together.
+ * Checks combinations of options.
  *
- * @throws GigpoError `BAD_ARGUMENT` with the first that is found.
+ * @throws GigpoError `BAD_ARGUMENT` for the first invalid combination.
  */
 export function checkTogether(options: ResolvedTrainOptions): void {
   const wrong = batchProblem(options) ?? problemOf(options)
@@ -14,9 +14,9 @@ export function checkTogether(options: ResolvedTrainOptions): void {
 }
 
 /**
- * Refuses groups of one episode where the estimator says that it would learn nothing from them, and warns where it learns little.
+ * Checks that the group size suits the estimator. Warns where the estimator learns little from groups of one episode.
  *
- * @throws GigpoError `BAD_ARGUMENT`
+ * @throws GigpoError `BAD_ARGUMENT` where the estimator learns nothing from groups of one episode.
  */
 export function checkGroups(
   { name, groups }: Estimator,
@@ -24,14 +24,15 @@ export function checkGroups(
   onWarning?: (message: string) => void,
 ): void {
   if (groupSize > 1 || groups === undefined) return
-  const advice = 'Set groupSize to 2 or more, or take an estimator that compares none ("reinforce-plus-plus", "remax").'
+  const advice =
+    'Set groupSize to 2 or more, or use an estimator that does not compare episodes ("reinforce-plus-plus", "remax").'
   if (groups === "needed")
     throw new GigpoError(
       "BAD_ARGUMENT",
-      `train: the estimator ${name} compares the episodes of a task, and learns nothing where there is one (groupSize). ${advice}`,
+      `train: the estimator ${name} compares the episodes of a task and learns nothing from a single episode (groupSize is 1). ${advice}`,
     )
   onWarning?.(
-    `The estimator ${name} compares the episodes of a task, and learns little where there is one (groupSize). ${advice}`,
+    `The estimator ${name} compares the episodes of a task and learns little from a single episode (groupSize is 1). ${advice}`,
   )
 }
 
@@ -39,18 +40,18 @@ function problemOf(options: ResolvedTrainOptions): string | undefined {
   const { importance, oldLogProbs, overlong, rollout, groupSize, dynamicSampling } = options
   if (importance && oldLogProbs !== "recomputed")
     return (
-      "importance weights are for recomputed log-probabilities, since ratios that start from the sampler's hold them already: set " +
+      "importance needs recomputed log-probabilities, since ratios to the sampler's log-probabilities include the correction: set " +
       'oldLogProbs to "recomputed", or leave importance out.'
     )
   if (importance && typeof importance.dropBelow === "number" && typeof importance.dropAbove === "number") {
     const { dropBelow, dropAbove } = importance
     if (dropBelow > dropAbove)
-      return `importance.dropBelow is ${dropBelow} and dropAbove ${dropAbove}, which drops everything.`
+      return `importance.dropBelow is ${dropBelow} and dropAbove is ${dropAbove}, which drops all tokens; dropBelow must be at most dropAbove.`
   }
   if (overlong && overlong.cache > rollout.maxCompletionTokens)
-    return `overlong.cache is ${overlong.cache}, but replies have at most ${rollout.maxCompletionTokens} tokens (rollout.maxCompletionTokens); give fewer.`
+    return `overlong.cache is ${overlong.cache}, but completions have at most ${rollout.maxCompletionTokens} tokens (rollout.maxCompletionTokens); lower overlong.cache.`
   if (rollout.minGroupSize > groupSize)
-    return `rollout.minGroupSize is ${rollout.minGroupSize}, but a group has ${groupSize} episodes (groupSize).`
+    return `rollout.minGroupSize is ${rollout.minGroupSize}, but groups have ${groupSize} episodes (groupSize).`
   if (dynamicSampling && groupSize < 2)
     return "dynamicSampling compares the episodes of a group: set groupSize to 2 or more."
   return undefined

@@ -4,22 +4,22 @@ import type { ChatCodec } from "../tokenizer/chat-codec.ts"
 import { GigpoError } from "../util/errors.ts"
 import type { RunObserver } from "./observers.ts"
 
-// What was handed in of the wrong kind is refused before anything is touched, by the name of what it lacks.
+// Checks of arguments before training starts. Messages name the missing method or value.
 
 const engineMethods = ["sample", "logProbs", "forwardBackward", "optimizerStep", "clearGradients", "check"] as const
 const codecMethods = ["encodeChat", "encode", "decode"] as const
 
-/** Whether this can learn and be spoken to. */
+/** Checks the methods of a policy and a tokenizer. */
 export function checkModel(name: string, policy: Trainable, tokenizer: ChatCodec): void {
   if (!policy || !tokenizer) throw bad(`${name} needs a policy and a tokenizer.`)
   checkMethods("policy", policy, engineMethods)
   if (!Array.isArray(policy.losses))
-    throw bad("The policy's losses must be a list: the built-in losses that it runs itself, or [].")
+    throw bad("losses of the policy must be a list: the built-in losses that the engine computes in a kernel, or [].")
   checkMethods("tokenizer", tokenizer, codecMethods)
   tokenizer.checkVocabulary?.(policy.vocabularySize)
 }
 
-/** Whether there is a teacher where `name` needs one, and whether it knows the same tokens. */
+/** Checks that there is a teacher where `name` needs one, and that teacher and policy have the same vocabulary. */
 export function checkTeacher(
   teacher: Teacher | undefined,
   tokenizer: ChatCodec,
@@ -33,7 +33,7 @@ export function checkTeacher(
     throw bad(`${name} needs a teacher: give one (a policy as \`teacher\`, or the key teacher of the configuration).`)
 }
 
-/** Whether observers are a list of objects that have something to listen with. */
+/** Checks that observers are a list of objects with at least one method of `RunObserver`. */
 export function checkObservers(observers: readonly RunObserver[] | undefined): void {
   if (observers === undefined) return
   if (!Array.isArray(observers)) throw bad("observers must be a list of observers.")

@@ -14,42 +14,42 @@ import { batches, gather } from "./rows.ts"
 import { adamwAt } from "./schedule.ts"
 import type { SequenceTable } from "./sequence-table.ts"
 
-// PPO's critic beside the policy: it predicts returns, and learns from the same batches.
+// Critic of PPO: predicts returns and is trained on the same sequences as the policy.
 
 export const criticFields = {
   clip: scheduled(
     limit(
       0.5,
-      "Predictions are held within this distance of those before the update (PPO), in running standard " +
-        "deviations of the returns. Infinity turns it off.",
+      "Clip range of predictions around those before the update (PPO), in running standard deviations of the returns. Infinity turns " +
+        "it off.",
       { above: 0 },
     ),
   ),
-  batchSteps: integer(256, "Steps of episodes of one step of its optimizer.", { min: 1 }),
-  epochs: integer(1, "Passes over an iteration's steps.", { min: 1 }),
-  warmupIterations: integer(0, "Iterations at the beginning in which the critic learns and the policy does not.", {
+  batchSteps: integer(256, "Episode steps per update (optimizer step) of the critic.", { min: 1 }),
+  epochs: integer(1, "Passes of the critic over the steps of an iteration.", { min: 1 }),
+  warmupIterations: integer(0, "Iterations at the start in which only the critic is trained.", {
     min: 0,
   }),
   optimizer: group(
     { ...optimizerFields, learningRate: learningRateField(rateRules.critic) },
-    "How the critic's AdamW takes its steps.",
+    "Optimizer of the critic (AdamW).",
   ),
 }
 
 export type ResolvedCriticOptions = Resolved<typeof criticFields>
-/** With a learning rate. */
+/** Options of the critic with a learning rate. */
 export type SettledCriticOptions = ResolvedCriticOptions & { readonly optimizer: SettledOptimizerOptions }
 
-/** What the critic's steps of an iteration reported. */
+/** Reports of the critic's updates in one iteration. */
 export interface CriticTotals {
   readonly losses: LossReport[]
   readonly steps: StepReport[]
 }
 
 /**
- * Its value estimates in its own units, [sampled tokens of all rows].
+ * Returns the value estimates of a critic in the units of `ReturnScale`, [sampled tokens of all sequences].
  *
- * @throws GigpoError `NON_FINITE` where its weights have diverged.
+ * @throws GigpoError `NON_FINITE` for values that are not finite.
  */
 export async function predictValues(
   critic: Critic,
@@ -62,10 +62,10 @@ export async function predictValues(
 }
 
 /**
- * The critic's passes over an iteration's rows, towards the returns in them. Its batches are of rows from all tasks: the steps of one
- * task have much the same returns, and a critic that meets them task by task learns the task at hand over and over, and to tell no
- * states apart. Rows of one prompt stay together, since the engine computes it once. `stop` throws where the update is to be dropped,
- * and gives the signal that says so later.
+ * Trains the critic on the returns of an iteration. Batches mix the sequences of all tasks: the steps of a task have similar returns, and
+ * training task by task would teach the critic the mean of each task instead of differences between states. Sequences with the same prompt
+ * stay together, since the engine computes the prompt once. `stop` throws where the update is to be dropped, and returns the signal of a
+ * later drop.
  */
 export async function updateCritic(
   critic: Critic,
@@ -78,7 +78,7 @@ export async function updateCritic(
   const totals: CriticTotals = { losses: [], steps: [] }
   const loss = { kind: "clipped-value", clip: scheduleValue(clip, moment) } as const
   const adamw = adamwAt(optimizer, { index: moment.iteration, total: moment.iterations, perIteration: 1 })
-  // Those of other iterations were foretold by another critic.
+  // Sequences of other iterations have no predictions of this critic.
   const prompts = byPrompt(rows.filter(({ spans }) => spans.every((span) => span.returns && span.values)))
   for (let epoch = 0; epoch < epochs; epoch++) {
     for (const batch of batches(prompts, batchSteps, random.fork(epoch))) {
@@ -113,10 +113,10 @@ export function criticMetrics({ losses, steps }: CriticTotals): Record<string, n
 }
 
 /**
- * Refuses to go on where a critic's last steps all had to be skipped, as `guards.nonFinite` has it for the policy's.
+ * Checks the skipped optimizer steps of the critic, as `guards.nonFinite` does for the policy. Warns where steps were skipped.
  *
- * @param most in a row, or as many as there were
- * @throws GigpoError `NON_FINITE`
+ * @param most - maximum number of skipped steps in a row. The number of steps in the iteration is also a maximum.
+ * @throws GigpoError `NON_FINITE` where the maximum is reached.
  */
 export function checkCriticSteps(
   { steps }: CriticTotals,
@@ -127,19 +127,19 @@ export function checkCriticSteps(
   const skipped = steps.filter((step) => step.skipped).length
   if (skipped === 0) return
   const inRow = steps.length - 1 - steps.findLastIndex((step) => !step.skipped)
-  const what = `${skipped} of ${steps.length} optimizer steps of the critic in iteration ${iteration} were skipped, their gradients not being finite.`
+  const what = `${skipped} of ${steps.length} optimizer steps of the critic in iteration ${iteration} were skipped because their gradients were not finite.`
   if (inRow >= Math.min(most, steps.length))
     throw nonFinite(
-      `${what} ${inRow} were in a row (guards.nonFinite). Lower critic.optimizer.learningRate, or look at the rewards.`,
+      `${what} ${inRow} were in a row (guards.nonFinite). Lower critic.optimizer.learningRate, or check the rewards.`,
     )
   onWarning(what)
 }
 
 /**
- * How well the values foretold the returns before anything was learned from them: explained variance is
- * 1 - Var(return - value) / Var(return) over tokens, absent where the returns are all equal.
+ * Returns metrics of the critic's predictions before the update. The explained variance is 1 - Var(return - value) / Var(return) over
+ * tokens, absent where the returns are all equal.
  *
- * @param wantedReturns returns in the critic's units, [steps][tokens]
+ * @param wantedReturns - returns in the critic's units, [steps][tokens].
  */
 export function valueMetrics(
   table: SequenceTable,

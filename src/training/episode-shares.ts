@@ -2,15 +2,15 @@ import { countGroups } from "../credit/statistics.ts"
 import { type Episode, isScored } from "../rollout/episode.ts"
 import { isSolved } from "./summary.ts"
 
-/** How the limit on steps binds. */
+/** Effect of the step limit on episodes. */
 export interface LimitShares {
-  /** Share of the episodes that it ended. */
+  /** Share of truncated episodes. */
   readonly cut: number
-  /** Share of the successes that came in the last fifth of it; absent without a success, or where it ended no episode. */
+  /** Share of successful episodes that took more than 4/5 of the step limit. Absent without a successful or without a truncated episode. */
   readonly late?: number
 }
 
-/** The limit is that of the longest episode that was cut off; failed and dropped episodes count in `cut` alone. */
+/** Measures the effect of the step limit, which is taken from the longest truncated episode. Failed and dropped episodes count in `cut` only. */
 export function limitShares(episodes: readonly Episode[]): LimitShares {
   const cut = episodes.filter(({ outcome }) => outcome === "truncated")
   const won = episodes.filter(isSolved)
@@ -25,13 +25,13 @@ export function limitShares(episodes: readonly Episode[]): LimitShares {
 const lastFifth = 4 / 5
 
 /**
- * Share of the steps of successful episodes that led nowhere: those that are gone once every loop is taken out of the episode's
- * states, one that changed nothing included. What is left is the loop-erased walk (Lawler, 1980): from each state on as after its
- * last visit. Linear in the steps.
+ * Returns the share of the steps of successful episodes that belong to loops. Loops are removed from the states of an episode, also those
+ * of a step that changed nothing. The remaining steps are the loop-erased walk (Lawler, 1980), which continues from each state as after its
+ * last visit. Takes linear time.
  *
- * @param episodes as their steps were collected (`learnedEpisodes`)
- * @param states dense ids of the states of all their steps, [steps]
- * @returns undefined without a success
+ * @param episodes - episodes in the order in which their steps were collected (`learnedEpisodes`).
+ * @param states - dense ids of the states of all their steps, [steps].
+ * @returns undefined without a successful episode
  */
 export function wastedShare(episodes: Iterable<{ readonly episode: Episode }>, states: Int32Array): number | undefined {
   const lastVisit = new Int32Array(countGroups(states))
@@ -48,11 +48,11 @@ export function wastedShare(episodes: Iterable<{ readonly episode: Episode }>, s
 }
 
 /**
- * Steps of the episodes against those that a good one needs.
+ * Returns the total number of steps of the scored episodes, divided by that of an expert.
  *
- * @param groups [groups] of episodes
- * @param needed [groups], steps in which an expert solved each group's task; undefined for one that it did not, which is left out
- * @returns how many times as long the scored episodes are, in all; undefined where there is nothing to compare
+ * @param groups - episodes of each group.
+ * @param needed - steps in which an expert solved each group's task, [groups]. A group with undefined is left out.
+ * @returns undefined where no group can be compared
  */
 export function lengthAgainst(
   groups: readonly (readonly Episode[])[],

@@ -11,13 +11,17 @@ import { outcomeOf, summarize } from "./summary.ts"
 /** Arguments of `evaluate`. */
 export interface EvaluateSetup<Task = unknown> extends EvaluateOptions, HeldOutSetup<Task> {}
 
-/** Plays held-out tasks, one episode each, and says how many were solved. */
+/**
+ * Evaluates a policy on held-out tasks, one episode each.
+ *
+ * @throws GigpoError `BAD_ARGUMENT` for an invalid argument, `POLICY_BUSY` for a policy that is being trained.
+ */
 export async function evaluate<Task>(setup: EvaluateSetup<Task>): Promise<EvaluationReport> {
   checkArguments("evaluate", setup)
   const { environment } = setup
   const { tasks: count, seed, rollout, temperature } = readOptions("evaluate", besidePlayer(setup), evaluateFields)
   if (!environment)
-    throw new GigpoError("BAD_ARGUMENT", "evaluate needs an environment, whose held-out tasks are played.")
+    throw new GigpoError("BAD_ARGUMENT", "evaluate needs an environment with held-out tasks; give environment.")
   const random = new Random(seed).fork("evaluation")
   using tasks = drawnTasks(environment, "test", random)
   const played = { tasks, groups: count, groupSize: 1, random, ...rollout, temperature }

@@ -3,27 +3,27 @@ import { field, group, integer } from "../options/field.ts"
 import type { OptionsOf } from "../options/table.ts"
 import { rolloutFields } from "../rollout/options.ts"
 
-// Apart from the options of training, which load every estimator and loss.
+// A separate module from the options of training, which load all estimators and losses.
 
-export const seedField = integer(0, "The root of every random number.", { min: 0 })
+export const seedField = integer(0, "Seed of all random numbers.", { min: 0 })
 
 export const evaluationFields = {
-  tasks: integer(256, "Held-out tasks, one episode each.", { min: 1 }),
-  temperature: field<number, "The default is the paper's; 0 takes the most likely token.">(
+  tasks: integer(256, "Number of held-out tasks, one episode each.", { min: 1 }),
+  temperature: field<number, "Sampling temperature in evaluations. 0 is greedy decoding. The default is the paper's.">(
     0.4,
-    "The default is the paper's; 0 takes the most likely token.",
+    "Sampling temperature in evaluations. 0 is greedy decoding. The default is the paper's.",
     (value) =>
       value === 0 || (Number.isFinite(value) && (value as number) >= lowestTemperature)
         ? undefined
-        : `must be 0, for the most likely token, or at least ${lowestTemperature}`,
+        : `must be 0 (greedy decoding) or at least ${lowestTemperature}`,
   ),
 }
 
-/** Of `evaluate`, where the temperature beside the tasks counts, not the rollout's. */
+/** Options of `evaluate`. The temperature next to `tasks` applies, not that of `rollout`. */
 export const evaluateFields = {
   seed: seedField,
   ...evaluationFields,
-  rollout: group(rolloutFields, "How episodes are sampled."),
+  rollout: group(rolloutFields, "Sampling of episodes."),
 }
 
 /** Options of evaluations during training. */

@@ -28,19 +28,19 @@ import { shapeRewards } from "./shaping.ts"
 import { compute, foreignRows, inUnits, withKl } from "./statistics.ts"
 import { type CollectedStep, collectSteps, learnedEpisodes, withTexts } from "./steps.ts"
 
-/** What one rollout gave to learn from. */
+/** Data of one iteration: episodes, steps, sequences and advantages. */
 export interface Experience {
   readonly groups: readonly Group[]
-  /** Groups that were played and dropped. */
+  /** Groups that were played and not kept. */
   readonly dropped: readonly Group[]
   readonly steps: readonly CollectedStep[]
-  /** With their credit. */
+  /** Sequences with advantages. */
   readonly rows: readonly Sequence[]
   readonly credit: Credit
   readonly metrics: Readonly<Record<string, number>>
 }
 
-/** Rollout, score and keep, rows, statistics, rewards, credit. */
+/** Runs the rollout of one iteration and computes rewards, statistics and advantages. */
 export async function collect<Task>(
   training: Training<Task>,
   moment: TrainingProgress,
@@ -98,7 +98,7 @@ export async function collect<Task>(
   return { groups, dropped, steps, rows: [...credited.toSequences(), ...extra], credit, metrics: found }
 }
 
-/** What a training's rollouts are played with. */
+/** Returns the arguments of a training's rollouts. */
 export function rolloutSetup<Task>(
   training: Pick<RolloutSetup<Task>, "tokenizer" | "environment" | "play" | "signal"> & {
     readonly policy: Sampler & Pick<Trainable, "longestRow">
@@ -116,15 +116,15 @@ export function rolloutSetup<Task>(
     random: random.fork("rollout"),
     ...options.rollout,
     temperature: scheduleValue(options.rollout.temperature, moment),
-    maxPositions: Math.min(policy.maxPositions, policy.longestRow || policy.maxPositions), // 0 of one that only samples
+    maxPositions: Math.min(policy.maxPositions, policy.longestRow || policy.maxPositions), // longestRow is 0 for an engine that only samples
     moment,
     signal,
   }
 }
 
 /**
- * Where no group was kept, those that only taught nothing are learned from all the same: a run must not end of success. What somebody's
- * hook refused stays refused.
+ * Keeps groups with equal returns where dynamic sampling has left no group: a run must not fail because all tasks are solved. Groups that a
+ * hook dropped stay dropped.
  */
 function orConstant<Task>({ groups, dropped }: Rollout<Task>, wanted: number): Rollout<Task> {
   if (groups.length > 0) return { groups, dropped }
@@ -132,7 +132,7 @@ function orConstant<Task>({ groups, dropped }: Rollout<Task>, wanted: number): R
   return { groups: constant, dropped: dropped.filter((group) => !constant.includes(group)) }
 }
 
-/** Returns of one episode of each group's task in which the most likely token is taken always, [groups]; NaN where it failed. */
+/** Returns of one greedily decoded episode per task, [groups]; NaN where the episode failed. */
 async function playGreedily<Task>(
   setup: Omit<RolloutSetup<Task>, "tasks" | "groupSize">,
   groups: readonly Group<Task>[],
@@ -140,7 +140,7 @@ async function playGreedily<Task>(
   random: Random,
 ): Promise<number[]> {
   const tasks = groups.map(({ task }) => task)
-  // Played and judged as the others were, but none is left out, nor branches: candidates would all be the same.
+  // The same start, sampling and scoring hooks as in the rollout. No candidates and branches: with greedy decoding all would be equal.
   const same = pickHooks(hooks, "begin", "sample", "onTurn", "score")
   const alone = { groupSize: 1, maxForks: 0, temperature: 0 }
   const { groups: greedy } = await rollout({ ...setup, ...alone, tasks, random, hooks: same })
@@ -158,13 +158,13 @@ function nothingToLearnFrom(
     return new GigpoError(
       "BAD_ARGUMENT",
       dropped > 0
-        ? `hooks.keep kept none of ${dropped} groups: keep some, or raise rollout.maxRefillRounds.`
-        : "The source of tasks had no task for this iteration: it must have some for each, or iterations must be fewer.",
+        ? `hooks.keep dropped all ${dropped} groups: keep some of them, or raise rollout.maxRefillRounds.`
+        : "The source of tasks has no task for this iteration: provide more tasks, or lower iterations.",
     )
   if (episodes.some((episode) => isScored(episode) && episode.steps.length > 0))
     return new GigpoError(
       "BAD_ENVIRONMENT",
-      `No group has ${minGroupSize} episodes left that can be learned from: lower rollout.minGroupSize, or raise rollout.maxRetries.`,
+      `No group has ${minGroupSize} episodes that can be learned from (rollout.minGroupSize): lower rollout.minGroupSize, or raise rollout.maxRetries.`,
     )
   const cause = episodes.find((episode) => episode.error)?.error
   if (cause) {
@@ -175,8 +175,8 @@ function nothingToLearnFrom(
   return new GigpoError(
     "BAD_ENVIRONMENT",
     left > 0
-      ? `No episode of the iteration can be learned from: whoever plays dropped ${left} of ${episodes.length} (play gave null).`
-      : `No episode made a single step: the first prompt leaves no room for a reply in the model's ${maxPositions} positions (maxPositions). ` +
-          `Raise maxPositions or shorten the prompt; with an environment, lowering rollout.maxCompletionTokens (${maxCompletionTokens}) helps, too.`,
+      ? `No episode of the iteration can be learned from: the agent dropped ${left} of ${episodes.length} (play returned null).`
+      : `No episode has a step: the first prompt leaves no room for a completion in the model's ${maxPositions} positions (maxPositions). ` +
+          `Raise maxPositions or shorten the prompt; with an environment, you can also lower rollout.maxCompletionTokens (${maxCompletionTokens}).`,
   )
 }

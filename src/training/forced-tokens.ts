@@ -4,8 +4,8 @@ import type { Learning } from "./prepare.ts"
 import type { SequenceTable } from "./sequence-table.ts"
 
 /**
- * Gives tokens that were put into replies and not sampled (`SampledReply.forced`) the log-probabilities of the policy as it is now: then
- * statistics of whole replies (ratios, importance, the mismatch between sampler and trainer) are of the tokens that were sampled.
+ * Sets the log-probabilities of forced tokens (`SampledReply.forced`) to those of the current policy. Statistics over whole completions
+ * (ratios, importance weights, the mismatch between sampler and trainer) then depend on the sampled tokens only.
  */
 export async function fillForced(
   { policy, signal, options }: Pick<Learning, "policy" | "signal" | "options">,

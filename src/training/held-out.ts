@@ -12,12 +12,12 @@ import type { ChatCodec } from "../tokenizer/chat-codec.ts"
 import { type AgentSetup, playerOf } from "./player.ts"
 import type { Progress } from "./progress.ts"
 
-/** Who plays held-out tasks, by its environment's own loop unless somebody else plays. */
+/** Arguments of an evaluation: policy, environment and, optionally, an agent. */
 export interface HeldOutSetup<Task = unknown> extends AgentSetup<Task> {
   readonly policy: Sampler
   readonly tokenizer: ChatCodec
   readonly environment: OffersTasks<Task>
-  /** Plays the episodes in place of the package's own loop. */
+  /** Agent loop that plays the episodes instead of the built-in loop. */
   readonly play?: AgentLoop<Task> | undefined
   readonly signal?: AbortSignal | undefined
   readonly onProgress?: ((progress: Progress) => void) | undefined
@@ -34,7 +34,7 @@ const playerKeys: KeysOf<HeldOutSetup> = {
   onProgress: true,
 }
 
-/** The options that stand beside who plays. */
+/** Returns the options of an evaluation, without the keys of `HeldOutSetup`. */
 export function besidePlayer(setup: object): object {
   return Object.fromEntries(Object.entries(setup).filter(([key]) => !Object.hasOwn(playerKeys, key)))
 }
@@ -48,10 +48,10 @@ interface HeldOut<Task> {
 }
 
 /**
- * Plays tasks that are not learned from, with weights that stay the same meanwhile.
+ * Plays tasks without training. The weights must not change meanwhile.
  *
- * @param call - the public function, for messages.
- * @throws GigpoError `POLICY_BUSY` where the policy is being trained, or its training continues meanwhile.
+ * @param call - name of the public function, for messages.
+ * @throws GigpoError `POLICY_BUSY` where the policy is being trained or its training continues meanwhile.
  */
 export async function playHeldOut<Task>(
   call: string,

@@ -11,14 +11,14 @@ import { rolloutMetrics, Stopwatch, updateMetrics } from "./metrics.ts"
 import type { Training } from "./prepare.ts"
 import { update } from "./update.ts"
 
-/** What became of one iteration. */
+/** Result of one iteration. */
 export interface Iteration extends Experience {
   readonly report: IterationReport
-  /** Of collapse. */
+  /** Alarms of collapse. */
   readonly alarms: readonly string[]
 }
 
-/** Rollout, credit and updates, with what is to be told of them. `onChange` is called whenever the weights are about to change. */
+/** Runs one iteration: rollout, advantages, updates and report. `onChange` is called before each change of the weights. */
 export async function runIteration<Task>(
   training: Training<Task>,
   { steps, collapse }: { readonly steps: StepGuard; readonly collapse: CollapseDetector },
@@ -36,7 +36,7 @@ export async function runIteration<Task>(
   const totals = await update(training, steps, rows, moment, onChange)
   if (totals.critic) checkCriticSteps(totals.critic, options.guards.nonFinite, iteration, onWarning)
   clock.lap("update")
-  // What estimators and losses name comes first, so that it hides none of the others.
+  // Metrics of estimators and losses come first, so that they do not replace the others.
   const updated = { ...credit.metrics, ...experience.metrics, ...updateMetrics(totals) }
   const adapted = adaptKl(kl, updated, experience.steps.length)
   const all = [...groups, ...dropped]
@@ -44,6 +44,6 @@ export async function runIteration<Task>(
   await pace.rest()
   const metrics = { ...updated, ...adapted, ...watched.metrics, ...played, ...clock.metrics(experience.steps) }
   const report = { iteration, metrics, ...failuresOf(all, playerName(training)) }
-  await pace.rest() // who observes begins by going through all steps, too
+  await pace.rest() // observers also begin with a pass over all steps
   return { ...experience, report, alarms: watched.alarms }
 }

@@ -3,8 +3,8 @@ import type { Training } from "./prepare.ts"
 import { stopReason } from "./stop.ts"
 
 /**
- * What a run has reported, in this process and in those before it. From it alone it follows what is still to be evaluated and whether
- * the run is over, so that a resumed run decides as it would have without the stop.
+ * Reports of a run, in this process and before its resumption. Decisions about evaluations and the end of the run depend on the reports
+ * only, so that a resumed run decides as without the interruption.
  */
 export class Journal {
   readonly #training: Pick<Training, "options" | "run">
@@ -26,18 +26,18 @@ export class Journal {
     return this.#reports
   }
 
-  /** What was reported of this iteration; an empty report where nothing was. */
+  /** Report of an iteration; an empty report where there is none. */
   at(iteration: number): IterationReport {
     return this.#reports.findLast((report) => report.iteration === iteration) ?? { iteration, metrics: {} }
   }
 
-  /** The report with the time of now, and how long the run has taken. */
+  /** Returns the report with the current time and the duration of the run. */
   stamp({ iteration, time: _, metrics, ...rest }: IterationReport): IterationReport {
     const taken = this.#before + (performance.now() - this.#started) / 1000
     return { iteration, time: new Date().toISOString(), metrics: { ...metrics, "time/run": taken }, ...rest }
   }
 
-  /** Whether an evaluation belongs into the report that is not there. */
+  /** Whether the report should have an evaluation and has none. */
   lacksEvaluation(report: IterationReport): boolean {
     const { every } = this.#training.options.evaluation
     return every > 0 && !report.evaluation && (report.iteration % every === 0 || this.isLast(report))
@@ -47,14 +47,14 @@ export class Journal {
     return report.iteration >= this.#training.options.iterations || this.stopped(report) !== undefined
   }
 
-  /** Why the run ends with this report, before its last iteration. */
+  /** Reason why the run ends early with this report; undefined where the run continues or is complete. */
   stopped(report: IterationReport): string | undefined {
     const { iterations, stop } = this.#training.options
     if (report.iteration >= iterations) return undefined
     return stopReason([...this.#reports.filter(({ iteration }) => iteration < report.iteration), report], stop)
   }
 
-  /** Puts the report on the disk, in place of one of the same iteration that lacked its evaluation. */
+  /** Writes the report to the log. Replaces a report of the same iteration without an evaluation. */
   async log({ stopped: _, ...report }: IterationReport): Promise<IterationReport> {
     const why = this.stopped(report)
     const whole = why === undefined ? report : { ...report, stopped: why }

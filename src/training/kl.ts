@@ -9,30 +9,31 @@ import { GigpoError } from "../util/errors.ts"
 
 const adaptiveFields = { ...without(adaptiveKlFields, "weight") }
 
-/** Where the KL to the reference stands and what becomes of its weight, beside the options of the KL term itself. */
+/** Options of the placement and adaptation of the KL penalty. */
 export const klFields = {
   klPlacement: oneOf(
     "loss",
     ["loss", "reward"],
-    "Whether the KL is a term of the loss, or is taken off the reward of each token, as the policy that sampled it had it.",
+    "Whether the KL penalty is a term of the loss, or is subtracted from the reward of each token, measured at the old policy.",
   ),
   adaptiveKl: optionalGroup(
     adaptiveFields,
-    "Adapt klWeight after every iteration, to lead the KL to a target.",
-    "klWeight stays what it is",
+    "Adaptive KL controller, which changes klWeight after each iteration to reach a target KL.",
+    "klWeight is not adapted",
   ),
 }
 
-/** What stands around any policy loss in training. */
+/** Options that all policy losses have in training. */
 export const aroundLoss = { ...lossFields, ...klFields }
 
-/** The KL of a training. */
+/** KL penalty of a training. */
 export interface Kl {
   readonly place: "loss" | "reward"
   readonly estimator: KlEstimator
   readonly weight: Scheduled
-  /** Where the weight adapts, and over how many steps. */
+  /** Controller of the weight, where the weight is adapted. */
   readonly controller?: AdaptiveKl
+  /** Horizon of the controller in steps; 0 without a controller. */
   readonly horizon: number
 }
 
@@ -41,7 +42,11 @@ interface KlOptions extends Resolved<typeof klFields> {
   readonly klEstimator: KlEstimator
 }
 
-/** @throws GigpoError `BAD_ARGUMENT` where a weight that adapts is a schedule, or is 0. */
+/**
+ * Makes the KL penalty of a training.
+ *
+ * @throws GigpoError `BAD_ARGUMENT` for an adaptive weight that is a schedule or 0.
+ */
 export function makeKl({ klWeight, klEstimator, klPlacement, adaptiveKl: adaptive }: KlOptions): Kl {
   const { horizon = 0 } = adaptive ?? {}
   const kl = { place: klPlacement, estimator: klEstimator, weight: klWeight, horizon }
@@ -49,13 +54,13 @@ export function makeKl({ klWeight, klEstimator, klPlacement, adaptiveKl: adaptiv
   if (typeof klWeight !== "number" || klWeight === 0)
     throw new GigpoError(
       "BAD_ARGUMENT",
-      "loss.adaptiveKl adapts klWeight, which must be a number above 0 to begin with.",
+      "loss.adaptiveKl needs an initial klWeight: set loss.klWeight to a number above 0.",
     )
   const controller = adaptiveKl({ weight: klWeight, ...adaptive })
   return { ...kl, weight: () => controller.weight, controller }
 }
 
-/** Adapts the weight to how far the policy lay from the reference in this iteration. Reports the weight that the next one has. */
+/** Adapts the weight to the KL of an iteration. Reports the weight of the next iteration. */
 export function adaptKl(
   { controller, horizon, place }: Kl,
   metrics: Readonly<Record<string, number>>,
@@ -63,7 +68,7 @@ export function adaptKl(
 ): Record<string, number> {
   if (!controller) return {}
   const kl = metrics[place === "loss" ? "loss/kl" : "reward/kl"]
-  // Where no step was taken nothing was measured. More steps than the horizon say no more than the horizon does.
+  // Without an update there is no measured KL. The number of steps is bounded by the horizon, which keeps the weight positive.
   if (kl !== undefined) controller.update(kl, Math.min(steps, horizon))
   return { [`${place}/kl-weight`]: controller.weight }
 }

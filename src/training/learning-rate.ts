@@ -3,16 +3,16 @@ import { number, scheduled } from "../options/field.ts"
 import type { Scheduled } from "../options/schedule.ts"
 import type { ScheduledField } from "../options/table.ts"
 
-/** A learning rate by the size of the model: so much over its weights, within bounds. */
+/** Default learning rate as a function of the model size: `overWeights` / number of weights, between `least` and `most`. */
 interface RateRule {
   readonly overWeights: number
   readonly least: number
   readonly most: number
 }
 
-// The lower bounds are what pretrained models of a billion weights and more are trained with (the paper's 1e-6, and ten times as
-// much where the targets are given). A small model that was made from nothing learns next to nothing at these. The upper bounds are
-// where one of a million weights still learns Sokoban steadily: at three times as much it forgets between what it learns.
+// The lower bounds suit pretrained models of a billion weights and more (the paper's 1e-6, and 1e-5 where the targets are given). Small
+// models that are trained from scratch learn very little at these rates. At the upper bounds, a model of a million weights still learns
+// Sokoban steadily; at three times these rates it forgets.
 const given = { overWeights: 1000, least: 1e-5, most: 3e-4 }
 export const rateRules = {
   training: { overWeights: 100, least: 1e-6, most: 1e-4 },
@@ -20,27 +20,28 @@ export const rateRules = {
   critic: given,
 } as const satisfies Record<string, RateRule>
 
-/** The option, which has no one number for a default. */
+/** Option of the learning rate. Its default depends on the size of the model. */
 export function learningRateField({ overWeights, least, most }: RateRule): ScheduledField<string, undefined> {
-  const otherwise = `${overWeights} / the weights of the model, at least ${least} and at most ${most}`
-  return scheduled(number(undefined, "The size of AdamW's steps, at its peak.", { min: 0, defaultText: otherwise }))
+  const otherwise = `${overWeights} / number of model weights, at least ${least} and at most ${most}`
+  return scheduled(number(undefined, "Learning rate of AdamW after the warm-up.", { min: 0, defaultText: otherwise }))
 }
 
-/** The learning rate of a model of so many weights, to two digits; the smallest where an engine does not tell how many. */
+/** Returns the learning rate for a number of weights, to two digits. Returns the lower bound where the number is unknown. */
 export function learningRateFor({ overWeights, least, most }: RateRule, parameters = Number.POSITIVE_INFINITY): number {
   return Math.min(Math.max(Number((overWeights / parameters).toPrecision(2)), least), most)
 }
 
-/** Preferences are learned more gently than what is to be said. */
+/** Returns the rule of the learning rate in supervised fine-tuning. DPO has a lower rate than cross-entropy. */
 export function sftLearningRate({ loss }: { readonly loss: object }): RateRule {
   return "name" in loss && loss.name === "dpo" ? rateRules.training : rateRules.cloning
 }
 
 type Optimizer = { readonly learningRate: Scheduled | undefined }
 
+/** Options of an optimizer with a learning rate. */
 export type Settled<O extends Optimizer> = Omit<O, "learningRate"> & { readonly learningRate: Scheduled }
 
-/** The options of an optimizer with the learning rate that its run `chose`, or that suits the policy, where they leave it open. */
+/** Fills in the learning rate of an optimizer: the given rate, that of the resumed run (`chose`), or the default for the policy. */
 export function resolveLearningRate<O extends Optimizer>(
   optimizer: O,
   rule: RateRule,

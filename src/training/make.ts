@@ -19,7 +19,7 @@ import type { Curriculum } from "./curriculum/curriculum.ts"
 import { type Kl, makeKl } from "./kl.ts"
 import { type ResolvedTrainOptions, type TrainOptions, trainFields } from "./options.ts"
 
-/** The estimator and the loss of a training, and what they ask to be computed. */
+/** Estimator and loss of a training, and the statistics that they need. */
 export interface Credited {
   readonly estimator: Estimator
   readonly loss: TokenLoss
@@ -43,7 +43,7 @@ export function makeCredited(
   return { estimator, loss, kl, needs }
 }
 
-/** What a training with these options will ask to be computed: known before a model is opened. */
+/** Returns the statistics that a training with these options needs. No model is required. */
 export function needsOf(options: TrainOptions): ReadonlySet<string> {
   const resolved = readOptions("train", options, trainFields)
   checkTogether(resolved)
@@ -52,29 +52,29 @@ export function needsOf(options: TrainOptions): ReadonlySet<string> {
   return needs
 }
 
-/** Whether a frozen copy of the policy is to be kept: for its log-probabilities, or for how far its distributions lie. */
+/** Whether a frozen reference policy is needed, for log-probabilities or for Hellinger distances. */
 export function needsReference(needs: ReadonlySet<string>): boolean {
   return needs.has("reference") || needs.has("hellinger")
 }
 
-/** The estimator that resolved options speak of. */
+/** Makes the estimator of resolved options. */
 export function makeEstimator(options: ResolvedTrainOptions["estimator"]): Estimator {
   return "use" in options ? asEstimator(options.use) : makeNamed<Estimator>(estimators, options)
 }
 
-/** The curriculum that resolved options speak of; undefined where there is none. */
+/** Makes the curriculum of resolved options; undefined where there is none. */
 export function makeCurriculum(options: ResolvedTrainOptions["curriculum"]): Curriculum | undefined {
   if (!options || "use" in options) return options?.use
   return makeNamed<Curriculum>(curricula, options)
 }
 
-/** The hooks of turns that resolved options speak of, likewise. */
+/** Makes the turn hooks of resolved options; undefined where there are none. */
 export function makeTurns(options: ResolvedTrainOptions["turnHooks"]): RolloutHooks | undefined {
   if (!options || "use" in options) return options?.use
   return makeNamed<RolloutHooks>(turnHooks, options)
 }
 
-/** The loss that resolved options speak of, with KL, entropy bonus and aggregation around it. */
+/** Makes the loss of resolved options, with KL term, entropy bonus and aggregation. */
 export function makeLoss(options: ResolvedTrainOptions["loss"]): TokenLoss {
   const around = only(options, lossFields)
   const loss = "use" in options ? asTokenLoss(options.use) : makeNamed<TokenLoss>(losses, options)

@@ -1,9 +1,9 @@
-/** 0 for none. */
+/** Returns the mean, or 0 for no values. */
 export function mean(values: readonly number[]): number {
   return values.length === 0 ? 0 : values.reduce((sum, value) => sum + value, 0) / values.length
 }
 
-/** The mean under its name; nothing where there are no values, or no weight. */
+/** Returns an object with the weighted mean under a name. The object is empty where the sum of the weights is 0. */
 export function meanAs(
   name: string,
   values: readonly number[],

@@ -12,10 +12,10 @@ import { meanMetrics } from "./summary.ts"
 type Metrics = Record<string, number>
 
 /**
- * What the episodes were like that were played, and how credit was spread over their steps. The means are over episodes that can be
- * learned from, the shares over all: so "episode/success", where failed and dropped ones are lost.
+ * Returns the metrics of a rollout: episodes, completions and advantages. Means are over episodes that can be learned from. Shares, such as
+ * "episode/success", are over all episodes; failed and dropped episodes count as unsuccessful.
  *
- * @param dropped groups that were played and not kept; a policy is not worse for being asked only what it cannot do yet
+ * @param dropped - groups that were played and not kept. They count in the metrics, which would otherwise look worse with dynamic sampling.
  */
 export function rolloutMetrics(
   groups: readonly Group[],
@@ -69,22 +69,22 @@ export function rolloutMetrics(
   }
 }
 
-/** What an iteration's optimizer steps reported. */
+/** Reports of the updates of one iteration. */
 export interface UpdateTotals {
   readonly losses: LossReport[]
   readonly steps: StepReport[]
   readonly learningRate: number
   critic?: CriticTotals
-  /** Between sampler and trainer, where the trainer's log-probabilities were at hand before its first step. */
+  /** Metrics of the sampler–trainer mismatch, where log-probabilities of the trainer before the first update are known. */
   mismatch?: Readonly<Record<string, number>>
 }
 
 export function updateMetrics({ losses, steps, learningRate, critic, mismatch }: UpdateTotals): Metrics {
   const taken = steps.filter((step) => !step.skipped)
-  // Where every advantage was 0 nothing was computed, and there is nothing to report.
+  // A batch whose advantages are all 0 is not computed and has no metrics.
   const computed = losses.filter(({ tokens }) => tokens > 0)
   return {
-    ...meansOfTokens(computed), // what others name comes first, so that it hides none of those below
+    ...meansOfTokens(computed), // metrics of engines and losses come first, so that they do not replace those below
     ...mismatch,
     ...(critic && criticMetrics(critic)),
     ...meanAs(
@@ -95,13 +95,13 @@ export function updateMetrics({ losses, steps, learningRate, critic, mismatch }:
     "optimizer/skipped": steps.length - taken.length,
     ...meanAs(
       "optimizer/gradient-norm",
-      taken.map((step) => step.gradientNorm).filter(Number.isFinite), // a remote engine may not tell
+      taken.map((step) => step.gradientNorm).filter(Number.isFinite), // a remote engine may not report the norm
     ),
     "optimizer/learning-rate": learningRate,
   }
 }
 
-/** What batches report, over the tokens of all that do. */
+/** Mean of each metric over batches, weighted by tokens. A batch without the metric is left out. */
 function meansOfTokens(reports: readonly LossReport[]): Metrics {
   const names = new Set(reports.flatMap(({ metrics }) => Object.keys(metrics)))
   const means = Array.from(names, (name) => {
@@ -115,7 +115,7 @@ function meansOfTokens(reports: readonly LossReport[]): Metrics {
   return Object.assign({}, ...means)
 }
 
-/** Seconds spent on each part of an iteration. */
+/** Stopwatch for the parts of an iteration, in seconds. */
 export class Stopwatch {
   readonly #laps: Record<string, number> = {}
   readonly #started: number = performance.now()
@@ -127,7 +127,7 @@ export class Stopwatch {
     this.#last = now
   }
 
-  /** With the speed over the whole iteration, prompts included. */
+  /** Returns the times of all parts, and the throughput of the iteration in prompt and completion tokens per second. */
   metrics(steps: readonly CollectedStep[]): Metrics {
     const seconds = (performance.now() - this.#started) / 1000
     const tokens = steps.reduce((sum, { record }) => sum + record.prompt.length + record.reply.length, 0)

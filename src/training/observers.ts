@@ -5,52 +5,58 @@ import type { RunConfig } from "../runs/config.ts"
 import type { IterationReport } from "../runs/report.ts"
 import type { CollectedStep } from "./steps.ts"
 
-/** Where a run begins, or goes on. */
+/** Start or resumption of a run, as observers receive it. */
 export interface RunStart {
-  /** Completed iterations. */
+  /** Number of completed iterations. */
   readonly iteration: number
+  /** Number of iterations of the whole run. */
   readonly iterations: number
-  /** Its folder, and the configuration that stands there as config.json; absent where nothing is written. */
+  /** Folder of the run. Absent in a training without a run. */
   readonly directory?: string
+  /** Content of config.json in the folder. Absent in a training without a run. */
   readonly config?: RunConfig
 }
 
-/** What a run that ended came to. */
+/** End of a run, as observers receive it. */
 export interface RunOutcome {
-  /** Completed iterations. */
+  /** Number of completed iterations. */
   readonly iteration: number
-  /** Why it ended before its last one; undefined where it did not. */
+  /** Error that ended the run; undefined where the run ended without an error. */
   readonly error?: unknown
 }
 
 /**
- * Told of a run as it goes, after each iteration is on disk. It cannot hold up or break the run: what it throws, or is too slow
- * for, is one warning.
+ * Observer (callback) of a run. Calls are made after each iteration is on disk, and do not delay or end the run: an observer that throws or
+ * is too slow causes one warning.
  */
 export interface RunObserver {
+  /** Name, for warnings. */
   readonly name?: string
+  /** Called when the run starts or is resumed. */
   start?(run: RunStart): unknown
   /**
-   * Episodes of an iteration, and the estimator's advantages of their steps.
+   * Called with the episodes of an iteration and the advantages of their steps.
    *
-   * @param credit advantages and details, [steps]
-   * @param steps the steps in the order of `credit`, with the rewards that the estimator read: `steps[i].task` is the place of its group
-   * in `groups`, and `steps[i].episode` that of its episode in the group. Failed and dropped episodes, and groups that are not learned
-   * from, have none.
+   * @param credit - advantages and details of the estimator, [steps].
+   * @param steps - steps in the order of `credit`, with the rewards that the estimator read. `steps[i].task` is the index of the group in
+   * `groups`, and `steps[i].episode` the index of the episode in the group. Failed and dropped episodes, and groups that are not learned
+   * from, have no steps here.
    */
   episodes?(iteration: number, groups: readonly Group[], credit: Credit, steps: readonly CollectedStep[]): unknown
+  /** Called with the report of an iteration. A report may repeat with an evaluation that was missing. */
   report?(report: IterationReport): unknown
+  /** Called when the run ends. */
   end?(outcome: RunOutcome): unknown
 }
 
 type Told = Omit<Required<RunObserver>, "name">
 
-/** Calls that wait for an observer; more are left out. */
+/** Maximum number of queued calls of an observer; further calls are skipped. */
 const longestQueue = 32
-/** Seconds that observers have to catch up when the run is over. */
+/** Seconds that observers have to finish after the end of the run. */
 const patience = 10
 
-/** Tells all observers, each in its own time. */
+/** Calls of all observers, with a queue for each. */
 export class Observers {
   readonly #queues: readonly Queue[]
 
@@ -62,7 +68,7 @@ export class Observers {
     for (const queue of this.#queues) queue.add(event, about)
   }
 
-  /** Waits until all have heard everything, but not for ever. */
+  /** Waits until all queues are empty, with a time limit. */
   async settle(): Promise<void> {
     await Promise.all(this.#queues.map((queue) => queue.settle()))
   }
@@ -84,7 +90,7 @@ class Queue {
     const listen = this.#observer[event] as ((...about: unknown[]) => unknown) | undefined
     if (!listen) return
     if (this.#waiting >= longestQueue && event !== "end") {
-      this.#warn("is too slow; it was not told of everything.")
+      this.#warn("is too slow; some calls were skipped.")
       return
     }
     this.#waiting++
@@ -93,7 +99,7 @@ class Queue {
         await listen.apply(this.#observer, about)
       } catch (error) {
         const why = String(error instanceof Error ? error.message : error).replace(/\.$/, "")
-        this.#warn(`threw in ${event}(): ${why}. The run goes on.`)
+        this.#warn(`threw in ${event}(): ${why}. The run continues.`)
       } finally {
         this.#waiting--
       }
@@ -105,7 +111,7 @@ class Queue {
     const late = new AbortController()
     const limit = sleep(1000 * patience, "late", { signal: late.signal }).catch(() => undefined)
     if ((await Promise.race([this.#last, limit])) === "late")
-      this.#warn(`was still at work ${patience} s after the run's end.`)
+      this.#warn(`had not finished ${patience} s after the end of the run.`)
     late.abort()
   }
 

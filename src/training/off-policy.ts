@@ -6,13 +6,13 @@ import { type ImportanceOptions, importanceWeights } from "../loss/importance-we
 import { mismatch } from "../loss/mismatch.ts"
 import type { SequenceTable } from "./sequence-table.ts"
 
-// What the sampler said of a token and what the trainer says of it, where they are not the same.
+// Differences between the log-probabilities of sampler and trainer.
 
 /**
- * How far the trainer's log-probabilities lie from the sampler's, as numbers to report; none where the trainer's are not at hand, or
- * a row was not sampled here.
+ * Returns the metrics of the sampler–trainer mismatch of sequences. Empty where the trainer's log-probabilities are unknown, or a sequence
+ * has none of the sampler.
  *
- * @param trainer [sampled tokens of all rows]
+ * @param trainer - log-probabilities of the trainer, [sampled tokens of all sequences].
  */
 export function rowMismatch(rows: readonly Sequence[], trainer: Column | undefined): Record<string, number> {
   const { spans, offsets } = TokenTable.of(rows)
@@ -20,19 +20,19 @@ export function rowMismatch(rows: readonly Sequence[], trainer: Column | undefin
   return mismatch(known(trainer), joinTokens(spans.map((span) => span.logProbs!)), offsets)
 }
 
-/** The same of a table with the trainer's log-probabilities. */
+/** Returns the metrics of the mismatch of a table with recomputed log-probabilities. */
 export function recomputedMismatch(table: SequenceTable): Record<string, number> {
   return mismatch(known(table.columns.oldLogProbs!), table.logProbs, table.layout.offsets)
 }
 
-/** The trainer's numbers, NaN for those that are left out. */
+/** Log-probabilities of the trainer, NaN where unknown. */
 function known(trainer: Column): Column {
   return trainer.map((value) => (Number.isFinite(value) ? value : Number.NaN))
 }
 
 /**
- * Multiplies the weight of every token by its importance weight p_trainer / p_sampler, which corrects the policy's loss for having been
- * sampled by another program than the one that learns.
+ * Multiplies the weights of all tokens by their importance weights p_trainer / p_sampler, which correct the policy loss for the mismatch
+ * between sampler and trainer.
  */
 export function weighByImportance(table: SequenceTable, options: ImportanceOptions, unit: Unit): void {
   const sequences = unit === "row" ? table.sequenceOffsets : table.layout.offsets

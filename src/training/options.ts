@@ -21,95 +21,93 @@ import { aroundLoss } from "./kl.ts"
 import { optimizerFields } from "./optimizer.ts"
 import { stopFields } from "./stop.ts"
 
-const estimator = choice("gigpo", fieldsOf(estimators), "How episodes become advantages.", { own: customEstimator })
+const estimator = choice("gigpo", fieldsOf(estimators), "Advantage estimator.", { own: customEstimator })
 
 const loss = choice(
   "clipped-surrogate",
   fieldsOf(losses),
-  "The policy's loss. A KL to the reference policy and an entropy bonus stand around any of them.",
+  "Policy loss. A KL penalty and an entropy bonus can be added to each.",
   { own: customLoss, common: aroundLoss },
 )
 
 export const trainFields = {
   seed: seedField,
-  iterations: integer(150, "Rounds of playing, credit and updates.", { min: 1 }),
-  groups: integer(16, "Tasks of one iteration.", { min: 1 }),
-  groupSize: integer(8, "Episodes of each task.", { min: 1 }),
+  iterations: integer(150, "Number of iterations: rollout, advantages and updates.", { min: 1 }),
+  groups: integer(16, "Tasks (groups) per iteration.", { min: 1 }),
+  groupSize: integer(8, "Episodes per task.", { min: 1 }),
   dynamicSampling: boolean(
     false,
-    "Replace groups whose episodes all have the same return by the next tasks, in at most `rollout.maxRefillRounds` rounds (DAPO).",
+    "Dynamic sampling (DAPO): replace groups whose returns are all equal by groups of further tasks, in at most `rollout.maxRefillRounds` rounds.",
   ),
   ...batchFields,
-  rollout: group(rolloutFields, "How episodes are sampled."),
+  rollout: group(rolloutFields, "Sampling of episodes."),
   curriculum: optionalChoice(
-    choice(undefined, fieldsOf(curricula), "What is played, from where and for how long, as training goes on.", {
+    choice(undefined, fieldsOf(curricula), "Choice of tasks, start states and step limits as training progresses.", {
       own: customCurriculum,
     }),
-    "the environment's tasks in their order, from their start",
+    "tasks in the order of the environment, from their start",
   ),
   turnHooks: optionalChoice(
-    choice(
-      undefined,
-      fieldsOf(turnHooks),
-      "What decides on turns while they are played: sampled again, cut, branched.",
-      {
-        own: customTurnHooks,
-      },
-    ),
-    "every reply is taken as it comes",
+    choice(undefined, fieldsOf(turnHooks), "Hooks that resample, truncate or branch turns during the rollout.", {
+      own: customTurnHooks,
+    }),
+    "no hooks",
   ),
   estimator,
   loss,
   oldLogProbs: oneOf(
     "sampled",
     ["sampled", "recomputed"],
-    "Log-probabilities that ratios start from: the sampler's, or the trainer's own before its first update, for one more pass.",
+    "Log-probabilities of the old policy: those of the sampler, or recomputed by the trainer before the first update in an additional " +
+      "forward pass.",
   ),
   importance: optionalGroup(
     importanceFields,
-    "Weights against the mismatch of sampler and trainer; with recomputed log-probabilities.",
+    "Truncated importance sampling, which corrects the mismatch of sampler and trainer; needs oldLogProbs recomputed.",
     "no weights",
   ),
   tokenWeights: optionalGroup(
     tokenWeightFields,
-    "What tokens weigh in the policy's loss by what they are for: thoughts, actions, calls of tools.",
-    "all weigh the same",
+    "Weights of tokens in the policy loss by kind: thinking, actions, tool calls.",
+    "all tokens have the same weight",
   ),
   teacherWeights: optionalGroup(
     teacherWeightFields,
-    "What tokens of actions weigh by whether a teacher finds of them what their advantage says (SERL).",
-    "all weigh the same",
+    "Weights of action tokens by the agreement of a teacher with the sign of the advantage (SERL).",
+    "all tokens have the same weight",
   ),
   overlong: optionalGroup(
     overlongFields,
-    "Taken off the reward of replies that come near to `rollout.maxCompletionTokens` (DAPO).",
-    "replies of any length count the same",
+    "Soft overlong punishment (DAPO): penalty on the reward of completions that approach `rollout.maxCompletionTokens`.",
+    "no penalty",
   ),
-  optimizer: group(optimizerFields, "How AdamW takes its steps."),
-  critic: group(criticFields, "What predicts returns, for estimators that need it (ppo)."),
+  optimizer: group(optimizerFields, "Optimizer of the policy (AdamW)."),
+  critic: group(criticFields, "Critic (value model), for estimators that need one (ppo)."),
   evaluation: group(
     {
       every: integer(
         0,
-        "Evaluate before the first and after every so many iterations; the last is always evaluated. 0: never.",
+        "Iterations between evaluations. There is also an evaluation before the first and after the last iteration. 0 turns evaluations off.",
         { min: 0 },
       ),
       ...evaluationFields,
     },
-    "How held-out tasks are played.",
+    "Evaluations on held-out tasks.",
   ),
   checkpointEvery: integer(
     25,
-    "Write a checkpoint after every so many iterations, and after the last and an evaluation that is the best so far.",
+    "Iterations between checkpoints. There is also a checkpoint after the last iteration and after each best evaluation so far.",
     { min: 1 },
   ),
-  keepCheckpoints: integer(2, "Newest checkpoints to keep; that of the best evaluation is kept besides.", { min: 1 }),
+  keepCheckpoints: integer(2, "Number of newest checkpoints to keep, in addition to that of the best evaluation.", {
+    min: 1,
+  }),
   stop: optionalGroup(
     stopFields,
-    "What ends a run before its last iteration: it is evaluated and saved as at its end, and can be resumed with more.",
-    "it ends with the last",
+    "Early stopping: criteria that end a run before its last iteration. The run is evaluated and saved, and can be resumed.",
+    "no early stopping",
   ),
-  guards: group(guardFields, "How a run is kept from harm."),
+  guards: group(guardFields, "Checks for collapse, failures and non-finite numbers."),
 }
 
 /** Options of `train`. */

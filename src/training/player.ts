@@ -4,19 +4,19 @@ import type { Environment, OffersTasks } from "../environment/environment.ts"
 import type { AgentLoop } from "../rollout/play.ts"
 import { GigpoError } from "../util/errors.ts"
 
-/** Somebody's agent, that plays what an environment, or whoever has tasks, offers. */
+/** Agent that plays the tasks of an environment or another source of tasks. */
 export interface AgentSetup<Task> extends AgentOptions {
   readonly agent?: Agent<Task> | undefined
   readonly environment?: OffersTasks<Task> | undefined
 }
 
-/** Who is learned from: the environment's own expert, or with an agent one that speaks to it in the model's place. */
+/** Expert to imitate: that of the environment, or for an agent an expert that completes the agent's calls in place of the model. */
 export interface TeacherSetup<Task> extends AgentSetup<Task> {
   readonly environment: OffersTasks<Task>
   readonly expert?: AgentExpert<Task> | undefined
 }
 
-/** Who plays, where an agent may. Disposed of when the work is over. */
+/** Returns the agent loop and environment of a setup. Disposal closes the gateway of an agent. */
 export function playerOf<Task>({
   agent,
   normalize,
@@ -30,22 +30,27 @@ export function playerOf<Task>({
   let gateway: Promise<Gateway> | undefined
   let playing: Promise<AgentLoop<Task>> | undefined
   const player = {
-    environment: environment as Environment<Task> | undefined, // what is missing of it nobody asks for where an agent plays
+    environment: environment as Environment<Task> | undefined, // where an agent plays, only the tasks of the environment are used
     play,
     [Symbol.asyncDispose]: async () => await (await gateway?.catch(() => undefined))?.[Symbol.asyncDispose](),
   }
   if (normalize !== undefined && typeof normalize !== "function")
     throw bad("normalize must be a function from text to text")
-  if (agent === undefined && expert !== undefined) throw bad("expert speaks to an agent: give that, too")
+  if (agent === undefined && expert !== undefined)
+    throw bad(
+      "expert is given without agent: an expert of this kind completes the calls of an agent, so give agent too",
+    )
   if (agent === undefined) {
     if (normalize !== undefined)
-      throw bad("normalize is for agents, and none is given; environments give anchors themselves")
+      throw bad(
+        "normalize is given without agent: give agent too, or leave normalize out; environments provide anchor states",
+      )
     return player
   }
   if (typeof agent !== "function") throw bad("agent must be a function that plays an episode")
-  if (play !== undefined) throw bad("agent and play are both given; one of them plays")
+  if (play !== undefined) throw bad("agent and play are both given; give only one of them")
   const calling: AgentLoop<Task> = async (context) => {
-    // Loaded here: most trainings have no agent, and need no server.
+    // Loaded on demand: a training without an agent needs no server.
     gateway ??= import("../agents/gateway.ts").then(({ openGateway }) => openGateway())
     playing ??= Promise.all([import("../agents/agent.ts"), gateway]).then(([{ agentLoop }, opened]) =>
       agentLoop(agent, opened, { normalize, expert }),

@@ -31,63 +31,68 @@ import { adamwAt } from "./schedule.ts"
 import { chosenRates, resolveLearningRates, type SettledTrainOptions } from "./settle-rates.ts"
 import { mostCheckpoints } from "./whole-run.ts"
 
-/** What training works with. An agent may play what the environment, or whoever has tasks, offers. */
+/** Arguments of `train`. An agent may play the tasks of the environment or of `tasks`. */
 export interface TrainSetup<Task = unknown> extends Around<Task>, AgentSetup<Task> {}
 
-/** The same, whoever plays. */
+/** Arguments of a training whose agent has been opened. */
 export interface PlayedSetup<Task = unknown> extends Around<Task> {
-  /** What is played; may be left out where `play` plays and `tasks` gives the tasks. */
+  /** Environment. May be left out where `play` and `tasks` are given. */
   readonly environment?: Environment<Task> | undefined
 }
 
 interface Around<Task> extends TrainOptions {
+  /** Model that is trained. */
   readonly policy: Trainable
+  /** Tokenizer of the model. */
   readonly tokenizer: ChatCodec
-  /** Whose log-probabilities of what was sampled the loss or the estimator reads; it has the same tokens as the policy. */
+  /** Frozen model whose log-probabilities the loss or the estimator needs, with the vocabulary of the policy. */
   readonly teacher?: Teacher | undefined
-  /** Plays the episodes in place of the package's own loop: an agent that calls the policy as it likes. */
+  /** Agent loop that plays the episodes instead of the built-in loop. */
   readonly play?: AgentLoop<Task> | undefined
-  /** Where tasks come from. Default: the environment's order. */
+  /** Source of tasks. Default: the order of the environment. */
   readonly tasks?: TaskSource<Task> | undefined
-  /** What tasks are is said by those who have and play them: hooks of any task go with tasks of one kind. */
+  /** Rollout hooks. The type of tasks is inferred from the environment or `tasks`. */
   readonly hooks?: RolloutHooks<NoInfer<Task>> | undefined
-  /** Where metrics and checkpoints go; without it nothing is written. */
+  /** Run that stores metrics and checkpoints. Without a run nothing is written. */
   readonly run?: Run | undefined
+  /** Observers (callbacks) of the run. */
   readonly observers?: readonly RunObserver[] | undefined
+  /** Signal that aborts the training. */
   readonly signal?: AbortSignal | undefined
-  /** Whether signals save the run before they end the process. Default true. */
+  /** Whether SIGINT, SIGTERM and SIGHUP save the run before they end the process. Default true. */
   readonly handleSignals?: boolean | undefined
-  /** Told often how far the work is. */
+  /** Called frequently with the progress of the work. */
   readonly onProgress?: ((progress: Progress) => void) | undefined
-  /** Told what is odd but no reason to stop. Default: a warning of Node.js. */
+  /** Called with warnings. Default: a warning of Node.js. */
   readonly onWarning?: ((message: string) => void) | undefined
 }
 
-/** A training whose every setting has been looked at, and nothing touched. */
+/** Training after all checks, before any change. */
 export interface Training<Task = unknown>
   extends Learning,
     Omit<PlayedSetup<Task>, keyof TrainOptions | keyof Learning> {
   readonly onWarning: (message: string) => void
   readonly parts: Parts
-  /** What goes into its checkpoints, where the engine can be saved. */
+  /** Content of the checkpoints; undefined for an engine that cannot be saved. */
   readonly saved: Saved | undefined
 }
 
-/** The part of it that knows nothing of tasks. */
+/** Part of a training that does not depend on the type of tasks. */
 export interface Learning
   extends Credited,
     Pick<PlayedSetup, "policy" | "tokenizer" | "teacher" | "signal" | "onProgress"> {
   readonly options: SettledTrainOptions
-  /** There once the run has begun, where the estimator needs its values. */
+  /** Critic, where the estimator needs values. Present after the start of the run. */
   readonly critic?: Critic | undefined
-  /** The units that it predicts in. */
+  /** Units of the critic's predictions. */
   readonly scale?: ReturnScale | undefined
 }
 
 /**
- * Checks all that can be checked before anything is touched.
+ * Checks the arguments of a training before anything is changed.
  *
- * @throws GigpoError `BAD_ARGUMENT` for an option, or for what the engine cannot do; `BAD_TOKENIZER`.
+ * @throws GigpoError `BAD_ARGUMENT` for an invalid option or an engine that does not support it, `BAD_TOKENIZER` for a tokenizer that does not
+ * fit the policy.
  */
 export async function prepare<Task>(all: PlayedSetup<Task>): Promise<Training<Task>> {
   checkArguments("train", all)
@@ -120,7 +125,7 @@ export async function prepare<Task>(all: PlayedSetup<Task>): Promise<Training<Ta
   const steered = steer(curriculum, { hooks, tasks })
   if (turns || curriculum) checkPlayers({ environment, play, ...steered })
   if (!environment && options.evaluation.every > 0)
-    throw bad("An evaluation needs an environment, for its held-out tasks: give one, or set evaluation.every to 0.")
+    throw bad("An evaluation needs an environment with held-out tasks: give environment, or set evaluation.every to 0.")
   checkTogether(options)
   const longest = policy.longestRow || policy.maxPositions
   const limits = {
@@ -133,24 +138,24 @@ export async function prepare<Task>(all: PlayedSetup<Task>): Promise<Training<Ta
   checkGroups(estimator, options, onWarning)
   if (needs.has("value") && !policy.critic)
     throw bad(
-      `${estimator.name} needs a critic, which this engine cannot train: take an estimator that needs no values.`,
+      `The estimator ${estimator.name} needs a critic, which this engine does not support: use an estimator without a critic.`,
     )
   if (needsReference(needs) && !policy.reference)
     throw bad(
       estimator.needs?.includes("reference") || needs.has("hellinger")
-        ? `${needs.has("hellinger") ? loss.name : estimator.name} needs a frozen reference, which this engine cannot keep.`
-        : "The KL needs a frozen reference, which this engine cannot keep: set loss.klWeight to 0.",
+        ? `${needs.has("hellinger") ? loss.name : estimator.name} needs a reference policy, which this engine does not support.`
+        : "The KL penalty needs a reference policy, which this engine does not support: set loss.klWeight to 0.",
     )
   checkTeacher(teacher, tokenizer, needs, estimator.needs?.includes("teacher") ? estimator.name : loss.name)
-  if (run && !policy.store) throw bad("This engine cannot be saved: train without a run.")
+  if (run && !policy.store) throw bad("This engine does not support checkpoints: train without a run.")
 
   if (run && run.iteration > options.iterations)
     throw bad(
-      `${run.iteration} iterations are done already: set iterations to that at least, not to ${options.iterations}.`,
+      `iterations is ${options.iterations}, but ${run.iteration} iterations of the run are completed: set iterations to at least ${run.iteration}.`,
     )
 
   const start = { iteration: 0, iterations: options.iterations }
-  // Weights of tokens are beyond the built-in losses' kernels.
+  // The kernels of the built-in losses do not support token weights.
   const weighs = options.importance || options.tokenWeights || options.teacherWeights
   const native = weighs ? undefined : runsItself(policy, loss.native?.(start))
   const refusals = await policy.check({
@@ -159,7 +164,7 @@ export async function prepare<Task>(all: PlayedSetup<Task>): Promise<Training<Ta
     statistics: [...new Set([...statisticsOf(loss), ...(needs.has("entropy") ? (["entropy"] as const) : [])])],
     models: needsReference(needs) ? ["reference"] : [],
     optimizer: adamwAt(options.optimizer, { index: 0, total: options.iterations, perIteration: 1 }),
-    manySpans: true, // conversations that grow become one row
+    manySpans: true, // the turns of a conversation become one sequence
     critic: needs.has("value"),
     checkpoints: run !== undefined,
     temperature: scheduleValue(options.rollout.temperature, start),
@@ -179,8 +184,8 @@ export async function prepare<Task>(all: PlayedSetup<Task>): Promise<Training<Ta
     ...(curriculum && { curriculum: curriculum.part }),
     ...(environment?.memory && !play && { memory: environment.memory }),
   }
-  remember(parts) // refuses states that cannot be saved
-  // A run without a checkpoint begins again with what the policy is, so that this must be the same, too.
+  remember(parts) // throws for states that cannot be saved
+  // A run without a checkpoint restarts from the given policy, so the weights of the policy are checked, too.
   const reference = needsReference(needs) || run?.checkpoint === undefined
   const frozen = run && (await frozenOf(policy, needs.has("teacher") ? teacher : undefined, reference, signal))
   const critic = needs.has("value") ? async () => storeOf(await policy.critic!()) : undefined
@@ -194,7 +199,7 @@ export async function prepare<Task>(all: PlayedSetup<Task>): Promise<Training<Ta
   return { ...setup, ...steered, options, estimator, loss, kl, needs, scale, parts, saved }
 }
 
-/** The digests of all that a run depends on and its checkpoints do not hold. */
+/** Digests of the weights that a run depends on and that its checkpoints do not contain. */
 async function frozenOf(
   policy: Trainable,
   teacher: Teacher | undefined,
@@ -208,10 +213,10 @@ async function frozenOf(
 
 function storeOf({ store }: Critic): ModelStore {
   if (store) return store
-  throw bad("This engine's critic cannot be saved: train without a run.")
+  throw bad("This engine does not support checkpoints of the critic: train without a run.")
 }
 
-/** Everything random of one iteration. */
+/** Returns the root of all random numbers of one iteration. */
 export function iterationRandom(
   { options }: { readonly options: { readonly seed: number } },
   iteration: number,

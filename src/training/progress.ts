@@ -1,4 +1,4 @@
-/** How far the work under way has come; for a display, told often. */
+/** Progress of the current stage, for a display. Reported frequently. */
 export interface Progress {
   readonly stage: "rollout" | "update" | "evaluation" | "sft" | "expert"
   readonly done: number

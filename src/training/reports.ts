@@ -1,8 +1,8 @@
 import { GigpoError } from "../util/errors.ts"
 
 /**
- * Long work that reports as it goes. Iterate it to see each report as it comes, or await it for all of them. It starts with the
- * first of either, once: a second consumer is refused.
+ * Reports of long work, such as `train`. Iterate with `for await` to receive each report when it is available, or `await` all reports. The
+ * work starts with the first of either and runs once: a second consumer gets `BAD_ARGUMENT`.
  */
 export class Reports<T> implements AsyncIterable<T>, PromiseLike<readonly T[]> {
   readonly #work: () => AsyncGenerator<T, void, undefined>
@@ -15,12 +15,15 @@ export class Reports<T> implements AsyncIterable<T>, PromiseLike<readonly T[]> {
 
   [Symbol.asyncIterator](): AsyncGenerator<T, void, undefined> {
     if (this.#taken)
-      throw new GigpoError("BAD_ARGUMENT", "This is awaited or iterated already; call it again for more.")
+      throw new GigpoError(
+        "BAD_ARGUMENT",
+        "These reports are already awaited or iterated; call the function again to repeat the work.",
+      )
     this.#taken = true
     return this.#work()
   }
 
-  // biome-ignore lint/suspicious/noThenProperty: to be awaited is what it is for
+  // biome-ignore lint/suspicious/noThenProperty: the class is meant to be awaited
   then<A = readonly T[], B = never>(
     fulfilled?: ((reports: readonly T[]) => A | PromiseLike<A>) | null,
     rejected?: ((reason: unknown) => B | PromiseLike<B>) | null,

@@ -2,21 +2,21 @@ import type { BatchStep } from "../credit/batch.ts"
 import { discountedReturns } from "../credit/returns.ts"
 import type { State, Stateful } from "../util/state.ts"
 
-/** What one iteration's returns count beside those before. */
+/** Weight of the newest iteration in the running means. */
 const share = 0.1
 
 /**
- * The units in which a critic predicts: returns less their mean, over their standard deviation, both running averages over
- * iterations. A critic starts at 0, and would take hundreds of steps for the mean of large returns alone before it told states apart;
- * and as the policy improves, the mean moves without it (after van Hasselt et al., "Learning values across many orders of magnitude",
- * arXiv 1602.07714, whose exact correction of the head for every move is left out: within an iteration the units stay).
+ * Units of a critic's predictions: (return - mean) / standard deviation, with running averages over iterations. The predictions of a new
+ * critic are 0. Without these units, a critic would need hundreds of steps to learn the mean of large returns before it learned differences
+ * between states, and the mean would change as the policy improves. After van Hasselt et al., "Learning values across many orders of
+ * magnitude", arXiv 1602.07714, without the exact correction of the head: the units are constant within an iteration.
  */
 export class ReturnScale implements Stateful {
   readonly name: string = "return-scale"
-  /** Of returns and of their squares. */
+  /** Running means of the returns and of their squares. */
   #means: { readonly first: number; readonly second: number } | undefined
 
-  /** Moves the units to what these steps came to, undiscounted. */
+  /** Updates the units with the undiscounted returns of these steps. */
   fit(steps: readonly Pick<BatchStep, "task" | "episode" | "reward">[]): void {
     if (steps.length === 0) return
     const returns = discountedReturns(
@@ -30,13 +30,13 @@ export class ReturnScale implements Stateful {
     this.#means = { first: moved(before.first, first), second: moved(before.second, second) }
   }
 
-  /** From the critic's units to those of rewards. */
+  /** Converts values from the critic's units to units of rewards. */
   toRewards(values: Float32Array): Float32Array {
     const [middle, width] = this.#units()
     return values.map((value) => middle + width * value)
   }
 
-  /** And back. */
+  /** Converts returns from units of rewards to the critic's units. */
   toCritic(returns: Float32Array): Float32Array {
     const [middle, width] = this.#units()
     return returns.map((value) => (value - middle) / width)
@@ -50,7 +50,7 @@ export class ReturnScale implements Stateful {
     this.#means = json as { first: number; second: number }
   }
 
-  /** Where all returns are equal, those of rewards around them. */
+  /** Mean and standard deviation. The latter is 1 where all returns are equal. */
   #units(): readonly [middle: number, width: number] {
     if (!this.#means) return [0, 1]
     const { first, second } = this.#means

@@ -5,26 +5,30 @@ import { SequenceTable } from "./sequence-table.ts"
 import type { CollectedStep } from "./steps.ts"
 
 /**
- * Training rows of the steps without advantages, in the order of their first steps. A step whose prompt extends the step before it in the
- * same conversation, token for token, joins that step's row; every other step is a row of one span. `Span.step` is the step of a span.
+ * Returns the training sequences of steps, without advantages, in the order of their first steps. A step whose prompt extends the previous
+ * step of the same conversation, token for token, joins the sequence of that step. Any other step starts a sequence. `Span.step` is the index
+ * of a segment's step.
  */
 export function layOutSequences(steps: readonly CollectedStep[]): Sequence[] {
   return SequenceTable.of(steps).toSequences()
 }
 
-/** Training rows of the steps with their advantages; steps that an estimator skips are context, and rows without a span are left out. */
+/** Returns the training sequences of steps, with advantages. Skipped steps remain as context. Sequences without a segment are left out. */
 export function toSequences(steps: readonly CollectedStep[], credit: Credit | Credit["advantages"]): Sequence[] {
   return SequenceTable.of(steps)
     .withCredit("advantages" in credit ? credit : { advantages: credit })
     .toSequences()
 }
 
-/** Rows that belong together: those of one task, whose steps often share their prompts, which are then computed once. A row without one is alone. */
+/**
+ * Groups sequences by task. Sequences of a task often share prompts, which are then computed once. A sequence without a task forms a group of
+ * its own.
+ */
 export function byTask(rows: readonly Sequence[]): Sequence[][] {
   return gather(rows, ({ spans }) => spans[0]!.task)
 }
 
-/** Rows of equal keys together, in the order of the first of each; one without a key is alone. */
+/** Groups sequences by key, in order of first occurrence. A sequence without a key forms a separate group. */
 export function gather(rows: readonly Sequence[], keyOf: (row: Sequence) => number | string | undefined): Sequence[][] {
   const open = new Map<number | string, Sequence[]>()
   const groups: Sequence[][] = []
@@ -42,17 +46,17 @@ export function gather(rows: readonly Sequence[], keyOf: (row: Sequence) => numb
   return groups
 }
 
-/** The rows of each episode, in the order of their first rows. A row that does not say its episode is alone. */
+/** Groups sequences by episode, in order of first occurrence. A sequence without an episode forms a separate group. */
 export function byEpisode(rows: readonly Sequence[]): Sequence[][] {
   return gather(rows, ({ spans }) => spans[0]!.episode)
 }
 
 /**
- * All items (rows, or the rows of an episode) once, with the groups in a random order, in batches of nearly equal number. The items
- * of a group stand side by side; a long group may be cut between two batches, an item never is.
+ * Divides items (sequences, or the sequences of an episode) into batches of nearly equal size, with the groups in random order. Items of a
+ * group are adjacent. A group may be split between two batches; an item is never split.
  *
- * @param size at most about so much in a batch, or so many batches (fewer where there are fewer items)
- * @param count what an item counts for. Default: the spans of a row, which are its steps.
+ * @param size - approximate maximum size of a batch, or the number of batches (fewer where there are fewer items).
+ * @param count - size of an item. Default: the number of segments of a sequence, which are its steps.
  */
 export function batches<Item>(
   groups: readonly (readonly Item[])[],

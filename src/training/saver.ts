@@ -8,21 +8,21 @@ import type { Training } from "./prepare.ts"
 
 type Saveable = Pick<Training, "policy" | "critic" | "options" | "run" | "saved" | "parts" | "onWarning">
 
-/** Knows what of a training is safe on the disk, and brings there what is due, or what is left when it ends. */
+/** Writer of a training's checkpoints: when they are due, and when the training ends. */
 export class Saver {
   readonly #training: Saveable
   readonly #steps: StepGuard
   #completed: number
   #saved: number
-  /** The weights are those after `completed` iterations, and all of these are logged. */
+  /** Whether the weights are those after `completed` iterations, and all of these are logged. */
   #whole = true
-  /** Of the same moment as the weights; parts are ahead of it while they work. */
+  /** State of the parts at the time of the weights. The parts themselves may be ahead. */
   #memory: Memory
-  /** A checkpoint is; one that was due while the weights were in doubt is written later. */
+  /** Whether a checkpoint is due. While weights are in doubt the checkpoint is postponed. */
   #due = false
-  /** Rows learned from by the last iteration. */
+  /** Sequences of the last iteration. */
   #learned: readonly Sequence[] = []
-  /** What the training ends with, if not well. */
+  /** Error that ends the training. */
   failure: unknown
 
   constructor(training: Saveable, steps: StepGuard) {
@@ -30,7 +30,7 @@ export class Saver {
     this.#training = training
     this.#steps = steps
     this.#completed = run?.iteration ?? 0
-    this.#saved = run?.saved === false && this.#completed > 0 ? -1 : this.#completed // a fork has its state elsewhere yet
+    this.#saved = run?.saved === false && this.#completed > 0 ? -1 : this.#completed // a new fork has no checkpoint yet
     this.#memory = remember(parts)
   }
 
@@ -38,24 +38,24 @@ export class Saver {
     return this.#completed
   }
 
-  /** The weights are about to change. */
+  /** To be called before the weights change. */
   readonly changing = (): void => {
     this.#whole = false
   }
 
-  /** An iteration is over that learned from these rows, and has still to be logged. */
+  /** To be called after the updates of an iteration on these sequences, before its report is logged. */
   complete(rows: readonly Sequence[]): void {
     this.#learned = rows
     this.#memory = remember(this.#training.parts)
     this.#completed++
   }
 
-  /** It is. */
+  /** To be called after the report of the iteration is logged. */
   logged(): void {
     this.#whole = true
   }
 
-  /** Writes a checkpoint where one is due: after so many iterations, after an evaluation that is the best so far, after the last. */
+  /** Writes a checkpoint if one is due: by `checkpointEvery`, after a best evaluation so far, and after the last iteration. */
   async keep({ iteration, evaluation }: IterationReport, isLast: boolean): Promise<void> {
     const { run, options } = this.#training
     this.#due ||= iteration % options.checkpointEvery === 0
@@ -66,9 +66,9 @@ export class Saver {
   }
 
   /**
-   * Saves the last whole iteration. Where its weights have diverged the run ends with that, if with nothing else.
+   * Saves the last completed iteration. Throws where its weights have diverged, unless the training already ends with another error.
    *
-   * @param isOver whether the run has come to its end, if it has not failed
+   * @param isOver - whether the run has reached its end, if it has not failed.
    */
   async finish(isOver: boolean): Promise<void> {
     const { failure } = this

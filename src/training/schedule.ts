@@ -2,14 +2,14 @@ import type { AdamWStep } from "../engine/engine.ts"
 import { scheduleValue } from "../options/schedule.ts"
 import type { SettledOptimizerOptions } from "./optimizer.ts"
 
-/** Which optimizer step it is: `index` (from 0) of `total`, with so many in one iteration (cloning: epoch). */
+/** Place of an optimizer step: `index` (from 0) of `total`, with `perIteration` steps per iteration (in fine-tuning: per epoch). */
 export interface StepPlace {
   readonly index: number
   readonly total: number
   readonly perIteration: number
 }
 
-/** AdamW's numbers for this step. */
+/** Returns the parameters of AdamW for an optimizer step. */
 export function adamwAt(optimizer: SettledOptimizerOptions, { index, total, perIteration }: StepPlace): AdamWStep {
   const moment = { iteration: index / perIteration, iterations: total / perIteration }
   const peak = scheduleValue(optimizer.learningRate, moment)
@@ -29,12 +29,12 @@ export function adamwAt(optimizer: SettledOptimizerOptions, { index, total, perI
 
 interface RateOptions {
   readonly learningRate: number
-  /** Steps over which it rises from 0. */
+  /** Steps over which the learning rate rises from 0. */
   readonly warmup: number
   readonly schedule: "constant" | "linear" | "cosine"
 }
 
-/** Learning rate of step `index` (from 0) of `total`: a linear warm-up, then constant, or down to 0 after the last step. */
+/** Returns the learning rate of step `index` (from 0) of `total`: a linear warm-up, then constant, or decay to 0 after the last step. */
 export function learningRate(index: number, total: number, options: RateOptions): number {
   const { learningRate: peak, warmup, schedule } = options
   if (index < warmup) return (peak * Math.min(index + 1, warmup)) / warmup

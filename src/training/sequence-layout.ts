@@ -1,7 +1,7 @@
 import type { EpisodeStep } from "../rollout/episode.ts"
 import type { CollectedStep } from "./steps.ts"
 
-/** Sequences of an iteration as columns: their tokens, and of which segments these were sampled. */
+/** Sequences of an iteration as columns: tokens and segments. */
 export interface SequenceLayout {
   /** Tokens of all sequences, sampled or not. */
   readonly tokens: Int32Array
@@ -21,8 +21,8 @@ export interface SequenceLayout {
 }
 
 /**
- * Sequences of the steps, whose tokens are yet to be copied: a step joins the sequence that its prompt extends, token for token, in the
- * same conversation.
+ * Lays out the sequences of steps, without copying tokens. A step joins the sequence of the same conversation that its prompt extends, token
+ * for token.
  */
 export function layOut(steps: readonly CollectedStep[]): SequenceLayout {
   const { sequences, episodes, tasks } = chain(steps)
@@ -48,9 +48,10 @@ export function layOut(steps: readonly CollectedStep[]): SequenceLayout {
 }
 
 /**
- * The layout without some segments, whose tokens stay as context of later ones. Sequences without a segment are left out.
+ * Returns a layout with fewer segments. The tokens of removed segments remain as context of later ones. Sequences without a segment are left
+ * out.
  *
- * @param kept ascending numbers of the segments that stay
+ * @param kept - indices of the remaining segments, ascending.
  */
 export function keepSegments(layout: SequenceLayout, kept: Int32Array): SequenceLayout {
   const { tokens, starts, offsets } = layout
@@ -76,11 +77,11 @@ export function keepSegments(layout: SequenceLayout, kept: Int32Array): Sequence
   }
 }
 
-/** Steps of each sequence, and the episode and task of each step, numbered in order of occurrence. */
+/** Steps of each sequence, and dense ids of the episode and task of each step in order of occurrence. */
 function chain(steps: readonly CollectedStep[]) {
   const sequences: number[][] = []
   const [episodes, tasks] = [new Int32Array(steps.length), new Int32Array(steps.length)]
-  let open = new Map<unknown, number[]>() // by conversation, of the episode at hand
+  let open = new Map<unknown, number[]>() // last sequence by conversation, in the current episode
   let [task, episode] = [-1, -1]
   for (const [index, step] of steps.entries()) {
     const before = steps[index - 1]

@@ -2,7 +2,7 @@ import type { TopTokens } from "../engine/engine.ts"
 import type { Segment, Sequence } from "../engine/rows.ts"
 import type { SequenceTable } from "./sequence-table.ts"
 
-/** Rows of the sequences, whose arrays are views of the table. */
+/** Returns the sequences of a table. Their arrays are views of the table. */
 export function viewRows(table: SequenceTable): Sequence[] {
   const { tokens, begins, ends, segmentOffsets, steps } = table.layout
   const rows: Sequence[] = []

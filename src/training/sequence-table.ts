@@ -7,9 +7,9 @@ import { copyTokens, keepSegments, layOut, type SequenceLayout } from "./sequenc
 import { viewRows } from "./sequence-rows.ts"
 import type { CollectedStep } from "./steps.ts"
 
-/** Columns over the sampled tokens of all segments, [sampled tokens]; absent where nothing needs them. */
+/** Columns over the sampled tokens of all segments, [sampled tokens]. Absent where they are not needed. */
 export interface SequenceColumns {
-  /** Where they are not those of the steps, since some tokens were not sampled. */
+  /** Log-probabilities of the sampler, where they differ from those of the steps because some tokens were forced. */
   logProbs?: Float32Array
   oldLogProbs?: Float32Array
   referenceLogProbs?: Float32Array
@@ -17,20 +17,20 @@ export interface SequenceColumns {
   /** Most likely tokens of a teacher, [sampled tokens × count]. */
   teacherTop?: TopTokens
   values?: Float32Array
-  /** Products of all weights of a token, where more than the estimator's are known. */
+  /** Product of all weights of each token, where there are more than the weights of the estimator. */
   weights?: Float32Array
 }
 
 /**
- * Sequences of an iteration as one table, from the end of the rollout to the optimizer. It is built once from the steps; statistics and
- * weights are its columns, advantages stand over its steps. `toSequences` gives views of it, which losses and engines read.
+ * Table of the sequences of an iteration, from the end of the rollout to the optimizer. Built once from the steps. Statistics and weights are
+ * columns over tokens; advantages are given per step. `toSequences` returns views, which losses and engines read.
  */
 export class SequenceTable {
-  /** In the order of tasks, members and time. */
+  /** Steps in the order of tasks, members and time. */
   readonly steps: readonly CollectedStep[]
   readonly layout: SequenceLayout
   readonly columns: SequenceColumns
-  /** What the estimator said of the steps; absent before it did. */
+  /** Result of the estimator; undefined before the estimator has run. */
   readonly credit: Credit | undefined
 
   static of(steps: readonly CollectedStep[]): SequenceTable {
@@ -39,7 +39,7 @@ export class SequenceTable {
     return new SequenceTable(steps, layout, {}, undefined)
   }
 
-  /** Table of many steps, made while the event loop turns. */
+  /** Builds a table with pauses for the event loop. */
   static async paced(steps: readonly CollectedStep[], pace: Pace): Promise<SequenceTable> {
     const layout = layOut(steps)
     for (let r = 0; r < layout.begins.length; r++) {
@@ -80,7 +80,7 @@ export class SequenceTable {
     return views
   }
 
-  /** One column of an array of each segment's step, [sampled tokens]. */
+  /** Concatenates one array per segment's step to a column, [sampled tokens]. */
   join(values: (step: CollectedStep, index: number) => Float32Array): Float32Array {
     return joined(
       Float32Array,
@@ -88,7 +88,7 @@ export class SequenceTable {
     )
   }
 
-  /** The table with what an estimator says of its steps. Skipped steps are no segments any more. */
+  /** Returns a table with the result of an estimator. Segments of skipped steps are removed. */
   withCredit(credit: Credit): SequenceTable {
     const { skip } = credit
     if (!skip) return new SequenceTable(this.steps, this.layout, { ...this.columns }, credit)
@@ -114,7 +114,7 @@ export class SequenceTable {
     return new SequenceTable(this.steps, keepSegments(this.layout, kept), columns, credit)
   }
 
-  /** Multiplies the weights of all tokens, [sampled tokens]. */
+  /** Multiplies the weights of all tokens by `weights`, [sampled tokens]. */
   weigh(weights: ArrayLike<number>): void {
     const { offsets } = this.layout
     const product = new Float32Array(weights.length)
@@ -135,7 +135,7 @@ export class SequenceTable {
     return given && sampled ? given.map((weight, t) => weight * sampled[t]!) : (given ?? sampled)
   }
 
-  /** Views of the sequences. */
+  /** Returns the sequences as views of the table. */
   toSequences(): Sequence[] {
     return viewRows(this)
   }

@@ -10,13 +10,13 @@ interface Rates {
   readonly critic: SettledCriticOptions
 }
 
-/** With the learning rates of policy and critic. */
+/** Options of a training with the learning rates of policy and critic. */
 export type SettledTrainOptions = ResolvedTrainOptions & Rates
 
-/** By which a run keeps what was chosen: the options' dotted keys. */
+/** Keys under which a run stores default learning rates: the dotted keys of the options. */
 export const rateKeys = { policy: "optimizer.learningRate", critic: "critic.optimizer.learningRate" } as const
 
-/** Fills in the learning rates that the options leave to the size of the policy. */
+/** Fills in the learning rates that the options do not give, by the size of the policy. */
 export function resolveLearningRates<T extends Pick<ResolvedTrainOptions, keyof Rates>>(
   options: T,
   policy: Pick<Trainable, "parameters">,
@@ -33,7 +33,7 @@ export function resolveLearningRates<T extends Pick<ResolvedTrainOptions, keyof 
   }
 }
 
-/** The rates that were left open, for the run to keep; the critic's where there is one. */
+/** Returns the learning rates that the options did not give, for storage in the run. */
 export function chosenRates(
   given: Pick<ResolvedTrainOptions, keyof Rates>,
   { optimizer, critic }: Rates,

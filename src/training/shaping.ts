@@ -3,7 +3,7 @@ import { scheduleValue, type TrainingProgress } from "../options/schedule.ts"
 import type { ResolvedTrainOptions } from "./options.ts"
 import type { CollectedStep } from "./steps.ts"
 
-/** The steps with what training changes of their rewards, and beside them what their task's greedy episode came to, [groups]. */
+/** Returns the steps with shaped rewards and the returns of greedy baselines. `baselines` holds one return per group, [groups]. */
 export function shapeRewards(
   steps: readonly CollectedStep[],
   { overlong, rollout }: Pick<ResolvedTrainOptions, "overlong" | "rollout">,

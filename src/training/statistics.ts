@@ -10,16 +10,16 @@ import type { Learning } from "./prepare.ts"
 import type { ReturnScale } from "./return-scale.ts"
 import type { SequenceTable } from "./sequence-table.ts"
 
-// What is known of an iteration's rows before credit is given, and in which units it goes back to them.
+// Token statistics of an iteration, which are computed before the estimator runs.
 
-/** Computes what the estimator and the loss need as columns of the table, and gives the estimator's views of them. */
+/** Computes the statistics that estimator and loss need, as columns of the table. Returns views by step for the estimator, and metrics. */
 export async function compute(
   { policy, teacher, critic, scale, signal, options, estimator, loss, kl, needs }: Learning,
   table: SequenceTable,
   moment: TrainingProgress,
 ): Promise<[Batch["statistics"], Record<string, number>]> {
   const { columns, steps } = table
-  const entropy = estimator.needs?.includes("entropy") // the loss's is of the weights at its own batch
+  const entropy = estimator.needs?.includes("entropy") // the loss gets entropies at the weights of its batch
   const asks = entropy || needs.has("old") || needs.has("reference") || needs.has("teacher")
   const rows = asks || critic ? table.toSequences() : []
   const temperature = scheduleValue(options.rollout.temperature, moment)
@@ -34,7 +34,7 @@ export async function compute(
     }
     if (entropy) statistics.entropy = table.byStep(current.entropies!)
   }
-  // Where the trainer's are not asked for, the sampler's are as good for a KL in the reward.
+  // A KL penalty in the reward uses the sampler's log-probabilities where the trainer's are not computed.
   if (kl.place === "reward") statistics.old ??= table.byStep(table.logProbs)
   if (needs.has("reference")) {
     const { logProbs } = await policy.logProbs(rows, { of: "reference", temperature, signal })
@@ -61,7 +61,7 @@ export async function compute(
   return [statistics, metrics]
 }
 
-/** Steps that were sampled with a hint keep the sampler's log-probabilities: the trainer's are of another prompt. */
+/** Log-probabilities of the trainer, except for steps that were sampled with a hint: the trainer's prompt has no hint. */
 function withoutHints(table: SequenceTable, trainer: Float32Array): Float32Array {
   if (!table.steps.some(({ record }) => record.offPolicy)) return trainer
   const column = trainer.slice()
@@ -71,7 +71,7 @@ function withoutHints(table: SequenceTable, trainer: Float32Array): Float32Array
   return column
 }
 
-/** Where the KL stands in the reward: the batch with what it takes off, and how far the policy is, in nats a token. */
+/** Subtracts the KL penalty from the rewards of a batch, if it is placed there. Reports the mean KL in nats per token. */
 export function withKl({ kl }: Learning, batch: Batch, moment: TrainingProgress): [Batch, Record<string, number>] {
   const weight = kl.place === "loss" ? 0 : scheduleValue(kl.weight, moment)
   if (weight === 0) return [batch, {}]
@@ -86,32 +86,32 @@ function sum(values: Float64Array | Int32Array): number {
   return total
 }
 
-/** The same credit with returns as the critic has them. What a skipped step holds is not looked at. */
+/** Returns the credit with returns in the critic's units. Returns of skipped steps are not converted. */
 export function inUnits(credit: Credit, scale: ReturnScale, name: string): Credit {
   const { returns, skip } = credit
   if (!returns)
     throw new GigpoError(
       "BAD_ARGUMENT",
-      `The estimator ${name} needs values, but gives no returns: a critic could not learn.`,
+      `The estimator ${name} needs values but returned no returns, which the critic is trained on: return them, too.`,
     )
   return { ...credit, returns: returns.map((tokens, step) => (skip?.[step] === 1 ? tokens : scale.toCritic(tokens))) }
 }
 
-/** Rows of other iterations, or of others, which know nothing of this one's tasks and episodes, nor its critic of theirs. */
+/** Checks sequences from outside the iteration, and removes the task, episode, values and returns, which do not apply here. */
 export function foreignRows(
   rows: readonly Sequence[],
   { needs, loss, estimator }: Pick<Learning, "needs" | "loss" | "estimator">,
 ): Sequence[] {
   const wanted = [
-    ["reference", "referenceLogProbs", "the KL needs; give them, or set loss.klWeight to 0"],
-    ["teacher", "teacherLogProbs", `the loss ${loss.name} needs; give them`],
+    ["reference", "referenceLogProbs", "the KL penalty needs; add them, or set loss.klWeight to 0"],
+    ["teacher", "teacherLogProbs", `the loss ${loss.name} needs; add them`],
   ] as const
   return rows.map((row, index) => {
     for (const [need, column, why] of wanted)
       if (needs.has(need) && row.spans.some((span) => !span[column]))
         throw new GigpoError(
           "BAD_ARGUMENT",
-          `The estimator ${estimator.name} gave extraRows[${index}] without ${column}, which ${why}.`,
+          `The estimator ${estimator.name} returned extraRows[${index}] without ${column}, which ${why}.`,
         )
     const spans = row.spans.map(({ task: _, episode: __, values: ___, returns: ____, ...span }) => span)
     return { ...row, spans }

@@ -3,18 +3,21 @@ import { type Episode, type EpisodeStep, isScored } from "../rollout/episode.ts"
 import type { ChatCodec } from "../tokenizer/chat-codec.ts"
 import { tokenTexts } from "../tokenizer/token-texts.ts"
 
-/** One step of a finished episode, with what estimators ask of it. */
+/** Step of a finished episode, as estimators receive it. */
 export interface CollectedStep extends BatchStep {
-  /** Its group's place among the iteration's groups, and its episode's place in the group. */
+  /** Index of the group in the iteration. */
   readonly task: number
+  /** Index of the episode in the group. */
   readonly episode: number
+  /** Step as the rollout recorded it. */
   readonly record: EpisodeStep
 }
 
 /**
- * The steps of all episodes but those that failed or were dropped, in the order of tasks, members and time.
+ * Returns the steps of all episodes that can be learned from, in the order of tasks, members and time. Failed and dropped episodes are left
+ * out.
  *
- * @param least scored episodes without which a group is left out (`rollout.minGroupSize`)
+ * @param least - minimum number of scored episodes of a group (`rollout.minGroupSize`). Smaller groups are left out. Default 1.
  */
 export function collectSteps(groups: readonly (readonly Episode[])[], least = 1): CollectedStep[] {
   const collected: CollectedStep[] = []
@@ -44,12 +47,12 @@ export function collectSteps(groups: readonly (readonly Episode[])[], least = 1)
   return collected
 }
 
-/** The same steps, with what each token adds to its reply's text. */
+/** Returns the steps with the text of each token of their completions. */
 export function withTexts(steps: readonly CollectedStep[], tokenizer: ChatCodec): readonly CollectedStep[] {
   return steps.map((step) => ({ ...step, tokenTexts: tokenTexts(tokenizer, step.record.reply) }))
 }
 
-/** The episodes whose steps are learned from, in the order in which these are collected. */
+/** Yields the episodes that are learned from, in the order in which their steps are collected. */
 export function* learnedEpisodes(
   groups: readonly (readonly Episode[])[],
   least: number,
@@ -64,7 +67,7 @@ export function isTooSmall(group: readonly Episode[], least: number): boolean {
   return group.filter(isScored).length < least
 }
 
-/** What each step led to: what the same agent saw next in the same conversation; of the episode's last step, what was seen last. */
+/** Anchor state after each step: the next one of the same agent in the same conversation; for the last step of the episode, the last one. */
 function nextAnchors({ steps, last }: Episode): (string | undefined)[] {
   const seen = new Map<unknown, Map<unknown, string | undefined>>()
   const next = new Array<string | undefined>(steps.length)

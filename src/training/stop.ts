@@ -3,23 +3,23 @@ import type { Resolved } from "../options/table.ts"
 import { bestOf } from "../runs/best.ts"
 import type { IterationReport } from "../runs/report.ts"
 
-const otherwise = "never for that"
+const otherwise = "off"
 
-/** What ends a run before its last iteration. */
+/** Options of early stopping. */
 export const stopFields = {
   plateau: integer(
     undefined,
-    "Stop after so many evaluations in a row of which none is better than the best before: success, then the mean return.",
+    "Stop after this number of evaluations in a row without a new best success rate (for equal rates, mean return).",
     { min: 1, defaultText: otherwise },
   ),
   kl: number(
     undefined,
-    "Stop after an iteration whose updates lead the policy further than that from what sampled, in nats a token (policy/kl).",
+    "Stop after an iteration whose KL between old and updated policy exceeds this, in nats per token (policy/kl).",
     { above: 0, defaultText: otherwise },
   ),
   seconds: number(
     undefined,
-    "Stop after the iteration in which the run has taken so long, resumed runs in all (time/run).",
+    "Stop after the iteration in which the duration of the run, across resumptions, reaches this many seconds (time/run).",
     {
       above: 0,
       defaultText: otherwise,
@@ -27,7 +27,7 @@ export const stopFields = {
   ),
 }
 
-/** Why a run with these reports ends with the last of them, as the end of a sentence; undefined where it goes on. */
+/** Returns the reason why a run ends with the last of these reports, as the end of a sentence; undefined where the run continues. */
 export function stopReason(
   reports: readonly IterationReport[],
   {
@@ -40,10 +40,11 @@ export function stopReason(
   const [distance = 0, taken = 0] = [metrics["policy/kl"], metrics["time/run"]]
   if (distance > kl)
     return `policy/kl was ${Number(distance.toPrecision(3))} in iteration ${iteration}, above ${kl} (stop.kl)`
-  if (taken >= seconds) return `it has taken ${Math.round(taken)} s, of ${seconds} s (stop.seconds)`
+  if (taken >= seconds) return `the run has taken ${Math.round(taken)} s, with a limit of ${seconds} s (stop.seconds)`
   const best = bestOf(reports)
   const since = reports.filter((report) => report.evaluation && report.iteration > (best?.iteration ?? 0)).length
   if (!best || since < plateau) return undefined
-  const which = best.iteration === 0 ? "that before the first iteration" : `that after iteration ${best.iteration}`
-  return `of ${since} evaluations none was better than ${which} (stop.plateau)`
+  const which =
+    best.iteration === 0 ? "the one before the first iteration" : `the one after iteration ${best.iteration}`
+  return `none of the last ${since} evaluations was better than ${which} (stop.plateau)`
 }

@@ -4,11 +4,13 @@ import type { EvaluationReport } from "../runs/report.ts"
 import { mean } from "./mean.ts"
 import { wilsonInterval } from "./wilson.ts"
 
-/** What became of an episode. */
+/** Outcome of an episode. */
 export interface EpisodeOutcome extends Pick<Episode, "outcome" | "return" | "metrics"> {
+  /** Number of steps. */
   readonly steps: number
-  /** Replies that the environment could read, and that were cut at their limit; absent where that was not recorded. */
+  /** Number of completions with a valid action. Absent where not recorded. */
   readonly valid?: number | undefined
+  /** Number of truncated completions. Absent where not recorded. */
   readonly cut?: number | undefined
 }
 
@@ -18,7 +20,7 @@ export function outcomeOf({ outcome, return: total, metrics, steps }: Episode): 
   return { outcome, return: total, steps: steps.length, metrics, valid, cut }
 }
 
-/** What an evaluation reports of its episodes. */
+/** Returns the report of an evaluation with these episodes. */
 export function summarize(episodes: readonly EpisodeOutcome[]): EvaluationReport {
   const finished = episodes.filter(isScored)
   const solved = episodes.filter(isSolved).length
@@ -34,7 +36,7 @@ export function summarize(episodes: readonly EpisodeOutcome[]): EvaluationReport
   }
 }
 
-/** Empty where there was no reply, or nothing was recorded of one. */
+/** Shares of valid and truncated completions. Empty where no completion was recorded. */
 function replyShares(episodes: readonly EpisodeOutcome[]): Pick<EvaluationReport, "valid" | "cut"> {
   const told = episodes.filter(({ valid, cut }) => valid !== undefined && cut !== undefined)
   const sum = (key: "steps" | "valid" | "cut") => told.reduce((total, episode) => total + episode[key]!, 0)
@@ -42,15 +44,14 @@ function replyShares(episodes: readonly EpisodeOutcome[]): Pick<EvaluationReport
   return replies === 0 ? {} : { valid: sum("valid") / replies, cut: sum("cut") / replies }
 }
 
-/** Whether its metric `success` is 1. An episode that failed or was dropped is lost, whatever it measured. */
+/** Whether the metric `success` of an episode is 1. Failed and dropped episodes count as unsuccessful. */
 export function isSolved(episode: Pick<Episode, "outcome" | "metrics">): boolean {
   return isScored(episode) && resultOf(episode.metrics.success) === "success"
 }
 
 /**
- * The mean of each metric over the scored episodes that have it, so that an environment may report some for one kind of task alone.
- * Only `success`, where there is one, is the share of all episodes: one that failed, was dropped, or was cut off before its first
- * step solved nothing.
+ * Returns the mean of each metric over the scored episodes that have the metric, so that an environment may report metrics for some tasks
+ * only. `success` is the share of all episodes: failed, dropped and empty episodes count as unsuccessful.
  */
 export function meanMetrics(episodes: readonly Pick<Episode, "outcome" | "metrics">[]): Record<string, number> {
   const totals = new Map<string, { sum: number; count: number }>()

@@ -19,21 +19,25 @@ import { Reports } from "./reports.ts"
 import { Saver } from "./saver.ts"
 
 /**
- * Trains the policy: each report is one iteration (rollout of all groups, credit, updates), durably logged before it is given out.
- * Everything random is keyed by (seed, iteration, task, member, step, token), so a resumed run goes on as if it had never
- * stopped. Iterate it to see each report as it comes, or await it for all of them.
+ * Trains a policy by reinforcement learning.
  *
- * Everything that can be checked is checked before the run's folder is touched. Aborting the signal drops the rollout or the
- * evaluation under way, or lets the update under way finish (one that takes long is dropped where a checkpoint has what it began
- * from), and throws the signal's reason. However the training ends, the
- * last whole iteration is saved. A run that is resumed where an evaluation was dropped makes up for it first: the iteration's line
- * is replaced by the whole one, which is the first report.
+ * Each report is one iteration: rollout of all groups, advantages and updates. A report is on disk before it is returned. Iterate with
+ * `for await` to receive each report when it is available, or `await` all reports. Random numbers are keyed by (seed, iteration, task,
+ * member, step, token), so that a resumed run continues as without the interruption.
  *
- * With a run, Ctrl-C, SIGTERM and SIGHUP save it like an abort and then end the process with 130, 143 or 129, unless the program
- * listens to the signal itself or `handleSignals` is false.
+ * All arguments are checked before the folder of the run is changed. An abort of `signal` drops the current rollout or evaluation. The current
+ * update is completed, or dropped where it takes long and a checkpoint has the weights before it. Then the reason of the signal is thrown. The
+ * last completed iteration is saved however the training ends. A resumed run repeats a dropped evaluation first: the line of the iteration in
+ * the log is replaced by one with the evaluation, which is the first report.
  *
- * The policy belongs to this training until it has ended, failed or been aborted. Another `train` or `clone` of the same policy is
- * refused (`POLICY_BUSY`), as is an evaluation while an iteration is computed; between two reports it may be evaluated.
+ * With a run, Ctrl-C, SIGTERM and SIGHUP save the run like an abort and then end the process with 130, 143 or 129, unless the program
+ * has its own listener for the signal or `handleSignals` is false.
+ *
+ * The training has exclusive use of the policy until it ends, fails or is aborted. Another `train` or `sft` of the policy is refused
+ * (`POLICY_BUSY`), as is an evaluation while an iteration is computed. Evaluations between two reports are allowed.
+ *
+ * @throws GigpoError `BAD_ARGUMENT` for an invalid option or combination, `COLLAPSED` where a guard ends the run, `NON_FINITE` for weights or
+ * losses that are not finite, and errors of the environment, the engine and the run.
  */
 export function train<Task>(setup: TrainSetup<Task>): Reports<IterationReport> {
   return new Reports(() => {
@@ -52,12 +56,12 @@ async function* iterate<Task>(all: TrainSetup<Task>): AsyncGenerator<IterationRe
   if (needsReference(needs)) await policy.reference!.freeze()
   await run?.begin()
   if (saved) await run?.restore(saved)
-  // One that no checkpoint holds begins as the policy that was restored.
+  // A critic without a checkpoint starts from the restored policy.
   const critic = needs.has("value") ? await policy.critic!() : undefined
   const training = { ...prepared, critic }
-  if (run) await saved?.critic?.() // refuses one that cannot be saved
+  if (run) await saved?.critic?.() // throws for a critic that cannot be saved
   if (run && run.iteration > 0 && !policy.deterministic)
-    onWarning("This engine does not draw by keys: the run goes on, but not as it would have without the stop.")
+    onWarning("This engine is not deterministic: the resumed run continues, but not as without the interruption.")
 
   const journal = await Journal.open(training)
   const steps = new StepGuard(training, onWarning)
@@ -79,9 +83,10 @@ async function* iterate<Task>(all: TrainSetup<Task>): AsyncGenerator<IterationRe
       observers.tell("report", report)
       await saver.keep(report, journal.isLast(report))
       yield report
-    } else if (journal.stopped(report)) onWarning(`The run is over: ${journal.stopped(report)}. Raise that to go on.`)
+    } else if (journal.stopped(report))
+      onWarning(`The run has ended early: ${journal.stopped(report)}. Raise this limit to continue.`)
     while (!journal.isLast(report)) {
-      await setImmediate() // an engine that never waits must not keep observers and signals from their turn
+      await setImmediate() // observers and signals must get a turn also with an engine that never waits
       const moment: TrainingProgress = { iteration: saver.completed, iterations }
       const done = await runIteration(training, { steps, collapse }, moment, saver.changing)
       saver.complete(done.rows)
@@ -91,7 +96,7 @@ async function* iterate<Task>(all: TrainSetup<Task>): AsyncGenerator<IterationRe
         report = await evaluated(report)
         alarms = [...alarms, ...collapse.evaluated(report.evaluation)]
       } finally {
-        // Without an evaluation that was stopped: the weights have moved on all the same. A resumed run makes up for it.
+        // The report is logged without an aborted evaluation, since the weights have changed. A resumed run repeats the evaluation.
         report = await journal.log(withWarnings(report, alarms))
         saver.logged()
         observers.tell("episodes", saver.completed, done.groups, done.credit, done.steps)

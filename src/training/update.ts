@@ -9,16 +9,16 @@ import { rowMismatch } from "./off-policy.ts"
 import { iterationRandom, type Learning, type Training } from "./prepare.ts"
 import { adamwAt } from "./schedule.ts"
 
-/** Milliseconds that an update which is to stop has to come to its end. */
+/** Milliseconds that a running update has to complete after an abort. */
 const endsWithin = 1000
 
 /**
- * Goes through the rows in batches, one optimizer step each; a critic goes through them first. `onChange` is called whenever the
- * weights are about to change.
+ * Updates the policy on the sequences of an iteration, one optimizer step per batch. A critic is updated first. `onChange` is called before
+ * each change of the weights.
  *
- * An iteration is whole or not at all, so an update that has begun ends first. One that takes longer than a second from the abort on
- * is dropped at its next micro-batch, if nothing is lost but itself: the weights have not changed yet, or the run has a checkpoint of
- * what they were.
+ * An iteration is completed or dropped as a whole, so the updates continue after an abort. Updates that take longer than a second from the
+ * abort on are dropped at the next micro-batch, provided that the weights have not changed yet or the run has a checkpoint of the weights
+ * before the iteration.
  */
 export async function update(
   training: Learning & Pick<Training, "run">,
@@ -52,8 +52,8 @@ export async function update(
   for (const [index, batch] of plan.entries()) {
     const how = { moment, random: random.fork("loss", index), temperature, unit: options.unit, signal: stop() }
     const { report, step: taken } = await guard.step(batch, how, step, change)
-    // Nothing had changed since the rollout: any difference is between the sampler's numbers and the trainer's. Where these were
-    // recomputed it was told of all rows.
+    // At the first batch the weights are those of the rollout: any difference is the mismatch of sampler and trainer. With recomputed
+    // log-probabilities the mismatch has been reported for all sequences.
     if (index === 0 && report && !needs.has("old")) totals.mismatch = rowMismatch(batch, report.logProbs)
     if (report) totals.losses.push(report)
     totals.steps.push(taken)

@@ -1,15 +1,15 @@
 import type { ResolvedTrainOptions } from "./options.ts"
 
-/** What a run does besides its iterations. */
+/** Numbers of evaluations and checkpoints of a run. */
 export interface WholeRun {
   readonly iterations: number
   readonly evaluations: number
-  /** Of each evaluation. */
+  /** Episodes per evaluation. */
   readonly evaluationEpisodes: number
   readonly checkpoints: number
 }
 
-/** What such totals follow from. */
+/** Options that determine the numbers of evaluations and checkpoints. */
 export type Counted = Pick<ResolvedTrainOptions, "iterations" | "checkpointEvery" | "keepCheckpoints" | "evaluation">
 
 export function wholeRun({ iterations, checkpointEvery, evaluation }: Counted): WholeRun {
@@ -22,9 +22,9 @@ export function wholeRun({ iterations, checkpointEvery, evaluation }: Counted): 
   }
 }
 
-/** As many checkpoints as there ever are at once: those kept, the best by evaluation, and the one that is being written. */
+/** Returns the maximum number of checkpoints on disk: those kept, the best by evaluation, and the one that is being written. */
 export function mostCheckpoints(options: Counted): number {
   const { checkpoints, evaluations } = wholeRun(options)
-  const written = checkpoints + evaluations // one that is the best so far is saved
+  const written = checkpoints + evaluations // each evaluation may be the best so far, which is saved
   return Math.min(options.keepCheckpoints + (evaluations > 0 ? 1 : 0) + 1, written)
 }

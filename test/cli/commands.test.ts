@@ -131,7 +131,7 @@ describe.skipIf(!built)("gigpo (needs dist: npm run build:ts)", () => {
       refused(
         await run(["init", "sokoban", "other", "-s", "environment.boxes=99"]),
         2,
-        /--set: environment.boxes must be a whole number from 1 to 20, not 99/,
+        /--set: environment.boxes must be an integer from 1 to 20, not 99/,
       )
       expect(await readdir(folder)).toEqual(["small"])
     })
@@ -152,10 +152,10 @@ describe.skipIf(!built)("gigpo (needs dist: npm run build:ts)", () => {
   describe("config", () => {
     it("lists the main keys without a file, all keys if asked, and the resolved file with one", async () => {
       const main = (await run(["config"])).stdout
-      expect(main).toMatch(/^ {2}groupSize: 8 +# Episodes of each task\.$/m)
+      expect(main).toMatch(/^ {2}groupSize: 8 +# Episodes per task\.$/m)
       expect(main.split("\n").length).toBeLessThan(130)
       const all = (await run(["config", "--all"])).stdout
-      expect(all).toMatch(/^ {2}# Episodes of each task. Default 8.\n {2}groupSize: 8$/m)
+      expect(all).toMatch(/^ {2}# Episodes per task. Default 8.\n {2}groupSize: 8$/m)
       const { stdout } = await run(["config", "small/config.yaml", "-s", "training.groups=7"])
       expect(stdout).toMatch(/^ {2}groups: 7$/m)
     })

@@ -167,7 +167,7 @@ describe("a wrong configuration", () => {
 
   it.each([
     ["training: { groups: many }", 'my.yaml, line 4: training.groups must be a number, not "many".'],
-    ["training: { groups: 1.5 }", "training.groups must be a whole number, not 1.5."],
+    ["training: { groups: 1.5 }", "training.groups must be an integer, not 1.5."],
     ["training: { groups: 0 }", "training.groups must be at least 1, not 0."],
     ["training: { groups: '4' }", 'training.groups must be a number, not "4".'],
     ["training: { rollout: { temperature: 0 } }", "training.rollout.temperature must be at least 0.000001, not 0."],
@@ -186,7 +186,7 @@ describe("a wrong configuration", () => {
     ["? training", "training must be a group of keys, not empty."],
     ["seed: -1", "seed must be at least 0, not -1."],
     ["device: tpu", 'device must be "auto" or "cpu" or "cuda", not "tpu".'],
-    ["run: ''", 'run must be a text that is not blank, not "".'],
+    ["run: ''", 'run must be a non-empty string, not "".'],
     ["training: { loss: { clipDual: 0.5 } }", "training.loss.clipDual must be a number above 1, or Infinity"],
     ["training: { loss: { clipLow: 1.5 } }", "training.loss.clipLow must be a number from 0 to 1, not 1.5."],
     ["training: { estimator: { gamma: 0 } }", "training.estimator.gamma must be above 0 and at most 1, not 0."],
@@ -280,7 +280,7 @@ describe("the description of all keys", () => {
       const words = entry.help.replaceAll(/[.*+?^${}()|[\]\\]/g, "\\$&").replaceAll(" ", "[\\s#]+")
       expect(text).toMatch(new RegExp(words))
     }
-    expect(text).toContain("  # Episodes of each task. Default 8.\n  groupSize: 8\n")
+    expect(text).toContain("  # Episodes per task. Default 8.\n  groupSize: 8\n")
     expect(text).toContain("# Threads that compute. Default: every core that the process may use.\n# threads:\n")
     expect(text.split("\n").every((line) => line.length <= 112 || line.includes("taskTypes: ["))).toBe(true)
   })
@@ -317,7 +317,7 @@ describe("a part of a configuration", () => {
   it("is what stands there, in its place", () => {
     expect(part("seed")).toBe(`# The root of every random number. Default 0.\nseed: 0\n`)
     expect(part("training.rollout.maxCompletionTokens")).toBe(
-      "training:\n  rollout:\n    # Most tokens of one reply. Default 512.\n    maxCompletionTokens: 512\n",
+      "training:\n  rollout:\n    # Maximum length of a completion in tokens. Default 512.\n    maxCompletionTokens: 512\n",
     )
     const set = resolveConfig(least, ["training.rollout.maxCompletionTokens=8"])
     expect(part("training.rollout.maxCompletionTokens", set)).toContain("    maxCompletionTokens: 8\n")

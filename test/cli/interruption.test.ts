@@ -105,7 +105,7 @@ describe.skipIf(!built)("a training that is stopped (needs dist: npm run build:t
     expect(await train("cloned-under", [...kl, "--resume"])).toMatchObject({
       code: 2,
       stderr: expect.stringMatching(
-        /again\/model, does not have the weights that the run in .*cloned-under began with/,
+        /again\/model, does not have the weights that the run in .*cloned-under started with/,
       ),
     })
     expect(await readFile(join(folder, "cloned-under/config.json"), "utf8")).toBe(before)

@@ -187,7 +187,7 @@ describe("a module of one's own", () => {
       /^.*\.yaml, line 5: Could not read the module .*gone\.mjs: it does not exist\.$/,
     )
     await expect(load("", "model: m\nenvironment: { name: gone }\n")).rejects.toThrow(
-      /line 2: environment\.name must be "sokoban" or .*, not "gone"\. A module of your own is named by its path, say/,
+      /line 2: environment\.name must be "sokoban" or .*, not "gone"\. For a module of your own, give its path: /,
     )
     await expect(load("", "model: m\nenvironment: { name: ./a.mjs, use: ./b.mjs }\n")).rejects.toThrow(
       /environment has both name and use; give one of them\./,
@@ -207,8 +207,8 @@ describe("a module of one's own", () => {
         code: "BAD_CONFIG",
         message:
           "The run in runs/a was started with another configuration: the module " +
-          `${join(folder, name)} has changed since the run began (its SHA-256 is another). ` +
-          "Set these back to resume it, or start a new run in another folder: --fork begins it with the state of this one.",
+          `${join(folder, name)} has changed since the start of the run (its SHA-256 differs). ` +
+          "Restore these values to resume the run, or start a new run in another folder (--fork starts it with the state of this one).",
       }),
     )
     const other = await load(`training: { estimator: { use: ./${await put("export default () => 2")} } }\n`)
@@ -232,7 +232,12 @@ describe("a module of one's own", () => {
     ["throws", "throw new Error('no luck')", "", /line 3: The module .*\.mjs threw while it was loaded: no luck/],
     ["imports what is missing", "import 'no-such-package'", "", /threw while it was loaded: .*no-such-package/],
     ["has no default", "export const estimate = 1", "", /line 3: .*has no default export/],
-    ["has options that are no table", "export const options = { a: 1 }; export default () => {}", "", /are no table/],
+    [
+      "has options that are not a table",
+      "export const options = { a: 1 }; export default () => {}",
+      "",
+      /are not a table/,
+    ],
     ["has options for no function", `export const options = {}; export default {}`, "", /must be a function of them/],
     ["is no JavaScript", "export default {", "", /line 3: The module .* threw while it was loaded: /],
     [
@@ -245,7 +250,7 @@ describe("a module of one's own", () => {
       "takes no options",
       "export default () => {}",
       ", strength: 2",
-      /line 3: training.estimator.strength is not an option; training.estimator takes no options beside use\.$/,
+      /line 3: training.estimator.strength is not an option; training.estimator takes no options besides use\.$/,
     ],
     [
       "has a default of no meaning",
@@ -284,10 +289,16 @@ describe("a module of one's own", () => {
     ["export default { name: 'x' }", /line 3: .*: its default export has no function estimate\(batch, context\)\.$/],
     [
       "export const options = {}; export default () => 3",
-      /line 3: .*: what its default export returns must be a function \(batch, context\) => credit, or an object with name/,
+      /line 3: .*: the result of its default export must be a function \(batch, context\) => credit, or an object with name/,
     ],
-    ["export default class {}", /line 3: .*: its default export is a class; give what `new` makes of it\.$/],
-    ["export default { name: 'x', estimate() {}, state() {} }", /line 3: .*: its default export has one of state and/],
+    [
+      "export default class {}",
+      /line 3: .*: its default export is a class; give an instance of it, made with `new`\.$/,
+    ],
+    [
+      "export default { name: 'x', estimate() {}, state() {} }",
+      /line 3: .*: its default export has only one of state and/,
+    ],
     [
       "export const options = {}; export default () => { throw new Error('no memory') }",
       /line 3: .* export threw: no memory/,

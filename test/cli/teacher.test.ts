@@ -28,7 +28,7 @@ describe.skipIf(!built)("distilling a teacher from the terminal", () => {
     await cp(join(folder, "small/model/model.safetensors"), join(folder, "teacher/model/model.safetensors"))
     expect(await resume()).toMatchObject({
       code: 2,
-      stderr: expect.stringMatching(/The teacher does not have the weights .* it was distilled from them/s),
+      stderr: expect.stringMatching(/The teacher does not have the weights .* the run was distilled from them/s),
     })
     await cp(join(folder, "kept"), join(folder, "teacher"), { recursive: true })
     expect(await resume()).toMatchObject({ code: 0, stderr: "" })

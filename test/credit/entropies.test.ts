@@ -150,7 +150,7 @@ describe.each([
     expect(make({ of: { name: "ppo" } }).needs).toEqual(["value", "entropy"])
     expect(make({ of: { name: "ema-grpo" } }).state).toBeTypeOf("function")
     await expect(creditOf(make({}), worlds[0]!)).rejects.toThrow(
-      new RegExp(`${name} reads the entropy of every sampled token`),
+      new RegExp(`${name} needs the entropy of each sampled token`),
     )
   })
 

@@ -64,7 +64,7 @@ describe("gigpo", () => {
     )
     const wrong = gigpo({ omega: ({ iteration }) => (iteration === 0 ? 1 : NaN) })
     await expect(estimate(wrong, batch, at(1))).rejects.toThrow(
-      bad(/omega must be .* its schedule gave NaN in iteration 2 of 10/),
+      bad(/omega must be .* its schedule returned NaN in iteration 2 of 10/),
     )
   })
 
@@ -220,13 +220,16 @@ describe("asEstimator", () => {
   it.each<[unknown, RegExp]>([
     ["gigpo", /must be a function \(batch, context\) => credit, or an object with name and estimate, not "gigpo"\.$/],
     [null, /must be a function .*, not empty\.$/],
-    [class Mine {}, /^The estimator Mine is a class; give what `new` makes of it\.$/],
+    [class Mine {}, /^The estimator Mine is a class; give an instance of it, made with `new`\.$/],
     [{ estimate: () => 0 }, /has no name/],
     [{ name: "mine" }, /mine has no function estimate/],
     [{ name: "mine", estimate: () => 0, restore: () => 0 }, /needs both/],
-    [{ name: "mine", estimate: () => 0, state: 1, restore: 2 }, /mine has a state that is no function/],
-    [{ name: "mine", estimate: () => 0, needs: "old" }, /mine has needs that are no list; it is of "old", "reference"/],
-    [{ name: "mine", estimate: () => 0, needs: ["hidden"] }, /needs "hidden"; known are "old", "reference"/],
+    [{ name: "mine", estimate: () => 0, state: 1, restore: 2 }, /mine has a state that is not a function/],
+    [
+      { name: "mine", estimate: () => 0, needs: "old" },
+      /mine has needs that are not a list; give a list of "old", "reference"/,
+    ],
+    [{ name: "mine", estimate: () => 0, needs: ["hidden"] }, /needs "hidden"; known: "old", "reference"/],
     [{ name: "mine", estimate: () => 0, needs: ["entropie"] }, /needs "entropie"; did you mean "entropy"\?$/],
   ])("refuses %j", (value, message) => {
     expect(() => asEstimator(value as Estimator)).toThrow(bad(message))
@@ -284,30 +287,34 @@ describe("checkCredit", () => {
     [
       "a key of another name",
       { advantages, metric: {} },
-      bad(/a key too many: "metric" is not known \(did you mean "metrics"\?\)\.$/),
+      bad(/an unexpected key: "metric" is not known \(did you mean "metrics"\?\)\.$/),
     ],
     ["a key of no name", { advantages, zzzzzzz: {} }, bad(/"zzzzzzz" is not known \(known: advantages, skip,/)],
-    ["metrics in a row", { advantages, metrics: [1] }, bad(/metrics that are no object/)],
+    ["metrics in a row", { advantages, metrics: [1] }, bad(/metrics that are not an object/)],
     ["no advantages", {}, bad(/neither a Float64Array/)],
     ["float32 a step", { advantages: Float32Array.of(1, 2) }, bad(/neither a Float64Array/)],
     ["too few", { advantages: Float64Array.of(1) }, bad(/1 advantages for 2 steps/)],
     ["a broken number", { advantages: Float64Array.of(1, NaN) }, nonFinite(/advantages of NaN for step 1/)],
     ["too few lists", { advantages: [perToken[0]] }, bad(/advantages of 1 steps, not of 2/)],
     ["lists of another length", { advantages: [perToken[0], perToken[0]] }, bad(/step 1 .* of its 1 tokens/)],
-    ["lists of another type", { advantages: [[1, 2], perToken[1]] }, bad(/step 0 that are no Float32Array of its 2/)],
+    [
+      "lists of another type",
+      { advantages: [[1, 2], perToken[1]] },
+      bad(/step 0 that are not a Float32Array of its 2/),
+    ],
     [
       "a broken token",
       { advantages: [Float32Array.of(1, Infinity), perToken[1]] },
       nonFinite(/Infinity for token 1 of step 0/),
     ],
     ["broken returns", { advantages, returns: [perToken[0], Float32Array.of(NaN)] }, nonFinite(/returns of NaN/)],
-    ["weights a step", { advantages, weights: advantages }, bad(/weights that are no list/)],
-    ["a skip of another type", { advantages, skip: [0, 1] }, bad(/skip that is no Uint8Array of 2/)],
+    ["weights a step", { advantages, weights: advantages }, bad(/weights that are not a list/)],
+    ["a skip of another type", { advantages, skip: [0, 1] }, bad(/skip that is not a Uint8Array of 2/)],
     ["a skip of 2", { advantages, skip: Uint8Array.of(0, 2) }, bad(/skip of 2 for step 1/)],
     ["a negative width", { advantages, clipScale: Float64Array.of(1, -1) }, bad(/clipScale of -1 for step 1/)],
-    ["a width a list", { advantages, clipScale: [1, 1] }, bad(/clipScale that is no Float64Array/)],
+    ["a width a list", { advantages, clipScale: [1, 1] }, bad(/clipScale that is not a Float64Array/)],
     ["rows that are none", { advantages, extraRows: [{ tokens: [1] }] }, bad(/extraRows\[0\]/)],
-    ["no row", { advantages, extraRows: [extraRow(), null] }, bad(/extraRows\[1\] that is no row/)],
+    ["no row", { advantages, extraRows: [extraRow(), null] }, bad(/extraRows\[1\] that is not a sequence/)],
     [
       "a row of nothing",
       { advantages, extraRows: [{ ...extraRow(), spans: [] }] },
@@ -317,7 +324,7 @@ describe("checkCredit", () => {
       [
         ["nowhere", { start: undefined }, bad(/without a start and a length/)],
         ["empty", { length: 0 }, bad(/without a start and a length/)],
-        ["over another", { start: 1 }, bad(/from token 1 to 2; spans stand in order, apart .* in tokens 1 to 4\.$/)],
+        ["over another", { start: 1 }, bad(/from token 1 to 2; spans must be in order .* in tokens 1 to 4\.$/)],
         ["beyond the tokens", { start: 4 }, bad(/from token 4 to 5; spans/)],
         ["without credit", { advantage: undefined }, bad(/without an advantage/)],
         [
@@ -327,7 +334,11 @@ describe("checkCredit", () => {
         ],
         ["of broken credit", { advantage: NaN }, nonFinite(/advantage of NaN in/)],
         ["without logProbs", { logProbs: undefined }, bad(/without logProbs/)],
-        ["of other logProbs", { logProbs: [-1, -2] }, bad(/logProbs of .* that are no Float32Array of its 2 tokens/)],
+        [
+          "of other logProbs",
+          { logProbs: [-1, -2] },
+          bad(/logProbs of .* that are not a Float32Array of its 2 tokens/),
+        ],
         ["of broken logProbs", { logProbs: Float32Array.of(-1, NaN) }, nonFinite(/logProbs of NaN in/)],
       ] as const
     ).map(([what, other, error]): [string, unknown, unknown] => [

@@ -105,7 +105,7 @@ describe("hgpo", () => {
     [{ normalization: "leaveOneOut" }, /normalization must be/],
   ])("refuses %j", (options, message) => {
     expect(() => hgpo(options as object)).toThrow(message)
-    expect(() => historyLevels(0.5)).toThrow(/historyLevels: history must be a whole number/)
+    expect(() => historyLevels(0.5)).toThrow(/historyLevels: history must be an integer/)
   })
 })
 

@@ -343,12 +343,12 @@ describe("gdpo", () => {
   })
 
   it.each<[object, RegExp]>([
-    [{ channels: [] }, /channels must name one channel or more, each once/],
-    [{ channels: ["a", "a"] }, /channels must name one channel or more, each once/],
+    [{ channels: [] }, /channels must name at least one channel, each once/],
+    [{ channels: ["a", "a"] }, /channels must name at least one channel, each once/],
     [{ channels: "reward" }, /channels must be a list/],
-    [{ channels: ["reward", " "] }, /channels must be a list of which each must be a text/],
-    [{ weights: [1, 2] }, /there are 2 weights for 1 channels; give one each, or none/],
-    [{ weights: [Number.NaN] }, /weights must be a list of which each must be a number/],
+    [{ channels: ["reward", " "] }, /channels must be a list; each entry must be a non-empty string/],
+    [{ weights: [1, 2] }, /there are 2 weights for 1 channels; give one per channel, or none/],
+    [{ weights: [Number.NaN] }, /weights must be a list; each entry must be a number/],
     [{ normalization: "std" }, /gdpo: normalization is not an option/],
   ])("refuses %j", (options, message) => {
     expect(() => gdpo(options)).toThrow(bad(message))

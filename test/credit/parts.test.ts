@@ -110,7 +110,7 @@ describe("GiGPO's parts", () => {
       /keyLevels: no step has the metric "stage"; there are "phase"/,
     )
     expect(() => keyLevels(() => "all")(batch, context)).toThrow(
-      /keyLevels looks at what was said and done; give every step/,
+      /keyLevels needs completions and actions; give each step/,
     )
   })
 

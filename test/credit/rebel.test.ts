@@ -111,7 +111,7 @@ describe("rebel", () => {
     )
     const odd = rebel({ ...options, belief: () => null as unknown as string })
     await expect(advantagesOf(odd, worlds[0]!)).rejects.toThrow(
-      /rebel: the key of step 0 is null; give a text or a number/,
+      /rebel: the key of step 0 is null; give a string or a number/,
     )
     expect(() => rebel({ belief: 7 as unknown as string })).toThrow(
       /belief must be the name of a metric of steps, or a function/,

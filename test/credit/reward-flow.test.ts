@@ -85,9 +85,7 @@ describe("rewardFlow", () => {
 
   it("refuses steps that lead nowhere, and options without meaning", async () => {
     const bare = [{ task: 0, episode: 0, anchor: "a", reward: 1 }]
-    await expect(advantagesOf(rewardFlow(), bare)).rejects.toThrow(
-      /no step says what it led to; give each its nextAnchor/,
-    )
+    await expect(advantagesOf(rewardFlow(), bare)).rejects.toThrow(/no step has a nextAnchor; give each/)
     expect(() => rewardFlow({ arrivals: "last" as "first" })).toThrow(/arrivals must be "largest" or "first"/)
     expect(() => rewardFlow({ gamma: 0 })).toThrow(/reward-flow: gamma must be/)
     expect(() => rewardFlow({ idleActions: [""] })).toThrow(/idleActions must be a list/)

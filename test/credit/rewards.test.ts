@@ -61,7 +61,7 @@ describe("klRewards", () => {
 
   it("refuses what cannot be compared", () => {
     expect(() => klRewards(toBatch(steps, { old }), 1)).toThrow(bad(/give statistics\.old and statistics\.reference/))
-    expect(() => klRewards(batch, -1)).toThrow(bad(/weight of KL in the reward is -1/))
+    expect(() => klRewards(batch, -1)).toThrow(bad(/weight of the KL penalty in the reward is -1/))
     expect(() => klRewards(batch, Number.NaN)).toThrow(bad(/is NaN/))
   })
 })
@@ -77,6 +77,6 @@ describe("overlongPenalty", () => {
 
   it("refuses a cache that is none", () => {
     for (const cache of [0, 17, Number.NaN])
-      expect(() => overlongPenalty(1, 16, cache)).toThrow(bad(/give 1 to 16 tokens/))
+      expect(() => overlongPenalty(1, 16, cache)).toThrow(bad(/use 1 to 16 tokens/))
   })
 })

@@ -151,7 +151,7 @@ describe("spear", () => {
   })
 
   it("refuses steps without tokens, and options without meaning", async () => {
-    await expect(creditOf(spear(how), worlds[0]!)).rejects.toThrow(/give every step a record with its tokens/)
+    await expect(creditOf(spear(how), worlds[0]!)).rejects.toThrow(/give each step a record with its tokens/)
     expect(() => spear({ keepGroups: 0 })).toThrow(/spear: keepGroups must be/)
     expect(() => spear({ capacity: 0 })).toThrow(/capacity must be/)
   })

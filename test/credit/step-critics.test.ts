@@ -59,7 +59,7 @@ describe.each([
 
 describe("ppo", () => {
   it("whitens steps only where steps are decisions", () => {
-    expect(() => ppo({ whitenOver: "steps" })).toThrow(/whitenOver is "steps", which belongs to level: "step"/)
+    expect(() => ppo({ whitenOver: "steps" })).toThrow(/whitenOver is "steps", which needs level: "step"/)
     expect(() => ppo({ epsilon: -1 })).toThrow(/epsilon must be/)
   })
 })

@@ -113,7 +113,7 @@ describe("tokenWeights", () => {
     expect(() => tokenWeights(grpo(), { think: -1 })).toThrow(badArgument(/tokenWeights: think must be at least 0/))
     expect(() => tokenWeights(grpo(), { toolTags: ["<a>"] })).toThrow(badArgument(/toolTags must be a list of names/))
     expect(() => tokenWeights(grpo(), { toolTags: ["Action"] })).toThrow(
-      badArgument(/<action> cannot be of action and of tool; name it once/),
+      badArgument(/<action> is listed for action and for tool; list it once/),
     )
     const bare = toBatch(steps.map(({ tokenTexts: _, ...step }) => step))
     await expect(estimate(tokenWeights(grpo()), bare, context)).rejects.toEqual(

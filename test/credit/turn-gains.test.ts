@@ -126,7 +126,7 @@ describe.each([
 
   it("says which metric it misses", async () => {
     await expect(advantagesOf(untold(), worlds[0]!)).rejects.toThrow(
-      new RegExp(`${name}: no step has the metric "information-gain"; there are "belief", .*\\. Name one of them`),
+      new RegExp(`${name}: no step has the metric "information-gain"; there are "belief", .*\\. Use one of them`),
     )
   })
 })
@@ -149,6 +149,8 @@ describe("answerProbabilities", () => {
     ])
     expectClose(informationGains(found), [Math.exp(-2) - Math.exp(-1.5)], 1e-12)
     expect(informationGains([])).toEqual(new Float64Array(0))
-    await expect(answerProbabilities(policy, contexts, new Int32Array(0))).rejects.toThrow(/must have a token or more/)
+    await expect(answerProbabilities(policy, contexts, new Int32Array(0))).rejects.toThrow(
+      /must have at least one token/,
+    )
   })
 })

@@ -180,12 +180,16 @@ describe("a line is refused with its number", () => {
       { messages: [{ role: "user", content: [{ type: "image_url" }] }, said("1")] },
       /content\[0\]\.type must be/,
     ],
-    ["without a reply", { messages: [user("a")] }, /messages has no reply to learn/],
-    ["whose replies are all left out", { messages: [user("a"), said("1", { weight: 0 })] }, /has no reply to learn/],
+    ["without a reply", { messages: [user("a")] }, /messages has no completion to learn/],
+    [
+      "whose replies are all left out",
+      { messages: [user("a"), said("1", { weight: 0 })] },
+      /has no completion to learn/,
+    ],
     [
       "that begins with a reply",
       { messages: [said("1"), user("a")] },
-      /messages\[0\] is a reply to nothing.*"weight": 0/,
+      /messages\[0\] is a completion without a prompt.*"weight": 0/,
     ],
     [
       "with a weight that is none",
@@ -195,13 +199,13 @@ describe("a line is refused with its number", () => {
     [
       "with an answer to no call",
       { messages: [user("a"), { role: "tool", content: "1" }, said("2")] },
-      /messages\[1\] answers a call/,
+      /messages\[1\] answers a tool call/,
     ],
     ["with tools that are none", { ...fine, tools: "f" }, /tools must be a list, or the JSON of one/],
     ["with a tool without a name", { ...fine, tools: [{ description: "f" }] }, /tools\[0\]\.function\.name is missing/],
     ["with variables that are none", { ...fine, chat_template_kwargs: 1 }, /chat_template_kwargs must be an object/],
     ["of a pair with one side", { prompt: "a", chosen: "1" }, /line 2: rejected is missing/],
-    ["of a pair of equals", { prompt: "a", chosen: "1", rejected: "1" }, /rejected says what chosen says/],
+    ["of a pair of equals", { prompt: "a", chosen: "1", rejected: "1" }, /rejected equals chosen/],
     ["of a pair without a prompt", { chosen: "1", rejected: "2" }, /prompt is missing/],
   ]
 

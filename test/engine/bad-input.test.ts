@@ -355,15 +355,15 @@ describe("a model is refused", () => {
   it.each<[NativePolicyOptions, RegExp]>([
     [{ threads: 0 }, /threads must be .*, not 0/],
     [{ threads: 5000 }, /threads must be between 1 and 1024/],
-    [{ maxPositions: 1.5 }, /maxPositions must be a whole number.*, not 1.5/],
-    [{ microBatchTokens: -1 }, /microBatchTokens must be a whole number.*, not -1/],
-    [{ longestRow: 0 }, /longestRow must be a whole number.*, not 0/],
+    [{ maxPositions: 1.5 }, /maxPositions must be an integer.*, not 1.5/],
+    [{ microBatchTokens: -1 }, /microBatchTokens must be an integer.*, not -1/],
+    [{ longestRow: 0 }, /longestRow must be an integer.*, not 0/],
     [{ kvCacheBytes: NaN }, /kvCacheBytes must be a number, not NaN/],
     [{ device: "tpu" as "cpu" }, /device must be "auto" or "cpu" or "cuda", not "tpu"/],
     [{ precision: "float16" as "float32" }, /precision must be "float32" or "bfloat16", not "float16"/],
     [{ recompute: "all" as "none" }, /recompute must be .* not "all"/],
     [{ moments: "int8" as "float32" }, /moments must be .* not "int8"/],
-    [{ lora: { rank: 0 } }, /lora.rank must be a whole number .*not 0/],
+    [{ lora: { rank: 0 } }, /lora.rank must be an integer .*not 0/],
     [{ lora: { rank: 4, alpha: -1 } }, /lora.alpha must be above 0, not -1/],
   ])("with the options %j", async (wrong, message) => {
     await expectRefused(() => NativePolicy.create(config, new Random(0), wrong), "BAD_ARGUMENT", message)

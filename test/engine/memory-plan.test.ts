@@ -121,7 +121,7 @@ describe("the memory plan", () => {
     for (const device of ["cpu", "cuda"] as const)
       expect(() => memoryPlan({ ...large, maxPositions: 1 }, { device })).toThrow(wanted)
     expect(() => memoryPlan(large, { maxPositions: 1 })).toThrow(
-      /maxPositions must be a whole number from 2 to 2147483647, not 1/,
+      /maxPositions must be an integer from 2 to 2147483647, not 1/,
     )
     expect(memoryPlan(large, { ...cuda, maxPositions: 2 }).longestRow).toBe(2)
   })
@@ -185,7 +185,7 @@ describe("the memory plan", () => {
 
   it("refuses bad options as a policy does", () => {
     expect(() => memoryPlan(large, { microBatchTokens: 0 })).toThrow(
-      /microBatchTokens must be a whole number from 1 to 2147483647, not 0/,
+      /microBatchTokens must be an integer from 1 to 2147483647, not 0/,
     )
     expect(() => memoryPlan({ ...large, heads: 3 })).toThrow(/multiple of keyValueHeads/)
   })

@@ -105,7 +105,7 @@ describe("a checkpoint one of whose files is not what was written", () => {
     const copy = await damaged(run, join(run, "checkpoints"), async (path) => {
       await rename(join(path, "step-2"), join(path, "step-3"))
     })
-    expect((await resume(copy))[0]).toContain("holds what was written after iteration 2")
+    expect((await resume(copy))[0]).toContain("its manifest.json is of iteration 2")
   })
 
   it("may have files of others beside", async () => {

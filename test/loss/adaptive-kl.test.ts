@@ -43,9 +43,9 @@ describe("adaptiveKl", () => {
     const control = adaptiveKl(options)
     expect(() => control.update(NaN, 1)).toThrow(expect.objectContaining({ code: "NON_FINITE" }))
     expect(() => control.update(0.1, 5000)).toThrow(
-      badArgument(/5000 steps .* below 5000; take a longer horizon than 1000/),
+      badArgument(/steps is 5000; .* below 5000\. Use a horizon longer than 1000/),
     )
-    expect(() => control.update(0.1, -1)).toThrow(badArgument(/-1 steps/))
+    expect(() => control.update(0.1, -1)).toThrow(badArgument(/steps is -1;/))
     expect(control.weight).toBe(0.2)
   })
 })

@@ -117,17 +117,17 @@ describe("composeLoss", () => {
     [
       "half a fixed length",
       () => composeLoss(clippedSurrogate(), { aggregation: "sequence-mean-fixed-length", fixedLength: 0.5 }),
-      /fixedLength must be a whole number, not 0.5/,
+      /fixedLength must be an integer, not 0.5/,
     ],
     [
       "a KL without a reference",
       () => composeLoss(clippedSurrogate(), { klWeight: 1 }).evaluate(withoutReference()),
-      /klWeight needs referenceLogProbs/,
+      /klWeight is not 0 and needs referenceLogProbs/,
     ],
     [
       "a bonus without entropies",
       () => composeLoss(clippedSurrogate(), { entropyWeight: 1 }).evaluate(input),
-      /entropyWeight needs entropies/,
+      /entropyWeight is not 0 and needs entropies/,
     ],
   ])("refuses %s", (_, call, message) => {
     expect(call).toThrow(badArgument(message))

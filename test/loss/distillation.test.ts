@@ -214,9 +214,9 @@ describe("what a teacher said", () => {
     expect([...teacherTop!.teacher]).toEqual(spans.flatMap((span) => [...span.teacherTop!.logProbs]))
     expect(new Set(teacherTop!.policy)).toEqual(new Set([-2]))
     expect(() => lossInput(rows, statistics, { ...now, teacherTop: 2 })).toThrow(
-      badArgument(/^There are no log-probabilities .*; give 2 each/),
+      badArgument(/^There are no log-probabilities .*; give 2 per token/),
     )
-    expect(() => lossInput(rows, told, { ...now, teacherTop: 3 })).toThrow(badArgument(/give 3 each/))
+    expect(() => lossInput(rows, told, { ...now, teacherTop: 3 })).toThrow(badArgument(/give 3 per token/))
   })
 
   it("is asked for where it is not there", () => {
@@ -225,8 +225,8 @@ describe("what a teacher said", () => {
       { logProbs: Float32Array.of(-1) },
       now,
     )
-    expect(() => distillation().evaluate(bare)).toThrow(badArgument(/give the spans their teacherLogProbs/))
-    expect(() => distillation({ divergence: "forward" }).evaluate(bare)).toThrow(badArgument(/their teacherTop/))
+    expect(() => distillation().evaluate(bare)).toThrow(badArgument(/set teacherLogProbs of each span/))
+    expect(() => distillation({ divergence: "forward" }).evaluate(bare)).toThrow(badArgument(/set teacherTop/))
     const input = { ...bare, teacherTop: undefined } as unknown as LossInput
     const loss = {
       name: "mine",
@@ -234,7 +234,7 @@ describe("what a teacher said", () => {
     }
     expect(() => composeLoss(loss).evaluate(input)).toThrow(badArgument(/mine gave a topGradient without/))
     expect(() => composeLoss({ ...loss, teacherTop: 1.5 })).toThrow(
-      badArgument(/mine has a teacherTop that is no whole/),
+      badArgument(/mine has a teacherTop that is not an integer/),
     )
     expect(() => distillation({ mixture: 1 })).toThrow(badArgument(/mixture must be above 0 and below 1/))
   })

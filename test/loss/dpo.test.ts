@@ -97,9 +97,11 @@ it("can have a schedule of beta", () => {
 it("refuses what is no pair, and options that say nothing", () => {
   const input = paired(1)
   const alone = { ...input, advantages: input.advantages.map(() => 1) }
-  expect(() => dpo().evaluate(alone)).toThrow(badArgument(/dpo needs pairs: give data with chosen and rejected/))
+  expect(() => dpo().evaluate(alone)).toThrow(
+    badArgument(/dpo needs preference pairs: give data with chosen and rejected/),
+  )
   expect(() => dpo({ objective: "ipo", labelSmoothing: 0.1 })).toThrow(
-    badArgument(/labelSmoothing is of the objective/),
+    badArgument(/labelSmoothing applies to the objective/),
   )
   expect(() => dpo({ beta: 0 })).toThrow(badArgument(/beta must be above 0/))
   expect(() => dpo({ labelSmoothing: 0.5 })).toThrow(badArgument(/labelSmoothing must be/))

@@ -177,9 +177,9 @@ describe("asTokenLoss", () => {
     [class Mine {}, /^The loss Mine is a class/],
     [{ evaluate: () => 0 }, /has no name/],
     [{ name: "mine" }, /mine has no function evaluate/],
-    [{ name: "mine", evaluate: () => 0, native: {} }, /native that is no function/],
+    [{ name: "mine", evaluate: () => 0, native: {} }, /native that is not a function/],
     [{ name: "mine", evaluate: () => 0, state: () => 0 }, /needs both/],
-    [{ name: "mine", evaluate: () => 0, needs: ["tutor"] }, /needs "tutor"; known are "old", "reference", "entropy"/],
+    [{ name: "mine", evaluate: () => 0, needs: ["tutor"] }, /needs "tutor"; known: "old", "reference", "entropy"/],
     [{ name: "mine", evaluate: () => 0, needs: ["entropies"] }, /needs "entropies"; did you mean "entropy"\?$/],
   ])("refuses %j", (value, message) => {
     expect(() => asTokenLoss(value as TokenLoss)).toThrow(badArgument(message))
@@ -218,13 +218,13 @@ describe("checkLossOutput", () => {
     [
       "another type",
       { loss: 1, gradient: new Float64Array(3) },
-      badArgument(/gradient that is no Float32Array of its 3/),
+      badArgument(/gradient that is not a Float32Array of length 3/),
     ],
     ["another length", { loss: 1, gradient: floats(1) }, badArgument(/gradient that is no/)],
     ["a broken gradient", { loss: 1, gradient: floats(1, 2, Infinity) }, nonFinite(/Infinity for token 1 of span 1/)],
     ["a broken bonus", { loss: 1, gradient, entropyGradient: floats(NaN, 0, 0) }, nonFinite(/entropyGradient of NaN/)],
     ["another bonus", { loss: 1, gradient, entropyGradient: [0] }, badArgument(/gave an entropyGradient that is no/)],
-    ["metrics in a row", { loss: 1, gradient, metrics: [1] }, badArgument(/metrics that are no object/)],
+    ["metrics in a row", { loss: 1, gradient, metrics: [1] }, badArgument(/metrics that are not an object/)],
     ["a broken metric", { loss: 1, gradient, metrics: { x: NaN } }, nonFinite(/metric "x" as NaN/)],
   ])("refuses %s", (_, output, error) => {
     expect(() => checkLossOutput(output as LossOutput, input, "mine")).toThrow(error)

@@ -408,7 +408,7 @@ describe("gmpo", () => {
     const weighted = (weight: number) =>
       ofRatios([{ ratios: [1, 1.1], advantage: 1, more: { weights: Float32Array.of(1, weight) } }])
     expect([...gmpo().evaluate(weighted(0)).gradient].map(Math.abs)).toEqual([0, 0])
-    expect(() => gmpo().evaluate(weighted(-1))).toThrow(badArgument(/one is -1; give none below 0/))
+    expect(() => gmpo().evaluate(weighted(-1))).toThrow(badArgument(/at least 0 for its mean, not -1/))
   })
 })
 
@@ -428,7 +428,7 @@ describe("holder", () => {
     expect(now("quad", { over: 200, power: 3, lowest: 0, highest: 8 })).toBeCloseTo(1, 12)
     expect(now("cubic_dec", { over: 400 })).toBeCloseTo(2 * 0.5 ** 3, 12)
     expect(now("linear", { over: 50 })).toBe(2)
-    expect(() => now("square" as "quad")).toThrow(badArgument(/no schedule "square"; take one of linear, sin, quad/))
+    expect(() => now("square" as "quad")).toThrow(badArgument(/no schedule "square"; use one of linear, sin, quad/))
   })
 
   it("comes from above and from below to the geometric mean at p = 0", () => {
@@ -450,7 +450,9 @@ describe("holder", () => {
     expect(loss(1000, [1, 2, 0])).toBeCloseTo(-1, 2)
     expect(loss(-1000, [0, 1, 2])).toBeCloseTo(-1, 2)
     expect(Math.abs(loss(2, [0, 0, 0]))).toBe(0)
-    expect(() => loss(1, [1, 1, -1])).toThrow(badArgument(/holder takes a mean by weights, and one is -1/))
+    expect(() => loss(1, [1, 1, -1])).toThrow(
+      badArgument(/holder needs token weights of at least 0 for its mean, not -1/),
+    )
   })
 
   it("has no lower bound where clipLow times its scale is 1 or more", () => {

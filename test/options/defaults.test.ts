@@ -32,8 +32,8 @@ describe("withDefaults", () => {
   it.each<[object, RegExp]>([
     [{ size: 0 }, /^A default: size must be .*at least 1, not 0\.$/],
     [{ rate: { from: -1, to: 2 } }, /^A default: rate\.from must be .*at least 0, not -1\.$/],
-    [{ sise: 4 }, /^A default of no option: "sise" is not known \(did you mean "size"\?\)\.$/],
-    [{ inner: { depth: 2 } }, /^inner is a group of options; give its own keys their defaults\.$/],
+    [{ sise: 4 }, /^A default of an unknown option: "sise" is not known \(did you mean "size"\?\)\.$/],
+    [{ inner: { depth: 2 } }, /^inner is a group of options; set the defaults of its keys instead\.$/],
   ])("refuses %j", (values, message) => {
     expect(() => withDefaults(table, values as { name: string })).toThrow(
       expect.objectContaining({ code: "BAD_ARGUMENT", message: expect.stringMatching(message) }),

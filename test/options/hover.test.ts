@@ -79,7 +79,11 @@ describe("what editors show of options", () => {
     const silent = told.filter(({ help }, i) => !shown[i]!.includes(help)).map(({ path }) => path)
     expect(silent).toEqual([])
     expect(told.length).toBeGreaterThan(1000)
-    for (const help of ["Tasks of one iteration.", "Most tokens of one reply.", "Sampling temperature."])
+    for (const help of [
+      "Tasks (groups) per iteration.",
+      "Maximum length of a completion in tokens.",
+      "Sampling temperature.",
+    ])
       expect(told.map((one) => one.help)).toContain(help)
   })
 

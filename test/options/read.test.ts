@@ -85,12 +85,12 @@ describe("options", () => {
 
   it.each<[object, string]>([
     [{ count: "1" }, 'count must be a number, not "1".'],
-    [{ count: 1.5 }, "count must be a whole number, not 1.5."],
-    [{ count: 2 ** 53 }, "count must be a whole number, not 9007199254740992."],
+    [{ count: 1.5 }, "count must be an integer, not 1.5."],
+    [{ count: 2 ** 53 }, "count must be an integer, not 9007199254740992."],
     [{ count: 0 }, "count must be at least 1, not 0."],
     [{ count: null }, "count must be a number, not empty."],
-    [{ few: 5 }, "few must be a whole number from 1 to 4, not 5."],
-    [{ few: "x" }, 'few must be a whole number from 1 to 4, not "x".'],
+    [{ few: 5 }, "few must be an integer from 1 to 4, not 5."],
+    [{ few: "x" }, 'few must be an integer from 1 to 4, not "x".'],
     [{ share: 0 }, "share must be above 0 and at most 1, not 0."],
     [{ decay: 1 }, "decay must be at least 0 and below 1, not 1."],
     [{ any: Number.NaN }, "any must be a number, not NaN."],
@@ -99,9 +99,9 @@ describe("options", () => {
     [{ most: Number.NaN }, "most must be a number above 1, or Infinity (.inf in YAML) to turn it off, not NaN."],
     [{ loud: "yes" }, 'loud must be true or false, not "yes".'],
     [{ kind: "oval" }, 'kind must be "round" or "square" or 4, not "oval".'],
-    [{ name: " " }, 'name must be a text that is not blank, not " ".'],
+    [{ name: " " }, 'name must be a non-empty string, not " ".'],
     [{ names: "a" }, 'names must be a list, not "a".'],
-    [{ names: ["a", ""] }, 'names must be a list of which each must be a text that is not blank, not ["a",""].'],
+    [{ names: ["a", ""] }, 'names must be a list; each entry must be a non-empty string, not ["a",""].'],
     [{ odd: 2 }, "odd must be odd, not 2."],
     [{ told: 1 }, "told must be a function, not 1."],
     [{ signal: {} }, "signal must be an AbortSignal, not {}."],
@@ -185,7 +185,7 @@ describe("options", () => {
     expect(() => at({ iteration: 3, iterations: 5 })).toThrow(
       expect.objectContaining({
         code: "BAD_ARGUMENT",
-        message: "rate must be a number from 0 to 1; its schedule gave 1.5 in iteration 4 of 5.",
+        message: "rate must be a number from 0 to 1; its schedule returned 1.5 in iteration 4 of 5.",
       }),
     )
   })
@@ -203,13 +203,10 @@ describe("a table", () => {
   it.each<[() => unknown, string]>([
     [() => number(5, "How much.", { max: 1 }), 'The default of the option "How much." must be at most 1, not 5.'],
     [() => number("x" as never, "How much."), 'The default of the option "How much." must be a number, not "x".'],
-    [
-      () => scheduled(integer(0.5, "How many.")),
-      'The default of the option "How many." must be a whole number, not 0.5.',
-    ],
+    [() => scheduled(integer(0.5, "How many.")), 'The default of the option "How many." must be an integer, not 0.5.'],
     [
       () => integer(5, "How many.", { maximum: 9 } as never),
-      'The option "How many." has bounds of which "maximum" is not known (known: min, max, above, below, defaultText).',
+      'The option "How many." has an unknown bound: "maximum" is not known (known: min, max, above, below, defaultText).',
     ],
     [() => oneOf("c" as "a", ["a", "b"], "Which."), 'The default of the option "Which." must be "a" or "b", not "c".'],
   ])("refuses a default that its own check refuses (%s)", (make, message) => {
@@ -220,7 +217,7 @@ describe("a table", () => {
     expect(() => readOptions("it", { size: 1 }, {})).toThrow(/^it: size is not an option; there are none\.$/)
     const bare = choice("a", { a: {} }, "What.", { own: table.tool.own })
     expect(() => readOptions("it", { bare: { use: { cut: () => "" }, size: 1 } }, { bare })).toThrow(
-      /^it: bare.size is not an option; bare takes no options beside use\.$/,
+      /^it: bare.size is not an option; bare takes no options besides use\.$/,
     )
   })
 })

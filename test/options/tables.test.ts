@@ -101,16 +101,19 @@ describe("the options of training", () => {
     [{ learningrate: 1 }, "training: learningrate is not an option; did you mean optimizer.learningRate?"],
     [{ loss: { clip_low: 0.1 } }, "training: loss.clip_low is not an option; did you mean loss.clipLow?"],
     [{ optimizer: { epsilon: 0 } }, "training: optimizer.epsilon must be above 0, not 0."],
-    [{ evaluation: { temperature: 1e-9 } }, "evaluation.temperature must be 0, for the most likely token, or at least"],
+    [{ evaluation: { temperature: 1e-9 } }, "evaluation.temperature must be 0 (greedy decoding) or at least"],
     [{ estimator: 3 }, "training: estimator must be a group of keys, not 3."],
     [{ estimator: { use: { name: "x" } } }, "estimator.use has no function estimate(batch, context)."],
-    [{ estimator: { name: "x", estimate() {}, state() {} } }, "estimator has one of state and restore; what remembers"],
-    [{ estimator: { use: class Mine {} } }, "estimator.use is a class; give what `new` makes of it."],
+    [
+      { estimator: { name: "x", estimate() {}, state() {} } },
+      "estimator has only one of state and restore; a part with state",
+    ],
+    [{ estimator: { use: class Mine {} } }, "estimator.use is a class; give an instance of it, made with `new`."],
     [
       { loss: { use: { name: "x", evaluate() {}, needs: ["refrence"] } } },
       'loss.use needs "refrence"; did you mean "reference"?',
     ],
-    [{ loss: { name: "x", evaluate() {}, native: 3 } }, "loss has a native that is no function."],
+    [{ loss: { name: "x", evaluate() {}, native: 3 } }, "loss has a native that is not a function."],
     [
       { loss: { use: "mine" } },
       'loss.use must be a function (input) => output, or an object with name and evaluate, not "mine".',

@@ -159,7 +159,7 @@ describe("an evaluation of a panel", () => {
   })
 
   it.each<[RegExp, object]>([
-    [/repeats must be a whole number from 1/, { repeats: 0 }],
+    [/repeats must be an integer from 1/, { repeats: 0 }],
     [/repeets is not an option; did you mean repeats/, { repeets: 2 }],
     [/panel/, { panel: undefined as never }],
     [/panel/, { panel: {} as never }],

@@ -103,18 +103,18 @@ describe("a panel of one's own", () => {
 
   it.each<[string, string, Partial<PinPanelOptions> | object, string, RegExp]>([
     ["what is there", "bridges.panel.json", {}, "FILE_EXISTS", /--overwrite/],
-    ["another kind of file", "bridges.txt", {}, "BAD_ARGUMENT", /ends in \.json/],
+    ["another kind of file", "bridges.txt", {}, "BAD_ARGUMENT", /must end in \.json/],
     ["a folder that is not there", "none/a.json", {}, "BAD_ARGUMENT", /no folder/],
     ["a name without a version", "a.json", { name: "nq" }, "BAD_ARGUMENT", /with its version: nq@1/],
     ["a name that a terminal obeys", "a.json", { name: "\u001b[31m@1" }, "BAD_ARGUMENT", /with its version/],
-    ["a name that ships", "a.json", { name: "search/world@1" }, "BAD_ARGUMENT", /give yours another name/],
-    ["no tasks", "a.json", { tasks: 0 }, "BAD_ARGUMENT", /whole number from 1/],
+    ["a name that ships", "a.json", { name: "search/world@1" }, "BAD_ARGUMENT", /use another name/],
+    ["no tasks", "a.json", { tasks: 0 }, "BAD_ARGUMENT", /integer from 1/],
     [
       "more tasks than there are",
       "a.json",
       { environment: "search", options: { entities: 60 }, tasks: 400 },
       "BAD_CONFIG",
-      /holds out 109 tasks, not 400/,
+      /has 109 held-out tasks, not 400/,
     ],
     ["tasks without a world", "a.json", { environment: "tasks", options: {} }, "BAD_CONFIG", /tasks/],
     ["code", "a.json", { environment: "webshop", options: { nouns: () => [] } }, "BAD_CONFIG", /option nouns/],

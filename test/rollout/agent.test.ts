@@ -268,10 +268,10 @@ describe("an agent at fault costs its own episode", () => {
   it.each<[string, (context: Context) => unknown, RegExp]>([
     ["nothing", () => undefined, /play\(\) ended with undefined; give an object, or null/],
     ["an outcome that is none", () => ({ outcome: "won" }), /the outcome 'won'; give "terminated" or "truncated"/],
-    ["too few rewards", (context) => one(context, { rewards: [] }), /as many rewards as there were steps, which are 1/],
+    ["too few rewards", (context) => one(context, { rewards: [] }), /one reward per step, 1 in total/],
     ["a reward of NaN", (context) => one(context, { rewards: [Number.NaN] }), /rewards must be finite/],
     ["a last reward of NaN", (context) => one(context, { reward: Number.NaN }), /rewards must be finite/],
-    ["a reward for no step", () => ({ reward: 1 }), /there is no step to give it to/],
+    ["a reward for no step", () => ({ reward: 1 }), /the episode has no step/],
     [
       "a metric of NaN",
       () => ({ metrics: { success: Number.NaN } }),
@@ -293,13 +293,13 @@ describe("an agent at fault costs its own episode", () => {
       /logProbs/,
     ],
     ["a step that pays NaN", ({ record }) => record({ ...step, reward: Number.NaN }), /rewards must be finite/],
-    ["a reward for a step that is not there", ({ reward }) => reward(3, 1), /no step 3; 0 were asked for so far/],
+    ["a reward for a step that is not there", ({ reward }) => reward(3, 1), /no step 3; 0 are reserved so far/],
     ["no messages", ({ sample }) => sample([]), /prompt must return at least one message/],
     ["no tokens", ({ sample }) => sample(say("x"), { maxTokens: 0 }), /maxTokens is 0/],
     [
       "a step at another temperature",
       ({ record }) => record({ ...step, temperature: 0.5 }),
-      /temperature 0.5, but all steps .* at one, which is 1; sample at context.temperature/,
+      /temperature 0.5, but the temperature of the rollout is 1; sample at context.temperature/,
     ],
     [
       "a prompt outside the vocabulary",
@@ -315,7 +315,7 @@ describe("an agent at fault costs its own episode", () => {
     [
       "too few entropies",
       ({ record }) => record({ ...step, entropies: new Float32Array() }),
-      /entropies, they must be a Float32Array of one finite number a reply token \(1\)/,
+      /entropies, they must be a Float32Array of one finite number per completion token \(1\)/,
     ],
     [
       "an entropy of NaN",
@@ -325,7 +325,7 @@ describe("an agent at fault costs its own episode", () => {
     [
       "a step longer than the model",
       ({ record }) => record({ ...step, prompt: new Int32Array(200) }),
-      /are 201 tokens, but the model has 200 positions \(maxPositions\)/,
+      /have 201 tokens, but the model has 200 positions \(maxPositions\)/,
     ],
     ["a step of nothing", ({ record }) => record(null as never), /a recorded step must be an object, not null/],
     [
@@ -342,7 +342,7 @@ describe("an agent at fault costs its own episode", () => {
     [
       "an end that is misspelt",
       () => ({ outcom: 1 }),
-      /In what play\(\) ended with "outcom" is not known \(did you mean "outcome"\?\)/,
+      /In the result of play\(\) "outcom" is not known \(did you mean "outcome"\?\)/,
     ],
     [
       "an option that is misspelt",
@@ -362,12 +362,12 @@ describe("an agent at fault costs its own episode", () => {
     [
       "a step that follows one that is not there",
       ({ record }) => record({ ...step, follows: 1 }),
-      /A step follows 1, which was not recorded before/,
+      /A step follows 1, which is not a recorded step/,
     ],
     [
       "an order that is no text",
       ({ record }) => record({ ...step, order: 1 as never }),
-      /order of a step is 1; give a text/,
+      /order of a step is 1; give a string/,
     ],
     [
       "a parse that gives nothing",
@@ -585,7 +585,7 @@ describe("a rollout of agents", () => {
     for (const name of ["begin", "onTurn"] as const)
       await expect(run(council, { hooks: { [name]: () => ({}) as never } })).rejects.toMatchObject({
         code: "BAD_ARGUMENT",
-        message: `hooks.${name} is for an environment's loop; leave it off where play drives the episode.`,
+        message: `hooks.${name} applies to the loop of an environment; leave it out where play runs the episode.`,
       })
   })
 })

@@ -143,7 +143,7 @@ describe("branches", () => {
       expect(error).toMatchObject({
         code: "BAD_ENVIRONMENT",
         message: expect.stringMatching(
-          /^doors: a branch did what its parent had done and after 1 actions observed something else/,
+          /^doors: a branch repeated the actions of its parent, but after 1 actions the observation differed/,
         ),
       })
     }

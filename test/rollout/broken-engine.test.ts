@@ -42,9 +42,17 @@ describe.each([...players, ["an agent's policy.sample()", byHand] as const])("of
     ["fewer log-probabilities", { ...sound, logProbs: Float32Array.of(-1) }, /gave 1 log-probabilities for 2 tokens/],
     ["none", { ...sound, logProbs: undefined }, /gave no log-probabilities for 2 tokens/],
     ["one of NaN", { ...sound, logProbs: Float32Array.of(-1, Number.NaN) }, /gave the log-probability NaN/],
-    ["fewer entropies", { ...sound, entropies: Float32Array.of(1) }, /other entropies than 2 finite numbers/],
-    ["entropies in a list", { ...sound, entropies: [1, 1] }, /entropies .*; give a Float32Array of these, or none/],
-    ["an entropy of infinity", { ...sound, entropies: Float32Array.of(1, Infinity) }, /other entropies than 2 finite/],
+    [
+      "fewer entropies",
+      { ...sound, entropies: Float32Array.of(1) },
+      /invalid entropies; give a Float32Array of 2 finite numbers/,
+    ],
+    ["entropies in a list", { ...sound, entropies: [1, 1] }, /entropies; give a Float32Array of .*, or none/],
+    [
+      "an entropy of infinity",
+      { ...sound, entropies: Float32Array.of(1, Infinity) },
+      /invalid entropies; give a Float32Array of 2 finite/,
+    ],
     ["no reason", { ...sound, finishReason: "eos" }, /gave the finishReason 'eos'; give "stop" or "length"/],
   ])("%s", async (_name, completion, message) => {
     class Broken extends FakePolicy {

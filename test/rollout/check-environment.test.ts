@@ -94,7 +94,7 @@ describe("checkEnvironment", () => {
   })
 
   const breaches: [rule: string, parts: Parts][] = [
-    ["name must be a text", { environment: { name: " " } }],
+    ["name must be a non-empty string", { environment: { name: " " } }],
     ['tasks("train") must offer at least one', { environment: { tasks: () => [] } }],
     ['tasks("test") must offer at least one', { environment: { tasks: (s) => (s === "test" ? [] : [{ goal: 2 }]) } }],
     ['tasks("train") must give the same tasks', { environment: { tasks: () => [{ goal: ++shared }] } }],
@@ -155,7 +155,7 @@ describe("checkEnvironment", () => {
       { environment: { parse: (reply) => (reply === "" ? ({} as never) : { action: "more", valid: true }) } },
     ],
     ['step(""), the action that parse read from ""', { environment: { parse: (action) => ({ action, valid: true }) } }],
-    ["parse must find the expert's replies valid", { environment: { expert: () => ({ reply: () => "dunno" }) } }],
+    ["parse must find the expert's completions valid", { environment: { expert: () => ({ reply: () => "dunno" }) } }],
     ["[Symbol.asyncDispose] must be a function, or be left out", { dispose: true }],
     ["[Symbol.asyncDispose]() must answer", { dispose: never }],
     ["a second [Symbol.asyncDispose]() must not throw", { dispose: disposeOnce }],

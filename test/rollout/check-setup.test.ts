@@ -30,8 +30,8 @@ describe("players", () => {
   })
 
   it.each<[object, RegExp]>([
-    [{}, /^There is nobody to play; give an environment, or play\.$/],
-    [{ play }, /^There is nothing to play; give tasks, or the environment/],
+    [{}, /^environment and play are missing; give one of them\.$/],
+    [{ play }, /^tasks are missing; give tasks, or an environment/],
     [{ play: {}, tasks }, /^play is {}; it must be a function/],
     [{ play: null, environment }, /^play is null/],
     [{ environment: 3 }, /^environment is 3; it must be an object with start, prompt, parse, tasks\.$/],
@@ -41,7 +41,7 @@ describe("players", () => {
     [{ environment, hooks: null }, /^hooks is null/],
     [{ environment, hooks: { kep: () => true } }, /^In hooks "kep" is not known \(did you mean "keep"\?\)\.$/],
     [{ environment, hooks: { score: 1 } }, /^hooks.score must be a function\.$/],
-    [{ play, tasks, hooks: { begin: () => {} } }, /^hooks.begin is for an environment's loop/],
+    [{ play, tasks, hooks: { begin: () => {} } }, /^hooks.begin applies to the loop of an environment/],
     [{ environment, tasks: {} }, /^tasks must be a list, or a source of tasks: an object with next\(\)\.$/],
     [{ environment, tasks: null }, /^tasks must be a list/],
   ])("that cannot are refused: %o", (players, message) => {

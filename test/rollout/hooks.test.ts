@@ -316,7 +316,7 @@ describe("a hook at fault ends the rollout", () => {
 
   it.each<[string, object, RegExp]>([
     ["begin", { begin: () => null }, /hooks.begin gave null; give an object/],
-    ["begin", { begin: () => ({ maxSteps: 0 }) }, /hooks.begin gave maxSteps as 0; it must be a whole/],
+    ["begin", { begin: () => ({ maxSteps: 0 }) }, /hooks.begin gave maxSteps as 0; it must be an integer/],
     ["begin", { begin: () => ({ replay: "up" }) }, /hooks.begin gave a replay that is not a list/],
     ["begin", { begin: () => ({ replay: [1] }) }, /a list of actions, each a string/],
     [
@@ -335,7 +335,7 @@ describe("a hook at fault ends the rollout", () => {
     [
       "score",
       { score: step({ logProbs: new Float32Array() }) },
-      /logProbs, a Float32Array of one number a reply token/,
+      /logProbs, a Float32Array of one number per completion token/,
     ],
     ["score", { score: step({ observation: {} }) }, /an observation with the strings text and anchor/],
     ["score", { score: step({ valid: 1 }) }, /the boolean valid/],
@@ -343,7 +343,7 @@ describe("a hook at fault ends the rollout", () => {
     ["score", { score: one({ metrics: undefined }) }, /bad episode 2 for task 0: metrics must be an object of numbers/],
     ["score", { score: one({ metrics: { success: Number.NaN } }) }, /bad episode 2 .*but success is NaN/],
     ["score", { score: step({ reply: Int32Array.of(259, 1) }) }, /token 259, outside the policy's vocabulary of 259/],
-    ["score", { score: step({ temperature: 2 }) }, /at temperature 2, but all steps of a rollout/],
+    ["score", { score: step({ temperature: 2 }) }, /at temperature 2, but the temperature of the rollout/],
     ["score", { score: one({ outcome: "won" }) }, /its outcome is 'won'; it must be one of terminated, /],
     ["keep", { keep: () => 1 }, /hooks.keep gave 1; it must give true or false/],
     ["keep", { keep: "yes" }, /hooks.keep must be a function/],
@@ -370,10 +370,10 @@ it("numbers of a rollout that make no sense are refused", async () => {
       code: "BAD_ARGUMENT",
       message: expect.stringMatching(message),
     })
-  await refused({ maxResamples: -1 }, /maxResamples is -1; it must be a whole number of at least 0/)
+  await refused({ maxResamples: -1 }, /maxResamples is -1; it must be an integer of at least 0/)
   await refused({ maxRefillRounds: 0.5 }, /maxRefillRounds is 0.5/)
   await refused({ groups: 0 }, /groups is 0/)
   await refused({ tasks: 3 }, /tasks must be a list, or a source/)
-  await refused({ tasks: { next: () => 1 } }, /Say with groups how many/)
-  await refused({ environment: undefined }, /nobody to play/)
+  await refused({ tasks: { next: () => 1 } }, /groups is missing/)
+  await refused({ environment: undefined }, /environment and play are missing/)
 })

@@ -139,7 +139,7 @@ describe("retries", () => {
   it.each([-1, 0.5, Number.NaN])("of %d are refused", async (retries) => {
     await expect(play({ maxRetries: retries })).rejects.toMatchObject({
       code: "BAD_ARGUMENT",
-      message: `maxRetries is ${retries}; it must be a whole number of at least 0.`,
+      message: `maxRetries is ${retries}; it must be an integer of at least 0.`,
     })
   })
 

@@ -128,7 +128,7 @@ describe("writing a checkpoint", () => {
 
   it.each([undefined, () => {}, { at: new Date(0) }])("refuses a handle that JSON loses: %s", async (handle) => {
     const store = { ...policy.store, checkpoint: async () => handle as never }
-    await expect(writeCheckpoint(parent, 2, { store })).rejects.toThrow(/must return what JSON can hold/)
+    await expect(writeCheckpoint(parent, 2, { store })).rejects.toThrow(/must return a JSON value/)
     expect(await readdir(parent)).toEqual([])
   })
 

@@ -48,7 +48,7 @@ describe("a damaged metrics.jsonl", () => {
     await putRun(directory, 7, [4, 6])
     await damageLog(change)
     await refused(directory, { resume: true }, "RUN_CORRUPT", message)
-    await refused(directory, { resume: "auto" }, "RUN_CORRUPT", /Put back a whole copy.*--fork .*step-6/)
+    await refused(directory, { resume: "auto" }, "RUN_CORRUPT", /Restore an intact copy.*--fork .*step-6/)
   })
 
   it("is left out of a fork of the checkpoint, with a warning, and the fork can be resumed", async () => {
@@ -60,7 +60,7 @@ describe("a damaged metrics.jsonl", () => {
     await fork.log({ iteration: 7, metrics: {} })
     await fork.saveCheckpoint(7, new FakePolicy(), 2)
     await fork.close()
-    expect(warnings).toEqual([expect.stringMatching(/begins with an empty log.*iteration 3 is missing/)])
+    expect(warnings).toEqual([expect.stringMatching(/starts with an empty log.*iteration 3 is missing/)])
     await (await Run.open(at, config, { resume: true })).close()
     expect(await loggedIterations(at)).toEqual([7])
   })
@@ -120,8 +120,8 @@ describe("the log of a cloning", () => {
     expect(logDamage(whole, own)).toBeUndefined()
     expect(logDamage(whole, { ...own, upTo: { iteration: 14, epochs: 3 } })).toBeUndefined()
     expect(logDamage([], { ...own, upTo: { iteration: 2, epochs: 0 } })).toBeUndefined()
-    expect(logDamage(text([4, 1], [12, 3]), own)).toMatch(/line 2 is of epoch 3, and should be of epoch 2/)
-    expect(logDamage(text([8, 2]), own)).toMatch(/line 1 is of epoch 2, and should be of epoch 1/)
+    expect(logDamage(text([4, 1], [12, 3]), own)).toMatch(/line 2 is of epoch 3, but epoch 2 is expected/)
+    expect(logDamage(text([8, 2]), own)).toMatch(/line 1 is of epoch 2, but epoch 1 is expected/)
     expect(logDamage(text([4, 1]), { ...own, upTo: { iteration: 14, epochs: 3 } })).toBe("epochs 2 to 3 are missing")
     expect(logDamage([], { ...own, upTo: { iteration: 4, epochs: 1 } })).toBe("epoch 1 is missing")
   })

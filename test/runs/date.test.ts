@@ -60,7 +60,7 @@ describe("the date in prompts", () => {
     await trained(1, directory, {}, "2020-01-02")
     await expect(trained(2, directory, { resume: true }, "2021-01-02")).rejects.toMatchObject({
       code: "BAD_CONFIG",
-      message: expect.stringMatching(/begun with the date 2020-01-02 .* not 2021-01-02/),
+      message: expect.stringMatching(/started with the date 2020-01-02 .* not 2021-01-02/),
     })
     expect(await trained(2, directory, { resume: true }, "2020-01-02")).toEqual(["02 Jan 2020"])
   })

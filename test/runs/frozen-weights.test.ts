@@ -91,7 +91,9 @@ describe("a run with a KL", () => {
       await cloneInPlace(base)
       const before = await contents(directory)
       await expect(part({ directory, base, model, resume: true })).rejects.toMatchObject(
-        refused(/from .*frozen-\d+, does not have the weights that the run in .* began with .* Put those weights back/),
+        refused(
+          /from .*frozen-\d+, does not have the weights that the run in .* started with .* Restore those weights/,
+        ),
       )
       expect(await contents(directory)).toEqual(before)
       const moved = await modelCopy()
@@ -133,7 +135,7 @@ describe("a run with a KL", () => {
     await part({ directory, base, model: { lora: { rank: 3 } }, leaveAfter: 1 })
     const other = { lora: { rank: 3, seed: 1 } }
     await expect(part({ directory, base, model: other, resume: true })).rejects.toMatchObject(
-      refused(/its KL is to them/),
+      refused(/its KL penalty refers to them/),
     )
   })
 
@@ -144,7 +146,7 @@ describe("a run with a KL", () => {
     await cloneInPlace(base)
     const fork = newFolder()
     await expect(part({ directory: fork, base, fork: directory })).rejects.toMatchObject(
-      refused(/give the other model a folder of its own/),
+      refused(/use another folder for the other model/),
     )
     await expect(readdir(fork)).rejects.toMatchObject({ code: "ENOENT" })
     const elsewhere = newFolder()
@@ -160,7 +162,7 @@ describe("a run with a KL", () => {
     expect(frozen).toEqual({ directory: base, reference: expect.stringMatching(/^[0-9a-f]{64}$/) })
     await writeFile(path, JSON.stringify(older))
     const { warnings } = await part({ directory, base, resume: true, leaveAfter: 2 })
-    expect(warnings).toEqual([expect.stringMatching(/does not tell the weights that it depends on/)])
+    expect(warnings).toEqual([expect.stringMatching(/without digests of the weights that it depends on/)])
     expect(JSON.parse(await readFile(path, "utf8"))).toMatchObject({ frozen })
     expect(await part({ directory, base, resume: true })).toMatchObject({ warnings: [] })
   })

@@ -48,7 +48,7 @@ const others: readonly (readonly [key: string, options: TrainOptions, inRun: str
 describe("a run that was opened with other options than train is given", () => {
   it.each(others)("is refused: %s", async (key, change, inRun, given) => {
     const directory = place()
-    const told = `${key} is ${inRun} in the run, and train was given ${given}`
+    const told = `${key} is ${inRun} in the run, but ${given} in train`
     await expect(trained(directory, base, { ...base, ...change })).rejects.toMatchObject({
       code: "BAD_CONFIG",
       message: expect.stringContaining(told),
@@ -60,7 +60,7 @@ describe("a run that was opened with other options than train is given", () => {
   it("is refused with all differences at once, and with those that only the run states", async () => {
     const stated = { ...base, groups: 3, seed: 7 }
     await expect(trained(place(), stated, base)).rejects.toThrow(
-      /groups is 3 in the run, and train was given 2; .*seed is 7 in the run, and train was given 0|seed.*groups/,
+      /groups is 3 in the run, but 2 in train; .*seed is 7 in the run, but 0 in train|seed.*groups/,
     )
   })
 
@@ -121,7 +121,7 @@ describe("a cloning's run", () => {
 
   it("is held to its options likewise", async () => {
     await expect(cloned(place(), cloning, { ...cloning, batchSteps: 5 })).rejects.toThrow(
-      "batchSteps is 4 in the run, and sft was given 5",
+      "batchSteps is 4 in the run, but 5 in sft",
     )
     const directory = place()
     await cloned(directory, {}, cloning)

@@ -90,7 +90,7 @@ describe("a run that is overwritten", () => {
     const warnings: string[] = []
     const run = await Run.open(directory, config, { resume: true, onWarning: (text) => warnings.push(text) })
     expect(run.iteration).toBe(2)
-    expect(warnings).toEqual([expect.stringMatching(/is the one that was there before another began to replace it/)])
+    expect(warnings).toEqual([expect.stringMatching(/was restored: the run that was started to replace it/)])
     await run.close()
     expect(await snapshot(folder)).toEqual(before)
     await killed.close()

@@ -81,7 +81,7 @@ describe("a run that is resumed", () => {
     await refused(directory, { resume: true }, "RUN_MISSING", /no run in .* to resume/)
     await putRun(directory, 3, [3])
     await truncate(join(directory, "checkpoints", "step-3", "weights.bin"), 1)
-    await refused(directory, { resume: true }, "RUN_CORRUPT", /no whole checkpoint.*--overwrite/)
+    await refused(directory, { resume: true }, "RUN_CORRUPT", /no intact checkpoint.*--overwrite/)
   })
 
   it("begins again where it was stopped before its first checkpoint", async () => {

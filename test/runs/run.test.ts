@@ -64,10 +64,10 @@ describe("a new run", () => {
     await writeFile(join(directory, "config.json"), '{"model_type":"qwen2"}')
     await writeFile(join(directory, "metrics.jsonl"), "")
     for (const options of [{}, { overwrite: true }, { resume: true }])
-      await refused(directory, options, "RUN_EXISTS", /is there but is no run folder/)
+      await refused(directory, options, "RUN_EXISTS", /exists but is not a run folder/)
     await rm(directory, { recursive: true })
     await writeFile(directory, "a file")
-    await refused(directory, { overwrite: true }, "RUN_EXISTS", /is no run folder/)
+    await refused(directory, { overwrite: true }, "RUN_EXISTS", /is not a run folder/)
   })
 
   it("restores nothing", async () => {
@@ -173,11 +173,11 @@ describe("a run that is forked", () => {
     for (const fork of [other, join(directory, "checkpoints", "step-2"), join(folder, "nothing")])
       await expect(Run.open(branch, config, { fork, resume: "auto" })).rejects.toMatchObject({
         code: "RUN_EXISTS",
-        message: expect.stringMatching(/is a fork of .*step-4, and --fork names/),
+        message: expect.stringMatching(/is a fork of .*step-4, but --fork names/),
       })
     await expect(Run.open(plain, config, { fork: other, resume: "auto" })).rejects.toMatchObject({
       code: "RUN_EXISTS",
-      message: expect.stringMatching(/is no fork, and --fork names/),
+      message: expect.stringMatching(/is not a fork, but --fork names/),
     })
     expect(await snapshot(folder)).toEqual(before)
   })
@@ -193,7 +193,7 @@ describe("a run that is forked", () => {
       "BAD_ARGUMENT",
       /another folder/,
     )
-    await refused(directory, { fork: branch, resume: true }, "BAD_ARGUMENT", /begins a run of its own/)
+    await refused(directory, { fork: branch, resume: true }, "BAD_ARGUMENT", /a fork starts a new run/)
     const link = join(folder, "link")
     await symlink(directory, link)
     await refused(directory, { fork: join(link, "checkpoints"), overwrite: true }, "BAD_ARGUMENT", /another folder/)

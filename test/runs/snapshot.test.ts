@@ -85,8 +85,8 @@ describe("a memory", () => {
   it.each<[string, object, RegExp]>([
     ["restore() is missing", { state: () => ({}) }, /only one of state\(\) and restore\(\)/],
     ["state() is missing", { restore: () => {} }, /only one of state\(\) and restore\(\)/],
-    ["state() gives nothing", { state: () => undefined, restore: () => {} }, /must give \{ json, arrays \}/],
-    ["state() is async", { state: async () => ({}), restore: () => {} }, /must give .* at once/],
+    ["state() gives nothing", { state: () => undefined, restore: () => {} }, /must return \{ json, arrays \}/],
+    ["state() is async", { state: async () => ({}), restore: () => {} }, /must return .* not a promise/],
     ["state() gives more", { state: () => ({ means: 1 }), restore: () => {} }, /"means" is not known/],
     ["JSON loses it", { state: () => ({ json: { a: [new Map()] } }), restore: () => {} }, /json\.a\[0\] is a Map/],
     ["JSON has no such number", { state: () => ({ json: [Number.NaN] }), restore: () => {} }, /json\[0\] is NaN/],
@@ -131,6 +131,6 @@ describe("a memory", () => {
     await using run = await Run.open(join(folder, "fork"), {}, fork)
     const reports = await train({ ...setup(), estimator: gigpo({}), iterations: 5, run })
     expect(reports.map(({ iteration }) => iteration)).toEqual([5])
-    expect(warnings).toEqual(["The estimator begins anew: it was counting and is now gigpo."])
+    expect(warnings).toEqual(["The estimator starts without its saved state: it was counting and is now gigpo."])
   })
 })

@@ -62,13 +62,13 @@ describe("cloning from transcripts", () => {
     expect(left.reports[0]!.rows).toBe(2)
     expect(left.warnings).toEqual([
       expect.stringMatching(
-        /: 1 conversation is longer than the \d+ tokens that the model learns from \(line 2; the longest has \d+\), and is left out;/,
+        /: 1 conversation is longer than the \d+ tokens that the model can train on \(line 2; the longest has \d+\), and is left out;/,
       ),
     ])
     const cut = await cloned({ data, epochs: 1, tooLong: "cut" })
     expect(cut.reports[0]!.rows).toBe(4)
     expect(cut.warnings).toEqual([expect.stringMatching(/and is cut\.$/)])
-    await refused({ data: file([long]) }, "BAD_DATA", /is left out.* Nothing is left to learn/)
+    await refused({ data: file([long]) }, "BAD_DATA", /is left out.* No example is left/)
   })
 
   it("takes a source, and a loss, of one's own", async () => {
@@ -170,7 +170,7 @@ describe.each<[string, () => string, SftOptions]>([
       await refused(
         { data: file(options.loss ? pairs.slice(1) : talks.slice(1)), ...options, run },
         "BAD_CONFIG",
-        /or the data, that it began with/,
+        /data, that it was started with/,
       )
     }
     await using run = await Run.open(directory, {}, { resume: true })
@@ -237,14 +237,14 @@ describe("recorded episodes", () => {
 })
 
 it("what does not go together is refused before anything begins", async () => {
-  await refused({}, "BAD_ARGUMENT", /sft needs an expert or data: give an environment, or data/)
+  await refused({}, "BAD_ARGUMENT", /sft needs an expert or data: give environment or data/)
   await refused({ data: "" }, "BAD_ARGUMENT", /data must be the path of a JSON Lines file/)
   await refused({ data: "nowhere.jsonl" }, "BAD_DATA", /nowhere\.jsonl/)
-  await refused({ data: file([]) }, "BAD_DATA", /has nothing to learn from/)
+  await refused({ data: file([]) }, "BAD_DATA", /has no example to learn from/)
   await refused({ data: file(talks), expert: () => "a" }, "BAD_ARGUMENT", /data and an expert are both given/)
   await refused({ data: file(pairs) }, "BAD_DATA", /line 1: is a preference pair.*set loss to dpo/)
-  await refused({ data: file(talks), loss: { name: "dpo" } }, "BAD_DATA", /line 1: is no pair/)
-  await refused({ environment: doors, loss: { name: "dpo" } }, "BAD_ARGUMENT", /which an expert does not give/)
+  await refused({ data: file(talks), loss: { name: "dpo" } }, "BAD_DATA", /line 1: is not a preference pair/)
+  await refused({ environment: doors, loss: { name: "dpo" } }, "BAD_ARGUMENT", /which an expert does not provide/)
   const evaluate: TokenLoss["evaluate"] = () => ({ loss: 0, gradient: new Float32Array(0) })
   await refused(
     { data: file(talks), loss: { name: "t", needs: ["teacher"], evaluate } },
@@ -264,5 +264,5 @@ it("what does not go together is refused before anything begins", async () => {
     encodeChat: tokenizer.encodeChat.bind(tokenizer),
     decode: tokenizer.decode.bind(tokenizer),
   }
-  await refused({ tokenizer: plain, data: file(talks) }, "BAD_ARGUMENT", /written by the model's chat template/)
+  await refused({ tokenizer: plain, data: file(talks) }, "BAD_ARGUMENT", /need the chat template of the model/)
 })

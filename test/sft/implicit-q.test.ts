@@ -259,9 +259,9 @@ it("refuses what it cannot weigh, before anything is learned", async () => {
   const setup = { policy, tokenizer: characters, implicitQ: {}, onWarning: () => {} }
   const refused = (given: object, message: RegExp) =>
     expect(all(sft({ ...setup, ...given } as SftSetup))).rejects.toThrow(message)
-  await refused({ data: told(badly(2), false) }, /implicitQ needs to know what replies earned/)
-  await refused({ data: told(badly(2)), loss: { name: "dpo" } }, /which pairs do not tell/)
-  await refused({}, /implicitQ weighs replies of which it is known what they earned: give data/)
+  await refused({ data: told(badly(2), false) }, /implicitQ needs the rewards of completions/)
+  await refused({ data: told(badly(2)), loss: { name: "dpo" } }, /which preference pairs do not have/)
+  await refused({}, /implicitQ needs completions with rewards: give data/)
   const without = Object.defineProperty(new TablePolicy(), "critic", { value: undefined })
   await refused({ policy: without, data: told(badly(2)) }, /implicitQ needs a critic/)
   await refused({ implicitQ: { expectile: 1 } }, /expectile must be/)

@@ -91,7 +91,7 @@ describe("an episode of the expert that fails", () => {
     expect(await clonedWith(failingAt([2, 5, 6, 7]))).toEqual({
       rows: 12,
       warnings: [
-        "4 of 8 episodes of the expert failed, the first of them that of task 2: doors: no server. They are left out.",
+        "4 of 8 episodes of the expert failed, the first of them on task 2: doors: no server. They are left out.",
       ],
     })
     const { expert } = doors()
@@ -176,7 +176,7 @@ describe("cloning is refused", () => {
     const silent = doors({ expert: () => ({ reply: () => undefined }) })
     await expect(run({}, silent)).rejects.toMatchObject({
       code: "BAD_ENVIRONMENT",
-      message: "The expert of doors gave no reply in 8 tasks.",
+      message: "The expert of doors returned no completion in 8 tasks.",
     })
     const failing = doors({ start: () => Promise.reject(new Error("no server")) })
     await expect(run({}, failing)).rejects.toMatchObject({
@@ -190,7 +190,9 @@ describe("cloning is refused", () => {
     await using policy = await NativePolicy.open(tiny.directory, { threads: 2, maxPositions: 8 })
     await expect(sft({ policy, tokenizer, environment: doors(), ...small })).rejects.toMatchObject({
       code: "BAD_ARGUMENT",
-      message: expect.stringMatching(/A step of the expert has \d+ tokens, but the model takes 8: raise maxPositions/),
+      message: expect.stringMatching(
+        /A step of the expert has \d+ tokens, but the model has 8 positions: raise maxPositions/,
+      ),
     })
     expect(policy.steps).toBe(0)
   })

@@ -98,7 +98,7 @@ describe("a run that trains an adapter", () => {
     await expect(part({ directory, base, resume: true })).rejects.toMatchObject({
       code: "BAD_MODEL",
       message: expect.stringMatching(
-        /does not have the weights that the run in .* began with .* adapter was trained beside them/,
+        /does not have the weights that the run in .* started with .* adapter was trained on them/,
       ),
     })
   })

@@ -124,7 +124,7 @@ describe("an expert that speaks to an agent in the model's place", () => {
     await using policy = await NativePolicy.open(directory, { threads: 1 })
     const setup = { policy, tokenizer, environment: echo, agent, tasks: 4, epochs: 1 }
     await expect(sft({ ...setup, expert: undefined })).rejects.toThrow("give expert")
-    await expect(sft({ ...setup, agent: undefined, expert })).rejects.toThrow("give that, too")
+    await expect(sft({ ...setup, agent: undefined, expert })).rejects.toThrow("so give agent too")
     const helpless: AgentExpert<string> = () => {
       throw new Error("no idea")
     }
@@ -209,20 +209,20 @@ describe("an expert that speaks to an agent in the model's place", () => {
     const onWarning = (message: string) => said.push(message)
     await expect(expertRows({ ...setup, expert: () => broken, onWarning }, 4, new Random(3))).rejects.toMatchObject({
       code: "BAD_ENVIRONMENT",
-      message: expect.stringMatching(/None of the expert's 4 replies is valid, the first of them .*tool_call/),
+      message: expect.stringMatching(/None of the expert's 4 completions is valid, the first of them .*tool_call/),
     })
     expect(said).toEqual([])
     let calls = 0
     const mixed: AgentExpert<string> = (word) => (calls++ % 2 === 0 ? broken : word)
     expect(await expertRows({ ...setup, expert: mixed, onWarning }, 4, new Random(3))).toHaveLength(4)
-    expect(said).toEqual([expect.stringContaining("2 of the expert's 4 replies are invalid")])
+    expect(said).toEqual([expect.stringContaining("2 of the expert's 4 completions are invalid")])
     await expertRows({ ...setup, expert: (word) => word, onWarning }, 4, new Random(3))
     expect(said).toHaveLength(1)
   })
 })
 
 it.each([
-  ["none", () => false, /None of the expert's \d+ replies is valid, the first of them .*up/],
+  ["none", () => false, /None of the expert's \d+ completions is valid, the first of them .*up/],
   ["some", (index: number) => index > 0, undefined],
   ["all", () => true, undefined],
 ])("an environment's expert of whose replies %s are valid", async (which, validAt, refusal) => {
@@ -253,5 +253,5 @@ it.each([
   const rows = expertRows({ policy, tokenizer, environment: walk, onWarning }, 3, new Random(3))
   if (refusal) await expect(rows).rejects.toThrow(refusal)
   else expect(await rows).toHaveLength(3)
-  expect(said).toEqual(which === "some" ? [expect.stringContaining("1 of the expert's 3 replies are invalid")] : [])
+  expect(said).toEqual(which === "some" ? [expect.stringContaining("1 of the expert's 3 completions are invalid")] : [])
 })

@@ -215,7 +215,7 @@ describe("a run that an agent plays", () => {
     [
       "a normaliser without an agent",
       { agent: undefined, normalize: String, environment: openDoors() },
-      /normalize is for agents/,
+      /normalize is given without agent/,
     ],
     ["no tasks", { agent: walk, tasks: undefined }, /tasks/],
   ])("is refused with %s, before anything is touched", async (_, changes, message) => {

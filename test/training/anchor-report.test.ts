@@ -32,7 +32,7 @@ describe("a report on anchors", () => {
       ],
       finding: {
         compares: true,
-        text: "50.0 % of the steps behind the first were taken in a state that another episode of the group has seen, too.",
+        text: "50.0 % of the steps after the first were taken in a state that also occurs in another episode of the group.",
       },
     })
   })
@@ -52,24 +52,28 @@ describe("a report on anchors", () => {
   })
 
   it.each<[what: string, episodes: Episode[], finding: RegExp]>([
-    ["nothing was played", [], /^No episode came to a step/],
-    ["all ends are alike", [plays("a b", 1), plays("a b", 1)], /came to the same return, so that nothing can be/],
-    ["there is one step", [plays("a", 1), plays("a", 0)], /^Episodes have one step.*those of GRPO\.$/],
+    ["nothing was played", [], /^No episode has a step/],
+    ["all ends are alike", [plays("a b", 1), plays("a b", 1)], /have the same return, so all advantages are 0/],
+    ["there is one step", [plays("a", 1), plays("a", 0)], /^All episodes have a single step.*those of GRPO\.$/],
     [
       "only beginnings meet",
       [plays("a b", 1), plays("a c", 0)],
-      /^GiGPO can compare nothing but where .*step\(\{ anchor/,
+      /^GiGPO can compare only the first steps .*step\(\{ anchor/,
     ],
-    ["an episode meets itself alone", [plays("a b b", 1), plays("a c c", 0)], /^GiGPO can compare nothing but where/],
+    [
+      "an episode meets itself alone",
+      [plays("a b b", 1), plays("a c c", 0)],
+      /^GiGPO can compare only the first steps/,
+    ],
     [
       "all anchors are one",
       [plays("a a", 1), plays("a a", 0)],
-      /^All steps of a group have the same anchor.*Say in which/,
+      /^All steps of a group have the same anchor.*Report the anchor state/,
     ],
     [
       "times are in the way",
       [plays("a at:2026-01-02T03:04:05Z", 1), plays("a at:2026-01-02T03:04:06Z", 0)],
-      /nothing but where .* Without times, UUIDs and ids of calls it would be 100\.0 %: set agent\.normalize, or/,
+      /only the first steps .* Without times, UUIDs and call ids the share would be 100\.0 %: set agent\.normalize, or/,
     ],
   ])("says that GiGPO can compare nothing where %s, and what to do", (_, episodes, text) => {
     const { finding } = anchorCoverage(groups(episodes))
@@ -80,11 +84,11 @@ describe("a report on anchors", () => {
     const other = Array.from({ length: 12 }, (_, i) => `o${i}`).join(" ")
     const { finding, sharedLater } = anchorCoverage(groups([plays(`a b ${other}`, 1), plays("a b c", 0)]))
     expect(sharedLater).toBeCloseTo(2 / 15, 10)
-    expect(finding.text).not.toContain("That is little")
+    expect(finding.text).not.toContain("This is a low share")
     const more = anchorCoverage(groups([plays(`a b ${other} ${other.replaceAll("o", "p")}`, 1), plays("a b c", 0)]))
     expect(more.finding).toMatchObject({
       compares: true,
-      text: expect.stringContaining("That is little. Say in which"),
+      text: expect.stringContaining("This is a low share. Report the anchor state"),
     })
   })
 

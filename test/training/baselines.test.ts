@@ -123,7 +123,7 @@ describe("a critic", () => {
       needs: ["value"],
       estimate: ({ length }: Batch) => ({ advantages: new Float64Array(length) }),
     } as const
-    await expect(train({ ...setup(), estimator })).rejects.toThrow(/gives no returns/)
+    await expect(train({ ...setup(), estimator })).rejects.toThrow(/returned no returns/)
   })
 })
 
@@ -244,10 +244,10 @@ describe("the KL's weight", () => {
 
   it("must be a number to begin with", async () => {
     await expect(train({ ...setup(), loss: { adaptiveKl: { target: 1 } } })).rejects.toThrow(
-      /klWeight, which must be a number/,
+      /set loss\.klWeight to a number/,
     )
     const ramp = { klWeight: { from: 0.1, to: 0.2 }, adaptiveKl: { target: 1 } }
-    await expect(train({ ...setup(), loss: ramp })).rejects.toThrow(/klWeight, which must be a number/)
+    await expect(train({ ...setup(), loss: ramp })).rejects.toThrow(/set loss\.klWeight to a number/)
   })
 })
 
@@ -296,11 +296,11 @@ describe("dynamic sampling", () => {
 describe("options that do not go together", () => {
   it.each<[object, RegExp]>([
     [{ updates: 2, batchEpisodes: 3 }, /updates and batchEpisodes/],
-    [{ overlong: { cache: 3 } }, /overlong.cache is 3, but replies have at most 2 tokens/],
+    [{ overlong: { cache: 3 } }, /overlong.cache is 3, but completions have at most 2 tokens/],
     [{ dynamicSampling: true, groupSize: 1 }, /dynamicSampling compares/],
     [
       { oldLogProbs: "recomputed", importance: { dropBelow: 2, dropAbove: 1 } },
-      /dropBelow is 2 and dropAbove 1, which drops everything/,
+      /dropBelow is 2 and dropAbove is 1, which drops all tokens/,
     ],
   ])("%j are refused before anything is touched", async (options, message) => {
     const directory = join(folder, "run")

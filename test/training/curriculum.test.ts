@@ -175,7 +175,7 @@ describe("by-success", () => {
   it("refuses tasks besides, and training without an environment", async () => {
     const tasks = { next: () => 0 }
     await expect(train({ ...tableSetup(), tasks, curriculum: { name: "by-success" } })).rejects.toThrow(
-      /leave tasks off/,
+      /leave tasks out/,
     )
     expect(() => bySuccess().open({ rollout, seed: 1, groups: 1 })).toThrow(/give an environment/)
   })

@@ -189,13 +189,15 @@ describe("a run that is to stop early", () => {
     const first = await part({ scores: flat, stop: { plateau: 2 } })
     expect(first.iterations).toEqual([0, 1, 2, 3])
     expect(first.reports.at(-1)!.stopped).toBe(
-      "of 2 evaluations none was better than that after iteration 1 (stop.plateau)",
+      "none of the last 2 evaluations was better than the one after iteration 1 (stop.plateau)",
     )
     expect(first.checkpoints).toEqual(["step-1", "step-3"])
     const same = await part({ scores: flat, stop: { plateau: 2 }, resume: true })
     expect(same.iterations).toEqual([])
     expect(same.warnings).toEqual([
-      expect.stringMatching(/^The run is over: of 2 evaluations .* Raise that to go on\.$/),
+      expect.stringMatching(
+        /^The run has ended early: none of the last 2 evaluations .* Raise this limit to continue\.$/,
+      ),
     ])
     const more = await part({ scores: flat, stop: { plateau: 4 }, resume: true })
     expect(more.iterations).toEqual([4, 5])

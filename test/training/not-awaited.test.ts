@@ -43,9 +43,9 @@ it("so do functions that take it alone", () => {
 })
 
 it.each([
-  ["estimator", "grpo", 'Write { name: "grpo" }, with its options beside the name.'],
-  ["estimator", "GRPO", 'Write { name: "grpo" }, with its options beside the name.'],
-  ["loss", "sapo", 'Write { name: "sapo" }, with its options beside the name.'],
+  ["estimator", "grpo", 'Write { name: "grpo" }, with its options next to the name.'],
+  ["estimator", "GRPO", 'Write { name: "grpo" }, with its options next to the name.'],
+  ["loss", "sapo", 'Write { name: "sapo" }, with its options next to the name.'],
   ["loss", "nothing like it", "Write { name }, with one of act-guide, "],
 ])("%s: %j in code says what to write", async (key, name, message) => {
   const text = `${key} must be a group of keys, not ${JSON.stringify(name)}. ${message}`

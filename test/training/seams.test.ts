@@ -69,7 +69,7 @@ describe("an engine of one's own", () => {
     const { store: _, ...unsaved } = Object.assign(new TablePolicy())
     await expect(
       train({ ...setup({ policy: Object.setPrototypeOf(unsaved, TablePolicy.prototype) }), run }),
-    ).rejects.toThrow(/cannot be saved/)
+    ).rejects.toThrow(/does not support checkpoints/)
     expect(await readdir(folder)).toEqual([])
   })
 })
@@ -81,7 +81,7 @@ describe("training", () => {
     const training = train(setup())
     for await (const report of training) iterated.push(report)
     expect(iterated.map(timeless)).toEqual(awaited.map(timeless))
-    await expect((async () => await training)()).rejects.toThrow(/awaited or iterated already/)
+    await expect((async () => await training)()).rejects.toThrow(/already awaited or iterated/)
     const twice = train(setup())
     expect(await Promise.all([twice, twice])).toHaveLength(2)
     expect(() => twice[Symbol.asyncIterator]()).toThrow(/already/)
@@ -100,7 +100,11 @@ describe("training", () => {
       { policy: { sample: () => {}, vocabularySize: 1 } },
       /policy\.logProbs must be a function/,
     ],
-    ["an engine without losses", { policy: Object.assign(new TablePolicy(), { losses: undefined }) }, /losses must be/],
+    [
+      "an engine without losses",
+      { policy: Object.assign(new TablePolicy(), { losses: undefined }) },
+      /losses of the policy must be/,
+    ],
     ["half a tokenizer", { tokenizer: { encodeChat: () => {} } }, /tokenizer\.encode must be a function/],
     ["observers that are no list", { observers: {} }, /observers must be a list/],
     ["an observer that is no object", { observers: [() => {}] }, /observers\[0\] must be an object/],
@@ -115,10 +119,10 @@ describe("training", () => {
     let asked = 0
     const [report] = await train(setup({ hooks: { keep: () => ++asked > 2 }, iterations: 1 }))
     expect(report!.metrics["group/dropped"]).toBe(2)
-    await expect(train(setup({ hooks: { keep: () => false } }))).rejects.toThrow(/kept none of 33 groups/)
-    await expect(train(setup({ tasks: { next: () => undefined } }))).rejects.toThrow(/had no task for this iteration/)
+    await expect(train(setup({ hooks: { keep: () => false } }))).rejects.toThrow(/dropped all 33 groups/)
+    await expect(train(setup({ tasks: { next: () => undefined } }))).rejects.toThrow(/has no task for this iteration/)
     const play = { environment: undefined, tasks: { next: () => ({}) }, play: async () => null }
-    await expect(train(setup(play as never))).rejects.toThrow(/dropped 12 of 12 \(play gave null\)/)
+    await expect(train(setup(play as never))).rejects.toThrow(/dropped 12 of 12 \(play returned null\)/)
   })
 
   it("saves what was learned where the next update fails before its first step", async () => {
@@ -143,8 +147,8 @@ describe("training", () => {
 
   it("needs an environment, or a player with tasks", async () => {
     const { environment: _, ...without } = setup()
-    await expect(train(without)).rejects.toThrow(/give an environment, or play/)
-    await expect(train({ ...without, play: async () => null })).rejects.toThrow(/give tasks, or the environment/)
+    await expect(train(without)).rejects.toThrow(/environment and play are missing; give one of them/)
+    await expect(train({ ...without, play: async () => null })).rejects.toThrow(/give tasks, or an environment/)
   })
 })
 
@@ -371,7 +375,7 @@ describe("losses that ask for more", () => {
     expect(reports[2]!.metrics["policy/largest-weight"]).toBeGreaterThan(1)
     const { reference: _, ...unfrozen } = Object.assign(new TablePolicy())
     const policy = Object.setPrototypeOf(unfrozen, TablePolicy.prototype)
-    await expect(train(setup({ policy, loss: { name: "dgpo" } }))).rejects.toThrow(/^dgpo needs a frozen reference/)
+    await expect(train(setup({ policy, loss: { name: "dgpo" } }))).rejects.toThrow(/^dgpo needs a reference policy/)
   })
 
   it("are told which rows were said with a hint (act-guide)", async () => {
@@ -494,8 +498,8 @@ describe("observers", () => {
     const reports = await train({ ...long, policy: new TablePolicy(), ...observed })
     expect(reports.map(timeless)).toEqual(plain.map(timeless))
     expect(warnings).toHaveLength(2)
-    expect(warnings).toContainEqual("The observer clumsy threw in report(): It is full. The run goes on.")
-    expect(warnings).toContainEqual("The observer slow is too slow; it was not told of everything.")
+    expect(warnings).toContainEqual("The observer clumsy threw in report(): It is full. The run continues.")
+    expect(warnings).toContainEqual("The observer slow is too slow; some calls were skipped.")
     expect(heard).toBeLessThan(40)
   })
 
@@ -514,7 +518,7 @@ describe("observers", () => {
       { iteration: 0, iterations: 1, directory, config: config(1) },
       { iteration: 1, iterations: 2, directory, config: config(2) },
     ])
-    expect(warnings).toEqual([expect.stringMatching(/not as it would have/)])
+    expect(warnings).toEqual([expect.stringMatching(/not as without the interruption/)])
   })
 
   it("hear why a run ended", async () => {

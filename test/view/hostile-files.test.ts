@@ -35,7 +35,7 @@ describe("a configuration of a run", () => {
     expect(found.map((one) => one.slice(folder.length + 1))).toEqual(["good", "hostile", "last"])
     await expect(describeRun(found[1]!)).rejects.toMatchObject({
       code: "RUN_CORRUPT",
-      message: expect.stringMatching(/hostile\/config\.json is no configuration that gigpo wrote/),
+      message: expect.stringMatching(/hostile\/config\.json is not a configuration that gigpo wrote/),
     })
     const source = await runSource([folder], noEpisodes, () => {})
     expect((await source.runs()).map(({ name }) => name)).toEqual(["good", "last"])

@@ -5,26 +5,26 @@ import type { RolloutHooks } from "../hooks.ts"
 import { entropyOf, vocabularyShare } from "./entropy-of.ts"
 
 export const arpoFields = {
-  weight: number(0.5, "How much a rise of the entropy adds to the chance of a branch.", { min: 0 }),
-  threshold: number(0.5, "The chance of a branch where the entropy has not changed, in [0, 1].", { min: 0, max: 1 }),
+  weight: number(0.5, "Weight of the change of entropy in the branching probability.", { min: 0 }),
+  threshold: number(0.5, "Branching probability where the entropy has not changed.", { min: 0, max: 1 }),
 }
 
 /** Options of `entropyBranching`. */
 export const entropyBranchingFields = {
   ...arpoFields,
-  tokens: integer(20, "First tokens of a reply over which its entropy is the mean.", { min: 1 }),
-  into: integer(2, "Episodes that go on from a state that is branched at.", { min: 2 }),
+  tokens: integer(20, "Number of first tokens of a completion over which the entropy is averaged.", { min: 1 }),
+  into: integer(2, "Number of episodes that continue from a branching state, including the original one.", { min: 2 }),
 }
 
 /** Options of `entropyBranching`. */
 export type EntropyBranchingOptions = OptionsOf<typeof entropyBranchingFields>
 
 /**
- * Whether an episode branches (ARPO, arXiv 2507.19849): u - w (H - H₀) ≤ θ, of entropies as shares of log V.
+ * Decides whether an episode branches (ARPO, arXiv 2507.19849): u - w (H - H₀) ≤ θ, with entropies as shares of log V.
  *
- * @param uniform u, in [0, 1)
- * @param entropy H, of the first tokens after a tool's result
- * @param initial H₀, of the first tokens of the episode
+ * @param uniform - random number u in [0, 1).
+ * @param entropy - entropy H of the first tokens after a tool result.
+ * @param initial - entropy H₀ of the first tokens of the episode.
  */
 export function arpoBranches(
   uniform: number,
@@ -37,11 +37,11 @@ export function arpoBranches(
 }
 
 /**
- * Branches where the policy grows unsure of how to go on from what it observed: at every turn but an episode's first, by `arpoBranches`.
- * `rollout.maxForks` bounds how many branches an episode has, as a beam does in the authors' code; that an observation counts as a tool's
- * result is our reading.
+ * Hook that branches episodes where the entropy of the policy rises after an observation (ARPO, arXiv 2507.19849): at all turns but the first, by
+ * `arpoBranches`. `rollout.maxForks` bounds the number of branches, like the beam size in the authors' code. Implementation choice: an
+ * observation counts as a tool result.
  *
- * @throws BAD_ARGUMENT for an option that has no meaning, or an engine that tells no entropies
+ * @throws GigpoError `BAD_ARGUMENT` for an invalid option, and during the rollout for an engine that does not report entropies.
  */
 export function entropyBranching(options: EntropyBranchingOptions = {}): Pick<RolloutHooks, "onTurn"> {
   const settings = readOptions("entropyBranching", options, entropyBranchingFields)

@@ -2,9 +2,9 @@ import type { Completion } from "../../engine/engine.ts"
 import { GigpoError } from "../../util/errors.ts"
 
 /**
- * The mean entropy of a reply's first tokens, in nats.
+ * Returns the mean entropy of the first tokens of a completion, in nats.
  *
- * @param who asks for it, for messages
+ * @param who - name of the hook, for messages.
  */
 export function entropyOf(who: string, { entropies }: Completion, most = Number.POSITIVE_INFINITY): number {
   const first = entropiesOf(who, entropies).subarray(0, most)
@@ -15,11 +15,11 @@ export function entropiesOf(who: string, entropies: Float32Array | undefined): F
   if (entropies) return entropies
   throw new GigpoError(
     "BAD_ARGUMENT",
-    `${who} reads the entropies of replies, which this engine does not tell; take another engine, or leave the hook off.`,
+    `${who} needs the entropies of completions, which this engine does not report; use another engine, or remove the hook.`,
   )
 }
 
-/** An entropy as a share of what it can be at most, log V. */
+/** Returns an entropy as a share of its maximum, log V. */
 export function vocabularyShare(entropy: number, vocabularySize: number): number {
   return entropy / Math.log(vocabularySize)
 }

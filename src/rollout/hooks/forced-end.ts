@@ -5,17 +5,17 @@ import { joined } from "../../util/joined.ts"
 import { Random } from "../../util/random.ts"
 import type { SampledReply, SamplingTurn } from "../hooks.ts"
 
-// A thought that is ended from outside: its end is put into the reply, which goes on from there in a second request.
+// Forced end of thinking: the closing tag is inserted into the completion, which continues from there in a second request.
 
-/** The tokens of a reply's first thought, from `start` on and before `end`. */
+/** Token range of the first thinking part of a completion: from `start`, before `end`. */
 export interface Thought {
   readonly start: number
   readonly end: number
-  /** Whether the reply itself ended it. */
+  /** Whether the completion contains the closing tag. */
   readonly closed: boolean
 }
 
-/** Undefined where the reply has no thought. A token belongs to the part in which its text begins. */
+/** Finds the first thinking part of a completion; undefined where there is none. A token belongs to the part in which its text starts. */
 export function openThought(
   tokenizer: Pick<ChatCodec, "decode">,
   tokens: Int32Array,
@@ -41,8 +41,8 @@ export function openThought(
 }
 
 /**
- * The reply with these tokens after its first `kept`, and what the policy says after them. What is put there was certain: its log-probability
- * and entropy are 0. The reply as it is, where they would leave no room.
+ * Replaces a completion after its first `kept` tokens by forced tokens and a sampled continuation. Forced tokens have log-probability and
+ * entropy 0. The completion is returned unchanged where no room would be left.
  */
 export async function goOn(
   reply: SampledReply,

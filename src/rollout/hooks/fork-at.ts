@@ -5,18 +5,20 @@ import type { RolloutHooks } from "../hooks.ts"
 
 /** Options of `forkAt`. */
 export const forkAtFields = {
-  step: integer(1, "The step, from 0, at which every episode of a group branches.", { min: 0 }),
-  into: integer(8, "Episodes that go on from there; rollout.maxForks must be one less at least.", { min: 2 }),
+  step: integer(1, "Index of the step, from 0, at which all episodes of a group branch.", { min: 0 }),
+  into: integer(8, "Number of episodes that continue from there; rollout.maxForks must be at least one less.", {
+    min: 2,
+  }),
 }
 
 /** Options of `forkAt`. */
 export type ForkAtOptions = OptionsOf<typeof forkAtFields>
 
 /**
- * Every episode of a group branches at one step: with `planFirst`, whose plan is step 0, a group is `groupSize` plans with `into` rollouts
- * of each, the two levels of StraTA (arXiv 2605.06642: 4 plans, 8 rollouts). Branches do not branch again.
+ * Hook that branches all episodes of a group at one step. With `planFirst`, whose plan is step 0, a group has `groupSize` plans with `into`
+ * rollouts each, the two levels of StraTA (arXiv 2605.06642: 4 plans, 8 rollouts). Branches do not branch again.
  *
- * @throws BAD_ARGUMENT for an option that has no meaning
+ * @throws GigpoError `BAD_ARGUMENT` for an invalid option.
  */
 export function forkAt(options: ForkAtOptions = {}): Pick<RolloutHooks, "onTurn"> {
   const { step, into } = readOptions("forkAt", options, forkAtFields)

@@ -6,17 +6,17 @@ import { vocabularyShare } from "./entropy-of.ts"
 // T²PO's formulas (arXiv 2605.02178, as its code has them).
 
 export const t2poScoreFields = {
-  topWeight: number(0.6, "Weight of the log-probability of the most likely token in a token's score."),
-  entropyWeight: number(0.4, "Weight of what a token's entropy lacks of log V, as a share of it."),
+  topWeight: number(0.6, "Weight of the log-probability of the most likely token in the score of a token."),
+  entropyWeight: number(0.4, "Weight of 1 - entropy / log V in the score of a token."),
 }
 
 export type T2poScoreOptions = OptionsOf<typeof t2poScoreFields>
 
 /**
- * How sure the policy was of each token: .6 max_v log p(v) + .4 (1 - H / log V), [tokens].
+ * Returns the confidence score of each token: .6 max_v log p(v) + .4 (1 - H / log V), [tokens].
  *
- * @param mostLikely log-probability of the most likely token, [tokens]
- * @param entropies in nats, [tokens]
+ * @param mostLikely - log-probability of the most likely token, [tokens].
+ * @param entropies - entropies in nats, [tokens].
  */
 export function t2poScore(
   mostLikely: ArrayLike<number>,
@@ -32,16 +32,20 @@ export function t2poScore(
 }
 
 export const t2poCutFields = {
-  flat: integer(20, "Changes of the score in a row, each at most `change`, after which a thought is ended.", {
-    min: 1,
-  }),
-  change: number(1e-4, "Change of the score from one token to the next up to which it is flat.", { min: 0 }),
-  thought: integer(450, "Tokens after which a thought is ended in any case.", { min: 1 }),
+  flat: integer(
+    20,
+    "Number of changes of the score in a row, each at most `change`, after which the thinking is ended.",
+    {
+      min: 1,
+    },
+  ),
+  change: number(1e-4, "Maximum change of the score from one token to the next that counts as flat.", { min: 0 }),
+  thought: integer(450, "Maximum length of the thinking in tokens.", { min: 1 }),
 }
 
 export type T2poCutOptions = OptionsOf<typeof t2poCutFields>
 
-/** After how many of its tokens a thought of these scores is ended; undefined where it may go on. */
+/** Returns the number of tokens after which thinking with these scores is ended; undefined where it continues. */
 export function t2poCut(scores: ArrayLike<number>, options: T2poCutOptions = {}): number | undefined {
   const { flat, change, thought } = readOptions("t2poCut", options, t2poCutFields)
   let run = 0
@@ -53,19 +57,19 @@ export function t2poCut(scores: ArrayLike<number>, options: T2poCutOptions = {})
 }
 
 export const t2poResampleFields = {
-  near: number(0.3, "A turn is sampled again where its score is nearer than this to that of the turn before.", {
+  near: number(0.3, "Difference of the scores of a turn and the previous turn below which the turn is sampled again.", {
     min: 0,
   }),
-  tries: integer(2, "Most times that a turn is sampled again.", { min: 0 }),
+  tries: integer(2, "Maximum number of times that a turn is sampled again.", { min: 0 }),
 }
 
 export type T2poResampleOptions = OptionsOf<typeof t2poResampleFields>
 
 /**
- * Whether a turn is sampled again: 0 < |s - s_before| < .3, at most twice, and never an episode's first turn.
+ * Decides whether a turn is sampled again: 0 < |s - s_before| < .3, at most twice, and never the first turn of an episode.
  *
- * @param before the score of the turn before, the mean of its tokens'; undefined of the first
- * @param attempt how often this turn has been sampled again already
+ * @param before - score of the previous turn, the mean over its tokens; undefined for the first turn.
+ * @param attempt - number of times that the turn has been sampled again.
  */
 export function t2poResamples(
   score: number,

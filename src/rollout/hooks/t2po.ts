@@ -12,22 +12,24 @@ export const t2poFields = {
   ...t2poScoreFields,
   ...t2poCutFields,
   ...t2poResampleFields,
-  opens: string("<think>", "What opens a thought in a reply."),
-  opened: boolean(false, "Prompts open a thought, so that every reply begins in one."),
-  closes: string("</think>", "What closes a thought, and is put there where one is ended."),
+  opens: string("<think>", "Tag that opens the thinking in a completion."),
+  opened: boolean(false, "Whether prompts end with the opening tag, so that completions start with the thinking."),
+  closes: string("</think>", "Tag that closes the thinking; inserted where the thinking is ended."),
 }
 
 /** Options of `t2po`. */
 export type T2poOptions = OptionsOf<typeof t2poFields>
 
 /**
- * T²PO's rollouts (arXiv 2605.02178): a turn that is nearly as sure as the turn before explores nothing and is sampled again
- * (`t2poResamples`), a thought that no longer moves, or is long, is ended (`t2poCut`): its end is put there and the reply goes on from it in
- * a second request. Tokens put there are part of the reply, without weight in the policy's loss. Underneath is GiGPO. Our reading: a
- * reply has one thought, the first; a turn's score is the mean over the tokens that were sampled; a reply that has no room left for
- * the end stays as it is.
+ * Hooks of T²PO's rollouts (arXiv 2605.02178). A turn whose confidence score is close to that of the previous turn explores little and is sampled
+ * again (`t2poResamples`). Thinking whose score no longer changes, or that is long, is ended (`t2poCut`): the closing tag is inserted, and the
+ * completion continues in a second request. Inserted tokens have weight 0 in the policy loss. The estimator of T²PO is GiGPO.
  *
- * @throws BAD_ARGUMENT for an option that has no meaning, or an engine that reports no entropies or no most likely tokens
+ * Implementation choices: only the first thinking part of a completion counts; the score of a turn is the mean over sampled tokens; a completion
+ * without room for the closing tag is left unchanged.
+ *
+ * @throws GigpoError `BAD_ARGUMENT` for an invalid option, and during the rollout for an engine that does not report entropies or most likely
+ * tokens.
  */
 export function t2po(options: T2poOptions = {}): Pick<RolloutHooks, "sample" | "onTurn"> {
   const { topWeight, entropyWeight, flat, change, thought, near, tries, ...words } = readOptions(
@@ -76,11 +78,11 @@ export function t2po(options: T2poOptions = {}): Pick<RolloutHooks, "sample" | "
   }
 }
 
-/** Log-probability of the most likely token at each place. */
+/** Log-probability of the most likely token at each position. */
 function mostLikelyOf({ top, tokens }: SampledReply): Float64Array {
   if (top?.length === tokens.length) return Float64Array.from(top, ([first]) => first!.logProb)
   throw new GigpoError(
     "BAD_ARGUMENT",
-    "t2po reads the most likely tokens' log-probabilities (topTokens), which this engine does not report; take another engine, or leave the hook off.",
+    "t2po needs the log-probabilities of the most likely tokens (topTokens), which this engine does not report; use another engine, or remove the hook.",
   )
 }

@@ -6,22 +6,26 @@ import { entropyOf } from "./entropy-of.ts"
 
 /** Options of `thinkWhenUnsure`. */
 export const thinkWhenUnsureFields = {
-  threshold: number(0.5, "Mean entropy of a reply, in nats a token, above which it is sampled again with a thought.", {
-    min: 0,
-  }),
-  brief: string("Answer at once, without a thought.", "Added to the prompt of the first reply."),
-  think: string("Think step by step before you answer.", "Added instead to the prompt of the second."),
+  threshold: number(
+    0.5,
+    "Mean entropy of a completion, in nats per token, above which the turn is sampled again with thinking.",
+    {
+      min: 0,
+    },
+  ),
+  brief: string("Answer at once, without a thought.", "Text added to the prompt of the first completion."),
+  think: string("Think step by step before you answer.", "Text added instead to the prompt of the second completion."),
 }
 
 /** Options of `thinkWhenUnsure`. */
 export type ThinkWhenUnsureOptions = OptionsOf<typeof thinkWhenUnsureFields>
 
 /**
- * Thinks only where it is unsure (after HiRO-Nav, of which no numbers are published): a first reply without a thought is acted on where its
- * mean entropy is low; where it is high, another is sampled by a prompt that asks to think. That the first reply's own entropy decides,
- * and that hints ask for thoughts, are our reading. What is learned from is the reply that was acted on, with its prompt.
+ * Hooks that enable thinking only for uncertain turns (after HiRO-Nav, which has published no numbers). A first completion without thinking is
+ * accepted if its mean entropy is low. Otherwise another one is sampled with a prompt that asks for thinking. Implementation choices: the entropy
+ * of the first completion decides, and hints ask for the thinking. The accepted completion is learned from, with its prompt.
  *
- * @throws BAD_ARGUMENT for an option that has no meaning, or an engine that tells no entropies
+ * @throws GigpoError `BAD_ARGUMENT` for an invalid option, and during the rollout for an engine that does not report entropies.
  */
 export function thinkWhenUnsure(options: ThinkWhenUnsureOptions = {}): Pick<RolloutHooks, "begin" | "onTurn"> {
   const { threshold, brief, think } = readOptions("thinkWhenUnsure", options, thinkWhenUnsureFields)

@@ -6,7 +6,7 @@ import { forkAt, forkAtFields } from "./fork-at.ts"
 import { t2po, t2poFields } from "./t2po.ts"
 import { thinkWhenUnsure, thinkWhenUnsureFields } from "./think-when-unsure.ts"
 
-/** The hooks of turns that ship, by the names that configurations give them. */
+/** Built-in turn hooks by their names in configurations. */
 export const turnHooks = {
   t2po: { fields: t2poFields, make: t2po },
   "entropy-branching": { fields: entropyBranchingFields, make: entropyBranching },
@@ -16,7 +16,7 @@ export const turnHooks = {
 
 const names = ["begin", "candidates", "sample", "onTurn", "guide", "score", "keep", "played"] as const
 
-/** Hooks of one's own. */
+/** Custom turn hooks. */
 export const customTurnHooks: CustomValue<RolloutHooks> = {
   validate: (value) =>
     names.some((name) => typeof (value as RolloutHooks | undefined)?.[name] === "function")

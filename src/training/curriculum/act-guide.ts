@@ -6,15 +6,15 @@ import type { Curriculum } from "./curriculum.ts"
 import { expertActions, isSuccess } from "./expert-actions.ts"
 
 export const actGuideCurriculumFields = {
-  probes: integer(4, "Most rollouts in which the length of a hint is searched for.", { min: 1 }),
+  probes: integer(4, "Maximum number of rollouts in the search for the length of a hint.", { min: 1 }),
   guided: oneOf(
     "replace",
     ["replace", "add"],
-    "Whether guided episodes stand in place of those that failed, or beside them.",
+    "Whether guided episodes replace the unsuccessful episodes of the group or are added to them.",
   ),
   offPolicy: boolean(
     true,
-    "Learn from guided episodes without the hint, as the loss act-guide weighs them. Without this their rows hold the hint.",
+    "Train on guided episodes with prompts without the hint, as the loss act-guide expects. If false, the prompts contain the hint.",
   ),
 }
 
@@ -22,12 +22,15 @@ export const actGuideCurriculumFields = {
 export type ActGuideCurriculumOptions = OptionsOf<typeof actGuideCurriculumFields>
 
 /**
- * ActGuide-RL's guidance (AMAP-ML/ActGuide-RL): where no episode of a group succeeds, its task is played again with a hint, the first k
- * actions of a reference as a plan. A binary search of at most 4 rollouts finds the smallest k with any success, whose episodes are
- * learned from; `loss.name: act-guide` goes with it.
+ * Curriculum of ActGuide-RL (AMAP-ML/ActGuide-RL). Where no episode of a group succeeds, the task is played again with a hint: the first k
+ * actions of a reference solution as a plan. A binary search of at most 4 rollouts (`probes`) finds the smallest k with a success, whose
+ * episodes are learned from. Use the loss `act-guide` with this curriculum.
  *
- * Our reading: the reference is the environment's expert, a rollout of the search has as many episodes as a group, the first k is
- * the middle of its actions, and a group that no hint helps stays as it is. The plan's words are ours.
+ * Implementation choices: the reference solution is that of the environment's expert, each rollout of the search has as many episodes as a
+ * group, the search starts with half of the actions, and a group without a helpful hint is left unchanged. The wording of the plan is not
+ * that of the authors.
+ *
+ * @throws GigpoError `BAD_ARGUMENT` for an invalid option, and when training starts for an environment without an expert.
  */
 export function actGuideCurriculum(given: ActGuideCurriculumOptions = {}): Curriculum {
   const { probes, guided, offPolicy } = readOptions("actGuideCurriculum", given, actGuideCurriculumFields)
@@ -50,7 +53,7 @@ export function actGuideCurriculum(given: ActGuideCurriculumOptions = {}): Curri
   }
 }
 
-/** What the shortest hint that helps gave, by binary search in so many probes; undefined where none of them helped. */
+/** Returns the result of the shortest successful hint, by binary search with at most `probes` probes. undefined if no probe succeeded. */
 export async function smallestHint<Found extends readonly Episode[] | number>(
   longest: number,
   probes: number,

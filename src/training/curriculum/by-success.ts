@@ -9,9 +9,9 @@ import type { Curriculum } from "./curriculum.ts"
 import { isSuccess } from "./expert-actions.ts"
 
 export const bySuccessFields = {
-  pool: integer(256, "Tasks that are drawn from.", { min: 1 }),
-  rate: number(0.5, "How fast a task's rate of success follows what was played.", { above: 0, max: 1 }),
-  floor: number(0.05, "Share of the chance that every task has, however well or badly it is played.", {
+  pool: integer(256, "Number of tasks in the pool.", { min: 1 }),
+  rate: number(0.5, "Learning rate of the running success rate of a task.", { above: 0, max: 1 }),
+  floor: number(0.05, "Minimum weight of a task, as a share of the maximum weight.", {
     above: 0,
     max: 1,
   }),
@@ -21,12 +21,13 @@ export const bySuccessFields = {
 export type BySuccessOptions = OptionsOf<typeof bySuccessFields>
 
 /**
- * Tasks drawn by how they are played, after the self-evolving loops of Agent-World and AgentGym, whose rules are not defined in public:
- * what the policy can nearly do comes up most. Our reading: of a fixed pool of the environment's tasks, with rate of success p,
+ * Curriculum that prefers tasks of medium difficulty, after the self-evolving loops of Agent-World and AgentGym, whose rules are not
+ * published. Implementation choice: tasks are drawn from a fixed pool of the environment's tasks by their success rate p:
  *
  *     chance ∝ floor + (1 - floor) · 4 p (1 - p);  p ← p + rate · (share of the group that succeeded - p)
  *
- * A task that was not played yet has p = 1/2. None comes twice in an iteration until all came. The rates are the run's state.
+ * A new task has p = 1/2. A task occurs a second time in an iteration only after all tasks have occurred. The rates are saved in
+ * checkpoints.
  */
 export function bySuccess(given: BySuccessOptions = {}): Curriculum {
   const { pool: size, rate, floor } = readOptions("bySuccess", given, bySuccessFields)
@@ -36,11 +37,11 @@ export function bySuccess(given: BySuccessOptions = {}): Curriculum {
       if (!environment)
         throw new GigpoError(
           "BAD_ARGUMENT",
-          "The curriculum by-success draws an environment's tasks: give an environment.",
+          "The curriculum by-success needs an environment, whose tasks it draws; give an environment.",
         )
       let pool: readonly unknown[] | undefined
       let rates = new Float64Array(size).fill(0.5)
-      /** Places in the pool of the tasks of this iteration, by their numbers. */
+      /** Index in the pool of each task of this iteration. */
       let drawn: number[] = []
       return {
         next({ index, random }) {

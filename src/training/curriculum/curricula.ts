@@ -6,7 +6,7 @@ import type { Curriculum } from "./curriculum.ts"
 import { horizon, horizonFields } from "./horizon.ts"
 import { tcod, tcodFields } from "./tcod.ts"
 
-/** The curricula that ship, by the names that configurations give them. */
+/** Built-in curricula by their names in configurations. */
 export const curricula = {
   tcod: { fields: tcodFields, make: tcod },
   horizon: { fields: horizonFields, make: horizon },

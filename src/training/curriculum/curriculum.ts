@@ -3,29 +3,30 @@ import type { CustomValue, Resolved } from "../../options/table.ts"
 import type { RolloutHooks, TaskSource } from "../../rollout/hooks.ts"
 import type { rolloutFields } from "../../rollout/options.ts"
 
-// The seam of what is played, from where and for how long, as training goes on: hooks and a source of tasks that work as one.
+// Interface of curricula: rollout hooks and a source of tasks that work together.
 
-/** A curriculum, by name or of one's own. It stands before the hooks that a training has besides; see `joinHooks`. */
+/** Curriculum: choice of tasks, start states and step limits. Its hooks are called before the other hooks of a training; see `joinHooks`. */
 export interface Curriculum<Task = unknown> {
+  /** Name, for messages. */
   readonly name: string
-  /** Once a training, before its first rollout: what it gives has the training's state. */
+  /** Returns the hooks of one training. Called once per training, before the first rollout. */
   open(setup: CurriculumSetup<Task>): CurriculumHooks<Task>
 }
 
-/** Values of a training with which a curriculum is opened. */
+/** Settings of a training, as a curriculum receives them. */
 export interface CurriculumSetup<Task = unknown> {
-  /** Left out where an agent plays tasks of its own. */
+  /** Environment; undefined where an agent plays and `tasks` provides the tasks. */
   readonly environment?: Environment<Task> | undefined
   readonly rollout: Resolved<typeof rolloutFields>
   readonly seed: number
-  /** Tasks of an iteration. */
+  /** Number of tasks per iteration. */
   readonly groups: number
 }
 
-/** Any of a rollout's hooks, and `next` where it chooses tasks. */
+/** Hooks of a curriculum: rollout hooks, and `next` for a curriculum that chooses tasks. */
 export interface CurriculumHooks<Task = unknown> extends RolloutHooks<Task>, Partial<Pick<TaskSource<Task>, "next">> {}
 
-/** A curriculum of one's own. */
+/** Custom curriculum. */
 export const customCurriculum: CustomValue<Curriculum> = {
   validate: (value) => {
     const { name, open } = (value ?? {}) as Partial<Curriculum>

@@ -6,16 +6,16 @@ import { GigpoError } from "../../util/errors.ts"
 import { Random } from "../../util/random.ts"
 import type { CurriculumSetup } from "./curriculum.ts"
 
-/** Whether an episode solved its task: the metric `success` where there is one, else a return above 0. */
+/** Whether an episode solved its task: the metric `success` is above 0, or without this metric the return is. */
 export function isSuccess(episode: Episode): boolean {
   return isScored(episode) && (episode.metrics.success ?? episode.return) > 0
 }
 
 /**
- * Asks an environment's expert how tasks are solved: the actions of an episode that it wins, undefined where it does not. Each
- * task is played once, whoever asks.
+ * Returns a function that solves tasks with the expert of an environment. The function returns the actions of a successful episode, or
+ * undefined where the expert fails. Results are cached.
  *
- * @throws GigpoError `BAD_ARGUMENT` where there is no expert.
+ * @throws GigpoError `BAD_ARGUMENT` for an environment without an expert.
  */
 export function expertActions<Task>(
   name: string,
@@ -24,7 +24,7 @@ export function expertActions<Task>(
   if (!environment?.expert)
     throw new GigpoError(
       "BAD_ARGUMENT",
-      `The curriculum ${name} needs an expert, which ${environment?.name ?? "the tasks"} ${environment ? "has" : "have"} not: take another curriculum, or add expert().`,
+      `The curriculum ${name} needs an expert, which ${environment ? `the environment ${environment.name}` : "a training without an environment"} does not have: use another curriculum, or add expert() to the environment.`,
     )
   const known = new Map<Task, Promise<readonly string[] | undefined>>()
   return (task) => {
@@ -35,7 +35,7 @@ export function expertActions<Task>(
   }
 }
 
-/** Those of an iteration are asked for again and again, those of others seldom. */
+/** Maximum number of cached tasks. Only the tasks of the current iteration are requested often. */
 const mostKnown = 4096
 
 async function solve<Task>(
@@ -44,7 +44,7 @@ async function solve<Task>(
   { maxSteps, environmentTimeout }: CurriculumSetup["rollout"],
 ): Promise<readonly string[] | undefined> {
   const choose = expertReplies(environment.expert!(task))
-  // Actions must do the same in every episode of a task, so that any random numbers will do.
+  // Actions must have the same effect in all episodes of a task, so any random numbers will do.
   const setup = { environment, task, random: new Random(0), maxSteps, environmentTimeout }
   const episode = await playBy(setup, choose)
   return isSuccess(episode) ? episode.steps.map(({ action }) => action) : undefined

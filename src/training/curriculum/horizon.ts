@@ -6,8 +6,8 @@ import type { OptionsOf } from "../../options/table.ts"
 import type { Curriculum } from "./curriculum.ts"
 
 export const horizonFields = {
-  from: integer(5, "Steps of an episode at first.", { min: 1 }),
-  to: integer(undefined, "Maximum steps at the end.", { min: 1, defaultText: "rollout.maxSteps" }),
+  from: integer(5, "Maximum steps of an episode at the start.", { min: 1 }),
+  to: integer(undefined, "Maximum steps of an episode at the end.", { min: 1, defaultText: "rollout.maxSteps" }),
   ...without(rampFields, "from", "to"),
 }
 
@@ -15,8 +15,8 @@ export const horizonFields = {
 export type HorizonOptions = OptionsOf<typeof horizonFields>
 
 /**
- * A horizon that grows: training on short episodes first is stabler and carries over to long ones (the empirical study of horizon
- * length; AgentGym's scaling of interactions). The ramp and its rounding to whole steps are our reading.
+ * Curriculum that raises the maximum number of steps. Training on short episodes first is more stable and transfers to long episodes (the
+ * empirical study of horizon length; AgentGym's scaling of interactions). Implementation choices: the ramp, and its rounding to integers.
  */
 export function horizon(given: HorizonOptions = {}): Curriculum {
   const ramp = readOptions("horizon", given, horizonFields)

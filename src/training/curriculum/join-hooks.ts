@@ -1,9 +1,16 @@
 import type { RolloutHooks } from "../../rollout/hooks.ts"
 
 /**
- * Two sets of hooks as one: of where an episode begins the second has the last word, a group is dropped where either says so, scores of
- * the second are of the first's, and about candidates, sampling, replies and guides the second is asked where the first leaves all as
- * it is. What they remember stays theirs.
+ * Combines two sets of hooks:
+ *
+ * - `begin`: results are merged; keys of the second win.
+ * - `candidates`, `onTurn`, `guide`: the second is asked where the first leaves everything unchanged.
+ * - `sample`: that of the first, if there is one.
+ * - `score`: the second scores the result of the first.
+ * - `keep`: a group is dropped where either drops it.
+ * - `played`: both are called.
+ *
+ * The state of the hooks is not combined: save each set by itself.
  */
 export function joinHooks<Task>(
   first: RolloutHooks<Task> | undefined,

@@ -4,11 +4,11 @@ import { GigpoError } from "../../util/errors.ts"
 import type { Curriculum, CurriculumHooks, CurriculumSetup } from "./curriculum.ts"
 import { joinHooks } from "./join-hooks.ts"
 
-/** A curriculum at work in a training. */
+/** Curriculum that a training has opened. */
 export interface Opened<Task> {
   readonly name: string
   readonly hooks: CurriculumHooks<Task>
-  /** What it remembers, as a part of the training. */
+  /** State for checkpoints. */
   readonly part: Part
 }
 
@@ -22,7 +22,7 @@ export function openCurriculum<Task>(
   if (typeof hooks !== "object" || hooks === null)
     throw new GigpoError(
       "BAD_ARGUMENT",
-      `The open() of the curriculum ${name} must give an object with hooks, next or both.`,
+      `open() of the curriculum ${name} must return an object with hooks, next or both.`,
     )
   const part = {
     name,
@@ -32,7 +32,7 @@ export function openCurriculum<Task>(
   return { name, hooks, part }
 }
 
-/** Hooks and tasks of a training as the curriculum has them. */
+/** Returns the hooks and tasks of a training with those of the curriculum. */
 export function steer<Task>(
   curriculum: Opened<Task> | undefined,
   { hooks, tasks }: { readonly hooks?: RolloutHooks<Task> | undefined; readonly tasks?: TaskSource<Task> | undefined },
@@ -42,7 +42,7 @@ export function steer<Task>(
   if (own.next && tasks)
     throw new GigpoError(
       "BAD_ARGUMENT",
-      `The curriculum ${name} chooses tasks: leave tasks off, or take another curriculum.`,
+      `The curriculum ${name} chooses tasks: leave tasks out, or use another curriculum.`,
     )
   return {
     hooks: joinHooks(own, hooks),

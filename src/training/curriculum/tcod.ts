@@ -8,17 +8,17 @@ export const tcodFields = {
   direction: oneOf(
     "forward",
     ["forward", "backward"],
-    '"forward": episodes end after k steps. "backward": all but the last k actions of the expert are replayed first.',
+    "forward: episodes end after k steps. backward: all actions of the expert but the last k are replayed first.",
   ),
-  start: integer(1, "Steps k that the policy plays at first.", { min: 1 }),
-  every: integer(10, "Iterations after which k grows by 1.", { min: 1 }),
-  most: integer(undefined, "The largest k.", { min: 1, defaultText: "rollout.maxSteps" }),
+  start: integer(1, "Initial number of steps k that the policy plays.", { min: 1 }),
+  every: integer(10, "Iterations between increments of k.", { min: 1 }),
+  most: integer(undefined, "Maximum k.", { min: 1, defaultText: "rollout.maxSteps" }),
 }
 
 /** Options of `tcod`. */
 export type TcodOptions = OptionsOf<typeof tcodFields>
 
-/** Steps that the policy plays after n training steps: k = min(k_start + floor(n / η), T_max). */
+/** Returns the number of steps that the policy plays after n training steps: k = min(k_start + floor(n / η), T_max). */
 export function tcodSchedule(
   step: number,
   { start, every, most }: { readonly start: number; readonly every: number; readonly most: number },
@@ -27,12 +27,12 @@ export function tcodSchedule(
 }
 
 /**
- * TCOD's curriculum over time (arXiv 2604.24005, section 3): the policy plays k steps at first and more as training goes on. Forward
- * these are an episode's first; backward they are its last, after the first L - k of the L actions of an expert's successful episode,
- * of which nothing is learned. Its loss is `loss.name: distillation`.
+ * Temporal curriculum of TCOD (arXiv 2604.24005, section 3). The policy plays k steps of an episode, and k grows during training. With
+ * direction "forward" these are the first steps. With "backward" they are the last steps: the first L - k of the L actions of an expert's
+ * successful episode are replayed and not learned from. Use the loss `distillation` with this curriculum.
  *
- * Our reading: a training step is an iteration, the expert is the environment's own, and a task that it does not solve is played from
- * its start. Backward an episode may be as long as `rollout.maxSteps` allows, since the policy may need more steps than the expert.
+ * Implementation choices: a training step is an iteration, the expert is that of the environment, and a task that the expert does not solve
+ * is played from its start. Backward, episodes may be as long as `rollout.maxSteps`, since the policy may need more steps than the expert.
  */
 export function tcod(given: TcodOptions = {}): Curriculum {
   const { direction, ...options } = readOptions("tcod", given, tcodFields)

@@ -9,26 +9,26 @@ import type { GuardOptions } from "./options.ts"
 import { repetition } from "./repetition.ts"
 import { SuccessWatch } from "./success.ts"
 
-// Collapse: a policy that has found one thing to say, or nothing that can be read, and will not find its way back (RAGEN's "echo
-// trap", arXiv 2504.20073). Seen in four numbers, each with a bound.
+// Detection of collapse: loss of entropy, of valid actions or of differing returns, from which a run seldom recovers (the "echo trap" of
+// RAGEN, arXiv 2504.20073). Four metrics have bounds.
 
 type Metrics = Readonly<Record<string, number>>
 
-/** Advice where success is lost. */
+/** Advice for a run whose episodes no longer succeed. */
 const regain =
-  "Lower optimizer.learningRate, hold the policy to its beginning (loss.klWeight), or begin with a model that succeeds more often: clone " +
-  "more tasks, or take easier ones"
+  "Lower optimizer.learningRate, add a KL penalty (loss.klWeight), or start from a model that succeeds more often: fine-tune on more tasks " +
+  "(gigpo sft), or use easier tasks"
 
-/** A reply repeats where more than this share of it does. */
+/** Share of repeated tokens above which a completion counts as repetitive. */
 const repeats = 0.5
 
 /**
- * The numbers of one iteration; what cannot be told is absent.
+ * Computes the metrics of collapse of one iteration. A metric without data is absent.
  *
- * - guard/repetition: share of replies of which more than half repeats; see `repetition`.
- * - guard/entropy: mean entropy of the sampled tokens in nats, as the updates found it.
- * - guard/valid: share of replies that the environment could read.
- * - guard/constant: share of groups with two scored episodes or more whose returns are all equal.
+ * - guard/repetition: share of completions more than half of which is repeated; see `repetition`.
+ * - guard/entropy: mean entropy of the sampled tokens in nats, measured in the updates.
+ * - guard/valid: share of completions with a valid action.
+ * - guard/constant: share of groups whose returns are all equal, among groups with at least two scored episodes.
  */
 export function* collapseMetrics(groups: readonly Group[], metrics: Metrics): Pieces<Record<string, number>> {
   const [repeated, valid, constant] = [new Share(), new Share(), new Share()]
@@ -51,7 +51,7 @@ export function* collapseMetrics(groups: readonly Group[], metrics: Metrics): Pi
   }
 }
 
-/** Of how many of all something is true. */
+/** Counter of a share. */
 class Share {
   #all = 0
   #count = 0
@@ -70,30 +70,29 @@ const bounds = [
   {
     metric: "guard/repetition",
     option: "maxRepetition",
-    what: "The share of replies that repeat themselves",
-    advice:
-      "Lower optimizer.learningRate, hold the policy to its beginning (loss.klWeight), or lower rollout.maxCompletionTokens",
+    what: "The share of repetitive completions",
+    advice: "Lower optimizer.learningRate, add a KL penalty (loss.klWeight), or lower rollout.maxCompletionTokens",
   },
   {
     metric: "guard/entropy",
     option: "minEntropy",
     what: "The entropy of the sampled tokens",
     advice:
-      "Reward entropy (loss.entropyWeight), raise loss.clipHigh or rollout.temperature, or lower optimizer.learningRate",
+      "Add an entropy bonus (loss.entropyWeight), raise loss.clipHigh or rollout.temperature, or lower optimizer.learningRate",
   },
   {
     metric: "guard/valid",
     option: "minValid",
-    what: "The share of replies that the environment can read",
+    what: "The share of completions with a valid action",
     advice:
-      "Begin with a model that knows the form (gigpo sft), raise rollout.maxCompletionTokens where replies are cut, or penalise invalid replies",
+      "Fine-tune the model on the action format first (gigpo sft), raise rollout.maxCompletionTokens if completions are truncated, or penalize invalid actions",
   },
   {
     metric: "guard/constant",
     option: "maxConstant",
-    what: "The share of groups whose returns are all equal, and so teach nothing,",
+    what: "The share of groups with equal returns, whose advantages are 0,",
     advice:
-      "Give tasks that are neither too hard nor too easy, raise groupSize or rollout.temperature, or end the run if it has learned its tasks",
+      "Use tasks that are neither too hard nor too easy, raise groupSize or rollout.temperature, or end the run if the tasks are solved",
   },
 ] as const
 
@@ -103,8 +102,8 @@ interface Look {
 }
 
 /**
- * Counts how long each number has stood beyond its bound, and watches whether episodes still succeed. guard/unsolved is the number of
- * episodes since one succeeded, there from the first success on.
+ * Detector of collapse. Counts for how many iterations each metric has been beyond its bound, and detects the loss of success.
+ * guard/unsolved is the number of episodes since the last success, present from the first success on.
  */
 export class CollapseDetector {
   readonly #options: GuardOptions
@@ -118,7 +117,7 @@ export class CollapseDetector {
     this.#evaluated = new SuccessWatch(options.lostSuccess)
   }
 
-  /** Takes up what a run reported before it was resumed. */
+  /** Restores the counts from a report of a resumed run. */
   recall({ metrics, evaluation }: Pick<IterationReport, "metrics" | "evaluation">): void {
     const { "episode/count": count, "episode/success": share } = metrics
     if (count !== undefined && share !== undefined) this.#success.add(count, Math.round(share * count))
@@ -126,7 +125,7 @@ export class CollapseDetector {
     this.evaluated(evaluation)
   }
 
-  /** Sentences on an evaluation. None where `guards.collapse` is "off". */
+  /** Returns warnings about an evaluation. None where `guards.collapse` is "off". */
   evaluated(evaluation: EvaluationReport | undefined): readonly string[] {
     if (this.#options.collapse === "off" || evaluation?.metrics.success === undefined) return []
     const { episodes, success } = evaluation
@@ -135,8 +134,8 @@ export class CollapseDetector {
   }
 
   /**
-   * Looks at one iteration: its numbers, and a sentence for each that has now stood beyond its bound for `patience` iterations, told
-   * once until it recovers. Neither where `guards.collapse` is "off".
+   * Returns the metrics of one iteration, and an alarm for each metric that has been beyond its bound for `patience` iterations. An alarm
+   * is repeated only after the metric has recovered. Both are empty where `guards.collapse` is "off".
    */
   *look(groups: readonly Group[], metrics: Metrics): Pieces<Look> {
     if (this.#options.collapse === "off") return { metrics: {}, alarms: [] }
@@ -167,7 +166,7 @@ export class CollapseDetector {
   }
 }
 
-/** What ends the run where `guards.collapse` is "stop". */
+/** Error that ends the run where `guards.collapse` is "stop". */
 export function collapsed(sentences: readonly string[], iteration: number): GigpoError {
   return new GigpoError("COLLAPSED", `The policy has collapsed by iteration ${iteration}. ${sentences.join(" ")}`)
 }

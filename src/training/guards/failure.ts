@@ -17,8 +17,8 @@ import type { AccumulateOptions } from "../accumulate.ts"
 import type { ResolvedTrainOptions } from "../options.ts"
 import { isNonFinite, type StepOutcome, takeStep } from "./step.ts"
 
-// A batch whose loss or gradient was not finite, on disk, with all that it takes to run it again: batch.json, and in weights/ the
-// engine's checkpoint from before the step.
+// A batch whose loss or gradient was not finite, saved for a replay: batch.json, and in weights/ the engine's checkpoint from before the
+// step.
 
 const files = { batch: "batch.json", weights: "weights" } as const
 
@@ -32,7 +32,7 @@ export interface Failure {
   readonly error: Error
 }
 
-/** What batch.json holds. Arrays of numbers are { type, values }, and NaN and the infinities are texts. */
+/** Content of batch.json. Typed arrays are written as { type, values }; NaN and infinities as strings. */
 interface Batch {
   readonly version: 1
   readonly gigpo: string
@@ -41,19 +41,19 @@ interface Batch {
   readonly seed: number
   readonly how: Omit<AccumulateOptions, "random" | "signal"> & { readonly key: readonly [number, number] }
   readonly adamw: AdamWStep
-  /** What the engine gave to find its weights again; null where it cannot be saved, or has weights that are not finite. */
+  /** Reference of the engine to the saved weights; null where the engine cannot be saved, or has weights that are not finite. */
   readonly weights: Json
-  /** Of these, spans have the number of theirs, counted from 0. */
+  /** Constraints. Spans hold an index into this list. */
   readonly constraints?: readonly Written[]
-  /** Of these, constraints have the number of theirs: one is megabytes, and most constraints have it in common. */
+  /** Vocabularies. Constraints hold an index into this list: a vocabulary takes megabytes, and most constraints share one. */
   readonly vocabularies?: readonly unknown[]
   readonly rows: readonly Sequence[]
 }
 
-/** What a constraint's `toJSON` gave. */
+/** Result of a constraint's `toJSON`. */
 type Written = { readonly vocabulary?: unknown }
 
-/** Writes failure-`iteration` into a run's folder, in place of what an earlier attempt left, and returns its path. */
+/** Writes failure-`iteration` into the folder of a run, replaces an earlier one, and returns the path. */
 export async function writeFailure(run: string, failure: Failure): Promise<string> {
   const { policy, loss, options, rows, how, adamw, error } = failure
   const { random, signal: _, ...rest } = how
@@ -103,14 +103,14 @@ async function keepWeights(store: ModelStore, folder: string): Promise<Json> {
 }
 
 /**
- * Runs a batch again whose loss or gradient was not finite, as training did: loss, gradient and optimizer step, from the weights of
- * before that step, which the policy is set back to, where they were kept.
+ * Replays an update whose loss or gradient was not finite: loss, gradient and optimizer step. The weights of the policy are set to those
+ * before the step, if these were saved.
  *
- * @param directory a run's `failure-<iteration>`
- * @param policy a model of the same shape; its weights and optimizer change
- * @param loss what was trained with, or what is to be tried in its place
- * @throws GigpoError `RUN_CORRUPT` where the folder holds no such batch; `BAD_ARGUMENT` where its rows were sampled under a constraint
- * that this policy cannot read again; what else the engine or the loss throws
+ * @param directory - folder `failure-<iteration>` of a run.
+ * @param policy - model of the same shape. Its weights and optimizer state change.
+ * @param loss - loss of the training, or another loss to try.
+ * @throws GigpoError `RUN_CORRUPT` for a folder without a valid batch, `BAD_ARGUMENT` for sequences that were sampled under a constraint
+ * which this policy cannot read, and any error of the engine or the loss.
  */
 export async function replayFailure(
   directory: string,
@@ -123,7 +123,7 @@ export async function replayFailure(
   if (constraints.length > 0 && !policy.readConstraint)
     throw new GigpoError(
       "BAD_ARGUMENT",
-      `Rows of ${directory} were sampled under a constraint, which this policy cannot read; give one with readConstraint, as a NativePolicy has.`,
+      `Sequences of ${directory} were sampled under a constraint, which this policy cannot read; use a policy with readConstraint, such as NativePolicy.`,
     )
   const constraintsAgain = constraints.map((constraint) =>
     policy.readConstraint!({ ...constraint, vocabulary: vocabularies[constraint.vocabulary as number] }),
@@ -141,11 +141,11 @@ async function readBatch(directory: string): Promise<Batch> {
   try {
     batch = JSON.parse(text, read)
   } catch (cause) {
-    throw corrupt(path, "it is no JSON", cause)
+    throw corrupt(path, "it is not JSON", cause)
   }
   const { version, how, adamw, rows } = batch ?? {}
-  if (version !== 1) throw corrupt(path, "it is not of a version that this gigpo reads")
-  if (!how || !adamw || !Array.isArray(rows)) throw corrupt(path, "it has no how, adamw and rows")
+  if (version !== 1) throw corrupt(path, "this version of gigpo does not support its version")
+  if (!how || !adamw || !Array.isArray(rows)) throw corrupt(path, "it must have the keys how, adamw and rows")
   return batch as Batch
 }
 

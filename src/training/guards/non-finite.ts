@@ -8,35 +8,39 @@ import type { Training } from "../prepare.ts"
 import { writeFailure } from "./failure.ts"
 import { nonFinite, type StepOutcome, takeStep } from "./step.ts"
 
-// What is not finite is neither learned from nor saved.
+// Guards against numbers that are not finite: such updates are skipped, and such weights are not saved.
 
 type Guarded = Pick<Training, "policy" | "loss" | "options" | "run">
 
-/** Takes a run's optimizer steps, and stops it after too many in a row that had to be skipped. */
+/** Takes the optimizer steps of a run. Ends the run after too many skipped steps in a row. */
 export class StepGuard {
   readonly #training: Guarded
   readonly #onWarning: (message: string) => void
   #inRow = 0
   #good: Checkpoint | undefined
 
-  /** For a run that is restored. */
+  /** Creates a guard for a run whose state is restored. */
   constructor(training: Guarded, onWarning: (message: string) => void) {
     this.#good = training.run?.checkpoint
     this.#training = training
     this.#onWarning = onWarning
   }
 
-  /** Whether the last step had to be skipped: the weights from before it may have diverged. */
+  /** Whether the last step was skipped. The weights before the step may have diverged. */
   get inDoubt(): boolean {
     return this.#inRow > 0
   }
 
-  /** The newest checkpoint from which a step with a finite gradient was taken, or which the run began with. */
+  /** Newest checkpoint after which a step with a finite gradient was taken, or the checkpoint that the run started from. */
   get good(): Checkpoint | undefined {
     return this.#good
   }
 
-  /** @throws GigpoError `NON_FINITE` at the last of `guards.nonFinite` skipped steps in a row, once the batch that it was is written. */
+  /**
+   * Takes an optimizer step.
+   *
+   * @throws GigpoError `NON_FINITE` after `guards.nonFinite` skipped steps in a row. The last batch is saved first.
+   */
   async step(
     rows: readonly Sequence[],
     how: AccumulateOptions,
@@ -55,14 +59,14 @@ export class StepGuard {
     const place = `of iteration ${how.moment.iteration + 1}`
     if (this.#inRow < most) {
       this.#onWarning(
-        `An optimizer step ${place} was skipped. ${error.message} It is ${this.#inRow} in a row; the run stops at ${most} ` +
+        `An optimizer step ${place} was skipped. ${error.message} It is number ${this.#inRow} in a row; the run stops at ${most} ` +
           "(guards.nonFinite).",
       )
       return outcome
     }
     throw nonFinite(
-      `${most} optimizer steps in a row had to be skipped, the last one ${place} (guards.nonFinite). ${error.message} ` +
-        `${await this.#keep(rows, how, adamw, error)}Lower optimizer.learningRate, or look at the loss and the advantages.`,
+      `${most} optimizer steps in a row were skipped, the last one ${place} (guards.nonFinite). ${error.message} ` +
+        `${await this.#keep(rows, how, adamw, error)}Lower optimizer.learningRate, or check the loss and the advantages.`,
       error,
     )
   }
@@ -72,15 +76,15 @@ export class StepGuard {
     if (!run) return ""
     try {
       const path = await writeFailure(run.directory, { policy, loss, options, rows, how, adamw, error })
-      return `The batch is in ${path}, where replayFailure() finds it. `
+      return `The batch was saved to ${path} for replayFailure(). `
     } catch (cause) {
-      this.#onWarning(`The batch that failed could not be written: ${cause instanceof Error ? cause.message : cause}`)
+      this.#onWarning(`Could not save the failed batch: ${cause instanceof Error ? cause.message : cause}`)
       return ""
     }
   }
 }
 
-/** Rows by which weights are judged, the shortest ones. */
+/** Number of sequences that weights are checked with, the shortest ones. */
 const probes = 4
 
 function shortest(rows: readonly Sequence[]): Sequence[] {
@@ -88,10 +92,11 @@ function shortest(rows: readonly Sequence[]): Sequence[] {
 }
 
 /**
- * Weights may be finite and give no finite log-probabilities: such ones must not be saved, since checkpoints before them go.
+ * Checks that the log-probabilities of a policy are finite, which finite weights do not guarantee. Weights that fail must not be saved,
+ * since older checkpoints are deleted.
  *
- * @param rows of the last iteration; without any, nothing has been learned
- * @throws GigpoError `NON_FINITE`
+ * @param rows - sequences of the last iteration. Without any, nothing has been trained and nothing is checked.
+ * @throws GigpoError `NON_FINITE` for log-probabilities that are not finite.
  */
 export async function checkLogProbs(policy: Trainable, rows: readonly Sequence[], temperature: number): Promise<void> {
   if (rows.length === 0) return
@@ -100,16 +105,17 @@ export async function checkLogProbs(policy: Trainable, rows: readonly Sequence[]
   throw nonFinite("The policy's log-probabilities are not finite: its weights have diverged.")
 }
 
-/** The same of a critic's values. */
+/** Checks that the values of a critic are finite, like `checkLogProbs`. */
 export async function checkValues(critic: Critic, rows: readonly Sequence[]): Promise<void> {
   if (rows.length > 0) await predictValues(critic, shortest(rows))
 }
 
 /**
- * Weights far too large may give fine log-probabilities and no finite gradient of them, which is not the fault of the loss. It takes
- * an optimizer step to know, of a learning rate of 0: weights stay as they are, moments do not, so it is for runs that are over.
+ * Checks that the gradient of the log-probabilities is finite. Very large weights can give finite log-probabilities with a gradient that is
+ * not finite, independent of the loss. The check takes an optimizer step with learning rate 0, which changes the optimizer state, so it is
+ * for runs that have ended.
  *
- * @throws GigpoError `NON_FINITE`
+ * @throws GigpoError `NON_FINITE` for a gradient that is not finite.
  */
 export async function checkGradient(policy: Trainable, rows: readonly Sequence[], temperature: number): Promise<void> {
   if (rows.length === 0) return
@@ -123,18 +129,18 @@ export async function checkGradient(policy: Trainable, rows: readonly Sequence[]
 }
 
 /**
- * What a run ends with whose numbers are not finite: the error, with the checkpoint to go on from.
+ * Returns the error of a run that diverged, with the checkpoint to continue from.
  *
- * @param good the newest checkpoint that has not diverged; those after it are set aside
+ * @param good - newest checkpoint that has not diverged. Later checkpoints are set aside.
  */
 export async function withLastCheckpoint(error: Error, run: Run | undefined, good?: Checkpoint): Promise<Error> {
   if (!run) return error
   const last = run.checkpoint
   if (last !== good) await run.goBackTo(good)
   const aside =
-    last === good ? "" : ` What was saved after iteration ${last!.iteration} is now suspect-${last!.iteration}.`
+    last === good ? "" : ` The checkpoint after iteration ${last!.iteration} was renamed to suspect-${last!.iteration}.`
   const place = good
     ? `The last good checkpoint is ${good.directory}, after iteration ${good.iteration}.`
-    : "There is no checkpoint to go back to: begin again from the model."
+    : "There is no good checkpoint: start a new run from the model."
   return nonFinite(`${error.message} ${place}${aside}`, error)
 }

@@ -1,41 +1,41 @@
 import { integer, number, oneOf } from "../../options/field.ts"
 import type { Resolved } from "../../options/table.ts"
 
-/** How a run is kept from harm. */
+/** Options of the guards of a run. */
 export const guardFields = {
   failureShare: number(
     0.5,
-    "Stop where more than this share of an iteration's episodes failed, retries included. 1: never for that alone.",
+    "Maximum share of failed episodes in an iteration, after retries; the run stops above it. 1 turns it off.",
     { min: 0, max: 1 },
   ),
   nonFinite: integer(
     3,
-    "Stop after so many optimizer steps in a row that had to be skipped, their loss or gradient not being finite.",
+    "Number of optimizer steps in a row, skipped for a loss or gradient that is not finite, after which the run stops.",
     { min: 1 },
   ),
   collapse: oneOf(
     "warn",
     ["off", "warn", "stop"],
-    "What follows where one of the numbers below stands beyond its bound for `patience` iterations.",
+    "Reaction to a metric below that is beyond its bound for `patience` iterations: none (off), a warning, or the end of the run (stop).",
   ),
-  patience: integer(5, "Iterations in a row that a number must stand beyond its bound.", { min: 1 }),
+  patience: integer(5, "Iterations in a row that a metric must be beyond its bound.", { min: 1 }),
   maxRepetition: number(
     0.5,
-    "Most share of replies of which more than half repeats: of their runs of four tokens, overlapping, more than half stood " +
-      "in the reply before.",
+    "Maximum share of repetitive completions (guard/repetition). A completion is repetitive where more than half of its 4-grams of tokens " +
+      "occur earlier in it.",
     { min: 0, max: 1 },
   ),
-  minEntropy: number(0.01, "Least mean entropy of the sampled tokens, in nats.", { min: 0 }),
-  minValid: number(0.1, "Least share of replies that the environment could read.", { min: 0, max: 1 }),
+  minEntropy: number(0.01, "Minimum mean entropy of the sampled tokens, in nats (guard/entropy).", { min: 0 }),
+  minValid: number(0.1, "Minimum share of completions with a valid action (guard/valid).", { min: 0, max: 1 }),
   lostSuccess: number(
     0.01,
-    "Warn where no episode succeeds any more: where a streak without success would be less likely than this, by the share that " +
-      "succeeded before. `patience` does not count here. 0: never.",
+    "Probability below which a series of episodes without success counts as lost success (guard/unsolved), given the success rate before. " +
+      "`patience` does not apply. 0 turns it off.",
     { min: 0, below: 1 },
   ),
   maxConstant: number(
     0.95,
-    "Most share of groups, of those with two episodes or more to learn from, whose returns are all equal.",
+    "Maximum share of groups whose returns are all equal, among groups with at least two scored episodes (guard/constant).",
     { min: 0, max: 1 },
   ),
 }

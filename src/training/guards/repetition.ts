@@ -1,14 +1,14 @@
-/** Tokens of a run. */
+/** Length of an n-gram in tokens. */
 const run = 4
 
 /**
- * How much of a text repeats: the share of its runs of four tokens (n - 3 of n tokens, overlapping) that stood in it before. 0 where
- * none did, near 1 for one token, or one sentence, again and again. 0 for fewer than four tokens.
+ * Returns the share of the 4-grams of a text (n - 3 of n tokens) that occur earlier in the text. 0 without repetition and for fewer than
+ * four tokens; near 1 for a token or a sentence that is repeated over and over.
  */
 export function repetition(tokens: Int32Array): number {
   const runs = tokens.length - run + 1
   if (runs <= 0) return 0
-  // A hash table of where each run first stood, at most half full; the runs themselves are compared.
+  // Hash table of the first position of each 4-gram, at most half full. Collisions are resolved by comparing the tokens.
   const size = 2 ** Math.ceil(Math.log2(2 * runs))
   const first = new Int32Array(size).fill(-1)
   let repeated = 0
@@ -21,7 +21,7 @@ export function repetition(tokens: Int32Array): number {
   return repeated / runs
 }
 
-/** FNV-1a over whole tokens, with a last mix, since the table takes the low bits. */
+/** FNV-1a hash over whole tokens, with a final mix, since the table uses the low bits. */
 function hash(tokens: Int32Array, at: number): number {
   let value = 0x811c9dc5
   for (let i = at; i < at + run; i++) value = Math.imul(value ^ tokens[i]!, 0x01000193)

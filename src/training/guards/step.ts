@@ -4,20 +4,20 @@ import type { TokenLoss } from "../../loss/token-loss.ts"
 import { GigpoError } from "../../util/errors.ts"
 import { type AccumulateOptions, accumulate } from "../accumulate.ts"
 
-/** What came of one optimizer step. */
+/** Result of one optimizer step. */
 export interface StepOutcome {
-  /** Absent where there is no finite loss. */
+  /** Report of the loss. Absent where the loss is not finite. */
   readonly report?: LossReport
-  /** Its norm is NaN where there is no finite loss. */
+  /** Report of the optimizer. The gradient norm is NaN where the loss is not finite. */
   readonly step: StepReport
-  /** Why it was skipped, with the code NON_FINITE: the weights are as they were, the gradients are gone. */
+  /** Reason of a skipped step, with the code NON_FINITE. The weights are unchanged and the gradients cleared. */
   readonly error?: GigpoError
 }
 
 /**
- * Gradient of the loss and optimizer step, unless the loss or the gradient is not finite.
+ * Computes the gradient of a loss and takes an optimizer step. The step is skipped where the loss or the gradient is not finite.
  *
- * @param onChange called before the weights may change
+ * @param onChange - called before the weights may change.
  */
 export async function takeStep(
   policy: Trainable,

@@ -1,23 +1,23 @@
-/** Notices that episodes no longer succeed, by how often they did before. */
+/** Detector of lost success: compares a series of unsuccessful episodes with the success rate before. */
 export class SuccessWatch {
   readonly #least: number
-  /** Episodes up to the last one that succeeded, how many of them did, and how many came after it. */
+  /** Episodes up to the last iteration with a success, successes among them, and episodes since. */
   #episodes = 0
   #solved = 0
   #since = 0
   #told = false
 
-  /** @param least probability of a streak without success, below which it is no chance; 0 notices none */
+  /** @param least - probability of a series without success below which success counts as lost. 0 turns the detector off. */
   constructor(least: number) {
     this.#least = least
   }
 
-  /** Episodes since one succeeded, in whole iterations; undefined before the first success. */
+  /** Number of episodes since the last success, counted in whole iterations; undefined before the first success. */
   get unsolved(): number | undefined {
     return this.#solved === 0 ? undefined : this.#since
   }
 
-  /** Adds the episodes of one iteration or evaluation. Returns what is wrong where success is lost, once until it is back. */
+  /** Adds the episodes of one iteration or evaluation. Returns a message where success is lost, once until the next success. */
   add(count: number, solved: number): string | undefined {
     this.#since += count
     if (solved > 0) {
@@ -32,6 +32,6 @@ export class SuccessWatch {
     if (chance >= this.#least) return undefined
     this.#told = true
     const share = `${Number((100 * before).toPrecision(2))} %`
-    return `None of the last ${this.#since} episodes succeeded, while ${share} of the ${this.#episodes} before did`
+    return `None of the last ${this.#since} episodes succeeded, compared with ${share} of the ${this.#episodes} episodes before`
   }
 }

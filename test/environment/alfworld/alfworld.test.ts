@@ -116,7 +116,7 @@ describe("alfworld", () => {
   })
 
   it.each([
-    [{ data: "" }, "data must be a text that is not blank"],
+    [{ data: "" }, "data must be a non-empty string"],
     [{ data: "/nowhere", size: "small" }, "size is for generated households; omit it if data is given"],
     [{ trainSplit: "train" }, "trainSplit is a folder in data"],
     [{ data: "/nowhere", testSplit: "train" }, 'trainSplit and testSplit are both "train"'],
@@ -125,7 +125,7 @@ describe("alfworld", () => {
     [{ testSplit: "test" }, 'testSplit must be "valid_seen" or "valid_unseen" without data, not "test"'],
     [{ taskTypes: [] }, "taskTypes must list one or more of pick_and_place_simple"],
     [{ taskTypes: ["slice"] }, "taskTypes must list"],
-    [{ maxSteps: 0 }, "maxSteps must be a whole number from 1 to 10000, not 0"],
+    [{ maxSteps: 0 }, "maxSteps must be an integer from 1 to 10000, not 0"],
     [{ history: -1 }, "history must be"],
     [{ admissible: "yes" }, "admissible must be true or false"],
     [{ expert: "oracle" }, "expert must be"],

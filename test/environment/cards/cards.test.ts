@@ -60,7 +60,7 @@ describe.each(factories)("%s", (name, factory) => {
   it.each([
     [{ reward: "rl5" }, 'reward must be "verl-agent" or "rl4vlm", not "rl5"'],
     [{ reply: "yaml" }, "reply must be"],
-    [{ maxSteps: 0 }, "maxSteps must be a whole number from 1 to 10000, not 0"],
+    [{ maxSteps: 0 }, "maxSteps must be an integer from 1 to 10000, not 0"],
     [{ history: -1 }, "history"],
     [{ prompt: "you are" }, "prompt must be a function"],
     [{ seed: 1 }, "seed is not an option; known: "],

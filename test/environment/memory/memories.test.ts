@@ -218,7 +218,7 @@ describe("a memory that asks", () => {
       return found
     }
     await expect(steps(plan())).rejects.toThrow(
-      /plan asks the policy, and none plays here: take a memory that asks nothing/,
+      /plan calls the policy, but no policy plays here: use a memory without calls/,
     )
     expect((await steps(recent({ length: 1 })))[1] ?? "[Observation 1:").toMatch(/^\[Observation 1:/)
   })

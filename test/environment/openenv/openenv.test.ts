@@ -240,7 +240,7 @@ describe("openEnv", () => {
     [{ url: "127.0.0.1:8000" }, "url must be an address"],
     [{ url: "ftp://host" }, "url must be an address"],
     [{ url: "" }, "url must be a text"],
-    [{ maxSteps: 0 }, "maxSteps must be a whole number from 1 to 10000, not 0"],
+    [{ maxSteps: 0 }, "maxSteps must be an integer from 1 to 10000, not 0"],
     [{ messageTimeout: 0 }, "messageTimeout"],
     [{ capacityTimeout: -1 }, "capacityTimeout"],
     [{ maxFrameBytes: 1.5 }, "maxFrameBytes"],

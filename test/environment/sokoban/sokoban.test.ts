@@ -82,12 +82,12 @@ describe("sokoban", () => {
 
   it.each([
     [{ size: [6] }, "size must be [height, width]"],
-    [{ size: [6, 2] }, "size must be a whole number from 3 to 50, not [6,2]"],
+    [{ size: [6, 2] }, "size must be an integer from 3 to 50, not [6,2]"],
     [{ size: 6 }, "size must be [height, width]"],
     [{ boxes: 1.5 }, "boxes"],
     [{ searchDepth: 2 }, "searchDepth"],
     [{ maxSteps: 0 }, "maxSteps"],
-    [{ maxSteps: "15" }, 'maxSteps must be a whole number from 1 to 10000, not "15"'],
+    [{ maxSteps: "15" }, 'maxSteps must be an integer from 1 to 10000, not "15"'],
     [{ history: -1 }, "history"],
     [{ rules: "yes" }, "rules must be true or false"],
     [{ thinking: "maybe" }, 'thinking must be "optional" or "required" or "off"'],

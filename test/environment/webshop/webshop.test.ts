@@ -167,7 +167,7 @@ describe("webshop", () => {
 
   it.each([
     [{ data: 3 }, "data must be a text"],
-    [{ size: 9 }, "size must be a whole number from 10"],
+    [{ size: 9 }, "size must be an integer from 10"],
     [{ detail: "long" }, 'detail must be "full" or "short"'],
     [{ resultsPerPage: 0 }, "resultsPerPage"],
     [{ reward: "dense" }, 'reward must be "success" or "score"'],

@@ -82,13 +82,15 @@ describe("the detector", () => {
     const { alarms } = atOnce(detector.look(sick, { "policy/entropy": 0.123456 }))
     expect(alarms).toHaveLength(4)
     expect(alarms[0]).toMatch(
-      /repeat themselves is 1 \(guard\/repetition\), above its bound of 0\.5 \(guards\.maxRep.* Lower/,
+      /repetitive completions is 1 \(guard\/repetition\), above its bound of 0\.5 \(guards\.maxRep.* Lower/,
     )
     expect(alarms[1]).toMatch(
       /entropy .* is 0\.123 .*, below its bound of 0\.25 \(guards\.minEntropy\) .*loss\.entropyWeight/,
     )
-    expect(alarms[2]).toMatch(/can read is 0 \(guard\/valid\), below its bound of 0\.1 \(guards\.minValid\).*gigpo sft/)
-    expect(alarms[3]).toMatch(/returns are all equal.* is 1 \(guard\/constant\), above .* \(guards\.maxConstant\)/)
+    expect(alarms[2]).toMatch(
+      /with a valid action is 0 \(guard\/valid\), below its bound of 0\.1 \(guards\.minValid\).*gigpo sft/,
+    )
+    expect(alarms[3]).toMatch(/equal returns.* is 1 \(guard\/constant\), above .* \(guards\.maxConstant\)/)
   })
 
   it("says nothing at a bound, nor where it is off", () => {
@@ -133,7 +135,7 @@ describe("a training that collapses", () => {
     }
     await expect(training()).rejects.toMatchObject({
       code: "COLLAPSED",
-      message: expect.stringMatching(/^The policy has collapsed by iteration 3\. The share of replies that repeat/),
+      message: expect.stringMatching(/^The policy has collapsed by iteration 3\. The share of repetitive/),
     })
     expect(seen).toEqual([1, 2, 3])
   })

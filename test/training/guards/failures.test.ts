@@ -45,7 +45,7 @@ describe("an environment that fails three times in four", () => {
     expect(error).toMatchObject({
       code: "ENVIRONMENT_FAILED",
       message: expect.stringMatching(
-        /^doors: 6 of 8 episodes of iteration 2 failed, more than the share of 0\.5 \(guards\.failureShare\) that is allowed\. The first was one of task 0, \{"index":0,"rooms":\[.*\]\}: doors: no server 10\. Mend/,
+        /^doors: 6 of 8 episodes of iteration 2 failed, more than the allowed share of 0\.5 \(guards\.failureShare\)\. The first failed on task 0, \{"index":0,"rooms":\[.*\]\}: doors: no server 10\. Fix/,
       ),
       cause: { message: "doors: no server 10", cause: { message: "no server 10" } },
     })
@@ -61,7 +61,7 @@ describe("an environment that fails three times in four", () => {
 
   it("ends it also where hooks drop the groups that failed", async () => {
     const hooks = { keep: ({ episodes }: { readonly episodes: readonly unknown[] }) => episodes.length === 0 }
-    await expect(train(setup(() => false, { hooks }))).rejects.toThrow(/kept none/)
+    await expect(train(setup(() => false, { hooks }))).rejects.toThrow(/dropped all/)
     await expect(train(setup(() => true, { hooks }))).rejects.toThrow(/episodes of iteration 1 failed/)
   })
 })
@@ -78,7 +78,7 @@ describe("the limit", () => {
 
   it("is passed, not reached", () => {
     expect(() => checkFailures([group(0, 2, 2, error)], "x", 0.5, 1)).not.toThrow()
-    expect(() => checkFailures([group(0, 3, 2, error)], "x", 0.5, 1)).toThrow(/^x: 3 of 5 .* task 3, 0: late\. Mend/)
+    expect(() => checkFailures([group(0, 3, 2, error)], "x", 0.5, 1)).toThrow(/^x: 3 of 5 .* task 3, 0: late\. Fix/)
     expect(() => checkFailures([group(0, 3, 0, error)], "x", 1, 1)).not.toThrow()
     expect(() => checkFailures([group(0, 1, 99, error)], "x", 0, 1)).toThrow(/1 of 100/)
     expect(() => checkFailures([], "x", 0, 1)).not.toThrow()
@@ -133,11 +133,11 @@ describe("groups that are too small", () => {
     const every = { guards, rollout: { minGroupSize: 4 } }
     await expect(train(setup((start) => start % 4 === 0, every))).rejects.toMatchObject({
       code: "BAD_ENVIRONMENT",
-      message: expect.stringMatching(/^No group has 4 episodes left .* rollout\.minGroupSize/),
+      message: expect.stringMatching(/^No group has 4 episodes that .* rollout\.minGroupSize/),
     })
     await expect(train(setup(some, { guards, rollout: { minGroupSize: 5 } }))).rejects.toMatchObject({
       code: "BAD_ARGUMENT",
-      message: expect.stringMatching(/minGroupSize is 5, but a group has 4 episodes/),
+      message: expect.stringMatching(/minGroupSize is 5, but groups have 4 episodes/),
     })
   })
 })

@@ -67,7 +67,7 @@ describe("a loss that is not finite", () => {
     for (const { metrics } of reports) expect(Object.values(metrics).every(Number.isFinite)).toBe(true)
     expect(warnings).toEqual([
       expect.stringMatching(
-        /^An optimizer step of iteration 4 was skipped\. The loss .* a gradient of NaN for token 1 of span 0; .* It is 1 in a row; the run stops at 3 \(guards\.nonFinite\)\.$/,
+        /^An optimizer step of iteration 4 was skipped\. The loss .* a gradient of NaN for token 1 of span 0; .* It is number 1 in a row; the run stops at 3 \(guards\.nonFinite\)\.$/,
       ),
     ])
     expect([policy.steps, policy.gradients]).toEqual([7, []])
@@ -148,7 +148,9 @@ describe("a run that ends so", () => {
     async (keep) => {
       const changes = { keepCheckpoints: keep, iterations: 9, policy: diverging(6) }
       const { error, directory, checkpoint } = await runTo("run", () => false, changes)
-      expect(error!.message).toMatch(/step-2, after iteration 2\. What was saved after iteration 3 is now suspect-3\.$/)
+      expect(error!.message).toMatch(
+        /step-2, after iteration 2\. The checkpoint after iteration 3 was renamed to suspect-3\.$/,
+      )
       expect(await checkpoints(directory)).toEqual(["step-2", "suspect-3"])
       expect(checkpoint).toMatchObject({ iteration: 2 })
       await using again = await Run.open(directory, {}, { resume: true })
@@ -158,7 +160,7 @@ describe("a run that ends so", () => {
 
   it("because of its weights, which never were good, has no checkpoint", async () => {
     const { error, directory, checkpoint } = await runTo("run", () => false, { policy: diverging(2), iterations: 9 })
-    expect(error!.message).toMatch(/There is no checkpoint to go back to: begin again .* suspect-1\.$/)
+    expect(error!.message).toMatch(/There is no good checkpoint: start a new run .* suspect-1\.$/)
     expect(checkpoint).toBeUndefined()
     expect((await checkpoints(directory)).filter((name) => name.startsWith("step"))).toEqual([])
   })
@@ -176,7 +178,7 @@ describe("a run that ends so", () => {
 
   it("without a checkpoint says so", async () => {
     const { error, directory } = await runTo("run", () => true, { guards: { nonFinite: 1 } })
-    expect(error!.message).toMatch(/There is no checkpoint to go back to: begin again from the model\.$/)
+    expect(error!.message).toMatch(/There is no good checkpoint: start a new run from the model\.$/)
     expect(await checkpoints(directory)).toEqual([])
   })
 
@@ -236,7 +238,7 @@ describe("the batch that failed", () => {
 
   it("is written with all that it was learned with, and named", async () => {
     const { error, directory } = await failing()
-    expect(error!.message).toContain(`The batch is in ${directory}, where replayFailure() finds it.`)
+    expect(error!.message).toContain(`The batch was saved to ${directory} for replayFailure().`)
     const batch = JSON.parse(await readFile(join(directory, "batch.json"), "utf8"))
     expect(batch).toMatchObject({
       version: 1,
@@ -331,10 +333,10 @@ describe("the batch that failed", () => {
   })
 
   it.each([
-    ["no JSON", "{", /it is no JSON/],
-    ["another version", '{"version": 2}', /not of a version/],
-    ["nothing", "null", /not of a version/],
-    ["no rows", '{"version": 1, "how": {}, "adamw": {}}', /no how, adamw and rows/],
+    ["no JSON", "{", /it is not JSON/],
+    ["another version", '{"version": 2}', /does not support its version/],
+    ["nothing", "null", /does not support its version/],
+    ["no rows", '{"version": 1, "how": {}, "adamw": {}}', /must have the keys how, adamw and rows/],
   ])("that is %s is refused", async (_, text, message) => {
     await writeFile(join(folder, "batch.json"), text)
     await expect(replayFailure(folder, new TablePolicy(), sound)).rejects.toMatchObject({
@@ -350,7 +352,7 @@ describe("the batch that failed", () => {
     Object.assign(policy.store, { checkpoint: () => Promise.reject(new Error("the disk is full")) })
     const { error, warnings } = await trainFaulty(() => true, { run, policy, guards: { nonFinite: 1 } })
     expect(error).toMatchObject({ code: "NON_FINITE" })
-    expect(warnings.at(-1)).toBe("The batch that failed could not be written: the disk is full")
+    expect(warnings.at(-1)).toBe("Could not save the failed batch: the disk is full")
     expect((await readdir(directory)).filter((name) => name.startsWith("failure"))).toEqual([])
   })
 })

@@ -79,7 +79,9 @@ describe("lost success", () => {
     const watch = new SuccessWatch(0.01)
     watch.add(128, 6)
     expect(watch.unsolved).toBe(0)
-    expect(watch.add(128, 0)).toBe("None of the last 128 episodes succeeded, while 4.7 % of the 128 before did")
+    expect(watch.add(128, 0)).toBe(
+      "None of the last 128 episodes succeeded, compared with 4.7 % of the 128 episodes before",
+    )
     expect(watch.unsolved).toBe(128)
   })
 })
@@ -102,7 +104,7 @@ describe("the detector", () => {
     const look = (solved: number) => atOnce(detector.look(groups(128, solved), {}))
     expect(look(6)).toMatchObject({ alarms: [], metrics: { "guard/unsolved": 0 } })
     expect(look(0)).toMatchObject({
-      alarms: [expect.stringMatching(/None of the last 128 .*4\.7 %.*guard\/unsolved.*learningRate.*clone/)],
+      alarms: [expect.stringMatching(/None of the last 128 .*4\.7 %.*guard\/unsolved.*learningRate.*gigpo sft/)],
       metrics: { "guard/unsolved": 128 },
     })
     expect([evaluation(256, 12), evaluation(256, 0), evaluation(256, 0)].map((one) => detector.evaluated(one))).toEqual(
@@ -161,7 +163,7 @@ it("a run that loses its success warns, and its log says so", async () => {
     iteration = report.iteration
     reports.push(report)
   }
-  const lost = /None of the last \d+ episodes succeeded, while 100 % of the 32 before did/
+  const lost = /None of the last \d+ episodes succeeded, compared with 100 % of the 32 episodes before/
   expect(warnings).toEqual([expect.stringMatching(lost)])
   expect(reports.map(({ warnings }) => warnings?.length ?? 0)).toEqual([0, 1, 0])
   expect(reports.map(({ metrics }) => metrics["guard/unsolved"])).toEqual([0, 32, 64])

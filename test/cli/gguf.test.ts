@@ -24,7 +24,10 @@ describe.runIf(built)("gigpo export --as gguf", () => {
     const { metadata, handle } = await openGguf(join(cwd, "a.gguf"))
     await handle.close()
     expect(metadata.get("general.file_type")).toBe(7)
-    expect(await exported("model", "-o", "a.gguf")).toMatchObject({ code: 1, stderr: expect.stringContaining("--overwrite") })
+    expect(await exported("model", "-o", "a.gguf")).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining("--overwrite"),
+    })
     expect(await exported("model", "-o", "a.gguf", "--overwrite")).toMatchObject({ code: 0 })
     expect((await readdir(cwd)).sort()).toEqual(["a.Modelfile", "a.gguf", "model"])
   })
@@ -58,7 +61,9 @@ describe.runIf(built)("an adapter next to a GGUF file", () => {
     let wanted: Float32Array
     {
       await using policy = await NativePolicy.open(file, { device: "cpu", precision: "float32", lora })
-      await policy.forwardBackward([{ prompt: row, spans: [{ tokens: row, advantage: 1 }] } as never], { kind: "sft" } as never).catch(() => {})
+      await policy
+        .forwardBackward([{ prompt: row, spans: [{ tokens: row, advantage: 1 }] } as never], { kind: "sft" } as never)
+        .catch(() => {})
       await policy.saveAdapter(folder, {})
       wanted = await policy.logits(row)
     }
@@ -72,6 +77,8 @@ describe.runIf(built)("an adapter next to a GGUF file", () => {
     expect(metadata.get("adapter.lora.alpha")).toBe(3)
     expect(tensors.get("blk.0.attn_q.weight.lora_a")).toMatchObject({ shape: [2, 32] })
     expect(tensors.get("blk.1.ffn_down.weight.lora_b")).toMatchObject({ shape: [32, 2] })
-    expect(await exported("adapter", "-o", "b.gguf", "--type", "f16")).toMatchObject({ stderr: expect.stringContaining("leave --type out") })
+    expect(await exported("adapter", "-o", "b.gguf", "--type", "f16")).toMatchObject({
+      stderr: expect.stringContaining("leave --type out"),
+    })
   })
 })

@@ -137,7 +137,7 @@ describe("a configuration", () => {
 
   it("of gigpo init is refused for other environments", () => {
     expect(() => starterConfig("nowhere", "m")).toThrow(
-      /nowhere is no environment for a small model.*: alfworld, gateway, number-line, search, sokoban, sql, webshop/,
+      /There is no starter configuration for nowhere.*: alfworld, gateway, number-line, search, sokoban, sql, webshop/,
     )
   })
 })
@@ -315,7 +315,7 @@ describe("a part of a configuration", () => {
     renderConfig(config, undefined, { key, all: true })
 
   it("is what stands there, in its place", () => {
-    expect(part("seed")).toBe(`# The root of every random number. Default 0.\nseed: 0\n`)
+    expect(part("seed")).toBe(`# Seed of all random numbers. Default 0.\nseed: 0\n`)
     expect(part("training.rollout.maxCompletionTokens")).toBe(
       "training:\n  rollout:\n    # Most tokens of one reply. Default 512.\n    maxCompletionTokens: 512\n",
     )
@@ -333,8 +333,8 @@ describe("a part of a configuration", () => {
 
   it("that is unknown is refused, with what was probably meant", () => {
     expect(() => part("training.estimatr")).toThrow(
-      /training\.estimatr is not a key .* did you mean training\.estimator\?/,
+      /training\.estimatr is not a configuration key; did you mean training\.estimator\?/,
     )
-    expect(() => part("seed.more")).toThrow(/seed\.more is not a key of a configuration; known: none/)
+    expect(() => part("seed.more")).toThrow(/seed\.more is not a configuration key; known: none/)
   })
 })

@@ -23,7 +23,7 @@ export function jsonProblem(text: string): string | undefined {
       else if (code === 0x22) quoted = false
     } else if (code === 0x22) quoted = true
     else if (code === 0x7b || code === 0x5b) {
-      if (++depth > deepest) return `is nested more than ${deepest} deep`
+      if (++depth > deepest) return `is nested more than ${deepest} levels deep`
       if (++parts > mostParts) return `has more than ${mostParts} objects and lists`
     } else if (code === 0x7d || code === 0x5d) depth--
   }

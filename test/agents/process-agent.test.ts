@@ -66,7 +66,7 @@ describe("a program that plays an episode", () => {
   it.each<[script: string, message: RegExp]>([
     ["true", /^sh -c true reported no reward; print a number, \{"reward": …\} or null as the last line, or POST/],
     ["echo 1; echo done", /^the last line that .* printed is not a reward: "done"; print/],
-    ["echo NaN", /is no reward: "NaN"/],
+    ["echo NaN", /is not a reward: "NaN"/],
     ["echo 1e999", /rewards must be finite numbers, but a step gave Infinity/],
     ["echo 1e300", /rewards must be at most/],
     [`echo '"1"'`, /give a number, \{"reward": …\} or null, not '1'/],
@@ -130,7 +130,7 @@ describe("a program that plays an episode", () => {
     expect(error.message.length).toBeLessThan(500)
     const shown = await play("printf '\\033]0;owned\\007 \\342\\200\\256\\n' >&2; exit 1").catch((error) => error)
     expect(shown.message).toMatch(/: \\x1b\]0;owned\\x07 \\u\{202e\}$/)
-    await expect(play("printf '\\033[2J\\n'")).rejects.toThrow(/is no reward: "\\u001b\[2J";/)
+    await expect(play("printf '\\033[2J\\n'")).rejects.toThrow(/is not a reward: "\\u001b\[2J";/)
   })
 
   it("is named without its secrets where it fails", async () => {

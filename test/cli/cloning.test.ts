@@ -99,10 +99,10 @@ describe.skipIf(!built)("gigpo sft (needs dist: npm run build:ts)", () => {
     await symlink(join(folder, "small/model"), join(folder, "link"))
     await mkdir(join(folder, "empty"))
     const refusals: [string[], RegExp][] = [
-      [["--out", "file"], /file is already there\. It is no folder|file is already there/],
+      [["--out", "file"], /file already exists\. It is not a folder|file already exists/],
       [["--out", "file/model"], /is a file, not a folder|a part of the path is a file/],
       [["--out", "link", "--overwrite"], /is the configured model: give --in-place/],
-      [["--out", "whole"], /whole is already there.*--overwrite/],
+      [["--out", "whole"], /whole already exists.*--overwrite/],
       [["--out", "empty", "--resume"], /There is no run in .*empty.cloning to resume/],
     ]
     // Nobody can write there, root neither.

@@ -100,7 +100,7 @@ describe.skipIf(!built)("gigpo (needs dist: npm run build:ts)", () => {
         refused(
           await run(["evaluate", "small/config.yaml"], { env }),
           3,
-          /No native build of gigpo loads.*\[NATIVE_MISSING\]/,
+          /No native build of gigpo can be loaded.*\[NATIVE_MISSING\]/,
         )
       },
     )
@@ -288,14 +288,14 @@ describe.skipIf(!built)("gigpo (needs dist: npm run build:ts)", () => {
       const clone = ["sft", "small/config.yaml", "-s", "sft.tasks=2", "-s", "sft.epochs=1", "--out"]
       const inPlace = [...clone.slice(0, -1), "--in-place"]
       await cp(join(folder, "small/model"), join(folder, "copy"), { recursive: true })
-      refused(await run([...clone, "copy"]), 2, /copy is already there.*--overwrite/)
+      refused(await run([...clone, "copy"]), 2, /copy already exists.*--overwrite/)
       await cp(join(folder, "copy"), join(folder, "downloaded"), { recursive: true })
       await rm(join(folder, "downloaded/gigpo.json"))
       refused(await run([...clone, "downloaded", "--overwrite"]), 2, /downloaded\/config.json was not written by gigpo/)
       refused(
         await run([...clone, "small/config.yaml", "--overwrite"]),
         2,
-        /small\/config.yaml is already there. It is no folder/,
+        /small\/config.yaml already exists. It is not a folder/,
       )
       const before = await readFile(join(folder, "copy/model.safetensors"))
       expect(await run([...clone, "copy", "--overwrite"])).toMatchObject({ code: 0 })

@@ -190,7 +190,7 @@ describe.skipIf(!built)("a training that is stopped (needs dist: npm run build:t
     })
     expect(await second).toMatchObject({
       code: 2,
-      stderr: expect.stringMatching(/Process \d+ .* works in this run folder/),
+      stderr: expect.stringMatching(/Process \d+ .* is using this run folder/),
     })
     expect(first.code).toBe(0)
     await expectSame("locked", whole)

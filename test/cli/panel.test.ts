@@ -83,7 +83,7 @@ describe.skipIf(!built)("gigpo panel, and evaluate on one (needs dist: npm run b
     refused(await evaluate("--panel", panel, "--out", "none/a.jsonl"), /There is no folder/)
     refused(
       await evaluate("--panel", panel, "--out", "a.jsonl"),
-      /a\.jsonl is there already\. Replace it \(--overwrite\)/,
+      /a\.jsonl already exists\. Replace it \(--overwrite\)/,
     )
     refused(await evaluate("--repeats", "2"), /--repeats needs a panel/)
     refused(await evaluate("--out", "c.jsonl"), /--out needs a panel/)

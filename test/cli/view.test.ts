@@ -108,7 +108,7 @@ describe.skipIf(!built)("gigpo view and gigpo report (need dist: npm run build:t
       "mine.html",
     )
     expect(await readFile(join(folder, "mine.html"), "utf8")).toBe("<!doctype html>mine")
-    await refused(4, /No file can be made in \/proc.* \[IO\]/, "report", "runs", "--out", "/proc/x.html")
+    await refused(4, /Cannot create files in \/proc.* \[IO\]/, "report", "runs", "--out", "/proc/x.html")
   })
 
   it("says that a port is taken", async () => {

@@ -200,7 +200,7 @@ describe("a wrong configuration", () => {
     ],
     ["training: { estimator: { name: rlo } }", 'not "rlo". Did you mean rloo?'],
     ["training: { optimizer: { beta1: 1 } }", "training.optimizer.beta1 must be at least 0 and below 1, not 1."],
-    ["training: { loss: { clipLow: { from: 0.2 } } }", "training.loss.clipLow.to is missing. What it comes to."],
+    ["training: { loss: { clipLow: { from: 0.2 } } }", "training.loss.clipLow.to is missing. Last value."],
     [
       "training: { loss: { clipLow: { from: 0.2, to: 2 } } }",
       "training.loss.clipLow.to must be a number from 0 to 1, not 2.",
@@ -281,7 +281,7 @@ describe("the description of all keys", () => {
       expect(text).toMatch(new RegExp(words))
     }
     expect(text).toContain("  # Episodes of each task. Default 8.\n  groupSize: 8\n")
-    expect(text).toContain("# Threads that compute. Default: every core that the process may use.\n# threads:\n")
+    expect(text).toContain("# Number of CPU threads. Default: all cores available to the process.\n# threads:\n")
     expect(text.split("\n").every((line) => line.length <= 112 || line.includes("taskTypes: ["))).toBe(true)
   })
 

@@ -26,48 +26,53 @@ import { type ExpertReply, replyTokens } from "./expert-reply.ts"
 import type { Gateway } from "./gateway.ts"
 
 /**
- * Somebody's agent, as it is: it calls the model through a client of its choice and says at the end how it went. null says that the
- * episode cannot be scored; a throw costs it. It is called side by side with others, `groupSize` times a task.
+ * Agent program as a function: solves one task by calling the model through any client, and returns the result of the
+ * episode. Return null if the episode cannot be scored; an exception fails it. Called concurrently, `groupSize` times
+ * per task.
  */
 export type Agent<Task = unknown> = (task: Task, context: AgentContext) => Promise<AgentEnd | null>
 
 /** Connection and random numbers of an agent for one episode. */
 export interface AgentContext {
-  /** What OpenAI-compatible clients are made with. `fetch` spares those in this process the socket. */
+  /** Options for OpenAI-compatible clients. `fetch` avoids the socket for clients in this process. */
   readonly openai: { readonly baseURL: string; readonly apiKey: string; readonly fetch: typeof fetch }
-  /** The name to ask for. */
+  /** Name of the model in requests. */
   readonly model: string
-  /** Aborted when the episode is no longer wanted. */
+  /** Aborted when the episode is no longer needed, e.g. after a timeout. */
   readonly signal: AbortSignal
-  /** Says in which state the next replies are given, until it is said anew. Default: the last result of a tool, or message of the user. */
+  /**
+   * Sets the anchor state of the following completions, until the next call. Default: the last tool result or user
+   * message.
+   */
   step(state: { readonly anchor: string }): void
-  /** Adds to the reward of the last reply so far. */
+  /** Adds to the reward of the last completion so far. */
   reward(value: number): void
-  /** The task's number in its iteration, and the episode's in its group, from 0. */
+  /** Index of the task in its iteration and of the episode in its group, from 0. */
   readonly index: number
   readonly member: number
-  /** The episode's own random numbers: what is drawn from them is the same when it is played again. */
+  /** Random numbers of the episode; the same when it is repeated. */
   readonly random: Random
   /**
-   * Key of `POST {baseURL}/gigpo/reward` and `/gigpo/step`, for agents that start a program which makes them. `openai.apiKey` is refused
-   * there, so that no tool that finds the model's key can change the reward.
+   * Key of `POST {baseURL}/gigpo/reward` and `/gigpo/step`, for agents that start a program which posts there.
+   * `openai.apiKey` is refused there, so that a tool that knows the model key cannot change the reward.
    */
   readonly controlKey: string
   /**
-   * What programs have said of the end by `POST {baseURL}/gigpo/reward` with `controlKey`, whose reward is counted already; null where
-   * they said that it cannot be scored, undefined where they said nothing.
+   * Result that programs posted to `{baseURL}/gigpo/reward` with `controlKey`; its reward is already counted. Null if
+   * they declared that the episode cannot be scored, undefined if nothing was posted.
    */
   posted(): AgentEnd | null | undefined
 }
 
 export interface AgentOptions {
-  /** What is compared of the last tool's result or user's message, where the agent does not say in which state it is. Default: all of it. */
+  /** Maps the last tool result or user message to the default anchor state. Default: unchanged. */
   readonly normalize?: ((text: string) => string) | undefined
 }
 
 /**
- * Reply of a perfect model to these messages: `{ content, tool_calls }` as OpenAI's API has it, or text in the form in which the model
- * writes. The expert speaks in the model's place, to the agent as it is; it may call the tools that the agent's request offers.
+ * Returns the completion of a perfect model for these messages: `{ content, tool_calls }` as in OpenAI's API, or text
+ * in the format of the model. The expert replaces the model of an unchanged agent; it may call the tools that the
+ * agent's request offers.
  */
 export type AgentExpert<Task = unknown> = (
   task: Task,
@@ -76,13 +81,13 @@ export type AgentExpert<Task = unknown> = (
 
 export const agentModel = "policy"
 
-/** Lets an agent play episodes: every call that it makes through the gateway is a step. */
+/** Loop that lets an agent play episodes: every call through the gateway is a step. */
 export function agentLoop<Task>(
   agent: Agent<Task>,
   gateway: Gateway,
   { normalize = (text) => text, expert }: AgentOptions & { readonly expert?: AgentExpert<Task> | undefined } = {},
 ): AgentLoop<Task> {
-  // An episode asks for the tools that those before it asked for: what was compiled for these serves it, too.
+  // Episodes use the same tools, so that compiled constraints are shared.
   const compiled = new WeakMap<ReplyCodec, Constraints>()
   return async (context) => {
     const codec = speakable(context.tokenizer)
@@ -90,7 +95,7 @@ export function agentLoop<Task>(
       compiled.get(codec) ?? new Constraints(toolFormat(codec.toolTemplate ?? codec.chatTemplate), codec)
     compiled.set(codec, constraints)
     const recorder = new Recorder(context, normalize)
-    /** What the expert did wrong, whatever the agent made of it. */
+    /** First fault of the expert, however the agent handled it. */
     let fault: unknown
     const voice = new ReplyGenerator({
       policy: expert ? scripted(expert, context, codec, (error) => (fault ??= error)) : episodeShare(context.policy),
@@ -100,7 +105,7 @@ export function agentLoop<Task>(
       temperature: { value: context.temperature, fixed: true },
       maxCompletionTokens: { value: context.maxCompletionTokens, fixed: true },
       maxPositions: context.maxPositions,
-      // By what is said and not by when it is asked for: calls side by side may come in any order.
+      // By content and not by time: concurrent calls may arrive in any order.
       key: ({ call: { seed = 0 }, history, number, again }) =>
         context.random.fork("call", history, number, again, seed).key,
       observer: recorder,
@@ -148,7 +153,7 @@ function scripted<Task>(
     const said = visible(codec.decode(tokens, { skipSpecial: true }).slice(0, 200))
     throw new GigpoError(
       "BAD_ARGUMENT",
-      `The expert said "${said}", which the tools or the format of the call do not allow; have it say what they do.`,
+      `The expert's completion "${said}" violates the tools or the format of the call; correct the expert.`,
     )
   }
   return {
@@ -168,16 +173,16 @@ function scripted<Task>(
 type Recording = Pick<AgentLoopContext, "reserve" | "record" | "reward">
 
 class Recorder implements ReplyObserver {
-  /** Why the episode had to end, which is not the agent's fault. */
+  /** Why the episode had to end without a fault of the agent. */
   over: EndOfEpisode | undefined
-  /** The call that did not fit. */
+  /** Call that did not fit the model. */
   #overflown: Turn | undefined
   readonly #context: Recording
   readonly #normalize: (text: string) => string
   readonly #rewards: number[] = []
-  /** In which state the replies at these places are given. */
+  /** Anchor states of the completions, by place. */
   readonly #states = new Map<number, string>()
-  /** The places of replies. */
+  /** Places of the completions. */
   readonly #places = new Map<string, number>()
   #anchor: string | undefined
   #last: { readonly place: number; readonly order: string } | undefined
@@ -206,7 +211,7 @@ class Recorder implements ReplyObserver {
 
   said: ReplyObserver["said"] = (reply, call, place, turn) => {
     if (this.#overflown && !turn.beside.has(this.#overflown)) this.#overcome()
-    // Calls that came one after the other stand so; those that came side by side, by what they say: who was quicker is chance.
+    // Successive calls are ordered by time; concurrent calls by content, since their timing is random.
     const order = [padded(turn.now), reply.history, padded(reply.again), padded(reply.number)].join(" ")
     this.#places.set(reply.id, place)
     const { follows, unmerged } = reply
@@ -233,10 +238,10 @@ class Recorder implements ReplyObserver {
 
   overflow(turn: Turn): void {
     this.#overflown = turn
-    this.over ??= new EndOfEpisode("overflow", "A call of the agent does not fit the model's positions.")
+    this.over ??= new EndOfEpisode("overflow", "A call of the agent exceeds the model's positions.")
   }
 
-  /** It went on with a shorter call: whatever ends it now is another matter. */
+  /** The agent continued with a shorter call: a later end has another reason. */
   #overcome(): void {
     this.#overflown = undefined
     if (this.over?.outcome === "overflow") this.over = undefined
@@ -244,7 +249,7 @@ class Recorder implements ReplyObserver {
 
   reward(value: number): void {
     if (!Number.isFinite(value)) throw wrong(`reward() got ${inspect(value)}; give a finite number`)
-    if (this.#last === undefined) throw wrong("reward() was called before the model said anything")
+    if (this.#last === undefined) throw wrong("reward() was called before the first completion")
     const { place } = this.#last
     this.#rewards[place] = (this.#rewards[place] ?? 0) + value
     this.#context.reward(place, this.#rewards[place]!)
@@ -254,13 +259,15 @@ class Recorder implements ReplyObserver {
     const end = readEnd(given)
     if (end === null) return null
     if (this.#last === undefined)
-      throw wrong("it ended with a reward, but its model said nothing: it was not called, or every call was refused")
+      throw wrong(
+        "it ended with a reward but without a completion: it did not call the model, or every call was refused",
+      )
     const { reward, success, metrics } = end
     return { reward, metrics: { ...metrics, ...(success !== undefined && { success: success ? 1 : 0 }) } }
   }
 }
 
-/** So that texts stand in the order of the numbers. */
+/** Number as text whose alphabetical order is the numerical order. */
 function padded(number: number): string {
   return String(number).padStart(10, "0")
 }
@@ -268,10 +275,7 @@ function padded(number: number): string {
 function speakable(codec: ChatCodec): ReplyCodec {
   const { renderChat } = codec as Partial<ReplyCodec>
   if (typeof renderChat === "function") return codec as unknown as ReplyCodec
-  throw new GigpoError(
-    "BAD_ARGUMENT",
-    "Agents need a tokenizer with renderChat() and chatTemplate, as Tokenizer has them.",
-  )
+  throw new GigpoError("BAD_ARGUMENT", "Agents need a tokenizer with renderChat() and chatTemplate, such as Tokenizer.")
 }
 
 function wrong(what: string): GigpoError {

@@ -5,20 +5,20 @@ import type { CustomValue, Fields } from "../options/table.ts"
 import type { Agent } from "./agent.ts"
 import { processAgent, processFields } from "./process-agent.ts"
 
-/** The agents that ship, by the names that configurations give them. */
+/** Built-in agents, by their names in configurations. */
 export const agents = {
   process: { fields: processFields, make: processAgent },
 } satisfies Readonly<Record<string, Named<Fields, Agent>>>
 
-/** Options beside any agent. */
+/** Options of any agent. */
 export const aroundAgent = {
   normalize: boolean(
     false,
-    "Leave times, UUIDs and ids of calls out of what is compared, where the agent does not say in which state it is.",
+    "Remove times, UUIDs and ids of calls from default anchor states, if the agent does not set them.",
   ),
 }
 
-/** An agent of one's own. */
+/** Agent of a module. */
 export const customAgent: CustomValue<Agent> = {
   validate: (value) =>
     typeof value === "function" && !isClass(value)

@@ -1,12 +1,12 @@
 import type { Completion, SampleRequest, Sampler } from "../engine/engine.ts"
 import { FairQueue } from "../http/fair-queue.ts"
 
-/** Replies of one episode that are sampled at the same time; more wait. */
+/** Maximum number of completions of one episode sampled at once; more wait. */
 const mostReplies = 64
-/** Replies from which on an episode counts as a client of its own. */
+/** Number of concurrent completions above which an episode counts as a separate client. */
 const fewReplies = 16
 
-/** What an episode samples from. */
+/** Sampler of an episode. */
 export interface EpisodeShare extends Pick<Sampler, "maxPositions"> {
   sample(request: SampleRequest): Promise<Completion>
 }
@@ -14,9 +14,9 @@ export interface EpisodeShare extends Pick<Sampler, "maxPositions"> {
 let episodes = 0
 
 /**
- * A policy for the agent of one episode, which stops no other episode however much it asks for. Agents that ask for little are one client
- * to the engine, which then has the whole of each step; one that asks for more than 16 replies at the same time shares the steps with all
- * others, half and half. What is sampled is the same.
+ * Sampler for the agent of one episode that cannot stall other episodes. Agents with few requests are one client of the
+ * engine, which uses its full steps for them. An agent with more than 16 concurrent completions is a client that shares
+ * the steps with all others, half and half. Sampled tokens are the same.
  */
 export function episodeShare(policy: EpisodeShare): EpisodeShare {
   const queue = new FairQueue(mostReplies, mostReplies)

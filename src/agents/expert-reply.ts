@@ -13,7 +13,7 @@ import { isObject } from "../options/read.ts"
 import { ChatWriter } from "../tokenizer/chat-writer.ts"
 import { GigpoError } from "../util/errors.ts"
 
-/** An assistant's message as OpenAI's API has it. */
+/** Assistant message of OpenAI's API. */
 export interface ExpertMessage {
   readonly role?: "assistant"
   readonly content?: string | null
@@ -23,14 +23,14 @@ export interface ExpertMessage {
 
 /** Tool call in an expert's message. */
 export interface ExpertCall {
-  /** Default: one is made up. */
+  /** Default: generated. */
   readonly id?: string
   readonly type?: "function"
-  /** `arguments` as an object, or as its JSON. */
+  /** `arguments` as an object, or as JSON text. */
   readonly function: { readonly name: string; readonly arguments: string | object }
 }
 
-/** What an expert replies: a message, which the model's chat template writes, or text in the model's own form. */
+/** Completion of an expert: a message, rendered by the model's chat template, or text in the model's own format. */
 export type ExpertReply = string | ExpertMessage
 
 type Said = Extract<CallMessage, { role: "assistant" }>
@@ -38,10 +38,11 @@ type Said = Extract<CallMessage, { role: "assistant" }>
 const keys: KeysOf<ExpertMessage> = { role: true, content: true, reasoning_content: true, tool_calls: true }
 
 /**
- * The tokens of an expert's reply to a call, with the token that ends it.
+ * Tokens of an expert's completion for a call, with the end token.
  *
- * @throws GigpoError `BAD_ARGUMENT` for a reply that is neither a text nor a message, calls a tool that the call does not offer or with
- *   arguments that are not the tool's, or that the chat template does not write so that it is read as it was meant
+ * @throws GigpoError `BAD_ARGUMENT` for a value that is neither text nor message, for a call of a tool that is not
+ * offered or with invalid arguments, and for a message that the chat template does not render so that it is parsed as
+ * intended
  */
 export async function replyTokens(codec: ReplyCodec, call: Call, reply: ExpertReply): Promise<Int32Array> {
   if (typeof reply === "string") return Int32Array.from([...codec.encode(reply), codec.eosTokens[0]!])
@@ -50,7 +51,7 @@ export async function replyTokens(codec: ReplyCodec, call: Call, reply: ExpertRe
 
 function readExpertMessage(reply: ExpertMessage, call: Call): Said {
   if (!isObject(reply)) throw wrong(`must be a string or a message, not ${reply === null ? "null" : typeof reply}`)
-  // Clients' messages have members for all that there might be.
+  // Messages of client libraries contain all optional fields.
   const filled = Object.fromEntries(Object.entries(reply).filter(([, value]) => value !== null && !isEmpty(value)))
   checkArguments("The expert's reply", filled, keys)
   const { role = "assistant", tool_calls: given, ...rest } = filled
@@ -77,7 +78,7 @@ function refusing<T>(read: () => T): T {
   try {
     return read()
   } catch (error) {
-    throw error instanceof ApiError ? wrong(`is no assistant's message: ${error.message.replace(/\.$/, "")}`) : error
+    throw error instanceof ApiError ? wrong(`is not an assistant message: ${error.message.replace(/\.$/, "")}`) : error
   }
 }
 
@@ -92,7 +93,7 @@ function checkCall({ name, arguments: given }: ToolCall, { tools, toolChoice }: 
   if (problem !== undefined) throw wrong(`calls ${name} with ${given.slice(0, 200)}, but ${problem}`)
 }
 
-/** The reply as the model's chat template writes it, checked by reading it as the endpoint will. */
+/** Completion as the model's chat template renders it, checked by parsing it like the endpoint. */
 async function written(codec: ReplyCodec, { messages, tools, toolChoice }: Call, said: Said): Promise<Int32Array> {
   const offered = toolChoice === "none" ? [] : tools
   const chat = [...messages, said].map(forTemplate)
@@ -102,14 +103,15 @@ async function written(codec: ReplyCodec, { messages, tools, toolChoice }: Call,
   const format = toolFormat(codec.toolTemplate ?? codec.chatTemplate)
   const opening = format.opening(asked)
   const found = splitReply(asked, whole, opening, said.reasoning ?? "")
-  // The prompt is the request's: what the template would have begun otherwise for this reply cannot be said behind it.
+  // The prompt is fixed by the request: a rendering with a different prompt cannot be a completion of it.
   if (found?.prompt !== asked)
-    throw wrong("is not written by the model's chat template where it asks for a reply: give it as a string")
+    throw wrong("is not rendered at the prompt by the model's chat template: return a string instead")
   const { tokens } = upToEnd(codec, writer.encode, found.reply)
   const text = codec.decode(tokens, { skipSpecial: true })
   if (!isReadAs(said, format.reader({ tools: offered.length > 0, opening }), text))
     throw wrong(
-      `is written by the model's chat template as ${JSON.stringify(text.slice(0, 200))}, which is read as something else: give it as a string, or take a template that writes calls of tools`,
+      `is rendered by the model's chat template as ${JSON.stringify(text.slice(0, 200))}, which is parsed differently: return a string, or ` +
+        "use a template with tool calls",
     )
   return tokens
 }

@@ -6,15 +6,15 @@ import { type HttpOptions, listen } from "../http/listen.ts"
 import { checkArguments, type KeysOf } from "../options/arguments.ts"
 import { linkAbort } from "../util/linked-abort.ts"
 
-/** Where agents find their model: an address, and a key for each that says who they are and dies with their episode. */
+/** Endpoint of agents: an address, and a key per episode that identifies the agent and expires with the episode. */
 export interface Gateway extends AsyncDisposable {
-  /** Where clients in other processes call. */
+  /** Base URL for clients in other processes. */
   readonly baseURL: string
-  /** The same for clients in this process, without a socket. */
+  /** `fetch` for clients in this process, without a socket. */
   readonly fetch: typeof fetch
   /**
-   * Keys that are valid until they are closed: one for the speaker, and one for the program that plays the episode, which alone may say
-   * how it ended.
+   * Creates keys that are valid until they are closed: one for the model, and one for the program that plays the
+   * episode, which alone may post the result.
    */
   open(speaker: Speaker, episode?: ToldEpisode): OpenedKeys
 }
@@ -27,16 +27,16 @@ export interface OpenedKeys {
 
 /** Options of `openGateway`. */
 export interface GatewayOptions extends HttpOptions {
-  /** Told of faults that are not the clients', who hear no more than that there was one. */
+  /** Receives errors of the server, of which clients get no details. */
   readonly onError?: ((error: unknown) => void) | undefined
 }
 
 const optionKeys: KeysOf<GatewayOptions> = { host: true, port: true, names: true, limits: true, onError: true }
 
 /**
- * Listens for agents. Disposing of it ends what they wait for.
+ * Starts an endpoint for agents. Disposal ends pending requests.
  *
- * @throws GigpoError `BAD_ARGUMENT` for an option, `IO` where the address cannot be listened on
+ * @throws GigpoError `BAD_ARGUMENT` for an option, `IO` if the address cannot be listened on
  */
 export async function openGateway(options: GatewayOptions = {}): Promise<Gateway> {
   checkArguments("openGateway", options, optionKeys)
@@ -46,7 +46,7 @@ export async function openGateway(options: GatewayOptions = {}): Promise<Gateway
   const find = (key: string) => holders.get(keyDigest(key))
   const answer = endpoint({ find, ...(onError && { onError }) })
   const keys = { known: (key: string) => find(key) !== undefined, refusal: unknownKey }
-  // Episodes are of one training, whose agents share a machine: they are one client.
+  // Episodes belong to one training whose agents share a machine: they count as one client.
   const server = await listen((request) => answer(request), { ...http, keys })
   return {
     baseURL: `${server.url}/v1`,
@@ -54,7 +54,7 @@ export async function openGateway(options: GatewayOptions = {}): Promise<Gateway
     open(speaker, episode) {
       const [apiKey, controlKey] = [newKey(), newKey()]
       const over = new AbortController()
-      setMaxListeners(0, over.signal) // every request of the episode listens
+      setMaxListeners(0, over.signal) // every request of the episode adds a listener
       const unlink = linkAbort(speaker.signal, over)
       const digests = [keyDigest(apiKey), keyDigest(controlKey)] as const
       holders.set(digests[0], { ...speaker, signal: over.signal })
@@ -69,7 +69,7 @@ export async function openGateway(options: GatewayOptions = {}): Promise<Gateway
       return { apiKey, controlKey, close }
     },
     async [Symbol.asyncDispose]() {
-      for (const close of open) close() // clients in this process have no connection that could end
+      for (const close of open) close() // clients in this process have no connection to close
       await server.close()
     },
   }

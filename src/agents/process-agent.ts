@@ -14,11 +14,7 @@ import type { Agent, AgentContext } from "./agent.ts"
 import { type GroupEnd, runGroup, secretDescriptor } from "./process-group.ts"
 import { checkEnvironment, environmentField, passedOn } from "./program-environment.ts"
 
-const words = list(
-  [],
-  string(undefined, ""),
-  "The program that plays an episode, and its arguments: [node, agent.mjs].",
-)
+const words = list([], string(undefined, ""), "Program that plays an episode, with arguments: [node, agent.mjs].")
 
 export const processFields = {
   command: required({
@@ -26,42 +22,45 @@ export const processFields = {
     validate: (value: unknown) =>
       Array.isArray(value) && value.length === 0 ? "must name a program" : words.validate(value),
   }),
-  directory: string(undefined, "Where the program runs.", { defaultText: "the working directory" }),
+  directory: string(undefined, "Working directory of the program.", { defaultText: "the working directory" }),
   environment: environmentField,
   control: oneOf(
     "none",
     ["none", "descriptor", "environment"],
-    "How the program gets the key for POST /gigpo/step and /gigpo/reward: none, descriptor (to be read once, before any tool runs, from " +
-      "the descriptor GIGPO_CONTROL_FD), or environment (GIGPO_CONTROL_KEY, which every tool that it starts can read, too).",
+    "How the program receives the control key for POST /gigpo/step and /gigpo/reward: none, descriptor (to be read once, before any tool " +
+      "runs, from " +
+      "the descriptor GIGPO_CONTROL_FD), or environment (GIGPO_CONTROL_KEY, which every tool it starts can read).",
   ),
-  grace: number(5, "Seconds from SIGTERM to SIGKILL, for a program that has to end.", { min: 0, max: 600 }),
+  grace: number(5, "Seconds between SIGTERM and SIGKILL when a program is stopped.", { min: 0, max: 600 }),
 }
 
 /** Options of `processAgent`. */
 export type ProcessAgentOptions = OptionsOf<typeof processFields>
 
-/** Bytes of a task's JSON up to which it also stands in the environment: Linux takes 128 KiB a variable. */
+/** Maximum bytes of a task's JSON in the environment variable: Linux allows 128 KiB per variable. */
 const longestVariable = 100_000
 
 /**
- * An agent that is a program, in any language: it is started once an episode and calls the model as any client of OpenAI's. Its
- * environment holds, besides the variables that the option `environment` passes on,
+ * Returns an agent that runs a program, in any language, once per episode. The program calls the model as an OpenAI
+ * client. Its environment contains, besides the variables of the option `environment`:
  *
- * - `OPENAI_BASE_URL`, `OPENAI_API_KEY` (its episode's own) and `GIGPO_MODEL`, the name to ask for;
- * - `GIGPO_TASK`, its task as JSON, which is its standard input, too: a task of more than 100,000 bytes stands there alone;
- * - `GIGPO_EPISODE`, "3/1": the task's number in its iteration and the episode's in its group; `GIGPO_SEED`, a number for what it draws.
+ * - `OPENAI_BASE_URL`, `OPENAI_API_KEY` (valid for the episode) and `GIGPO_MODEL`, the name of the model;
+ * - `GIGPO_TASK`, the task as JSON, which is also on standard input; a task of more than 100,000 bytes is only there;
+ * - `GIGPO_EPISODE`, such as "3/1": index of the task in its iteration and of the episode in its group;
+ * - `GIGPO_SEED`, a random seed.
  *
- * The last line printed before the program exits is its reward: a number, `{"reward": 1, "success": true, "metrics": {}}`, or `null`
- * where it cannot be scored.
+ * The last line printed before the program exits is its reward: a number, or a JSON object such as
+ * `{"reward": 1, "success": true, "metrics": {}}`, or `null` if the episode cannot be scored.
  *
- * With the option `control` it also has a key of its own for two more requests, which the model's key is refused for.
- * `POST {OPENAI_BASE_URL}/gigpo/reward` takes the same as the last line, any number of times: each is added to the last reply so far,
- * and what is printed is then not read. `POST …/gigpo/step` with `{"anchor": "…"}` names the state in which the next replies are given.
+ * With the option `control` the program also has a key for two more requests, for which the model key is refused.
+ * `POST {OPENAI_BASE_URL}/gigpo/reward` takes the same as the last line, any number of times: each reward is added to the
+ * last completion so far, and the last line is then ignored. `POST …/gigpo/step` with `{"anchor": "…"}` sets the anchor
+ * state of the following completions.
  *
- * An exit code other than 0 costs the episode. When it is no longer wanted (`rollout.episodeTimeout`), the program and whatever it has
- * started get SIGTERM, then SIGKILL; so does what it leaves behind.
+ * An exit code other than 0 fails the episode. When the episode is no longer needed (`rollout.episodeTimeout`), the
+ * program and all processes it started get SIGTERM, then SIGKILL; so do processes left behind.
  *
- * @throws GigpoError `BAD_ARGUMENT` for wrong options, or where there is no such program
+ * @throws GigpoError `BAD_ARGUMENT` for wrong options, or if the program does not exist
  */
 export function processAgent(options: ProcessAgentOptions): Agent {
   const { command, directory = ".", grace, control, ...own } = readOptions("processAgent", options, processFields)
@@ -78,7 +77,7 @@ export function processAgent(options: ProcessAgentOptions): Agent {
       ...(control === "environment" && { GIGPO_CONTROL_KEY: controlKey }),
       ...(control === "descriptor" && { GIGPO_CONTROL_FD: String(secretDescriptor) }),
     }
-    // What the program does not get it must not find in /proc either.
+    // Variables withheld from the program must not be readable in /proc either.
     if (own.environment !== "inherit") native().hideProcess()
     const secret = control === "descriptor" ? `${controlKey}\n` : undefined
     const ended = await runGroup(program, args, { directory, environment, input, secret, grace, signal })
@@ -90,7 +89,7 @@ export function processAgent(options: ProcessAgentOptions): Agent {
 
 function environmentOf({ openai, model, index, member, random }: AgentContext, task: string): NodeJS.ProcessEnv {
   const { hostname } = new URL(openai.baseURL)
-  // Clients that heed a proxy would ask it for an address that only this machine knows.
+  // A proxy cannot reach an address of this machine.
   const direct = [process.env.NO_PROXY ?? process.env.no_proxy, hostname].filter(Boolean).join(",")
   return {
     OPENAI_BASE_URL: openai.baseURL,
@@ -107,7 +106,7 @@ function environmentOf({ openai, model, index, member, random }: AgentContext, t
 function checkEnd(name: string, { code, signal, stderr }: GroupEnd): void {
   if (code === 0) return
   const lines = stderr.lines(30)
-  // Traces end with where, and begin with what.
+  // Python traces end with the error, others begin with it.
   const error = lines.findLastIndex((line) => /^\s*(\w*(Error|Exception)\b|error:)/.test(line))
   const last = error >= 0 ? lines.slice(error, error + 3) : lines.slice(-5)
   const said = last.map((line) => visible(line.trim()).slice(0, 200))
@@ -120,14 +119,14 @@ function checkEnd(name: string, { code, signal, stderr }: GroupEnd): void {
 function readReward(name: string, { stdout }: GroupEnd): AgentEnd | null {
   const line = stdout.lastLine
   const wanted =
-    'end with a line that is a number, {"reward": …} or null, or POST it to $OPENAI_BASE_URL/gigpo/reward before (see the option control)'
+    'print a number, {"reward": …} or null as the last line, or POST it to $OPENAI_BASE_URL/gigpo/reward before (see the option control)'
   if (line === undefined) throw wrong(`the last line that ${name} printed is too long to be a reward; ${wanted}.`)
-  if (line === "") throw wrong(`${name} has told no reward; ${wanted}.`)
+  if (line === "") throw wrong(`${name} reported no reward; ${wanted}.`)
   let value: unknown
   try {
     value = JSON.parse(line)
   } catch {
-    throw wrong(`the last line that ${name} printed is no reward: ${visible(display(line))}; ${wanted}.`)
+    throw wrong(`the last line that ${name} printed is not a reward: ${visible(display(line))}; ${wanted}.`)
   }
   return readEnd(value)
 }
@@ -137,7 +136,7 @@ function asJson(task: unknown): string {
     const json = stringify(task)
     if (json !== undefined) return json
   } catch {}
-  throw wrong(`A program gets its task as JSON, which this one cannot be written as: ${display(task)}.`)
+  throw wrong(`A program receives its task as JSON, but this task cannot be serialized: ${display(task)}.`)
 }
 
 function checkProgram(program: string, directory: string): void {
@@ -153,7 +152,7 @@ function checkProgram(program: string, directory: string): void {
   if (folders.some((folder) => isThere(program.startsWith("/") ? program : join(folder, program)))) return
   throw new GigpoError(
     "BAD_ARGUMENT",
-    `There is no program ${visible(program)} that can be run: give one of the PATH, or the path of a file that is executable.`,
+    `There is no executable program ${visible(program)}: give a program on the PATH, or the path of an executable file.`,
   )
 }
 

@@ -4,54 +4,54 @@ import { setImmediate, setTimeout } from "node:timers/promises"
 import { unlessAborted } from "../util/linked-abort.ts"
 import { Tail } from "./tail.ts"
 
-// Programs that are run to their end, each with whatever it starts: a process group, of which nothing is left behind.
+// Programs run to their end in process groups, of which no process is left behind.
 
 export interface GroupSetup {
   readonly directory: string
   readonly environment: Readonly<NodeJS.ProcessEnv>
-  /** Its standard input. */
+  /** Standard input. */
   readonly input: string
-  /** What can be read once from its descriptor `secretDescriptor`, which is a socket: /proc does not open it for others. */
+  /** Secret, readable once from the descriptor `secretDescriptor`, a socket that /proc does not open for others. */
   readonly secret?: string | undefined
-  /** Seconds from SIGTERM to SIGKILL. */
+  /** Seconds between SIGTERM and SIGKILL. */
   readonly grace: number
-  /** Ends it when aborted. */
+  /** Stops the program when aborted. */
   readonly signal: AbortSignal
 }
 
-/** The first descriptor behind those that every program has. */
+/** First descriptor after the standard ones. */
 export const secretDescriptor = 3
 
-/** How a program ended, and the last of what it wrote. */
+/** End of a program, with the last part of its output. */
 export interface GroupEnd {
   readonly code: number | null
   readonly signal: NodeJS.Signals | null
-  /** Written until the program itself had exited, by it or by what it started. */
+  /** Output until the program itself exited, including that of its children. */
   readonly stdout: Tail
   readonly stderr: Tail
 }
 
-/** Bytes of their ends that are kept. */
+/** Bytes kept of the end of each output. */
 const [keptOutput, keptErrors] = [65_536, 8192]
-/** Milliseconds between two looks at whether a group has ended. */
+/** Milliseconds between two checks whether a group has ended. */
 const pause = 10
-/** Rounds of the event loop after an exit in which output that had been written before is still read. */
+/** Rounds of the event loop after an exit in which earlier output is still read. */
 const lateReads = 100
-/** Milliseconds that are waited for an output which somebody outside of the group holds open. */
+/** Milliseconds to wait for an output that a process outside of the group holds open. */
 const draining = 1000
 
-/** What runs, and the groups' numbers. */
+/** Running programs, and the ids of their groups. */
 const active = new Set<Promise<GroupEnd>>()
 const groups = new Set<number>()
 
-/** Once none of the programs that were started runs any more. Those are waited for that nobody has ended. */
+/** Resolves when no program is running. Programs that were not stopped are awaited. */
 export async function allGroupsEnded(): Promise<void> {
   await Promise.allSettled(active)
 }
 
 /**
- * Runs a program. Whatever of its group is left when it has ended, or when the signal is aborted, gets SIGTERM, then SIGKILL, and all
- * of it when this process ends. Programs that leave their group (`setsid`) get away.
+ * Runs a program. Processes of its group that remain after its end, or when the signal is aborted, get SIGTERM, then
+ * SIGKILL; all of them are killed when this process ends. Programs that leave their group (`setsid`) are not stopped.
  *
  * @throws the error of `spawn`, or the signal's reason, once the group has ended
  */
@@ -72,12 +72,12 @@ async function run(
   const child = spawn(program, args, setup) as ChildProcessWithoutNullStreams
   const [stdout, stderr] = [new Tail(keptOutput), new Tail(keptErrors)]
   const channel = child.stdio[secretDescriptor] as Socket | null
-  channel?.on("error", () => {}) // of one that does not read it
+  channel?.on("error", () => {}) // if the program does not read it
   channel?.end(secret ?? "")
   const listen = (chunk: Buffer) => stdout.push(chunk)
   child.stdout.on("data", listen)
   child.stderr.on("data", (chunk: Buffer) => stderr.push(chunk))
-  child.stdin.on("error", () => {}) // of one that does not read it
+  child.stdin.on("error", () => {}) // if the program does not read it
   const closed = new Promise<void>((resolve) => child.once("close", () => resolve()))
   const exited = new Promise<Pick<GroupEnd, "code" | "signal">>((resolve, reject) => {
     child.once("error", reject)
@@ -89,7 +89,7 @@ async function run(
   try {
     child.stdin.end(input)
     const ending = await unlessAborted(signal, () => exited)
-    // What it leaves behind, or what gets SIGTERM now, may hold its output and must not have the last word.
+    // Remaining processes may hold the output open; what they write must not be the last line.
     await readOut(stdout)
     child.stdout.off("data", listen).resume()
     return { ...ending, stdout, stderr }
@@ -97,14 +97,14 @@ async function run(
     await end(pid, grace)
     release(pid)
     await Promise.race([closed, setTimeout(draining, undefined, { ref: false })])
-    await setImmediate() // what has come meanwhile is read
+    await setImmediate() // read what has arrived meanwhile
     channel?.destroy()
     child.stdout.destroy()
     child.stderr.destroy()
   }
 }
 
-/** Until nothing more comes: what was written before the exit is with the system already. */
+/** Reads until no more output arrives: what was written before the exit is already with the system. */
 async function readOut(output: Tail): Promise<void> {
   for (let [round, before] = [0, -1]; round < lateReads && before !== output.bytes; round++) {
     before = output.bytes
@@ -122,7 +122,7 @@ async function end(pid: number, grace: number): Promise<void> {
   send(pid, "SIGKILL")
 }
 
-/** Whether there was anybody to get it. */
+/** Sends a signal. Returns whether a process received it. */
 function send(pid: number, signal: NodeJS.Signals | 0): boolean {
   try {
     return process.kill(-pid, signal)

@@ -1,9 +1,9 @@
-/** The last bytes of what somebody writes, however much that is. */
+/** Last bytes of an output of any length. */
 export class Tail {
   readonly #most: number
   #bytes: Buffer = Buffer.alloc(0)
   #cut = false
-  /** How many bytes were written in all. */
+  /** Total number of bytes written. */
   bytes = 0
 
   constructor(most: number) {
@@ -17,12 +17,12 @@ export class Tail {
     this.#bytes = all.subarray(-this.#most)
   }
 
-  /** The last lines that are not blank, the oldest first. The first line of what was kept may have lost its beginning. */
+  /** Last non-blank lines, oldest first. The first line may be incomplete. */
   lines(most: number): readonly string[] {
     return split(this.#bytes.toString("utf8")).slice(-most)
   }
 
-  /** The last line that is not blank; "" where there is none, undefined where it is longer than what was kept. */
+  /** Last non-blank line; "" if there is none, undefined if it is longer than the kept bytes. */
   get lastLine(): string | undefined {
     const text = this.#bytes.toString("utf8")
     const whole = this.#cut ? text.replace(/^[^\n]*\n?/, "") : text

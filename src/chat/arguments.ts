@@ -5,7 +5,7 @@ import { badField } from "./api-error.ts"
 import { type FieldReader, isWellFormed } from "./fields.ts"
 import { mostNesting } from "./json-limits.ts"
 
-/** Arguments of a call as they are written: the JSON of an object. An empty text stands for an empty object. */
+/** Arguments of a tool call as written: JSON of an object. An empty text means an empty object. */
 export function readArguments(read: FieldReader): string {
   const text = read.required("arguments")
   if (text === "") return "{}"
@@ -14,15 +14,15 @@ export function readArguments(read: FieldReader): string {
   return text
 }
 
-/** What is wrong with arguments, to be said after what they are called; undefined where they are the JSON of an object. */
+/** Why a text is not the JSON of an object, as the end of a sentence; undefined if it is. */
 export function argumentsProblem(text: string): string | undefined {
   try {
     const value = parseJson(text, mostNesting)
-    if (!isObject(value)) return `must be the JSON of an object, as {"a": 1}, not of ${kindOf(value)}`
-    return isWellFormed(value) ? undefined : "has half a surrogate pair; send whole characters"
+    if (!isObject(value)) return `must be the JSON of an object, e.g. {"a": 1}, not of ${kindOf(value)}`
+    return isWellFormed(value) ? undefined : "contains an unpaired surrogate; send valid Unicode"
   } catch (error) {
     if (error instanceof JsonExcess) return error.message
-    return 'must be the JSON of an object, as {"a": 1}; this is not JSON'
+    return 'must be the JSON of an object, e.g. {"a": 1}; the text is not valid JSON'
   }
 }
 

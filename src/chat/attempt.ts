@@ -1,32 +1,35 @@
 import type { Turn } from "./call-order.ts"
 import type { SaidReply } from "./reply-generator.ts"
 
-// Clients send a request again, byte for byte, when the connection was lost before they had its answer, and say nothing about it.
-// To an episode that is one step and not two. The server decides which requests are such: it knows what it could not hand over, while
-// the client cannot know what was sampled for it. An answer is handed over once its reader has taken its last byte and asked for more
-// (the server behind a socket asks when the bytes are with the operating system). Where a request ends otherwise its attempt is lost,
-// and the next request with the same path, key and bytes goes on with it: it gets the replies that were recorded, and those that were
-// cut off are sampled with the same random numbers, for the same places in the episode. Requests that are equal on purpose have an
-// attempt each, since nothing was lost when the second came; all of them count. Bytes that the system took and the network lost look
-// delivered: then a retry is a step of its own.
+// Clients repeat a request byte for byte when the connection was lost before the response, without marking the
+// repetition. For an episode both are one step. The server detects repetitions: it knows which responses could not be
+// delivered, while the client cannot know what was sampled. A response is delivered once its reader has taken the last
+// byte and asked for more (behind a socket: once the bytes are with the operating system). Otherwise the attempt is
+// lost, and the next request with the same path, key and bytes continues it: recorded completions are sent again, and
+// interrupted ones are sampled with the same random numbers for the same places in the episode. Intentionally equal
+// requests have separate attempts, since nothing was lost when the second one arrived; all of them count. Bytes that the
+// operating system accepted and the network lost look delivered; a retry is then a new step.
 
-/** When an attempt was first made. */
+/** First arrival of an attempt. */
 export interface Came {
-  /** Undefined where no order is kept. */
+  /** Undefined if no order is recorded. */
   readonly turn: Turn | undefined
-  /** How many calls of the same history there were before. */
+  /** Number of earlier calls with the same history. */
   readonly again: number
 }
 
-/** One step of a client, with all requests that it took. */
+/** Step of a client, with all requests that repeat it. */
 export class Attempt {
   readonly #replies = new Map<number, Promise<SaidReply>>()
   #came: Came | undefined
   #places: readonly number[] | undefined
-  /** Replies that are recorded. */
+  /** Number of recorded completions. */
   said = 0
 
-  /** Whether it has its number among equal calls, from which its random numbers are drawn; what was refused before has none. */
+  /**
+   * Whether the attempt has a number among equal calls, from which random numbers are derived. Refused requests have
+   * none.
+   */
   get begun(): boolean {
     return this.#came !== undefined
   }
@@ -36,13 +39,13 @@ export class Attempt {
     return this.#came
   }
 
-  /** [replies] The observer's, taken once. */
+  /** [completions] Places reserved with the observer, once per attempt. */
   places(take: () => readonly number[]): readonly number[] {
     this.#places ??= take()
     return this.#places
   }
 
-  /** The reply of this number: sampled, unless an earlier request has it. */
+  /** Completion of this number: sampled, unless an earlier request already has it. */
   async reply(number: number, sample: () => Promise<SaidReply>): Promise<{ reply: SaidReply; earlier: boolean }> {
     const earlier = await this.#replies.get(number)?.catch(() => undefined)
     if (earlier) return { reply: earlier, earlier: true }
@@ -54,11 +57,11 @@ export class Attempt {
   }
 }
 
-/** The attempts of one episode that are not over. */
+/** Undelivered attempts of one episode. */
 export class Attempts {
   readonly #lost = new Map<string, Attempt[]>()
 
-  /** @param request the same for requests with the same bytes */
+  /** @param request - equal for requests with the same bytes */
   take(request: string): Attempt {
     const lost = this.#lost.get(request)
     const attempt = lost?.shift() ?? new Attempt()
@@ -71,7 +74,7 @@ export class Attempts {
     this.#lost.set(request, [...(this.#lost.get(request) ?? []), attempt])
   }
 
-  /** Replies that were recorded and that nobody got. */
+  /** Number of recorded completions that were not delivered. */
   get undelivered(): number {
     return [...this.#lost.values()].flat().reduce((sum, { said }) => sum + said, 0)
   }

@@ -1,34 +1,34 @@
 /** Place of a call in the order of its episode. */
 export interface Turn {
-  /** Position in the order: larger for a later call; calls of parallel branches may have the same. */
+  /** Position in the order: larger for later calls; calls of parallel branches may share one. */
   now: number
-  /** This call, and all calls whose replies it continues. */
+  /** This call and all calls whose completions it continues. */
   readonly lineage: Set<Turn>
-  /** Calls that were in flight at the same time. */
+  /** Calls in progress at the same time. */
   readonly beside: Set<Turn>
 }
 
-/** Place of a request among those of its episode, taken before the request is read. */
+/** Arrival of a request in its episode, recorded before the body is read. */
 export interface Arrival {
   readonly turn: Turn
-  /** Replies that had been given. */
+  /** Number of completions given before. */
   readonly answered: number
-  /** Lets the next request be read; undefined while this one does not wait to be read. */
+  /** Lets the next request be read; undefined while this one is not waiting. */
   read: (() => void) | undefined
 }
 
 /**
- * Order of an episode's calls, which must not depend on their speed. A call comes after all calls that had been answered when it arrived,
- * except those of another branch: where two calls were in flight at once, all that continues the one and all that continues the other is
- * parallel, too, in whichever order it arrives. A call that continues no reply looks like the first of a branch: it comes after all that
- * had been answered.
+ * Order of the calls of an episode, independent of their speed. A call comes after all calls answered before its
+ * arrival, except those of another branch: if two calls were in progress at once, all continuations of the one are
+ * parallel to all continuations of the other, in any order of arrival. A call that continues no completion counts as
+ * the first of a branch: it comes after all answered calls.
  */
 export class CallOrder {
   readonly #open = new Set<Turn>()
   readonly #answered = new Map<string, Turn>()
   #reading: Promise<void> = Promise.resolve()
 
-  /** A request arrives, of which only the headers need to be there. */
+  /** Registers a request, of which only the headers have arrived. */
   arrive(): Arrival {
     const turn: Turn = { now: 0, lineage: new Set(), beside: new Set() }
     turn.lineage.add(turn)
@@ -36,7 +36,10 @@ export class CallOrder {
     return { turn, answered: this.#answered.size, read: undefined }
   }
 
-  /** Waits until the calls are read whose requests were complete before this one. Long ones take longer, which must not change the order. */
+  /**
+   * Waits until calls whose requests were complete earlier have been read. Reading long requests takes longer, which
+   * must not change the order.
+   */
   async toRead(arrival: Arrival): Promise<void> {
     const before = this.#reading
     this.#reading = new Promise((resolve) => {
@@ -45,26 +48,29 @@ export class CallOrder {
     await before
   }
 
-  /** Sets the position of a call once its request is read. @param replies ids of the replies that the call continues */
+  /**
+   * Sets the position of a call once its request is read. @param replies - ids of the completions that the call
+   * continues
+   */
   come({ turn, answered, read }: Arrival, replies: readonly string[]): Turn {
     const { lineage } = turn
     for (const id of replies) for (const one of this.#answered.get(id)?.lineage ?? []) lineage.add(one)
     for (const { now } of [...lineage].filter((one) => one !== turn)) turn.now = Math.max(turn.now, now + 1)
-    // The latest first: mostly no other needs to be looked at.
+    // The latest first: usually no other has to be checked.
     for (const earlier of [...this.#answered.values()].slice(0, answered).reverse())
       if (earlier.now >= turn.now && !sideBySide(turn, earlier)) turn.now = earlier.now + 1
     read?.()
     return turn
   }
 
-  /** The request turns out to be a retry of an earlier one, which is in flight again since this one arrived. */
+  /** Treats a request as a retry of an earlier one, in progress again since this arrival. */
   return({ turn: phantom, read }: Arrival, turn: Turn): void {
     this.#enter(turn)
     for (const other of phantom.beside) if (other !== turn) meet(turn, other)
     read?.()
   }
 
-  /** In flight, for the first time or again. */
+  /** Marks a call as in progress, for the first time or again. */
   #enter(turn: Turn): void {
     this.#open.delete(turn)
     for (const other of this.#open) meet(turn, other)
@@ -75,7 +81,7 @@ export class CallOrder {
     this.#answered.set(reply, turn)
   }
 
-  /** @param turn the arrival's own, or that of the request which it is a retry of */
+  /** @param turn - position of the arrival, or of the request that it retries */
   leave(arrival: Arrival, turn: Turn = arrival.turn): void {
     this.#open.delete(arrival.turn)
     this.#open.delete(turn)
@@ -88,7 +94,9 @@ function meet(turn: Turn, other: Turn): void {
   other.beside.add(turn)
 }
 
-/** Whether calls that only one of the two continues were in flight at once with those that only the other continues. */
+/**
+ * Whether calls that only one of the two continues were in progress together with calls that only the other continues.
+ */
 function sideBySide(turn: Turn, earlier: Turn): boolean {
   const own = [...turn.lineage].filter((one) => !earlier.lineage.has(one))
   return own.some(({ beside }) => [...beside].some((one) => earlier.lineage.has(one) && !turn.lineage.has(one)))

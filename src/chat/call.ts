@@ -1,9 +1,9 @@
-// What is asked for, whichever endpoint it came by.
+// Call of a model, independent of the endpoint.
 
 export interface ToolCall {
   readonly id: string
   readonly name: string
-  /** JSON, as it was written. */
+  /** JSON text as written. */
   readonly arguments: string
 }
 
@@ -15,7 +15,7 @@ export type CallMessage =
       readonly reasoning?: string
       readonly toolCalls: readonly ToolCall[]
       readonly name?: string
-      /** The reply that it is, where the client names that in place of repeating it. */
+      /** Id of the completion, if the client refers to it instead of repeating it. */
       readonly reference?: string
     }
   | { readonly role: "tool"; readonly content: string; readonly toolCallId: string; readonly name?: string }
@@ -25,44 +25,44 @@ export interface Tool {
   readonly description?: string
   /** JSON Schema. */
   readonly parameters: unknown
-  /** Its arguments must satisfy the schema. */
+  /** Whether arguments must satisfy the schema. */
   readonly strict: boolean
-  /** Where the schema stands in the request. */
+  /** Field of the request that holds the schema. */
   readonly field: string
-  /** What the chat template shows of it: `{ type, function }` as the client wrote it. */
+  /** Object for the chat template: `{ type, function }` as the client wrote it. */
   readonly told: object
 }
 
-/** Which tools may, or must, be called. */
+/** Which tools may or must be called. */
 export type ToolChoice = "auto" | "none" | "required" | { readonly name: string }
 
-/** What the reply's text must be, and where in the request that stands. */
+/** Required format of the completion's text, and its field in the request. */
 export type Format =
   | { readonly kind: "text" }
   | { readonly kind: "json"; readonly field: string }
   | { readonly kind: "schema"; readonly schema: unknown; readonly field: string }
 
 export interface Call {
-  /** Number of the client that asks, where several share the model; see `SampleRequest`. */
+  /** Number of the client among several that share the model; see `SampleRequest`. */
   readonly client?: number | undefined
   readonly model: string
   readonly messages: readonly CallMessage[]
-  /** Variables of the chat template, over those that are configured. Default: none. */
+  /** Variables of the chat template, on top of the configured ones. Default: none. */
   readonly variables?: Readonly<Record<string, unknown>>
   readonly tools: readonly Tool[]
   readonly toolChoice: ToolChoice
-  /** Whether one reply may call several tools. */
+  /** Whether one completion may call several tools. */
   readonly parallel: boolean
   readonly format: Format
   readonly maxTokens: number | undefined
-  /** Texts before which the reply ends. */
+  /** Texts that end the completion; not included in it. */
   readonly stop: readonly string[]
-  /** Replies to sample. */
+  /** Number of completions to sample. */
   readonly count: number
   readonly seed: number | undefined
   readonly temperature: number | undefined
   readonly logProbs: boolean
-  /** Most likely tokens to tell of at each place. */
+  /** Number of most likely tokens to return per position. */
   readonly topLogProbs: number
   readonly stream: boolean
 }

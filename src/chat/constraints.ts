@@ -11,10 +11,13 @@ import type { Call, Format } from "./call.ts"
 import { parametersOf } from "./tools/called.ts"
 import type { ToolFormat } from "./tools/format.ts"
 
-/** Constraints that are remembered. */
+/** Maximum number of cached constraints. */
 const most = 16
 
-/** What replies are held to: agents send the same tools and formats again and again, and an engine's work on a grammar stays with it. */
+/**
+ * Cache of constraints. Agents send the same tools and formats repeatedly, and an engine keeps its compiled state with
+ * a constraint.
+ */
 export class Constraints {
   readonly #format: ToolFormat
   readonly #codec: { vocabulary?(): Vocabulary }
@@ -26,14 +29,16 @@ export class Constraints {
   }
 
   /**
-   * @param opening see `ToolFormat.opening`
-   * @throws ApiError that names the field which cannot be met
+   * Constraint of a call; undefined if any text is allowed.
+   *
+   * @param opening - see `ToolFormat.opening`
+   * @throws ApiError that names the field which cannot be satisfied
    */
   async of(call: Call, opening: string): Promise<Constraint | undefined> {
     const key = keyOf(call, opening)
     const known = this.#known.get(key)
     if (known) return await known
-    // Without a signal: other calls may wait for the same.
+    // Without a signal: other calls may wait for the same constraint.
     const constraint = new Pace().through(this.#make(call, opening))
     this.#known.set(key, constraint)
     constraint.catch(() => this.#known.delete(key))
@@ -42,7 +47,9 @@ export class Constraints {
     return await constraint
   }
 
-  /** What an engine could not hold a reply to is made anew for the next: what was walked of it goes with it. */
+  /**
+   * Removes a constraint that an engine could not satisfy, with its cached state, and returns the error for the client.
+   */
   async failed(call: Call, opening: string, error: GigpoError): Promise<ApiError> {
     this.#known.delete(keyOf(call, opening))
     const param = await new Pace().through(this.#blamed(call, error))
@@ -64,18 +71,18 @@ export class Constraints {
 
   *#hold(grammar: Node): Pieces<Constraint> {
     if (!this.#codec.vocabulary)
-      throw new GigpoError("BAD_ARGUMENT", "This model's tokenizer cannot be held to a grammar.")
+      throw new GigpoError("BAD_ARGUMENT", "The model's tokenizer does not support constrained decoding.")
     return new Constraint(yield* compileInPieces(grammar), this.#codec.vocabulary())
   }
 
-  /** The field whose grammar cannot be met: a schema that is refused alone, else what they are put together by. */
+  /** Field whose grammar cannot be satisfied: a schema that is refused alone, else the field that combines them. */
   *#blamed(call: Call, error: GigpoError): Pieces<string> {
     const schemas = schemasOf(call)
     if (error instanceof SchemaError) {
       const refused = schemas.find(({ schema }) => schema === error.schema)
       if (refused) return refused.field
     } else {
-      // Each is compiled alone, until they are too long together: then no single one is at fault.
+      // Each schema is compiled alone, until their sum is too long: then no single one is the cause.
       let laid = 0
       for (const { schema, field } of schemas) {
         try {
@@ -91,7 +98,7 @@ export class Constraints {
   }
 }
 
-/** The schemas that a reply is held to, with the fields of the request that have them. */
+/** Schemas that constrain a completion, with their fields in the request. */
 function schemasOf({ format, tools, toolChoice }: Call): readonly Held[] {
   const isHeld = (name: string) => toolChoice !== "none" && (typeof toolChoice !== "object" || toolChoice.name === name)
   return [
@@ -109,15 +116,15 @@ function schemasOf({ format, tools, toolChoice }: Call): readonly Held[] {
 interface Held {
   readonly schema: unknown
   readonly field: string
-  /** What messages call the schema. */
+  /** Name of the schema in messages. */
   readonly name: string
-  /** Whether a reply to the call can have what the schema describes. */
+  /** Whether a completion of the call can contain the described value. */
   readonly held: boolean
 }
 
-const replySchema = "The schema of the reply"
+const replySchema = "The schema of the response format"
 
-/** Characters of all schemas of a call. Each alone is limited by `jsonSchema`. */
+/** Maximum characters of all schemas of a call. `jsonSchema` limits each one. */
 const mostCharacters = 2 * longest
 
 function keyOf({ tools, toolChoice, parallel, format }: Call, opening: string): string {
@@ -135,6 +142,6 @@ function checkLength(schemas: ReturnType<typeof schemasOf>): void {
   if (characters > mostCharacters && schemas.length > 1)
     throw new SchemaError(
       undefined, // all of them
-      `The schemas of the reply and of the strict tools have ${characters} characters together; give at most ${mostCharacters}.`,
+      `The schemas of the response format and of the strict tools have ${characters} characters in total; the maximum is ${mostCharacters}.`,
     )
 }

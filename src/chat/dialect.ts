@@ -4,7 +4,7 @@ import type { Call } from "./call.ts"
 import type { ReplyCodec, SaidReply } from "./reply-generator.ts"
 import type { Piece } from "./tools/format.ts"
 
-/** What says a token: its text and bytes. */
+/** Returns the text and bytes of a token. */
 export type TokenText = (token: number) => { readonly token: string; readonly bytes: readonly number[] }
 
 export function tokenText(codec: Pick<ReplyCodec, "decode" | "vocabulary">): TokenText {
@@ -17,18 +17,18 @@ export function tokenText(codec: Pick<ReplyCodec, "decode" | "vocabulary">): Tok
   }
 }
 
-/** A token may be less than a character; undefined where its bytes cannot be told. */
+/** Bytes of a token, which may be part of a character; undefined if unknown. */
 function bytesOf(codec: Pick<ReplyCodec, "vocabulary">, token: number): Uint8Array | undefined {
   try {
     const { bytes, offsets } = codec.vocabulary?.() ?? {}
     return bytes?.subarray(offsets![token], offsets![token + 1])
   } catch (error) {
-    if (GigpoError.is(error)) return undefined // its tokens are not written as bytes
+    if (GigpoError.is(error)) return undefined // the tokenizer has no byte representation of tokens
     throw error
   }
 }
 
-/** Of one call: tokens of its prompt, of all its replies, and of the thoughts in these. */
+/** Token counts of one call: prompt, all completions, and thinking in these. */
 export interface TokenCount {
   readonly prompt: number
   readonly reply: number
@@ -44,7 +44,7 @@ export function countTokens(replies: readonly Pick<SaidReply, "prompt" | "tokens
   }
 }
 
-/** The log-probability of each token of a reply, beside those of the most likely. */
+/** Log-probability of each token of a completion, with those of the most likely tokens. */
 export function toldLogProbs({ tokens, logProbs, completion }: SaidReply, textOf: TokenText): object[] {
   return Array.from(tokens, (token, at) => ({
     ...textOf(token),
@@ -56,28 +56,28 @@ export function toldLogProbs({ tokens, logProbs, completion }: SaidReply, textOf
   }))
 }
 
-/** JSON has no infinities: what has no probability at all has this log-probability in OpenAI's API and in vLLM's. */
+/** JSON has no infinities: OpenAI's API and vLLM use this value for probability 0. */
 function finite(logProb: number): number {
   return Math.max(logProb, -9999)
 }
 
-/** A part of a reply, a call with its id. */
+/** Part of a completion; a tool call has its id. */
 export type ReplyDelta = Exclude<Piece, { kind: "call" }> | (Extract<Piece, { kind: "call" }> & { readonly id: string })
 
-/** One form in which calls come and are answered. */
+/** API format of calls and responses. */
 export interface Dialect {
   /** @throws ApiError that names the field */
   read(body: unknown, textOf: TokenText): { readonly call: Call; readonly answer: Answer }
 }
 
-/** Writes an answer, whole or as events. */
+/** Writer of a response, as one JSON text or as events. */
 export interface Answer {
-  /** JSON. */
+  /** Complete response as JSON. */
   whole(replies: readonly SaidReply[]): string
   begin(): string
-  /** Of choice `index`, whose reply has this id. */
+  /** Event for a part of choice `index`, whose completion has the id `reply`. */
   piece(index: number, piece: ReplyDelta, reply: string): string
   end(replies: readonly SaidReply[]): string
-  /** In place of the rest, where that cannot be sampled any more. */
+  /** Event in place of the rest, if sampling failed. */
   fail(error: ApiError): string
 }

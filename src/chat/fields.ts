@@ -1,18 +1,21 @@
 import { isObject } from "../options/read.ts"
 import { badField } from "./api-error.ts"
 
-// Reading bodies that anybody may have sent. null stands for a field that was left out.
+// Readers of untrusted request bodies. null means an omitted field.
 
 export type Fields = Readonly<Record<string, unknown>>
 
-/** Whether a value is a text, refusing those that UTF-8, and so no prompt, can hold. */
+/** Whether a value is a string. Throws for unpaired surrogates, which UTF-8 cannot represent. */
 export function isText(value: unknown, path: string): value is string {
   if (typeof value !== "string") return false
   if (!/\p{Surrogate}/u.test(value)) return true
-  throw badField(path, "has half a surrogate pair; send whole characters")
+  throw badField(path, "contains an unpaired surrogate; send valid Unicode")
 }
 
-/** Whether all texts of a JSON value are of whole characters. `JSON.stringify` escapes half a pair, and nothing else so. */
+/**
+ * Whether no string of a JSON value contains an unpaired surrogate. `JSON.stringify` escapes these and no others in
+ * that form.
+ */
 export function isWellFormed(value: unknown): boolean {
   return !/(?<!\\)(?:\\\\)*\\ud[89a-f]/.test(JSON.stringify(value))
 }
@@ -66,7 +69,7 @@ export class FieldReader {
     const value = this.any(field)
     if (value === undefined) return undefined
     if (!Number.isSafeInteger(value) || (value as number) < least || (value as number) > most)
-      throw badField(this.name(field), `must be a whole number from ${least} to ${most}`)
+      throw badField(this.name(field), `must be an integer from ${least} to ${most}`)
     return value as number
   }
 
@@ -91,33 +94,33 @@ export class FieldReader {
     return value as readonly unknown[] | undefined
   }
 
-  /** What says nothing about the reply: read, and left. */
+  /** Accepts fields without effect on the completion. */
   ignore(...fields: readonly string[]): void {
     for (const field of fields) this.#seen.add(field)
   }
 
-  /** Fields that would change what is sampled, each with the values that do not. */
+  /** Accepts fields that would change sampling only with values that have no effect. */
   neutral(fields: Readonly<Record<string, readonly unknown[]>>): void {
     for (const [field, values] of Object.entries(fields)) {
       const value = this.any(field)
       const same = (other: unknown) => JSON.stringify(other) === JSON.stringify(value)
       if (value === undefined || values.some(same)) continue
       const instead = values.length > 0 ? `: leave it out, or give ${JSON.stringify(values[0])}` : ": leave it out"
-      throw badField(this.name(field), `would change what is sampled, and is not supported${instead}`)
+      throw badField(this.name(field), `would change sampling and is not supported${instead}`)
     }
   }
 
-  /** Fields of what is not kept here, each with what to do instead. */
+  /** Refuses fields of features that keep state, each with an alternative. */
   without(fields: Readonly<Record<string, string>>): void {
     for (const [field, instead] of Object.entries(fields))
-      if (this.any(field) !== undefined) throw badField(this.name(field), `is not known here: ${instead}`)
+      if (this.any(field) !== undefined) throw badField(this.name(field), `is not supported: ${instead}`)
   }
 
-  /** A field that nobody has read is refused: what it means would be ignored. */
+  /** Refuses fields that were not read: their meaning would be ignored. */
   done(): void {
     const strange = Object.keys(this.#fields).find(
       (field) => !this.#seen.has(field) && this.#fields[field] !== undefined,
     )
-    if (strange !== undefined) throw badField(this.name(strange.slice(0, 100)), "is unknown here; leave it out")
+    if (strange !== undefined) throw badField(this.name(strange.slice(0, 100)), "is unknown; leave it out")
   }
 }

@@ -1,6 +1,6 @@
 import type { CallMessage } from "./call.ts"
 
-/** What the model was told last: the results of tools, or the user's message. */
+/** Last input of the model: results of tools, or the user's message. */
 export function lastHeard(messages: readonly CallMessage[]): string {
   const behind = messages.slice(messages.findLastIndex(({ role }) => role === "assistant") + 1)
   const results = behind.filter(({ role }) => role === "tool")

@@ -1,33 +1,30 @@
 import { badField } from "./api-error.ts"
 
-/** Calls of tools that wait for their results: each has one, and each result belongs to one. */
+/** Tool calls without a result. Each call has one result, and each result belongs to one call. */
 export class OpenCalls {
   readonly #waiting = new Map<string, string>()
   #others = false
 
-  /** @param field where the call's id stands */
+  /** @param field - field of the call's id */
   call(id: string, field: string): void {
-    if (this.#waiting.has(id)) throw badField(field, "is the id of an earlier call, too")
+    if (this.#waiting.has(id)) throw badField(field, "is the id of an earlier call")
     this.#waiting.set(id, field)
   }
 
-  /** From now on there may be calls that only their results tell of. */
+  /** Allows results of calls that are not in the request, from now on. */
   referred(): void {
     this.#others = true
   }
 
-  /** @param field where the result says to which call it belongs */
+  /** @param field - field in which the result names its call */
   answer(id: string, field: string): void {
     if (!this.#waiting.delete(id) && !this.#others)
-      throw badField(
-        field,
-        `is ${JSON.stringify(id.slice(0, 100))}, and no call before it waits for the result of that`,
-      )
+      throw badField(field, `is ${JSON.stringify(id.slice(0, 100))}, which is not the id of an open call`)
   }
 
-  /** Refuses calls that are still waiting. */
+  /** Throws if a call has no result. */
   done(): void {
     for (const field of this.#waiting.values())
-      throw badField(field, "has no result: send a tool's message (or a function_call_output) for each call")
+      throw badField(field, "has no result: send a tool message (or a function_call_output) for each call")
   }
 }

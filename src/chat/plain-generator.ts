@@ -7,16 +7,21 @@ import { Transcript } from "./transcript.ts"
 export interface PlainGeneratorOptions {
   readonly policy: Sampler
   readonly codec: ReplyCodec
-  /** Where a call does not say. */
+  /** Temperature of calls without one. */
   readonly temperature: number
-  /** Most tokens of a reply where a call does not say. */
+  /** Maximum tokens of a completion for calls without a limit. */
   readonly maxCompletionTokens: number
 }
 
-/** Replies that are remembered, each with its prompt: four bytes a token. Calls that go on from older ones are tokenised anew. */
+/**
+ * Number of cached completions with their prompts, at four bytes per token. Continuations of older ones are tokenized
+ * again.
+ */
 const remembered = 1000
 
-/** A model's voice outside of training: calls choose the temperature, and replies are drawn anew unless a call has a seed. */
+/**
+ * Generator for use outside of training: calls choose the temperature, and sampling is random unless a call has a seed.
+ */
 export function plainGenerator({
   policy,
   codec,

@@ -11,20 +11,20 @@ import { ApiError, badField } from "./api-error.ts"
 import type { Call, CallMessage, Tool } from "./call.ts"
 import type { Continued } from "./transcript.ts"
 
-/** What of a tokenizer the endpoint needs. */
+/** Part of a tokenizer that the endpoint needs. */
 export interface PromptCodec extends ChatTemplates {
   readonly eosTokens: readonly number[]
 }
 
-/** Stands for a reply in the template's hands; nobody else can write it. */
+/** Placeholder for a completion in the template's input; unguessable for clients. */
 const mark = `\u{e000}${randomBytes(12).toString("hex")}\u{e001}`
 
 /**
- * The tokens of a call's prompt. What the template writes is tokenised; replies stand in it by the ids that were sampled, however the
- * client has written them down. A call that goes on from an earlier one begins with exactly that one's prompt and reply. `text` is what
- * the template wrote.
+ * Tokens of a call's prompt. Text of the template is tokenized; completions are inserted by the ids that were sampled,
+ * whatever text the client sent. A call that continues an earlier one starts with exactly its prompt and completion.
+ * `text` is the rendered template.
  *
- * @throws TooManyTokens where a part of it has more than `most` tokens
+ * @throws TooManyTokens if a part has more than `most` tokens
  */
 export async function promptTokens(
   codec: PromptCodec,
@@ -43,11 +43,11 @@ export async function promptTokens(
   const parts = rendered.split(mark)
   const said = replies.filter((reply) => reply !== undefined)
   if (parts.length !== said.length + 1)
-    throw new ApiError(400, "The model's chat template leaves out some of these messages; send others.", {
+    throw new ApiError(400, "The model's chat template leaves out some of these messages; change the messages.", {
       param: "messages",
     })
   const before = replies.slice(0, tip + 1).filter((reply) => reply !== undefined).length
-  // Templates open a thought before a reply that is to come, and not before one that has been given.
+  // Templates open a thought before a completion to be sampled, and not before an earlier one.
   const opened = parts.map((part, index) => {
     const opening = index + 1 > before ? (said[index]?.opening ?? "") : ""
     return part.endsWith(opening) ? part : part + opening
@@ -56,13 +56,13 @@ export async function promptTokens(
   if (tip >= 0) pieces.push(replies[tip]!.prompt)
   else pieces.push(await writer.encodePaced(opened[0]!, most))
   for (const [index, reply] of said.entries()) {
-    if (index + 1 < before) continue // within the prompt of the tip
+    if (index + 1 < before) continue // contained in the prompt of the tip
     pieces.push(reply.tokens, behind(codec, reply.tokens, await writer.encodePaced(opened[index + 1]!, most)))
   }
   return { tokens: joined(Int32Array, pieces), text: writer.plain(rendered) }
 }
 
-/** @throws ApiError where the template reads no such variable: what it asks for would be ignored */
+/** @throws ApiError if the template does not read a variable, which would be ignored */
 export function variablesFor(
   { chatTemplate = "", toolTemplate = "" }: Pick<ChatTemplates, "chatTemplate" | "toolTemplate">,
   variables: Readonly<Record<string, unknown>>,
@@ -72,30 +72,36 @@ export function variablesFor(
   throw badField(`chat_template_kwargs.${unread}`, "is not read by the model's chat template: leave it out")
 }
 
-/** Some templates want roles to take turns, say. Which file it is in is not the client's to know. */
+/**
+ * Error for a client if the template refuses messages, such as roles that do not alternate. The name of the file is
+ * withheld.
+ */
 export function refusedByTemplate(error: unknown): unknown {
   if (!GigpoError.is(error)) return error
   if (error.code === "TEMPLATE_TIMEOUT")
     return new ApiError(503, "The model's chat template took too long; try again, or with fewer messages.")
   if (error instanceof NotRendered) return new ApiError(400, `${error.message}.`, { param: error.field })
   if (error.code !== "BAD_TOKENIZER") return error
-  const why = /failed: (.*)$/s.exec(error.message)?.[1] ?? "it takes no such messages"
+  const why = /failed: (.*)$/s.exec(error.message)?.[1] ?? "it does not support these messages"
   return new ApiError(400, `The model's chat template failed: ${why}.`, { param: "messages" })
 }
 
-/** What follows a reply. One that ended by itself holds the token that ends its turn, which the template writes, too. */
+/**
+ * Tokens after a completion. A completion that ended with an end token contains it already; the template writes it,
+ * too.
+ */
 function behind(codec: PromptCodec, reply: Int32Array, tokens: Int32Array): Int32Array {
   const ended = codec.eosTokens.includes(reply.at(-1)!)
   return ended && codec.eosTokens.includes(tokens[0]!) ? tokens.subarray(1) : tokens
 }
 
-/** What tells a chat template of tools. */
+/** Variables of the chat template for tools. */
 export function toolVariables(tools: readonly Tool[]): { readonly tools?: readonly object[] } {
   if (tools.length === 0) return {}
   return { tools: tools.map(({ told }) => new RawJson(stringify(told))) }
 }
 
-/** As chat templates take messages: arguments are objects, of JSON as it was written. */
+/** Message as chat templates expect it: arguments are objects, with JSON as written. */
 export function forTemplate(message: CallMessage): ChatMessage {
   switch (message.role) {
     case "assistant": {

@@ -15,34 +15,38 @@ import { type ParsedReply, ReplyParser } from "./reply-parser.ts"
 import { type ToolFormat, toolFormat } from "./tools/format.ts"
 import type { Continued, KnownReply, Transcript } from "./transcript.ts"
 
-/** A tokenizer, as far as the endpoint needs it. */
+/** Part of a tokenizer that the endpoint needs. */
 export interface ReplyCodec extends PromptCodec {
   decode(tokens: Int32Array, options: { readonly skipSpecial: boolean }): string
   readonly chatTemplate: string | undefined
-  /** Source of the template for chats with tools. Default: the chat template. */
+  /** Template for chats with tools. Default: the chat template. */
   readonly toolTemplate?: string | undefined
-  /** Absent where it cannot be told; then nothing can be held to a grammar. */
+  /** Vocabulary for constrained decoding; absent if unknown, which disables constraints. */
   vocabulary?(): Vocabulary
 }
 
 export interface ReplyGeneratorSetup {
-  /** What replies are sampled from; who is no model may look at the call. */
+  /** Sampler of completions. Stand-ins for a model, such as experts, also get the call. */
   readonly policy: Pick<Sampler, "maxPositions"> & {
     sample(request: SampleRequest, call: Call): Promise<Completion>
   }
   readonly codec: ReplyCodec
   readonly transcript: Transcript
-  /** Those of all voices with this codec. Default: its own. */
+  /** Cache shared by generators with this codec. Default: a new one. */
   readonly constraints?: Constraints | undefined
-  /** Where a call does not say; `fixed` where it may not say otherwise. */
+  /** Temperature of calls without one; with `fixed`, calls may not choose another. */
   readonly temperature: { readonly value: number; readonly fixed: boolean }
-  /** Most tokens of a reply where a call does not say; with `fixed`, calls may only ask for fewer. The model's positions limit both. */
+  /**
+   * Maximum tokens of a completion for calls without a limit; with `fixed`, calls may only lower it. The model's
+   * positions limit both.
+   */
   readonly maxCompletionTokens: { readonly value: number; readonly fixed: boolean }
-  /** Most tokens of a prompt and its reply. Default: the policy's positions. */
+  /** Maximum tokens of prompt and completion. Default: those of the policy. */
   readonly maxPositions?: number | undefined
   /**
-   * Keys the random numbers of a call's reply, and names it: `history` stands for the messages, `number` is the reply's among those of
-   * one call, and `again` counts the calls of one history. A call with a seed is answered alike each time: `again` is 0.
+   * Key of the random numbers of a completion, which also determines its id. `history` identifies the messages,
+   * `number` the completion within a call, and `again` counts calls with the same history. For a call with a seed
+   * `again` is 0, so that equal calls get equal responses.
    */
   readonly key: (place: {
     readonly call: Call
@@ -54,34 +58,37 @@ export interface ReplyGeneratorSetup {
 }
 
 export interface ReplyObserver {
-  /** Called for each reply before it is sampled; may refuse, by throwing. What it returns comes with the reply. */
+  /** Called for each completion before it is sampled. The return value is passed to `said`. May throw to refuse. */
   begin(call: Call): number
   said(reply: SaidReply, call: Call, place: number, turn: Turn): void
-  /** A call does not fit the model. */
+  /** Called if a call does not fit the model. */
   overflow(turn: Turn): void
 }
 
-/** One reply. */
+/** Sampled completion with its parsed content. */
 export interface SaidReply
   extends KnownReply,
     Pick<ParsedReply, "completion" | "finishReason" | "reasoningTokens" | "broken"> {
   readonly logProbs: Float32Array
   readonly constraint: Constraint | undefined
-  /** The reply that it goes on from, token for token. */
+  /** Completion that this one extends token by token. */
   readonly follows: KnownReply | undefined
-  /** Whether its call goes on from an earlier one in words, but not in tokens. */
+  /** Whether the call extends an earlier one in words but not in tokens. */
   readonly unmerged: boolean
-  /** Of several replies to one call, and of equal calls, which it is. */
+  /** Index among the completions of one call, and number of earlier calls with the same history. */
   readonly number: number
   readonly again: number
 }
 
-/** Told of the parts of choice `index` as they become known, and of the reply's id. */
+/** Receives the parts of choice `index` as they are sampled, with the completion's id. */
 export type Listener = (index: number, piece: ReplyDelta, reply: string) => void
 
-/** What the policy says to calls: prompts, sampling, and replies read from tokens. */
+/** Generator of completions for API calls: renders prompts, samples, and parses completions. */
 export class ReplyGenerator {
-  /** Where replies are recorded, each once. Without a record, who asks anew is answered anew. */
+  /**
+   * Record of attempts, so that each completion is recorded once. Without an observer, a repeated request is sampled
+   * again.
+   */
   readonly attempts: Attempts | undefined
   readonly #setup: ReplyGeneratorSetup
   readonly #format: ToolFormat
@@ -96,22 +103,22 @@ export class ReplyGenerator {
     this.#constraints = setup.constraints ?? new Constraints(this.#format, setup.codec)
   }
 
-  /** Most tokens of a prompt and its reply. */
+  /** Maximum tokens of prompt and completion. */
   get maxPositions(): number {
     return this.#setup.maxPositions ?? this.#setup.policy.maxPositions
   }
 
-  /** A request arrives, whose call is read later; undefined where no order is kept. Ends with its reply, or is to be left. */
+  /** Registers a request whose call is read later; undefined if no order is recorded. Ends with `reply` or `leave`. */
   arrive(): Arrival | undefined {
     return this.#order?.arrive()
   }
 
-  /** Waits until the call of a request whose bytes are there may be read. */
+  /** Waits until the call of a complete request may be read. */
   async toRead(arrival: Arrival | undefined): Promise<void> {
     if (arrival) await this.#order!.toRead(arrival)
   }
 
-  /** A request arrived that has no call. */
+  /** Ends an arrival without a call. */
   leave(arrival: Arrival | undefined): void {
     if (arrival) this.#order!.leave(arrival)
   }
@@ -127,7 +134,7 @@ export class ReplyGenerator {
     let turn: Turn | undefined
     try {
       if (temperature.fixed && call.temperature !== undefined && call.temperature !== temperature.value)
-        throw badField("temperature", `is ${temperature.value} here, as the run has it: leave it out`)
+        throw badField("temperature", `is fixed to ${temperature.value} by the run: leave it out`)
       const continued = await new Pace(signal).through(transcript.follow(call))
       const came = attempt.came(() => ({
         turn:
@@ -161,7 +168,7 @@ export class ReplyGenerator {
       observer?.overflow(turn!)
       return new ApiError(
         400,
-        `A prompt of ${length} tokens leaves no room for a reply in the model's ${maxPositions} positions; shorten the messages.`,
+        `A prompt of ${length} tokens leaves no room for a completion in the model's ${maxPositions} positions; shorten the messages.`,
         { param: "messages", code: "context_length_exceeded" },
       )
     }
@@ -220,7 +227,7 @@ export class ReplyGenerator {
       id,
       listener: told && ((piece) => told(piece, id)),
     })
-    // Only where somebody waits for it: an engine may tell of tokens at a price.
+    // Only if needed: reporting tokens may slow an engine down.
     const onTokens = told || call.stop.length > 0 ? (tokens: Int32Array) => hearing.hear(tokens) : undefined
     try {
       return hearing.end(await policy.sample({ ...request, ...(onTokens && { onTokens }) }, call))
@@ -254,12 +261,12 @@ function offers({ tools, toolChoice }: Call): boolean {
   return tools.length > 0 && toolChoice !== "none"
 }
 
-/** Unlike that of any other reply of its transcript, and not to be guessed where the key is not. */
+/** Id that is unique in its transcript and unguessable without the key. */
 function replyId(...parts: readonly unknown[]): string {
   return createHash("sha256").update(JSON.stringify(parts)).digest("hex").slice(0, 16)
 }
 
-/** As a listener would have been told of it in one piece each. */
+/** Repeats a completion to a listener, one piece per part. */
 function tellAgain(
   { id, reasoning, content, toolCalls }: SaidReply,
   told: (piece: ReplyDelta, reply: string) => void,

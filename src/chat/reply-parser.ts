@@ -5,17 +5,17 @@ import { ReplyText } from "./reply-text.ts"
 import type { Piece, ReplyReader } from "./tools/format.ts"
 import { MarkedText } from "./tools/marked-text.ts"
 
-/** What a reply's tokens say. */
+/** Parsed completion. */
 export interface ParsedReply {
-  /** Ends behind the token that completed a stop text, whatever was sampled after it. */
+  /** Ends after the token that completed a stop text, whatever was sampled after it. */
   readonly completion: Completion
   readonly content: string
   readonly reasoning: string
-  /** Tokens of the thought, with those that begin and end it. */
+  /** Tokens of thinking, including its tags. */
   readonly reasoningTokens: number
   readonly toolCalls: readonly ToolCall[]
   readonly finishReason: "stop" | "length" | "tool_calls"
-  /** Whether it begins a call that cannot be read. */
+  /** Whether an unparsable tool call was started. */
   readonly broken: boolean
 }
 
@@ -23,14 +23,14 @@ export interface ReplyParserSetup {
   readonly decode: (tokens: Int32Array) => string
   readonly reader: ReplyReader
   readonly stop: Call["stop"]
-  /** The reply's, which those of its calls are made of. */
+  /** Id of the completion, from which ids of its calls are derived. */
   readonly id: string
   readonly listener: ((piece: ReplyDelta) => void) | undefined
 }
 
 /**
- * Reads one reply from its tokens. They are taken one by one however they come, so that a reply ends at the same token whether or not
- * the engine tells of tokens as it samples them, and however many at once.
+ * Parser of one completion. Tokens are processed one by one, so that a completion ends at the same token however the
+ * engine reports them.
  */
 export class ReplyParser {
   readonly #setup: ReplyParserSetup
@@ -48,7 +48,7 @@ export class ReplyParser {
     this.#text = new ReplyText(setup.decode)
   }
 
-  /** Whether no more tokens are needed. */
+  /** Adds tokens. Returns true if no more are needed. */
   hear(tokens: Int32Array): boolean {
     const { reader } = this.#setup
     for (const token of tokens) {
@@ -61,7 +61,7 @@ export class ReplyParser {
     return this.#stopped
   }
 
-  /** @param completion begins with what was heard so far */
+  /** @param completion - starts with the tokens added so far */
   end(completion: Completion): ParsedReply {
     this.hear(completion.tokens.subarray(this.#tokens))
     this.#take(this.#text.end())

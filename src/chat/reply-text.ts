@@ -1,26 +1,26 @@
-/** Turns the tokens of a reply into text as they come; a character whose bytes are not all there is held back. */
+/** Decodes tokens incrementally. Characters with missing bytes are held back. */
 export class ReplyText {
   readonly #decode: (tokens: Int32Array) => string
-  /** Since a character last ended where a token did: tokens may end within characters one after the other. */
+  /** Tokens since the last boundary of token and character: several successive tokens may end within characters. */
   #pending: number[] = []
-  /** Characters of theirs that were told. */
+  /** Number of their characters that were returned. */
   #told = 0
 
   constructor(decode: (tokens: Int32Array) => string) {
     this.#decode = decode
   }
 
-  /** The text of these tokens, and of what was held back before them, as far as it is whole. */
+  /** Complete text of these tokens and of what was held back before. */
   add(tokens: ArrayLike<number>): string {
     this.#pending.push(...Array.from(tokens))
     const text = this.#decode(Int32Array.from(this.#pending))
     const held = text.length - text.replace(/\u{fffd}+$/u, "").length
-    // Bytes beyond what a character can lack are none, whatever follows them.
+    // More invalid bytes than a character can lack will not become a character.
     if (held === 0 || held > longestBeginning) return this.#rest(text)
     const whole = text.slice(this.#told, text.length - held)
     this.#told = text.length - held
     if (this.#pending.length > mostPending) {
-      // Where a text ends does not depend on tokens so far before: without them the time is that of the tokens, not of their square.
+      // A text boundary does not depend on tokens this far back. Dropping them keeps decoding linear.
       this.#pending = this.#pending.slice(-keptPending)
       this.#told = this.#decode(Int32Array.from(this.#pending)).length - held
     }
@@ -39,7 +39,7 @@ export class ReplyText {
   }
 }
 
-/** Bytes of a character of which one is still to come; each may be written as one that cannot be read. */
+/** Maximum bytes of an incomplete character; each may be decoded as a replacement character. */
 const longestBeginning = 3
-/** Tokens that are decoded together, and how many of the last ones stay when there are more. */
+/** Maximum tokens decoded together, and number of tokens kept beyond that. */
 const [mostPending, keptPending] = [64, 16]

@@ -6,42 +6,46 @@ import { atOnce, type Pieces } from "../util/pace.ts"
 import { ApiError } from "./api-error.ts"
 import type { Call, CallMessage, Tool, ToolCall } from "./call.ts"
 
-/** A reply that was sampled, as far as later calls may go on from it. */
+/** Sampled completion, with what later calls need to continue it. */
 export interface KnownReply {
-  /** Unlike that of any other. */
+  /** Unique id. */
   readonly id: string
-  /** What it replied to: the history of its call. */
+  /** History of its call. */
   readonly history: string
   readonly prompt: Int32Array
   readonly tokens: Int32Array
-  /** What the prompt had begun of the reply: a block of thought, or one that is empty. */
+  /** Part of the completion that the prompt already contained: an opened or an empty thought. */
   readonly opening: string
   readonly content: string
   readonly reasoning: string
   readonly toolCalls: readonly ToolCall[]
-  /** What it replied to in the client's words, whatever the replies in it were. */
+  /** Messages before it as the client wrote them, whatever completions they contain. */
   readonly words: string
 }
 
-/** What a call goes on from. */
+/** What a call continues. */
 export interface Continued {
-  /** Identifies the messages of the call, replies by which they are and not by how the client wrote them. */
+  /** Identifies the messages of a call, with completions by their tokens and not by the client's text. */
   readonly history: string
-  /** [messages] The reply that each message is; undefined for what was said by others. */
+  /** [messages] Completion of each message; undefined for other messages. */
   readonly replies: readonly (KnownReply | undefined)[]
-  /** The last message before which everything is as it was when that reply was sampled; -1 where there is none. */
+  /** Index of the last completion whose entire history is unchanged; -1 if there is none. */
   readonly tip: number
   /** Identifies the messages as the client wrote them. */
   readonly words: string
-  /** The last message that stands, in the client's words, where a reply was given; -1 where there is none. Behind the tip, it is not that reply. */
+  /**
+   * Index of the last message at a place where a completion was given, by the client's text; -1 if there is none. If
+   * larger than `tip`, that message is not the completion.
+   */
   readonly wordsTip: number
 }
 
 /**
- * What was said in one episode, or to all clients of one server. Clients send back what they were given in words of their own: arguments
- * are serialised anew, reasoning is dropped. A reply is known again by the ids of its calls, which only those know who were given them,
- * else by its text behind the very messages that it replied to. Never by a text alone: "Yes" may be anybody's, with another's thoughts
- * behind it, and whether it had been said already would be chance. What a client has changed is a message of its own.
+ * Completions of one episode, or for all clients of a server. Clients send completions back in another form: arguments
+ * are serialized again, thinking is dropped. A completion is recognized by the ids of its calls, which only its
+ * receiver knows, else by its text after exactly the messages that it was sampled for. Text alone is not enough: "Yes"
+ * may come from anyone, with different thinking, and recognition would depend on timing. A message that the client has
+ * changed is treated as a new message.
  */
 export class Transcript {
   readonly #most: number
@@ -50,22 +54,22 @@ export class Transcript {
   readonly #byCall = new Map<string, KnownReply>()
   readonly #byText = new Map<string, KnownReply>()
   readonly #byWords = new Map<string, KnownReply>()
-  /** How many calls of each history there were. */
+  /** Number of calls per history. */
   readonly #calls = new Map<string, number>()
 
-  /** @param most replies, and histories of calls, that are remembered; the oldest are forgotten first */
+  /** @param most - maximum number of remembered completions and histories; the oldest are dropped first */
   constructor(most = Number.POSITIVE_INFINITY) {
     this.#most = most
   }
 
-  /** In pieces of one message each. */
+  /** Resolves the messages of a call, in pieces of one message each. */
   *follow({
     messages,
     tools,
     toolChoice,
     variables = {},
   }: Pick<Call, "messages" | "tools" | "toolChoice" | "variables">): Pieces<Continued> {
-    // What the prompt tells of besides the messages.
+    // Tools and variables are part of the prompt, too.
     const offered = digest("", toolChoice === "none" ? [] : tools.map(plainTool))
     const varied = Object.keys(variables).length > 0
     let [history, words] = [varied ? digest(offered, canonicalJson(writeJson(variables))) : offered, ""]
@@ -84,7 +88,7 @@ export class Transcript {
     return { history, replies, tip, words, wordsTip }
   }
 
-  /** Counts a call of this history; how many there were before. */
+  /** Counts a call of this history. Returns the number of earlier ones. */
   count(history: string): number {
     const before = this.#calls.get(history) ?? 0
     this.#calls.set(history, before + 1)
@@ -95,7 +99,7 @@ export class Transcript {
     return before
   }
 
-  /** Keeps of the reply what later calls need, and nothing of what else comes with it. */
+  /** Remembers a completion, with only the fields that later calls need. */
   add({ id, history, prompt, tokens, opening, content, reasoning, toolCalls, words }: KnownReply): void {
     const reply: KnownReply = { id, history, prompt, tokens, opening, content, reasoning, toolCalls, words }
     this.#replies.add(reply)
@@ -103,7 +107,7 @@ export class Transcript {
     for (const { id } of reply.toolCalls) this.#byCall.set(id, reply)
     for (const key of textKeys(reply)) {
       const same = this.#byText.get(key)
-      // Of replies that read the same any will do, but not the one that happened to be given last.
+      // Of completions with equal text any will do, except the latest: the choice must not depend on timing.
       if (!same || reply.id < same.id) this.#byText.set(key, reply)
     }
     this.#byWords.set(reply.words, reply)
@@ -128,7 +132,7 @@ export class Transcript {
       if (known) return known
       throw new ApiError(
         400,
-        "The input refers to an item that is not known here, or not any more: send it whole (store: false).",
+        "The input refers to an unknown or expired item: send the complete item (store: false).",
         { param: "input" },
       )
     }
@@ -145,7 +149,7 @@ export class Transcript {
 
 type Said = Omit<Extract<CallMessage, { role: "assistant" }>, "role">
 
-/** Whether a message with calls is this reply: text and thought beside calls are often dropped. */
+/** Whether a message with calls is this completion. Clients often drop text and thinking next to calls. */
 function saysTheSame({ content, reasoning = "", toolCalls }: Said, reply: KnownReply): boolean {
   const kept = (text: string, given: string) => text.trim() === "" || text.trim() === given.trim()
   return (
@@ -156,7 +160,7 @@ function saysTheSame({ content, reasoning = "", toolCalls }: Said, reply: KnownR
   )
 }
 
-/** Many clients read arguments into doubles and write these: they did not change anything on purpose. */
+/** Whether two calls are equal. Many clients parse arguments into doubles, which is not an intended change. */
 function isSameCall(call: ToolCall, said: ToolCall): boolean {
   const given = asRead(call.arguments)
   const same = given === asRead(said.arguments) || given === asRead(inDoubles(said.arguments))
@@ -167,7 +171,7 @@ function inDoubles(json: string): string {
   return JSON.stringify(JSON.parse(json))
 }
 
-/** What a reply that calls nothing is found by, the surest first. Clients keep its text, and its thought or not. */
+/** Keys of a completion without calls, most specific first. Clients keep its text, with or without thinking. */
 function textKeys({ history, content, reasoning = "", toolCalls }: Said & Pick<KnownReply, "history">): string[] {
   if (toolCalls.length > 0) return []
   const [text, thought] = [content.trim(), reasoning.trim()]
@@ -179,7 +183,7 @@ function plain(message: CallMessage): unknown {
   return { ...message, toolCalls: plainCalls(message.toolCalls) }
 }
 
-/** A tool as prompts show it, however the client laid it out. */
+/** Tool as prompts show it, independent of the client's formatting. */
 function plainTool({ told }: Tool): string {
   return compactJson(stringify(told))
 }
@@ -188,7 +192,7 @@ function plainCalls(calls: readonly ToolCall[]): readonly ToolCall[] {
   return calls.map(({ id, name, arguments: given }) => ({ id, name, arguments: asRead(given) }))
 }
 
-/** Arguments as they would be written by anybody: who has read them into an object may have sorted its keys. */
+/** Arguments in canonical form, since clients may sort keys. */
 function asRead(json: string): string {
   try {
     return canonicalJson(json)
@@ -201,14 +205,14 @@ function digest(before: string, value: unknown): string {
   return atOnce(digestInPieces(before, JSON.stringify(value)))
 }
 
-/** Characters between two places at which a digest can pause. */
+/** Characters between two points at which a digest can pause. */
 const charactersPerPiece = 2 ** 17
 
 function* digestInPieces(before: string, json: string): Pieces<string> {
   const hash = createHash("sha256").update(before).update("\n")
   for (let at = 0; at < json.length; ) {
     let end = at + charactersPerPiece
-    if (isHighSurrogate(json.charCodeAt(end - 1))) end++ // both halves of a character are encoded together
+    if (isHighSurrogate(json.charCodeAt(end - 1))) end++ // keep surrogate pairs together
     hash.update(json.slice(at, end))
     at = end
     yield

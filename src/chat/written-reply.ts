@@ -1,20 +1,20 @@
 import type { ChatCodec } from "../tokenizer/chat-codec.ts"
 
-/** A reply as the chat template writes it, with the prompt that it stands behind. */
+/** Completion as the chat template renders it, with its prompt. */
 export interface WrittenReply {
   readonly prompt: string
   readonly reply: string
 }
 
 /**
- * Splits what the template writes of a chat with a reply at the prompt for that reply; undefined where it writes the reply somewhere
- * else. Templates open a thought in the prompt, or forbid one, and some drop the thought of a reply that has been given. Our reading: a
- * thought that the prompt has opened is put in and ended, as the model would have to, and a thought that the prompt forbids is learned
- * behind a prompt that does not.
+ * Splits a rendered chat at the prompt of its last completion; undefined if the template renders the completion
+ * elsewhere. Templates open a thought in the prompt, or forbid one, and some drop the thought of an earlier completion.
+ * A thought that the prompt opened is inserted and closed, as the model would have to; a thought that the prompt
+ * forbids is learned after a prompt that does not.
  *
- * @param asked what the template writes up to the reply, with the opening of the assistant's turn
- * @param whole what it writes up to the end of the reply
- * @param opening what `asked` begins of the reply
+ * @param asked - rendering up to the completion, with the opening of the assistant's turn
+ * @param whole - rendering up to the end of the completion
+ * @param opening - part of the completion that `asked` contains
  */
 export function splitReply(asked: string, whole: string, opening: string, reasoning: string): WrittenReply | undefined {
   if (whole.startsWith(asked)) return { prompt: asked, reply: whole.slice(asked.length) }
@@ -26,8 +26,8 @@ export function splitReply(asked: string, whole: string, opening: string, reason
 }
 
 /**
- * A reply up to the token that ends its turn, which it is given where the template writes none; what the template writes behind that is
- * not said.
+ * Completion up to the token that ends its turn, which is added if the template writes none. Text after that token is
+ * dropped.
  */
 export function upToEnd(
   codec: Pick<ChatCodec, "eosTokens" | "decode">,

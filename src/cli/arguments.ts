@@ -4,77 +4,77 @@ import type { Setting } from "./config/document.ts"
 
 /** Options of every command that reads a configuration file. */
 export interface ConfigArguments extends TrustArgument {
-  /** Settings over the file's: key=value each. */
+  /** Values that replace settings of the file: `key=value` each. */
   readonly set: readonly string[]
 }
 
 export interface TrustArgument {
-  /** Whether a run of another origin may have done what its configuration asks for. */
+  /** Whether to trust the configuration of a run that was not made here. */
   readonly trust?: boolean
 }
 
 /** Adds the argument of a configuration file, `--set` and `--trust` to a command. */
 export function configCommand(command: Command): Command {
   return command
-    .argument("<config>", `configuration file, YAML or JSON; "${commandLine("config")}" lists its keys`)
+    .argument("<config>", `configuration file, YAML or JSON; "${commandLine("config")}" lists the keys`)
     .addOption(setOption())
     .addOption(trustOption())
 }
 
 export function trustOption(
-  help = "let the configuration of a run that was not made here load modules, start programs, and contact servers with your keys",
+  help = "trust the configuration of a run from elsewhere: let it load modules, start programs and contact servers with your keys",
 ): Option {
   return new Option("--trust", help)
 }
 
-export function setOption(help = "set a key over the file, e.g. training.iterations=20; may be repeated"): Option {
+export function setOption(help = "override a key of the file, e.g. training.iterations=20; repeatable"): Option {
   return new Option("-s, --set <key=value>", help)
     .argParser((value: string, before: readonly string[]) => [...before, value])
     .default([], "none")
 }
 
-/** The argument that stands for a program that plays as an agent. */
+/** Optional argument of a command: a program that plays as an agent, after `--`. */
 export const programArgument = [
   "[command...]",
-  "the agent: a program and its arguments, behind --; else the configuration's",
+  "agent program and its arguments, after --; default: the configured agent",
 ] as const
 
-/** The settings that put a program in the place of the agent; none where none was named. */
+/** Settings that make a program the agent. Empty without a program. */
 export function programSets(command: readonly string[]): Setting[] {
-  const from = "the command behind --"
+  const from = "the command after --"
   const set = (text: string): Setting => ({ text, from })
   return command.length === 0 ? [] : [set("agent.name=process"), set(`agent.command=${JSON.stringify(command)}`)]
 }
 
-/** Reads an option that may be repeated. */
+/** Parses an option that may be repeated. */
 export function list(value: string, before: readonly string[] = []): string[] {
   return [...before, value]
 }
 
-/** Reads an option that is a whole number. */
+/** Returns a parser of an integer option. */
 export function wholeNumber(least: number, most: number): (text: string) => number {
   return (text) => {
     if (/^\d{1,10}$/.test(text) && Number(text) >= least && Number(text) <= most) return Number(text)
-    throw new InvalidArgumentError(`It must be a whole number from ${least} to ${most}.`)
+    throw new InvalidArgumentError(`It must be an integer from ${least} to ${most}.`)
   }
 }
 
-/** Reads an option that is a time in seconds, from 0. */
+/** Parses an option in seconds, at least 0. */
 export function readSeconds(text: string): number {
   const seconds = Number(text)
   if (text.trim() !== "" && seconds >= 0 && Number.isFinite(seconds)) return seconds
-  throw new InvalidArgumentError("It must be a number of seconds from 0.")
+  throw new InvalidArgumentError("It must be a number of seconds, at least 0.")
 }
 
-/** A command of this program, to be typed where it was started. */
+/** Command line of this program, as the user would type it. */
 export function commandLine(...words: readonly string[]): string {
   const quoted = words.map((word) => (/^[\w./:=,@%+-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`))
   return [programName(process.env, process.argv[1]), ...quoted].join(" ")
 }
 
 /**
- * What this program is started by: npx where npm started it, which finds it in a project's own packages, or where it lies among
- * these and the shell does not look there.
+ * Name to start this program by: `npx gigpo` if npm started it or if it is installed in a project's `node_modules`
+ * outside PATH, else `gigpo`.
  */
 export function programName({ npm_command: npm, PATH = "" }: NodeJS.ProcessEnv, script = ""): string {
   const folder = dirname(script)

@@ -8,7 +8,7 @@ interface Key {
   readonly ctrl?: boolean
 }
 
-/** Lets a person at a terminal browse, until the person leaves. */
+/** Runs a browser on a terminal until the user leaves. */
 export async function browse(
   browser: Browser,
   screen: Screen,

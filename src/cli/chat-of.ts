@@ -4,12 +4,9 @@ import { readRunConfig } from "../runs/config.ts"
 import { dateIn } from "../runs/date.ts"
 import type { ChatOptions } from "../tokenizer/chat-options.ts"
 
-/**
- * Chat options for a model that is not trained: as given, else those of the run that the model is of, so that it is
- * prompted as it was trained.
- */
+/** Chat options for a model that is only sampled: those given, else those of the run that the model belongs to. */
 export async function chatOf(model: string, given: ChatOptions = {}): Promise<ChatOptions> {
-  // A run's model lies in the run, its checkpoints lie one folder deeper.
+  // The model of a run is in the run folder, a checkpoint one folder deeper.
   for (const folder of [dirname(model), dirname(dirname(model))]) {
     const run = await readRunConfig(join(folder, "config.json"))
     if (!run) continue

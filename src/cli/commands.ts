@@ -3,7 +3,7 @@ import { Command } from "commander"
 /** Entry of one command: its line in `gigpo --help`, and its definition, which is loaded only when the command is used. */
 interface CommandEntry {
   readonly summary: string
-  /** Options and arguments, as the command's own usage has them. */
+  /** Options and arguments, as in the usage line of the command. */
   readonly usage: string
   readonly load: () => Promise<(command: Command) => Command>
 }
@@ -138,7 +138,7 @@ export function addCommands(program: Command, onDefined: (command: Command) => v
   })
 }
 
-/** Gives a command of `commands` its arguments, options and action. False if there is no entry of its name. */
+/** Adds arguments, options and action to a command of `commands`. Returns false for an unknown name. */
 export async function define(command: Command): Promise<boolean> {
   const entry = commands[command.name()]
   if (!entry) return false

@@ -3,7 +3,7 @@ import type { Call, CallMessage } from "../chat/call.ts"
 import type { ReplyGenerator } from "../chat/reply-generator.ts"
 import { GigpoError } from "../util/errors.ts"
 
-/** What a reply is told in: what the model thinks, and what it says. */
+/** Piece of a completion while it is sampled. */
 export interface Said {
   readonly kind: "reasoning" | "content"
   readonly text: string
@@ -20,30 +20,30 @@ export class Conversation {
     this.#system = system
   }
 
-  /** Forgets what was said. */
+  /** Removes all messages. */
   clear(): void {
     this.#messages = []
   }
 
-  /** Begins anew, with this as what the model is told first; undefined for nothing. */
+  /** Sets the system prompt and removes all messages. `undefined` means no system prompt. */
   instruct(system: string | undefined): void {
     this.#system = system
     this.clear()
   }
 
   /**
-   * Says something to the model, and tells what it replies while it does. What it had said before `signal` stopped it stays said; where
-   * it had said nothing, or could not, neither was anything said to it.
+   * Sends a user message and streams the completion to `tell`. If `signal` aborts, the part sampled so far stays in the
+   * conversation; an empty completion or a failure leaves the conversation as it was.
    *
-   * @returns why the reply ended
-   * @throws GigpoError `BAD_ARGUMENT` where the conversation has become too long for the model
+   * @returns the finish reason, or "stopped" after an abort
+   * @throws GigpoError `BAD_ARGUMENT` if the conversation is too long for the model
    */
   async say(text: string, signal: AbortSignal, tell: (said: Said) => void): Promise<"stop" | "length" | "stopped"> {
     const messages: CallMessage[] = [...this.#messages, { role: "user", content: text }]
     let content = ""
     try {
       const [reply] = await this.#voice.reply(this.#call(messages), signal, (_, piece) => {
-        if (piece.kind === "call") return // none is offered
+        if (piece.kind === "call") return // the call offers no tools
         if (piece.kind === "content") content += piece.text
         tell(piece)
       })

@@ -6,22 +6,23 @@ import type { Conversation } from "./conversation.ts"
 import type { ChatView } from "./terminal/chat-view.ts"
 import { Stopped } from "./terminal/interrupt.ts"
 
-export const chatCommands = `  /clear          forget what was said
-  /system <text>  begin anew, with this as what the model is told first; without a text, with nothing
-  /exit           leave, as Ctrl-D does`
+export const chatCommands = `  /clear          remove all messages
+  /system <text>  remove all messages and set the system prompt; without a text, remove the system prompt
+  /exit           leave, like Ctrl-D`
 
 export interface ConverseSetup {
   readonly conversation: Conversation
   readonly view: ChatView
   readonly input: Readable
-  /** Where a person types: what is typed is edited and shown there. */
+  /** Terminal that echoes and edits the input. Absent for piped input. */
   readonly terminal?: Writable | undefined
   readonly signal: AbortSignal
 }
 
 /**
- * A conversation, a message or a command a line, until the input ends. On a terminal Ctrl-C stops a reply; a second one, or one where
- * there is no reply, leaves. What the model cannot take ends it only where nobody is there to say something else.
+ * Runs a conversation with one message or command per line until the input ends. On a terminal, Ctrl-C stops a
+ * completion; a second Ctrl-C, or one without a completion in progress, leaves. Errors of the caller (`BAD_ARGUMENT`)
+ * end a piped conversation and are shown on a terminal.
  */
 export async function converse({ conversation, view, input, terminal, signal }: ConverseSetup): Promise<void> {
   const lines = createInterface({ input, ...(terminal && { output: terminal, terminal: true }), prompt: "> ", signal })
@@ -40,7 +41,7 @@ export async function converse({ conversation, view, input, terminal, signal }: 
       view.end(await conversation.say(text, reply.signal, (said) => view.tell(said)))
     } catch (error) {
       if (!terminal || !GigpoError.is(error) || error.code !== "BAD_ARGUMENT") throw error
-      view.note(`${error.message} /clear begins anew.`)
+      view.note(`${error.message} /clear removes all messages.`)
     } finally {
       unlink()
       reply = undefined
@@ -54,7 +55,7 @@ export async function converse({ conversation, view, input, terminal, signal }: 
       if (command === "exit" || left) break
       if (command === "clear") conversation.clear()
       else if (command === "system") conversation.instruct(rest.trim() || undefined)
-      else if (command !== undefined) view.note(`There is no /${command}. There are:\n${chatCommands}`)
+      else if (command !== undefined) view.note(`There is no command /${command}. Commands:\n${chatCommands}`)
       else if (line.trim() !== "") await say(line)
       if (left) break
       if (terminal) lines.prompt()

@@ -4,7 +4,7 @@ import { transcripts } from "../data/transcripts.ts"
 import { io } from "../files/io-error.ts"
 import { recordedEpisodes } from "../view/record/as-data.ts"
 
-/** What lies at a path to be learned from: a folder holds recorded episodes, a file transcripts. */
+/** Opens training data: a folder holds recorded episodes, a file holds transcripts. */
 export async function openData(path: string): Promise<TrainingData> {
   return (await io("read", path, stat(path))).isDirectory() ? recordedEpisodes(path) : transcripts(path)
 }

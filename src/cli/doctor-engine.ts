@@ -5,15 +5,15 @@ import { describeFailure } from "./fail.ts"
 import { describePending } from "./pending.ts"
 import { activity } from "./terminal/activity.ts"
 
-/** Any training that a server may be asked for, so that it is tried. */
+/** Plan that makes a server run every probe. */
 const anyPlan = {
   ...({ loss: "linear", entropyCoefficients: false, statistics: [], models: [], manySpans: true } as const),
   ...{ optimizer: { learningRate: 0, maxGradientNorm: Number.POSITIVE_INFINITY }, checkpoints: false },
 }
-/** The probe's tokens are below this, and no longer than that. */
+/** Limits of the probes' tokens and lengths. */
 const shape = { vocabularySize: 97, maxPositions: 64, parameters: 1 }
 
-/** Tries a server of the Tinker API. What it lacks is a finding, never an error. */
+/** Probes a server of the Tinker API. Missing features and failures are returned as findings. */
 export async function checkEngine(options: {
   readonly url: string
   readonly model: string | undefined
@@ -49,24 +49,29 @@ function describe(found: Capabilities): Finding[] {
       "losses",
       found.reduction === "sum",
       "summed over tokens",
-      "means of means; advantages are scaled to undo that",
+      "averaged per sequence; gigpo scales the advantages to compensate",
     ),
-    finding("clip", found.clips, "ppo clips the ratio", "ppo is something else; losses go by log-probabilities"),
+    finding(
+      "clip",
+      found.clips,
+      "ppo clips the ratio",
+      "ppo does not clip; gigpo computes the loss from log-probabilities",
+    ),
     finding(
       "other losses",
       found.custom === "cross_entropy",
-      "by cross-entropy",
-      found.custom ? "by importance sampling" : "none",
+      "through cross_entropy",
+      found.custom ? "through importance_sampling" : "none",
     ),
     finding(
-      "gradient norm",
+      "gradient clipping",
       found.clipsGradients,
-      "scaled down",
-      "not scaled down: set optimizer.maxGradientNorm to .inf",
+      "supported",
+      "not supported: set optimizer.maxGradientNorm to .inf",
     ),
-    finding("doubled requests", found.knowsAgain, "done once", "done twice: a lost one ends the run, to be resumed"),
-    finding("reference", found.reference, "can be asked", "cannot be asked: no KL"),
-    finding("log-probabilities", found.tellsLogProbs, "told by losses", "not told by losses: a forward pass more"),
-    finding("gigpo", found.keyed, "samples as this machine would", "samples by seeds of its own"),
+    finding("repeated requests", found.knowsAgain, "executed once", "executed twice: a lost request ends the run"),
+    finding("reference policy", found.reference, "available", "not available: no KL penalty"),
+    finding("log-probabilities", found.tellsLogProbs, "returned by losses", "not returned: one more forward pass"),
+    finding("gigpo", found.keyed, "same samples as on this machine", "samples from other seeds"),
   ]
 }

@@ -18,7 +18,7 @@ export interface Finding {
   readonly value: string
 }
 
-/** Looks at the machine and tries the engine. What is missing is a finding, never an error. */
+/** Checks the machine and runs a self-test of the engine. Missing parts are returned as findings. */
 export async function checkMachine(): Promise<Finding[]> {
   const [major = 0, minor = 0] = process.versions.node.split(".").map(Number)
   const enough = major > 20 || (major === 20 && minor >= 19)
@@ -27,7 +27,7 @@ export async function checkMachine(): Promise<Finding[]> {
     {
       name: "Node.js",
       state: enough ? "ok" : "missing",
-      value: `${process.version} on ${process.platform}-${process.arch}${enough ? "" : "; 20.19 or newer is needed"}`,
+      value: `${process.version} on ${process.platform}-${process.arch}${enough ? "" : "; 20.19 or later is required"}`,
     },
   ]
   let report: DeviceReport
@@ -67,17 +67,17 @@ export function describeDevices(
 function whyNoGpu(unavailable: DeviceReport["unavailable"]): string {
   if (unavailable?.code !== "not_built") return unavailable?.message ?? "none found"
   const build = buildCommand("--CDGIGPO_CUDA=ON")
-  return `this build has no CUDA code in it; with the CUDA toolkit (nvcc 12.8 or later) this builds it: ${build}`
+  return `this build has no CUDA support; with the CUDA toolkit (nvcc 12.8 or later) build it by: ${build}`
 }
 
-/** A note where it is missing: there are kernels of our own. */
+/** Finding for cuBLASLt. Only a note if missing: gigpo has its own kernels. */
 function describeCublasLt({ found, path, version, message }: MatmulLibraryReport): Finding {
   const what = [version, path, message].filter((part) => part !== undefined && part !== "")
   return { name: "cuBLASLt", state: found ? "ok" : "note", value: what.join(", ") }
 }
 
 function describeWgmma({ found, withoutWgmma }: MatmulLibraryReport): Finding {
-  const passed = `passed their test${found ? "; cuBLASLt goes before them" : ""}`
+  const passed = `passed the self-test${found ? "; cuBLASLt is preferred" : ""}`
   return { name: "wgmma products", state: withoutWgmma === undefined ? "ok" : "note", value: withoutWgmma ?? passed }
 }
 
@@ -94,7 +94,7 @@ async function selfTest(device: "cpu" | "cuda"): Promise<Finding> {
   }
 }
 
-/** log softmax by the book against the kernel. */
+/** Compares the log-softmax kernel with a direct computation. */
 function testKernel(): void {
   const logits = Float32Array.from({ length: 64 }, (_, i) => 3 * Math.sin(i * i))
   const token = 17
@@ -122,7 +122,7 @@ const smallModel: ModelConfig = {
   maxPositions: 32,
 }
 
-/** It must learn one reply by heart. */
+/** Checks that a small model can overfit one completion. */
 async function testTraining(device: "cpu" | "cuda"): Promise<void> {
   await using policy = await NativePolicy.create(smallModel, new Random(1), { device })
   const [prompt, reply] = [Int32Array.of(3, 14, 15), Int32Array.of(9, 26, 5, 35, 8)]
@@ -133,5 +133,5 @@ async function testTraining(device: "cpu" | "cuda"): Promise<void> {
   }
   const options = { maxTokens: reply.length, temperature: 0, stopTokens: [], key: [1, 2] } as const
   const { tokens } = await policy.sample({ prompt, ...options })
-  if (tokens.join() !== reply.join()) throw new Error(`a model that learned ${reply.join()} said ${tokens.join()}`)
+  if (tokens.join() !== reply.join()) throw new Error(`a model trained on ${reply.join()} sampled ${tokens.join()}`)
 }

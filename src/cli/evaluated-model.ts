@@ -3,10 +3,10 @@ import { stat } from "node:fs/promises"
 import { join } from "node:path"
 import { hashFile, listFiles } from "../files/manifest.ts"
 
-/** Bytes of weights whose digest is worth its time: some ten seconds. */
+/** Maximum size of weights that are hashed, in bytes: about ten seconds of hashing. */
 const most = 8e9
 
-/** What a model folder is called in an evaluation's file, and the SHA-256 of its weights where they are not too many. */
+/** Name of an evaluated model, with the SHA-256 of its weights up to a size limit. */
 export async function describeModel(directory: string): Promise<{ readonly name: string; readonly sha256?: string }> {
   const names = (await listFiles(directory)).filter((name) => /^[^/]+\.safetensors$/.test(name))
   const sizes = await Promise.all(names.map(async (name) => (await stat(join(directory, name))).size))

@@ -8,7 +8,7 @@ import { readDocument, resolveDocument } from "./config/resolve.ts"
 import { checkTrusted } from "./config/trust.ts"
 import { resolveModel } from "./model.ts"
 
-/** Brings home what a run on an engine elsewhere has learned, as PEFT has it. */
+/** Downloads the adapter of a run that was trained on a remote engine, in PEFT's layout. */
 export async function exportAdapter(
   run: string,
   into: string,
@@ -18,9 +18,9 @@ export async function exportAdapter(
   const parsed = await readDocument(path, [])
   const config = resolveDocument(parsed)
   const model = await resolveModel(run)
-  if (!config.engine) throw bad(`What this run has learned is on this machine already: ${model}`)
+  if (!config.engine) throw bad(`The run was trained on this machine; its model is in ${model}`)
   await checkTrusted({ engine: config.engine }, parsed, path, { trust })
-  // The run has tried its server; nothing is trained here.
+  // The run has probed its server, and nothing is trained here.
   const capabilities = (await readKept(model))?.probes?.capabilities
   const open = () => RemoteEngine.open(model, { ...config.engine!, capabilities })
   await using engine = await unlessAborted(signal, open)

@@ -3,10 +3,10 @@ import { GigpoError, type GigpoErrorCode } from "../util/errors.ts"
 import { visible } from "../util/visible.ts"
 import { Stopped } from "./terminal/interrupt.ts"
 
-/** What failed for another reason. */
+/** Exit code of all other failures. */
 export const failed = 4
 
-/** Exit codes that tell what to do: 2 mend the command or its files, 3 mend the machine. Everything else failed: 4. */
+/** Exit codes by error: 2 for a wrong command or input, 3 for a missing device, build or memory. */
 const exitCodes: Partial<Record<GigpoErrorCode, number>> = {
   BAD_ARGUMENT: 2,
   BAD_CONFIG: 2,
@@ -27,7 +27,7 @@ const exitCodes: Partial<Record<GigpoErrorCode, number>> = {
   OUT_OF_MEMORY: 3,
 }
 
-/** Prints what went wrong as one paragraph, with the stack only where `debug` asks for it, and gives the exit code. */
+/** Prints an error as one paragraph, with the stack if `debug` is set, and returns the exit code. */
 export function reportFailure(thrown: unknown, debug: boolean): number {
   const error = first(thrown)
   // commander has printed its message already.
@@ -38,12 +38,12 @@ export function reportFailure(thrown: unknown, debug: boolean): number {
   return GigpoError.is(error) ? (exitCodes[error.code] ?? failed) : failed
 }
 
-/** What went wrong first, where closing things failed as well. */
+/** First error, where disposal failed as well. */
 function first(error: unknown): unknown {
   return error instanceof Error && "suppressed" in error ? first(error.suppressed) : error
 }
 
-/** "gigpo: sentence. [CODE] (cause)", each once. */
+/** Formats an error as "gigpo: message [CODE] (cause)", without repeating the cause. */
 export function describeFailure(error: unknown): string {
   const message = messageOf(error)
   const code = GigpoError.is(error) ? error.code : "INTERNAL"

@@ -1,5 +1,6 @@
 #!/usr/bin/env node
-// The command `gigpo`. An older Node gets a sentence: main.ts and what it imports are loaded after Node's version has been looked at.
+// The command `gigpo`. Node's version is checked before main.ts is loaded, so that an older Node prints a readable
+// error.
 import("../check-node.cts").then(
   () => import("./main.ts"),
   (error: Error) => {

@@ -6,21 +6,21 @@ import { runProgram } from "./program.ts"
 const program = new Command("gigpo")
   .description("Train LLM agents by reinforcement learning (GiGPO), natively.")
   .version(version)
-  .option("--debug", "print stack traces of errors; also by the environment variable DEBUG")
+  .option("--debug", "print stack traces of errors (or set the environment variable DEBUG)")
   .addOption(
     new Option(
       "--silence <seconds>",
-      "say on standard error what is waited for after so long without output; 0 never does",
+      "report the current work on standard error after this time without output; 0: never",
     )
       .env("GIGPO_SILENCE")
       .argParser(readSeconds)
       .default(2),
   )
-  .addHelpText("after", `\nTo begin, where nothing is there yet: ${commandLine("init", "sokoban", "demo")}`)
+  .addHelpText("after", `\nTo start from scratch: ${commandLine("init", "sokoban", "demo")}`)
   .addHelpText(
     "after",
     "\nExit codes: 0 done, 2 wrong command or input, 3 device or build missing, 4 failed, " +
-      "130 stopped by Ctrl-C, 143 by SIGTERM, 129 by SIGHUP (the terminal has gone).",
+      "130 stopped by Ctrl-C, 143 by SIGTERM, 129 by SIGHUP (terminal closed).",
   )
 
 await runProgram(program)

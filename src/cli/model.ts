@@ -11,40 +11,40 @@ import { describePending } from "./pending.ts"
 import { activity } from "./terminal/activity.ts"
 import { Screen } from "./terminal/screen.ts"
 
-/** What samples and learns: on this machine, or on a server. */
+/** Policy on this machine or on a server. */
 export type Policy = NativePolicy | RemoteEngine
 
-/** A model folder, opened: what samples and what reads. */
+/** Opened model folder: policy and tokenizer. */
 export interface Model<P extends Policy = Policy> extends AsyncDisposable {
   readonly policy: P
   readonly tokenizer: Tokenizer
 }
 
-/** What a run keeps, so that it goes on in the same precision on another device: a server's is its own. */
+/** Precision that a run stores, so that resumption on another device uses the same. A server chooses its own. */
 export function precisionOf(policy: Policy): Pick<NativePolicy, "precision"> | undefined {
   return policy instanceof NativePolicy ? { precision: policy.precision } : undefined
 }
 
-/** Where it runs, in a sentence, where that is not the CPU. */
+/** One sentence about the device or server of a policy; undefined for the CPU. */
 export function describePlace(policy: Policy): string | undefined {
   if (policy instanceof RemoteEngine) return `On the engine at ${policy.url}: ${policy.baseModel}.`
   return policy.device === "cuda" ? `On the GPU: ${policy.plan.text}.` : undefined
 }
 
-/** The folder of a model that was named: of a run its newest state, which is reported on standard error. */
+/** Folder of a named model. For a run, the newest state, which is reported on standard error. */
 export async function resolveModel(named: string): Promise<string> {
   const { directory, about } = await newestModel(named)
   if (about !== undefined) new Screen(process.stderr, { live: false }).print(about)
   return directory
 }
 
-/** Opens the configured model to be trained, with room for what is needed beside it. */
+/** Opens the configured model for training, with memory for what `needs` names. */
 export function openModel(config: Config, signal: AbortSignal, needs: ReadonlySet<string> = new Set()): Promise<Model> {
   if (config.engine) return openRemote(config, signal, config.model)
   return open(config.model, { ...trainingOptions(config, needs), signal }, config.chat)
 }
 
-/** Opens the configured model, or another one in its place, to be sampled from. Whether it has an adapter its folder says. */
+/** Opens the configured model, or another one, for sampling. An adapter is detected from the folder. */
 export async function openPlayer(
   config: Config,
   signal: AbortSignal,
@@ -64,7 +64,7 @@ async function open(
   options: Parameters<typeof NativePolicy.open>[1],
   chat: ChatOptions | undefined,
 ): Promise<Model<NativePolicy>> {
-  // The smaller part first: a wrong folder is told before gigabytes are read.
+  // The tokenizer comes first: a wrong folder fails before gigabytes of weights are read.
   return await activity.during(`opening the model ${directory}`, async () => {
     const tokenizer = await Tokenizer.open(directory, { chat })
     return await openBeside(tokenizer, async () => {
@@ -76,8 +76,8 @@ async function open(
 
 async function openRemote(config: Config, signal: AbortSignal, directory: string): Promise<Model<RemoteEngine>> {
   const { engine, maxPositions, seed, lora, teacher, chat } = config
-  if (lora) throw bad("lora is of this machine's engine: leave it out, and set engine.rank")
-  if (teacher !== undefined) throw bad("A teacher would need this machine's engine: leave teacher out, or engine")
+  if (lora) throw bad("lora applies to the native engine only: leave it out and set engine.rank")
+  if (teacher !== undefined) throw bad("A teacher needs the native engine: leave out teacher or engine")
   const tokenizer = await Tokenizer.open(directory, { chat })
   const opened = () => RemoteEngine.open(directory, { ...engine!, maxPositions, seed })
   const model = await openBeside(tokenizer, () =>
@@ -86,7 +86,7 @@ async function openRemote(config: Config, signal: AbortSignal, directory: string
   return announced(model)
 }
 
-/** A model on a server, whose requests under way are announced until it is closed. */
+/** Adds an announcement of pending requests to a remote model, until it is closed. */
 function announced(model: Model<RemoteEngine>): Model<RemoteEngine> {
   const work = activity.begin(() => describePending(model.policy))
   const dispose = async () => {
@@ -96,7 +96,7 @@ function announced(model: Model<RemoteEngine>): Model<RemoteEngine> {
   return { ...model, [Symbol.asyncDispose]: dispose }
 }
 
-/** A model whose tokenizer is open already, which is closed with it, or where it cannot be opened. */
+/** Opens a policy next to an opened tokenizer. The tokenizer is closed with the policy, or if opening fails. */
 export async function openBeside<P extends Policy>(tokenizer: Tokenizer, open: () => Promise<P>): Promise<Model<P>> {
   try {
     const policy = await open()

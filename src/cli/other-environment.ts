@@ -2,8 +2,8 @@ import { madeFor } from "../model-files/made-for.ts"
 import type { Config } from "./config/config.ts"
 
 /**
- * Warns of a model that was made for another environment than the one that it is to play. Models without a record pass, and those that
- * an agent speaks to, which reads their replies itself.
+ * Warns if a model was made for another environment than the one to play. Models without a record and models behind an
+ * agent are not checked.
  */
 export async function warnOfOther(
   { agent }: Pick<Config, "agent">,
@@ -14,6 +14,6 @@ export async function warnOfOther(
   const made = agent ? undefined : await madeFor(directory)
   if (made === undefined || made === environment) return
   say(
-    `The model ${directory} was made for ${made}, not for ${environment}: it may not know the form of the replies that ${environment} reads.`,
+    `The model ${directory} was made for ${made}, not for ${environment}: it may not produce completions that ${environment} can parse.`,
   )
 }

@@ -21,7 +21,7 @@ export interface PanelArguments {
   readonly overwrite?: boolean
 }
 
-/** Opens the panel that was asked for, for the environment of a configuration; undefined where none was. */
+/** Opens the requested panel with the options of the configured environment. Undefined if none was requested. */
 export async function openAskedPanel(
   { environment }: Config,
   { panel, repeats, out, overwrite = false }: PanelArguments,
@@ -30,14 +30,14 @@ export async function openAskedPanel(
   if (panel === undefined) {
     const idle = repeats !== undefined ? "--repeats" : out !== undefined ? "--out" : undefined
     if (idle === undefined) return undefined
-    throw new GigpoError("BAD_ARGUMENT", `${idle} belongs to a panel; name one: --panel sokoban/6x6@1, say.`)
+    throw new GigpoError("BAD_ARGUMENT", `${idle} needs a panel, e.g. --panel sokoban/6x6@1.`)
   }
   if (out !== undefined) await checkNewFile(out, overwrite)
   const options = optionsFor(await describePanel(panel), environment)
   return await activity.during(`opening the panel ${panel}`, () => openPanel(panel, options, { signal }))
 }
 
-/** The options of a configured environment, which must be the panel's. */
+/** Options of the configured environment. Throws `BAD_CONFIG` if the panel has another environment. */
 export function optionsFor(
   panel: Pick<PanelDefinition, "name" | "environment">,
   environment: Config["environment"],
@@ -46,21 +46,23 @@ export function optionsFor(
   if (name === panel.environment) return options
   throw new GigpoError(
     "BAD_CONFIG",
-    `The panel ${panel.name} is of ${panel.environment}, and the configuration's environment is ${name ?? "a module of its own"}; ` +
+    `The panel ${panel.name} is for ${panel.environment}, but the configured environment is ${name ?? "a module"}; ` +
       `choose another panel, or set environment.name=${panel.environment}.`,
   )
 }
 
-/** A panel is of an environment as it ships. */
+/**
+ * Environment configuration without `wrapper`. Throws `BAD_CONFIG` if one is set: panels use unwrapped environments.
+ */
 export function withoutAround({ wrapper, ...rest }: Config["environment"]): Omit<Config["environment"], "wrapper"> {
   if (wrapper === undefined) return rest
   throw new GigpoError(
     "BAD_CONFIG",
-    "A panel is of an environment with nothing around it: leave environment.wrapper out of the configuration.",
+    "A panel uses its environment without a wrapper: remove environment.wrapper from the configuration.",
   )
 }
 
-/** Evaluates, and keeps the outcomes where a file was asked for. */
+/** Evaluates on a panel and writes the outcomes to `out`, if given. */
 export async function evaluateOnPanel(
   setup: Omit<EvaluatePanelSetup, "model">,
   directory: string,
@@ -75,13 +77,13 @@ export async function evaluateOnPanel(
 const named = (directory: string) =>
   activity.during(`the digest of the weights of ${directory}`, () => describeModel(directory))
 
-/** What the panel set in place of the configuration. */
+/** Lines about options of the environment that the panel overrides. */
 export function describeReplaced({ name, replaced }: Panel): string[] {
   if (replaced.length === 0) return []
-  return [`${name} sets of the environment, in place of the configuration: ${replaced.join(", ")}.`]
+  return [`${name} overrides these options of the configured environment: ${replaced.join(", ")}.`]
 }
 
-/** What a report says beside the success of all. */
+/** Lines of a panel's report after the overall success rate. */
 export function panelLines({ kinds, passAtK, repeats, digests }: PanelReport): string[] {
   const share = (value: number) => formatShare(value)
   const kindRows = kinds.map(({ kind, tasks, success, successInterval: [low, high] }) => [
@@ -98,7 +100,7 @@ export function panelLines({ kinds, passAtK, repeats, digests }: PanelReport): s
   ]
 }
 
-/** Powers of two, and the last. */
+/** Whether pass@k is printed: powers of two and the last. */
 function isShown(k: number, repeats: number): boolean {
   return Number.isInteger(Math.log2(k)) || k === repeats
 }

@@ -1,7 +1,7 @@
 import type { RemoteEngine } from "../engine/remote/remote-engine.ts"
 import { formatDuration } from "./terminal/format.ts"
 
-/** What an engine elsewhere is doing, or why it does not answer; undefined where nothing was asked of it. */
+/** Current request of a remote engine, or why the engine does not answer. Undefined without a pending request. */
 export function describePending({
   url,
   outage,
@@ -13,6 +13,6 @@ export function describePending({
   const { path, since, state, reason } = first
   const others = pending.length > 1 ? ` and ${pending.length - 1} more` : ""
   const queue =
-    state === undefined || state === "active" ? "" : `; it says ${[state, reason].filter(Boolean).join(": ")}`
-  return `the engine at ${url} to do ${path}${others}, asked ${formatDuration((Date.now() - since) / 1000)} ago${queue}`
+    state === undefined || state === "active" ? "" : `; server state: ${[state, reason].filter(Boolean).join(": ")}`
+  return `the engine at ${url}: ${path}${others}, requested ${formatDuration((Date.now() - since) / 1000)} ago${queue}`
 }

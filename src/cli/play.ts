@@ -12,17 +12,18 @@ export interface PlaySetup<Task = unknown> {
   readonly environment: Environment<Task>
   readonly task: Task
   readonly random: Random
-  /** Seconds for one call of the environment. */
+  /** Timeout of one call of the environment, in seconds. */
   readonly environmentTimeout: number
   readonly signal: AbortSignal
   readonly view: PlayView
-  /** Who plays without a model. */
   readonly player: ActionPlayer
 }
 
 export interface ActionPlayer {
   readonly choose: ActionSelector<Choice, "stopped">
-  /** Whether actions come without words: then no reply is shown, and one that the environment does not know is asked for again. */
+  /**
+   * Whether actions are typed without a completion: no completion is shown, and an unknown action is asked for again.
+   */
   readonly bare: boolean
 }
 
@@ -33,7 +34,7 @@ export async function playActions<Task>(setup: PlaySetup<Task>): Promise<void> {
   let shown = 0
   const choose: ActionPlayer["choose"] = async (situation) => {
     if (situation.index === 0 && shown === 0) view.prompt(await situation.messages())
-    // Not where an action is asked for again.
+    // Skip if an action is asked for again.
     if (situation.index === shown) view.observation(situation.now)
     shown = situation.index + 1
     return await player.choose(situation)
@@ -60,11 +61,14 @@ export async function playActions<Task>(setup: PlaySetup<Task>): Promise<void> {
 
 export function expertPlayer<Task>(environment: Environment<Task>, task: Task): ActionPlayer {
   if (!environment.expert)
-    throw new GigpoError("BAD_ARGUMENT", `${environment.name} has no expert; leave --expert off or play --by-hand.`)
+    throw new GigpoError(
+      "BAD_ARGUMENT",
+      `${environment.name} has no expert; use --by-hand or --model instead of --expert.`,
+    )
   return { choose: expertReplies(environment.expert(task)), bare: false }
 }
 
-/** Reads one action a line from standard input, until it ends. */
+/** Player that reads one action per line from standard input, until the input ends. */
 export function handPlayer(view: PlayView, signal: AbortSignal): ActionPlayer {
   const input = createInterface({ input: process.stdin, signal })
   const lines = input[Symbol.asyncIterator]()

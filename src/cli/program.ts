@@ -5,24 +5,24 @@ import { reportFailure } from "./fail.ts"
 import { activity } from "./terminal/activity.ts"
 import { leave, Stopped } from "./terminal/interrupt.ts"
 
-/** What a stream says whose reader has gone: `| head` that has seen enough, or a terminal that was closed. */
+/** Error codes of a stream without a reader, such as `| head` or a closed terminal. */
 const readerGone: ReadonlySet<string | undefined> = new Set(["EPIPE", "EIO"])
 
-/** Milliseconds that what an environment left behind may keep the process alive. */
+/** Milliseconds that open handles of an environment may keep the process alive. */
 const lingering = 1000
 
-/** Adds every command to a program, runs the one that was typed and sets the exit code. */
+/** Adds all commands to a program, runs the typed one and sets the exit code. */
 export async function runProgram(program: Command): Promise<void> {
-  // No reason to stop training, nor to end without having saved it.
+  // A closed reader must neither stop training nor prevent saving.
   for (const stream of [process.stdout, process.stderr]) {
     stream.on("error", (cause: NodeJS.ErrnoException) => {
       if (readerGone.has(cause.code)) return
-      throw new GigpoError("IO", `What is printed cannot be written: ${cause.message}`, { cause })
+      throw new GigpoError("IO", `Output cannot be written: ${cause.message}`, { cause })
     })
   }
   const debug = () => program.opts<{ debug?: boolean }>().debug === true || Boolean(process.env.DEBUG)
   process.on("uncaughtException", (error) => {
-    // Whoever else listens has work to save.
+    // Other listeners have state to save.
     if (process.listenerCount("uncaughtException") === 1) process.exit(reportFailure(error, debug()))
   })
 
@@ -43,13 +43,13 @@ export async function runProgram(program: Command): Promise<void> {
 
 /** Makes a command and its subcommands throw their errors and refer to `--help`. */
 function configureAll(command: Command): void {
-  command.exitOverride().showHelpAfterError("(--help explains)")
+  command.exitOverride().showHelpAfterError("(--help shows the usage)")
   for (const subcommand of command.commands) configureAll(subcommand)
 }
 
 /**
- * The arguments to parse. `help <command>` is read as `<command> --help`, as commander would describe a command that is not yet
- * defined. For an unknown command `--help` is left out: commander would answer it with the help of gigpo and no error.
+ * Arguments to parse. `help <command>` becomes `<command> --help`, since commander would describe a command that is not
+ * yet defined. For an unknown command `--help` is removed: commander would print the help of gigpo without an error.
  */
 function typed(program: Command): string[] {
   const words = process.argv.slice(2)

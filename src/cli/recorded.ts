@@ -5,13 +5,13 @@ import { GigpoError } from "../util/errors.ts"
 import { recordedIterations } from "../view/record/folder.ts"
 import { isFromCode } from "./config/resolve.ts"
 
-/** The recorded iterations of a run, ascending, one at least. Throws `BAD_ARGUMENT` where there is none. */
+/** Recorded iterations of a run, ascending. Throws `BAD_ARGUMENT` if there are none. */
 export async function someRecorded(run: string): Promise<readonly number[]> {
   const recorded = await recordedIterations(run)
   if (recorded.length > 0) return recorded
 
   const why = isFromCode(await readRunConfig(join(run, runFiles.config)))
-    ? "a program began this run, and gave train no observer that records: observers: [recordEpisodes({ tokenizer })]"
+    ? "the run was started from code without a recording observer: observers: [recordEpisodes({ tokenizer })]"
     : "episodes.every in its configuration may be 0"
   throw new GigpoError("BAD_ARGUMENT", `No episodes were recorded in ${run}: ${why}.`)
 }

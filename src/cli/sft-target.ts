@@ -12,18 +12,18 @@ export interface TargetArguments {
   readonly resume?: boolean
 }
 
-/** Refuses a command that does not say where the model is to go. */
+/** Refuses a command without a place for the model. */
 export function checkTargetGiven({ out, inPlace = false }: TargetArguments): void {
   if (out !== undefined || inPlace) return
   throw new GigpoError(
     "BAD_ARGUMENT",
-    "Where is the cloned model to go? Give --out <folder>, or --in-place to replace the configured model.",
+    "The destination of the model is missing: give --out <folder>, or --in-place to replace the configured model.",
   )
 }
 
 /**
- * The folder that the cloned model is to go to, which is looked at before anything is played: the configured model's own only where
- * that was said, one with a model only where that may be replaced and gigpo made it.
+ * Folder for the fine-tuned model, checked before any episode is played. The configured model is replaced only with
+ * `inPlace`; another existing model only with `overwrite`, and only if gigpo made it.
  *
  * @param names - files that will be written.
  */
@@ -36,14 +36,14 @@ export async function sftTarget(
   if (!inPlace && (await placeOf(out)) === (await placeOf(model)))
     throw new GigpoError(
       "BAD_ARGUMENT",
-      `${out} is the configured model itself: give --in-place to replace it, or another folder.`,
+      `${out} is the configured model: give --in-place to replace it, or choose another folder.`,
     )
-  // One that was begun may be finished.
+  // With --resume an interrupted write may be finished.
   await checkTarget(out, { overwrite: overwrite || inPlace || resume, names })
   return out
 }
 
-/** Whether a model is one that was cloned. */
+/** Whether a model was made by `gigpo sft`. */
 export async function isSftModel(model: string): Promise<boolean> {
   return (await readWritten(model))?.made === "sft"
 }

@@ -19,7 +19,7 @@ import { configFields, policyFields } from "./config/fields.ts"
 import { type Model, openBeside, resolveModel } from "./model.ts"
 import { activity } from "./terminal/activity.ts"
 
-// What commands have in common that let a model speak: which one, and how.
+// Shared parts of the commands that sample from a model outside of training: chat and serve.
 
 export interface SpeakArguments {
   readonly adapter?: string
@@ -28,7 +28,7 @@ export interface SpeakArguments {
   readonly set: readonly string[]
 }
 
-/** Of a policy's options those that matter where it only samples. */
+/** Options of a policy that matter for sampling. */
 const samplingFields = {
   ...without(policyFields, "microBatchTokens", "longestRow", "recompute", "moments", "sharePrefixes"),
   chat: configFields.chat,
@@ -36,20 +36,20 @@ const samplingFields = {
 
 export function speakOptions(command: Command): Command {
   return command
-    .argument("<model>", "model folder, an adapter's, or a run's: its newest state")
-    .option("-a, --adapter <folder>", "LoRA adapter to put beside the model")
-    .option("-t, --temperature <number>", "from 0, which takes the most likely token, to 2", readTemperature, 1)
-    .option("-n, --max-tokens <count>", "most tokens of a reply", wholeNumber(1, 2 ** 31 - 1), 1024)
-    .addOption(setOption(`${Object.keys(samplingFields).join(", ")}: e.g. device=cpu; may be repeated`))
+    .argument("<model>", "folder of a model, an adapter or a run (its newest state)")
+    .option("-a, --adapter <folder>", "folder of a LoRA adapter for the model")
+    .option("-t, --temperature <number>", "sampling temperature from 0 (greedy) to 2", readTemperature, 1)
+    .option("-n, --max-tokens <count>", "maximum tokens of a completion", wholeNumber(1, 2 ** 31 - 1), 1024)
+    .addOption(setOption(`${Object.keys(samplingFields).join(", ")}: e.g. device=cpu; repeatable`))
 }
 
-/** A model that speaks outside of training. */
+/** Opened model with a completion generator. */
 export interface Speaking extends Model {
   readonly voice: ReplyGenerator
 }
 
 /**
- * Opens the model that was named. Its chat template is tried before its weights are read.
+ * Opens the named model. The chat template is rendered once before the weights are read.
  *
  * @throws GigpoError `BAD_CONFIG` for settings, `BAD_MODEL`, `BAD_TOKENIZER`, `OUT_OF_MEMORY`, `DEVICE_UNAVAILABLE`
  */
@@ -89,7 +89,7 @@ function readSettings(sets: readonly string[]): NativePolicyOptions & { readonly
   return value
 }
 
-/** Where the adapter says that its model is does not count here; that it was trained beside such weights is checked. */
+/** Opens a model with an adapter. The base model that the adapter names is ignored; its shape must match. */
 async function openAdapted(
   directory: string,
   adapter: string,

@@ -7,21 +7,22 @@ import { commandLine } from "./arguments.ts"
 import { type ConfigDocument, parseConfigDocument } from "./config/document.ts"
 import { schemaLine } from "./config/schema.ts"
 
-// The configurations in examples/ are what `gigpo init` starts from: models small enough to be trained on a CPU, from nothing.
+// The configurations in examples/ are the templates of `gigpo init`: models small enough to be trained from scratch on a
+// CPU.
 const folder = new URL("../../examples/", import.meta.url)
 
-/** Environments that `starterConfig` knows; none where the package came without its examples. */
+/** Environments that `starterConfig` knows. Empty if the package was installed without its examples. */
 export function starterNames(): string[] {
   const files = existsSync(folder) ? readdirSync(folder) : []
   return files.filter((name) => name.endsWith(".yaml")).map((name) => name.slice(0, -".yaml".length))
 }
 
-/** Whose settings a small model begins with in an environment that has no configuration there. */
+/** Template for environments without a configuration in examples/. */
 const pattern = "sokoban"
 
 /**
- * A first configuration in `directory`, for an environment by its name or by its module's path. Throws `BAD_ARGUMENT` where there is
- * none.
+ * First configuration in `directory`, for an environment by name or module path. Throws `BAD_ARGUMENT` for an unknown
+ * one.
  */
 export function starterConfig(environment: string, directory: string): ConfigDocument {
   const own = isModuleFile(environment)
@@ -29,33 +30,36 @@ export function starterConfig(environment: string, directory: string): ConfigDoc
   if (!own && !names.includes(environment)) {
     throw new GigpoError(
       "BAD_ARGUMENT",
-      `${environment} is no environment for a small model made from nothing; those are: ${names.join(", ")}, and modules of ` +
-        `your own by their path (./mine.mjs). Use a pretrained model and write a configuration; "${commandLine("config")}" lists its keys.`,
+      `There is no starter configuration for ${environment}. Choose one of: ${names.join(", ")}, or a module of ` +
+        `your own by its path (./mine.mjs). Or write a configuration with a pretrained model; "${commandLine("config")}" lists the keys.`,
     )
   }
   const text = readFileSync(new URL(`${own ? pattern : environment}.yaml`, folder), "utf8")
-  // The comment above the keys tells of examples/; the copy keeps what follows it.
+  // The comment above the keys is about examples/; the copy keeps the rest.
   const copied = `${schemaLine}\n${withPathsTold(text.replace(/^#.*\n/, ""), own)}`
   const parsed = parseConfigDocument(copied, own ? environment : "the starting configuration")
   const { document } = parsed
   document.set("model", join(directory, "model"))
   document.set("run", join(directory, "run"))
   const shipped = String(document.getIn(["environment", "name"]))
-  // A module is named from the copy; one of ours lies beside the examples.
+  // Module paths are relative to the copy; shipped modules are beside the examples.
   const module = own ? environment : isModuleFile(shipped) ? fileURLToPath(new URL(shipped, folder)) : undefined
   if (module !== undefined)
     document.set("environment", document.createNode({ name: relative(directory, module).replaceAll(sep, "/") }))
-  // A program is named from where gigpo runs.
+  // Program paths are relative to the working directory.
   const program = ["agent", "command", 1]
   if (document.hasIn(program)) {
     const path = fileURLToPath(new URL(String(document.getIn(program)), folder))
     document.setIn(program, relative(process.cwd(), path).replaceAll(sep, "/"))
   }
-  if (own) document.deleteIn(["training", "rollout", "maxCompletionTokens"]) // its replies may be longer
+  if (own) document.deleteIn(["training", "rollout", "maxCompletionTokens"]) // its completions may be longer
   return parsed
 }
 
-/** A module of one's own is named from the file, all else from where gigpo is started. */
+/**
+ * Corrects the comment on paths: the module of an environment is relative to the file, other paths to the working
+ * directory.
+ */
 function withPathsTold(text: string, own: boolean): string {
   const told = "in which gigpo is started."
   return own ? text.replace(told, "in which gigpo is started; that of the environment's module to this file.") : text

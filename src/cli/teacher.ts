@@ -6,10 +6,10 @@ import { GigpoError } from "../util/errors.ts"
 import { type Config, policyOptions } from "./config/config.ts"
 import { activity } from "./terminal/activity.ts"
 
-/** Tokens that it is asked about at once. */
+/** Maximum tokens per call of the teacher. */
 const most = 4096
 
-/** The configured teacher, before it is opened. */
+/** Configured teacher before it is opened. */
 interface Teacher {
   readonly directory: string
   readonly model: ModelConfig
@@ -17,10 +17,11 @@ interface Teacher {
 }
 
 /**
- * Opens the configured teacher, which is only asked, where one is needed: before the policy, which takes what memory is left.
+ * Opens the configured teacher for inference, if `needs` asks for one. Call before opening the policy, which takes the
+ * remaining memory.
  *
- * @throws GigpoError `BAD_CONFIG` where none is configured, or it reads shorter sequences than the model; `BAD_TOKENIZER` where its tokens
- * are others.
+ * @throws GigpoError `BAD_CONFIG` if none is configured or its maximum length is below the model's; `BAD_TOKENIZER` if
+ * its tokens differ.
  */
 export async function openTeacher(
   config: Config,
@@ -38,18 +39,20 @@ export async function openTeacher(
   )
 }
 
-/** What is known of it without opening it. Memory for being asked is set aside as if it were a cache, since it samples nothing. */
+/**
+ * Reads the teacher's configuration without opening it. Memory for its forward passes is reserved in place of a KV
+ * cache, since a teacher samples nothing.
+ */
 export async function readTeacher(config: Config, needs: ReadonlySet<string>): Promise<Teacher | undefined> {
   const { teacher: directory } = config
   if (!needs.has("teacher")) return undefined
-  if (directory === undefined)
-    throw bad("The loss or the estimator of training needs a teacher: set teacher to its model folder.")
+  if (directory === undefined) throw bad("The loss or the estimator needs a teacher: set teacher to its model folder.")
   const [model, student] = [await readPolicyConfig(directory), await readPolicyConfig(config.model)]
   const { maxPositions = student.maxPositions } = config
   if (model.maxPositions < maxPositions)
     throw bad(
       `The teacher in ${directory} reads at most ${model.maxPositions} tokens, the model ${maxPositions}: set maxPositions to ` +
-        `${model.maxPositions}, or take another teacher.`,
+        `${model.maxPositions}, or choose another teacher.`,
     )
   const { lora: _, microBatchTokens = most, ...rest } = policyOptions(config)
   const asked = {

@@ -8,7 +8,7 @@ import { linkAbort } from "../util/linked-abort.ts"
 import { delivered, OutputBuffer } from "./delivery.ts"
 import type { Speaker } from "./endpoint.ts"
 
-/** Tells of one request how it was answered. */
+/** Reports how a request was answered. */
 export type Done = (status: number, replies?: readonly SaidReply[]) => void
 
 export interface Asking {
@@ -17,20 +17,20 @@ export interface Asking {
   readonly call: Call
   readonly arrival: Arrival | undefined
   readonly answer: Answer
-  /** The same for requests that are a retry of one another. */
+  /** Equal for requests that retry one another. */
   readonly same: string
   readonly done: Done
   readonly onError: ((error: unknown) => void) | undefined
 }
 
-/** Answers a call, whole or streamed, and minds whether the answer arrives: see attempt.ts. */
+/** Answers a call with one response or a stream, and tracks whether it is delivered: see attempt.ts. */
 export async function answerCall(asking: Asking): Promise<Response> {
   const { request, speaker, call, same } = asking
   const { attempts } = speaker.voice
   const attempt = attempts?.take(same)
   const gone = new AbortController()
   let ended = false
-  /** The answer arrived, or did not. */
+  /** Records whether the response was delivered. */
   const over = (arrived: boolean) => {
     if (ended) return
     ended = true
@@ -38,7 +38,7 @@ export async function answerCall(asking: Asking): Promise<Response> {
     gone.abort()
     if (attempt) attempts?.lose(same, attempt)
   }
-  // At once: a retry may come before the sampling has ended.
+  // Immediately: a retry may arrive before sampling has ended.
   const lose = () => over(false)
   request.signal.addEventListener("abort", lose, { once: true })
   try {
@@ -63,12 +63,12 @@ const whole: Answering = async (asking, attempt, gone, over) => {
   asking.done(200, replies)
   const value = asking.answer.whole(replies)
   const body = delivered(async () => ({ done: true, value }), asking.request.signal, over)
-  // A length spares the end that is written where there is none.
+  // With a length the response needs no terminating chunk.
   const headers = { "content-type": "application/json", "content-length": String(Buffer.byteLength(value)) }
   return new Response(body, { headers })
 }
 
-/** What is wrong before the first token is an answer of its own; what fails later is an event. */
+/** Errors before the first token are an error response; later ones are an event. */
 const stream: Answering = async (asking, attempt, gone, over) => {
   const { request, answer, done, onError } = asking
   const untold = new OutputBuffer()
@@ -79,14 +79,16 @@ const stream: Answering = async (asking, attempt, gone, over) => {
     untold.add(index, piece, reply)
     first.resolve()
   })
-  // Written when all before it is, which may be long after it is known.
+  // Sent after everything before it, which may be long after it is known.
   const last = all.then(
     (replies) => {
       done(200, replies)
       return () => answer.end(replies)
     },
     (error) => {
-      const told = gone.aborted ? new ApiError(499, "The client went away.") : asApiError(error, request.signal)
+      const told = gone.aborted
+        ? new ApiError(499, "The client closed the connection.")
+        : asApiError(error, request.signal)
       if (!begun) throw error
       if (told.status === 500) onError?.(error)
       done(told.status)
@@ -124,14 +126,14 @@ async function speak(
     return await voice.reply(call, stop.signal, listener, attempt, arrival)
   } catch (error) {
     if (signal?.aborted)
-      throw new ApiError(401, "This key has expired while the reply was sampled.", { code: "invalid_api_key" })
+      throw new ApiError(401, "This key expired while the completion was sampled.", { code: "invalid_api_key" })
     throw error
   } finally {
     for (const unlink of links) unlink()
   }
 }
 
-/** A promise, and what settles it: Promise.withResolvers, which Node 20 has not. */
+/** Promise.withResolvers for Node 20. */
 function settleable() {
   let resolve!: () => void
   let reject!: (error: unknown) => void

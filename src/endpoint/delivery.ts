@@ -1,9 +1,9 @@
 import type { ReplyDelta } from "../chat/dialect.ts"
 
 /**
- * A body that is made as it is read, and as fast: the texts that `next` gives, of which the last is `done`. `over` is told once how it went. It is
- * delivered when its reader has the last text and asks for more, or leaves off; it is not when the reader leaves before, the request is
- * aborted, or the making of it fails.
+ * Stream that is produced as it is read, from the texts of `next`, of which the last is `done`. `over` is called once
+ * with the result. The stream is delivered if its reader has the last text and asks for more, or stops reading then. It
+ * is not delivered if the reader leaves earlier, the request is aborted, or producing it fails.
  */
 export function delivered(
   next: () => Promise<IteratorResult<string, string>>,
@@ -43,12 +43,15 @@ export function delivered(
   )
 }
 
-/** Milliseconds from one event to the next: no eye sees the difference, and 64 clients' events a token cost as much as a small model. */
+/**
+ * Milliseconds between events. The difference is invisible, and one event per token for 64 clients would cost as much
+ * as a small model.
+ */
 const pace = 40
 
 /**
- * Parts of replies between who samples them and who reads them. Nobody waits for a slow reader: what has not been read yet is put
- * together, so that it never takes more than the replies' texts.
+ * Buffer between the sampler and the reader of a completion. Sampling does not wait for a slow reader: unread parts are
+ * merged, so that the buffer never exceeds the text of the completions.
  */
 export class OutputBuffer {
   #parts: { readonly index: number; readonly reply: string; piece: ReplyDelta }[] = []
@@ -65,14 +68,14 @@ export class OutputBuffer {
     this.#wake()
   }
 
-  /** Nothing is added any more. */
+  /** Marks the end of the parts. */
   end(): void {
     this.#ended = true
     this.#wake()
     this.#hurry()
   }
 
-  /** All that has come since it was last asked, which is not just now; waits for the first. None at the end. */
+  /** Returns all parts since the last call, at most once per interval. Waits for the first part. Empty at the end. */
   async take(): Promise<readonly { readonly index: number; readonly reply: string; readonly piece: ReplyDelta }[]> {
     if (this.#parts.length === 0 && !this.#ended)
       await new Promise<void>((resolve) => {

@@ -11,47 +11,49 @@ import { type Asking, answerCall, type Done } from "./answer-call.ts"
 import { type ToldEpisode, tellings } from "./posted.ts"
 import { parseBody, readBody } from "./read-body.ts"
 
-/** Who answers the holder of a key. */
+/** Generator that answers the holder of a key. */
 export interface Speaker {
   readonly voice: ReplyGenerator
   readonly models: readonly string[]
   readonly textOf: TokenText
-  /** Aborted when nothing is to be sampled for this key any more. */
+  /** Aborted when the key becomes invalid. */
   readonly signal?: AbortSignal
-  /** The episode whose state and reward the holder may give, where that is not left to another key. */
+  /** Episode whose anchor state and reward the holder may post; absent if that needs the control key. */
   readonly episode?: ToldEpisode
 }
 
-/** What a key is for: the model, or only the state and reward of an episode. */
+/** Rights of a key: the model, or only anchor state and reward of an episode. */
 export type KeyHolder = Speaker | { readonly episode: ToldEpisode }
 
 export interface EndpointSetup {
-  /** Undefined for a key that is unknown, or no longer valid. */
+  /** Returns undefined for an unknown or expired key. */
   readonly find: (key: string) => KeyHolder | undefined
-  /** Told of faults that are not the client's, who hears no more than that there was one. */
+  /** Receives errors of the server, of which clients get no details. */
   readonly onError?: (error: unknown) => void
-  /** Told of each request once all of its answer is known. */
+  /** Called for each request once its response is complete. */
   readonly onAnswer?: (answered: Answered) => void
 }
 
-/** What may be written down of a request: nothing that was said in it, and no key. */
+/** Loggable facts about a request, without content and keys. */
 export interface Answered {
   readonly method: string
-  /** What of it this endpoint reads: neither what clients may have put before /v1, nor a query. */
+  /** Path as the endpoint reads it, without a prefix before /v1 and without the query. */
   readonly path: string
-  /** 499 where the client went away. */
+  /** 499 if the client closed the connection. */
   readonly status: number
   readonly milliseconds: number
-  /** Tokens of the prompt and of all replies, where there are replies. */
+  /** Tokens of the prompt and of all completions, if there are any. */
   readonly tokens?: TokenCount
 }
 
-/** Answers a request. Clients with an address of their own have equal shares of the model; without one, all are one client. */
+/**
+ * Answers a request. Clients with different addresses share the model equally; without an address all are one client.
+ */
 export type Endpoint = (request: Request, client?: string) => Promise<Response>
 
 /**
- * OpenAI's API over requests and responses as `fetch` knows them: chat completions, responses and models. It is the same for a
- * server and for clients in this process, whose `fetch` it can be.
+ * OpenAI's API on `fetch` requests and responses: chat completions, responses and models. Used by the server and as
+ * `fetch` by clients in this process.
  */
 export function endpoint({ find, onError, onAnswer }: EndpointSetup): Endpoint {
   return async (request, client) => {
@@ -73,7 +75,7 @@ export function endpoint({ find, onError, onAnswer }: EndpointSetup): Endpoint {
   }
 }
 
-/** Path from its last `/v1/` on, without slashes at the end, in linear time. */
+/** Path from its last `/v1/` on, without trailing slashes, in linear time. */
 function pathOf(request: Request): string {
   const { pathname } = new URL(request.url)
   let end = pathname.length
@@ -102,7 +104,8 @@ async function respond({ request, path, find, done, onError, client }: Respondin
     done(200)
     return json(200, {})
   }
-  if (!("voice" in holder)) throw new ApiError(403, "A control key is for /v1/gigpo/step and /v1/gigpo/reward alone.")
+  if (!("voice" in holder))
+    throw new ApiError(403, "A control key is only valid for /v1/gigpo/step and /v1/gigpo/reward.")
   const speaker = holder
   if (/^\/v1\/models(\/|$)/.test(path) && request.method === "GET") {
     const answer = tellModels(path, speaker.models)
@@ -110,9 +113,9 @@ async function respond({ request, path, find, done, onError, client }: Respondin
     return json(200, answer)
   }
   if (path === "/v1/embeddings")
-    throw new ApiError(404, "This model makes no embeddings: it chats, at /v1/chat/completions and /v1/responses.")
+    throw new ApiError(404, "Embeddings are not supported; use /v1/chat/completions or /v1/responses.")
   const dialect = Object.hasOwn(dialects, path) ? dialects[path] : undefined
-  if (!dialect) throw new ApiError(404, "There is /v1/chat/completions, /v1/responses and /v1/models here.")
+  if (!dialect) throw new ApiError(404, "Unknown path; available: /v1/chat/completions, /v1/responses and /v1/models.")
   if (request.method !== "POST") throw new ApiError(405, "Use POST.")
   const { digest, ...asked } = await readCall(request, speaker, dialect, client)
   return await answerCall({ request, speaker, ...asked, same: `${path} ${digest}`, done, onError })
@@ -120,7 +123,7 @@ async function respond({ request, path, find, done, onError, client }: Respondin
 
 type Asked = Pick<Asking, "call" | "answer" | "arrival"> & { readonly digest: string }
 
-/** The call of a request, which has its place among those of its episode from now on. */
+/** Reads the call of a request and takes its place in the order of the episode. */
 async function readCall(
   request: Request,
   { voice, models, textOf }: Speaker,
@@ -141,13 +144,12 @@ async function readCall(
   }
 }
 
-/** Message to a client whose key leads to no speaker. */
-export const unknownKey =
-  "This key is unknown here, or has expired; send the one that you were given as `Authorization: Bearer …`."
+/** Message for an invalid key. */
+export const unknownKey = "This key is unknown or has expired; send the key of the server as `Authorization: Bearer …`."
 
 const controlOnly =
-  "This request takes the episode's control key. The key of its model, which tools may have, is refused here: set agent.control " +
-  "(descriptor or environment), and send the key that the program then gets; or print the reward as the last line."
+  "This request needs the control key of the episode. The model key, which tools may know, is refused: set agent.control " +
+  "(descriptor or environment), and send the key that the program then receives; or print the reward as the last line."
 
 const dialects: Readonly<Record<string, Dialect>> = { "/v1/chat/completions": chat, "/v1/responses": responses }
 

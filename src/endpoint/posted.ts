@@ -6,7 +6,7 @@ import { unknownKey } from "../options/unknown-key.ts"
 import { GigpoError } from "../util/errors.ts"
 import { visible } from "../util/visible.ts"
 
-// What programs say of their episode, who cannot call a function of ours: by POST, or as the last line that they print.
+// Results that programs report, by POST or as the last line of their output.
 
 /** Result of an agent's episode. */
 export interface AgentEnd {
@@ -16,20 +16,20 @@ export interface AgentEnd {
   readonly metrics?: Readonly<Record<string, number | undefined>> | undefined
 }
 
-/** Whom they tell. */
+/** Receiver of what a program reports. */
 export interface ToldEpisode {
   step(state: { readonly anchor: string }): void
-  /** Its reward is added to that of the last reply so far; null says that the episode cannot be scored. */
+  /** Adds the reward to that of the last completion so far; null declares that the episode cannot be scored. */
   end(end: AgentEnd | null): void
 }
 
-/** By the path of the request, what becomes of its body. */
+/** Handlers of reports, by path. */
 export const tellings: Readonly<Record<string, (episode: ToldEpisode, body: unknown) => void>> = {
   "/v1/gigpo/step": (episode, body) => refusing(() => episode.step(readState(body))),
   "/v1/gigpo/reward": (episode, body) => refusing(() => episode.end(readEnd(body))),
 }
 
-/** Whatever is wrong with it, it is the program that was wrong. */
+/** Turns errors of the package into errors of the program, which sent the report. */
 function refusing(tell: () => void): void {
   try {
     tell()
@@ -39,9 +39,9 @@ function refusing(tell: () => void): void {
 }
 
 const contract: Contract = {
-  strict: true, // nobody has looked at what a program prints
+  strict: true, // the output of a program is unchecked
   broken: (rule) =>
-    new GigpoError("BAD_ENVIRONMENT", `An agent's reward is not as it must be: ${visible(rule.slice(0, 300))}.`),
+    new GigpoError("BAD_ENVIRONMENT", `The agent reported an invalid reward: ${visible(rule.slice(0, 300))}.`),
 }
 
 const endKeys: Readonly<Record<keyof AgentEnd, true>> = { reward: true, success: true, metrics: true }
@@ -52,7 +52,7 @@ export interface ReadEnd extends AgentEnd {
 }
 
 /**
- * How an episode ended, from JSON: a number, `{ reward, success?, metrics? }`, or null where it cannot be scored.
+ * Reads the end of an episode from JSON: a number, `{ reward, success?, metrics? }`, or null if it cannot be scored.
  *
  * @throws GigpoError `BAD_ENVIRONMENT`
  */
@@ -67,7 +67,7 @@ export function readEnd(value: unknown): ReadEnd | null {
   if (success !== undefined && ![true, false, 0, 1].includes(success as boolean))
     throw contract.broken("success must be true or false")
   if (!isObject(metrics) || Object.keys(metrics).length > mostMetrics)
-    throw contract.broken(`metrics must be an object of at most ${mostMetrics} numbers by their names`)
+    throw contract.broken(`metrics must be an object with at most ${mostMetrics} named numbers`)
   const told = Object.fromEntries(Object.entries(metrics).filter(([, value]) => value !== undefined))
   checkMetrics(contract, told as Record<string, number>)
   return {
@@ -79,7 +79,7 @@ export function readEnd(value: unknown): ReadEnd | null {
 
 function readState(body: unknown): { readonly anchor: string } {
   const strange = isObject(body) ? unknownKey(body, { anchor: true }) : undefined
-  if (strange !== undefined) throw new ApiError(400, `The state: ${strange}.`)
+  if (strange !== undefined) throw new ApiError(400, `Anchor state: ${strange}.`)
   if (isObject(body) && typeof body.anchor === "string") return { anchor: body.anchor }
   throw new ApiError(400, 'Send the state as {"anchor": "…"}.', { param: "anchor" })
 }

@@ -6,26 +6,29 @@ import { JsonExcess } from "../json/pieces.ts"
 import { parseJsonInPieces } from "../json/text.ts"
 import type { Pieces } from "../util/pace.ts"
 
-/** Bytes of a body, whatever the model. */
+/** Maximum bytes of a body for any model. */
 const longestBody = 32 * 2 ** 20
-/** Bytes of a body beyond those that the model's positions can hold: for what is no part of the prompt, such as schemas and metadata. */
+/**
+ * Bytes of a body beyond what the model's positions can hold, for parts outside the prompt such as schemas and
+ * metadata.
+ */
 const beside = 2 ** 20
-/** A position holds a token, of some four characters in most languages; JSON escapes some characters with six. */
+/** Bytes per position. A token has about four characters in most languages; JSON escapes some characters with six. */
 const bytesPerPosition = 16
-/** Bytes between two places at which the digest can pause. */
+/** Bytes between two points at which the digest can pause. */
 const bytesPerPiece = 2 ** 18
 
 export interface Body {
   readonly value: unknown
-  /** The same for the same bytes. */
+  /** Equal for equal bytes. */
   readonly digest: string
 }
 
 /**
- * The bytes of a request with JSON.
+ * Reads the bytes of a JSON request.
  *
- * @param positions of the model, which limit what a request can say. Default: no limit of theirs
- * @throws ApiError 413 for a body that is too long, 415 where it is not declared as JSON
+ * @param positions - positions of the model, which limit the length. Default: no such limit
+ * @throws ApiError 413 for a body that is too long, 415 if the content type is not JSON
  */
 export async function readBody(request: Request, positions = Number.POSITIVE_INFINITY): Promise<Buffer> {
   checkJson(request)
@@ -33,7 +36,7 @@ export async function readBody(request: Request, positions = Number.POSITIVE_INF
 }
 
 /**
- * The JSON of a request, in short pieces of work.
+ * Parses the JSON of a request in short pieces of work.
  *
  * @throws ApiError 400
  */

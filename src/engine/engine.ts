@@ -1,91 +1,99 @@
 import type { Json } from "../util/state.ts"
 import type { Sequence } from "./rows.ts"
 
-// What training asks of an engine. The loop, evaluation, cloning and checkpoints know these interfaces and no engine by name.
+// Interfaces between training and an engine. The loop, evaluation, SFT and checkpoints use only these, and no engine by
+// name.
 
-/** One completion to sample. Token ids in, token ids out: text is never tokenised twice. */
+/** Request for one completion. Prompts and completions are token ids: text is never tokenized twice. */
 export interface SampleRequest {
   readonly prompt: Int32Array
-  /** What came with the prompt (images). */
+  /** Non-text inputs of the prompt, such as images. */
   readonly attachments?: readonly unknown[]
-  /** Most tokens to sample, a stop token included. */
+  /** Maximum tokens to sample, including a stop token. */
   readonly maxTokens: number
-  /** Default 1. 0 takes the most likely token (log-probabilities are then those at temperature 1). */
+  /** Sampling temperature. Default 1. 0 is greedy decoding (log-probabilities are then those at temperature 1). */
   readonly temperature?: number | undefined
-  /** Sampling ends after any of these; the stop token is part of the completion. */
+  /** Tokens that end sampling; the stop token is part of the completion. */
   readonly stopTokens: readonly number[]
-  /** Two 32-bit words that key this completion's random numbers; see `Random.fork`. */
+  /** Key of the completion's random numbers, two 32-bit words; see `Random.fork`. */
   readonly key: readonly [number, number]
-  /** What the reply must be of (a grammar), in whatever form the engine takes it. */
+  /** Constraint of the completion (a grammar), in the engine's own form. */
   readonly constraint?: unknown
   /**
-   * Told of tokens as they are sampled, in order and each once, where the engine can tell; the completion has them all. Returning true says
-   * that no more are needed: the engine may end the completion there, having sampled some more or not. What it throws fails the call.
+   * Receives tokens as they are sampled, in order and each once, if the engine supports it; the completion contains all
+   * of them. Return true if no more are needed: the engine may then end the completion, possibly after some more
+   * tokens. An exception fails the call.
    */
   readonly onTokens?: ((tokens: Int32Array) => unknown) | undefined
-  /** So many of the most likely tokens, at most 20, are told of at each place, where the engine can tell. Default 0. */
+  /** Number of most likely tokens to return per position, at most 20, if the engine supports it. Default 0. */
   readonly topTokens?: number | undefined
   /**
-   * Number of the client that asks. Clients with different numbers get equal parts of the engine's time, where the engine can do that.
-   * Default 0: one program that has the engine to itself.
+   * Number of the client. Clients with different numbers get equal shares of the engine, if the engine supports it.
+   * Default 0: a single client.
    */
   readonly client?: number | undefined
   /**
-   * Number of the client's group. Groups get equal parts of the engine's time, and the clients of a group share the group's part. Clients of
-   * different groups have different numbers. Default: the client's own number.
+   * Number of the client's group. Groups get equal shares of the engine, and clients of a group divide its share.
+   * Clients of different groups have different numbers. Default: the client's number.
    */
   readonly group?: number | undefined
   readonly signal?: AbortSignal | undefined
 }
 
-/** One sampled completion. */
+/** Sampled completion of one prompt. */
 export interface Completion {
   readonly tokens: Int32Array
-  /** Log-probability of each sampled token under the distribution it was drawn from. */
+  /** Log-probability of each sampled token under the distribution that it was sampled from. */
   readonly logProbs: Float32Array
   /**
-   * [tokens] The entropy, in nats, of the distribution that each token was drawn from, where the engine can tell: tempered, and of what a
-   * constraint leaves. At temperature 0 it is that at temperature 1, as the log-probability is.
+   * [tokens] Entropy, in nats, of the distribution that each token was sampled from (with temperature and constraint
+   * applied), if the engine reports it. At temperature 0, the entropy at temperature 1.
    */
   readonly entropies?: Float32Array
   readonly finishReason: "stop" | "length"
   /**
-   * [tokens] The most likely tokens at each place, the most likely first, where they were asked for, by the distribution that was sampled
-   * from: tempered, and of what a constraint leaves, which may be fewer.
+   * [tokens] Most likely tokens per position, most likely first, if requested. Probabilities are those of the
+   * distribution that was sampled from; a constraint may leave fewer tokens.
    */
   readonly top?: readonly (readonly { readonly token: number; readonly logProb: number }[])[]
-  /** Which weights it was sampled with, where an engine's sampler may lag behind its trainer. */
+  /** Version of the weights used for sampling, for engines whose sampler may lag behind the trainer. */
   readonly version?: number | string
 }
 
-/** What can say a reply to a prompt. */
+/** Engine, or part of one, that generates completions. */
 export interface Sampler {
   readonly vocabularySize: number
-  /** Longest sequence, prompt and reply together. */
+  /** Maximum tokens of prompt and completion together. */
   readonly maxPositions: number
-  /** Whether `SampleRequest.key` decides every draw, so that a run can be repeated and resumed to the bit. */
+  /**
+   * Whether `SampleRequest.key` determines all random numbers, so that runs can be repeated and resumed bit by bit.
+   */
   readonly deterministic: boolean
   sample(request: SampleRequest): Promise<Completion>
 }
 
 /**
- * What can be known of the distribution at every sampled token, besides the token's log-probability: its entropy in nats, its Hellinger
- * distance from the frozen reference's, √(1 - Σ √(p p_ref)), and the log-probabilities of other tokens than the sampled one.
+ * Statistic of the distribution at every sampled token, besides the token's log-probability: "entropy" in nats;
+ * "hellinger", the Hellinger distance from the frozen reference, √(1 - Σ √(p p_ref)); "top", log-probabilities of other
+ * tokens.
  */
 export type Statistic = "entropy" | "hellinger" | "top"
 
-/** Statistics of sampled tokens, as flat columns [sampled tokens of all rows]: rows and their spans in order. */
+/**
+ * Statistics of sampled tokens as flat columns, [sampled tokens of all sequences]: sequences and their segments in
+ * order.
+ */
 export interface TokenStatistics {
   readonly logProbs: Float32Array
-  /** Where "entropy" was asked for. */
+  /** Present if "entropy" was requested. */
   readonly entropies?: Float32Array
-  /** Where "hellinger" was asked for. */
+  /** Present if "hellinger" was requested. */
   readonly hellingers?: Float32Array
-  /** Where "top" was asked for. */
+  /** Present if "top" was requested. */
   readonly top?: TopTokens
 }
 
-/** Some tokens at each place, as many everywhere, with their log-probabilities: [sampled tokens × count], those of a place together. */
+/** Several tokens per position with log-probabilities: [sampled tokens × count], those of a position together. */
 export interface TopTokens {
   readonly count: number
   readonly tokens: Int32Array
@@ -94,40 +102,46 @@ export interface TopTokens {
 
 /** Options of an engine's `logProbs`. */
 export interface LogProbsOptions {
-  /** Whose: "current" (the default), "reference" (the frozen one), or another model that the engine knows by name. */
+  /** Model: "current" (default), "reference" (the frozen policy), or another model that the engine knows by name. */
   readonly of?: string | undefined
   readonly needs?: readonly Statistic[] | undefined
-  /** Tokens of the statistic "top": the number of most likely ones at each place, or these, [sampled tokens of all rows × count]. */
+  /**
+   * Tokens of the statistic "top": the number of most likely ones per position, or given ones, [sampled tokens of all
+   * sequences × count].
+   */
   readonly top?: number | Pick<TopTokens, "count" | "tokens"> | undefined
-  /** Default 1. */
+  /** Temperature of the distribution. Default 1. */
   readonly temperature?: number | undefined
   readonly signal?: AbortSignal | undefined
 }
 
-/** How token losses become one number; the sums run over the whole batch, not over a micro-batch. A sequence is a span, or a row. */
+/** Loss aggregation over the whole batch, not over a micro-batch. A sequence is a segment or a row, by `unit`. */
 export type Aggregation =
-  | "token-mean" // every token weighs the same
-  | "token-sum" // likewise, without a division
-  | "sequence-mean-token-sum" // every sequence weighs the same, long ones by their length
-  | "sequence-mean-token-mean" // every sequence weighs the same
+  | "token-mean" // equal weight per token
+  | "token-sum" // sum over tokens, without a division
+  | "sequence-mean-token-sum" // mean over sequences of the sum over tokens
+  | "sequence-mean-token-mean" // mean over sequences of the mean over tokens
   | "sequence-mean-fixed-length" // sum over tokens / (sequences × fixedLength): Dr. GRPO, arXiv 2503.20783
 
-/** How KL(policy ‖ reference) is told from one token; with a plus, by the value of that one and the gradient of k2. See src/loss. */
+/**
+ * Estimator of KL(policy ‖ reference) from a sampled token. With a plus: value of that estimator, gradient of k2. See
+ * src/loss.
+ */
 export type KlEstimator = "k1" | "k2" | "k3" | "abs" | "k1+" | "k3+"
 
-/** What counts as a sequence. */
+/** What counts as a sequence: a segment ("span") or a whole row. */
 export type Unit = "span" | "row"
 
 /**
- * A loss that an engine may know by name and run in its own kernel. Every number stands in it: defaults belong to the options of
- * the losses (src/loss), of which these are the native form.
+ * Loss that an engine may support in its own kernel. All numbers are set: defaults belong to the options of the losses
+ * (src/loss), of which these are the native form.
  */
 export type NativeLoss = CrossEntropy | ClippedSurrogate
 
-/** Minus the mean log-probability of the sampled tokens: behaviour cloning. */
+/** Negative mean log-probability of the sampled tokens, for supervised fine-tuning. */
 export interface CrossEntropy {
   readonly kind: "cross-entropy"
-  /** Default 1. */
+  /** Temperature of the distribution. Default 1. */
   readonly temperature?: number | undefined
 }
 
@@ -136,63 +150,66 @@ export interface ClippedSurrogate {
   readonly kind: "clipped-surrogate"
   readonly clipLow: number
   readonly clipHigh: number
-  /** Infinity turns it off. */
+  /** Bound of the dual clip. Infinity turns it off. */
   readonly clipDual: number
-  /** The importance ratio of each token, or GSPO's one ratio for the whole sequence. */
+  /** Importance ratio per token, or per sequence (GSPO). */
   readonly ratio: "token" | "sequence"
   readonly klWeight: number
   readonly klEstimator: KlEstimator
   readonly entropyWeight: number
   readonly aggregation: Aggregation
-  /** Tokens, at least 1: of "sequence-mean-fixed-length", and of no other. */
+  /** Divisor in tokens, at least 1, for "sequence-mean-fixed-length" only. */
   readonly fixedLength?: number | undefined
-  /** Default "span". */
+  /** Unit of a sequence. Default "span". */
   readonly unit?: Unit | undefined
   /**
-   * Spans with advantage 0 have no gradient where there is neither a KL nor an entropy term. With this they count in the loss's
-   * normalisation but are not computed, and the report is over the others.
+   * Whether to skip segments with advantage 0, which have no gradient without a KL or entropy term. Skipped segments
+   * count in the normalization of the loss but are not computed; the report covers the others.
    */
   readonly skipZeroAdvantage: boolean
-  /** Default 1. */
+  /** Temperature of the distribution. Default 1. */
   readonly temperature?: number | undefined
 }
 
 /**
- * Any other loss, as it reaches the network: what it says of every sampled token. No callback crosses to an engine; the trainer
- * takes the log-probabilities, evaluates the loss and hands these over.
+ * Gradient of any other loss with respect to the log-probabilities. No callback crosses into an engine: the trainer
+ * takes the log-probabilities, evaluates the loss and passes these coefficients.
  */
 export interface LinearLoss {
   readonly kind: "linear"
-  /** d loss / d log p, [sampled tokens of all rows]: rows and their spans in order. */
+  /** d loss / d log p, [sampled tokens of all sequences]: sequences and their segments in order. */
   readonly coefficients: Float32Array
-  /** d loss / d entropy, likewise. Default: none. */
+  /** d loss / d entropy, in the same layout. Default: none. */
   readonly entropyCoefficients?: Float32Array | undefined
-  /** d loss / d log p of other tokens at the same places; `logProbs` holds the coefficients. Default: none. */
+  /** d loss / d log p of other tokens at the same positions; `logProbs` contains the coefficients. Default: none. */
   readonly top?: TopTokens | undefined
-  /** Default 1. */
+  /** Temperature of the distribution. Default 1. */
   readonly temperature?: number | undefined
 }
 
 /** Loss and statistics of one `forwardBackward`. */
 export interface LossReport {
-  /** 0 for a `LinearLoss`, whose value the engine does not know; NaN where it tells none: the trainer takes it from `logProbs` then. */
+  /**
+   * Value of the loss. 0 for a `LinearLoss`, whose value the engine does not know; NaN if the engine reports none: the
+   * trainer then computes it from `logProbs`.
+   */
   readonly loss: number
-  /** Sampled tokens that were computed. */
+  /** Number of sampled tokens that were computed. */
   readonly tokens: number
-  /** Tokens of the rows, sampled or not, that went through the model. Absent where the engine does not tell. */
+  /** Number of tokens, sampled or not, that went through the model. Absent if the engine does not report it. */
   readonly computedTokens?: number | undefined
-  /** Those that did not, because another row begins with them, too. */
+  /** Number of tokens that were not computed, because of prefix sharing. */
   readonly reusedTokens?: number | undefined
   /**
-   * Means over these tokens, by the name that an iteration reports them under: "policy/entropy"; of the clipped surrogate
-   * also "policy/clip-fraction" (tokens whose clipped term is the larger one, before the dual clip), "policy/dual-clip-fraction"
-   * (tokens that the dual clip holds), "loss/kl" (to the reference, by the chosen estimator, where one was given), "policy/kl"
-   * (old log p - log p) and "policy/ratio". Where no token was computed there are none.
+   * Means over these tokens, by metric name: "policy/entropy"; for the clipped surrogate also "policy/clip-fraction"
+   * (tokens whose clipped term is the larger one, before the dual clip), "policy/dual-clip-fraction" (tokens bounded by
+   * the dual clip), "loss/kl" (to the reference, if given), "policy/kl" (old log p - log p) and "policy/ratio". Empty
+   * if no token was computed.
    */
   readonly metrics: Readonly<Record<string, number>>
   /**
-   * What the pass computed: log p of each token under the weights as they were, [sampled tokens of all rows]; NaN of tokens that
-   * were not computed. Absent where the engine does not tell.
+   * [sampled tokens of all sequences] log p of each token before the update; NaN for tokens that were not computed.
+   * Absent if the engine does not report it.
    */
   readonly logProbs?: Float32Array | undefined
 }
@@ -206,146 +223,162 @@ export interface AdamWStep {
   readonly beta2?: number | undefined
   /** Default 1e-8. */
   readonly epsilon?: number | undefined
-  /** Decoupled decay, applied to matrices only (not to biases and norms). Default 0. */
+  /** Decoupled weight decay, applied to matrices only (not to biases and norms). Default 0. */
   readonly weightDecay?: number | undefined
-  /** Gradients are scaled down to this norm. Default 1; Infinity turns it off. */
+  /** Maximum gradient norm for gradient clipping. Default 1; Infinity turns it off. */
   readonly maxGradientNorm?: number | undefined
 }
 
 /** Statistics of one optimizer step. */
 export interface StepReport {
-  /** Norm of the gradients before they were scaled down; NaN where the engine does not tell. */
+  /** Norm of the gradient before clipping; NaN if the engine does not report it. */
   readonly gradientNorm: number
-  /** True when the norm was not finite: the weights were left as they were and the gradients dropped. */
+  /** True if the norm was not finite: the weights are unchanged and the gradients were dropped. */
   readonly skipped: boolean
 }
 
-/** What a run is going to ask of its engine. */
+/** Requirements of a run, checked by `Trainable.check`. */
 export interface RunPlan {
-  /** The built-in loss, or "linear" where the trainer evaluates one. */
+  /** Built-in loss, or "linear" if the trainer evaluates the loss. */
   readonly loss: NativeLoss | "linear"
   readonly entropyCoefficients: boolean
-  /** Statistics of the policy's own distribution. */
+  /** Needed statistics of the policy's distribution. */
   readonly statistics: readonly Statistic[]
   /** Other models whose log-probabilities are needed: "reference", teachers. */
   readonly models: readonly string[]
   /** Whether a critic is trained. Default false. */
   readonly critic?: boolean | undefined
   readonly optimizer: AdamWStep
-  /** Whether rows of many spans may come. */
+  /** Whether sequences may have several segments. */
   readonly manySpans: boolean
   /** Whether the run saves checkpoints. */
   readonly checkpoints: boolean
-  /** What training's replies are sampled at when it begins. Default 1. */
+  /** Temperature of the rollout at the start of training. Default 1. */
   readonly temperature?: number | undefined
 }
 
-/** Who tells how likely it would have said what was sampled: another policy, frozen, or anything that knows. */
+/** Frozen model whose log-probabilities are learned from. */
 export type Teacher = Pick<Trainable, "vocabularySize" | "logProbs" | "frozen">
 
-/** What can learn, too. Everything heavy runs off the event loop; calls run in the order in which they are made. */
+/** Engine that can be trained. Heavy work runs off the event loop; calls run in the order they are made. */
 export interface Trainable extends Sampler {
-  /** Weights of the model, where the engine tells: the learning rate follows from it where none is set. */
+  /** Number of the model's weights, if the engine reports it. The default learning rate depends on it. */
   readonly parameters?: number
-  /** The built-in losses that it runs itself; any other is evaluated by the trainer and comes as a `LinearLoss`. */
+  /** Built-in losses that the engine computes itself; any other loss is passed as a `LinearLoss`. */
   readonly losses: readonly NativeLoss["kind"][]
-  /** Whether it runs this one of them itself, with all that is set in it. Default: any. */
+  /** Whether the engine supports a built-in loss with these settings. Default: all. */
   runs?(loss: NativeLoss): boolean
-  /** Longest row that it can learn from, where that is shorter than `maxPositions`: conversations end there while they are played. */
+  /**
+   * Maximum tokens of a training sequence, if shorter than `maxPositions`: conversations end there during the rollout.
+   */
   readonly longestRow?: number
-  /** Log-probabilities of the sampled tokens of all rows. Rows, here and below, are read until the call is settled. */
+  /**
+   * Returns log-probabilities of the sampled tokens of all sequences. Sequences, here and below, must not change until
+   * the call is settled.
+   */
   logProbs(rows: readonly Sequence[], options?: LogProbsOptions): Promise<TokenStatistics>
-  /** Adds the gradient of the loss to what earlier calls left. A call that is aborted, or fails once it has begun, drops all gradients. */
+  /**
+   * Computes the loss and adds its gradient to that of earlier calls. A call that is aborted, or fails after its start,
+   * drops all gradients.
+   */
   forwardBackward(
     rows: readonly Sequence[],
     loss: NativeLoss | LinearLoss,
     options?: { readonly signal?: AbortSignal | undefined },
   ): Promise<LossReport>
-  /** Applies the gradients and clears them. */
+  /** Takes an optimizer step with the accumulated gradients and clears them. */
   optimizerStep(step: AdamWStep): Promise<StepReport>
-  /** Forgets gradients that no optimizer step has used. */
+  /** Drops accumulated gradients. */
   clearGradients(): Promise<void>
-  /** Where rows may have constraints: makes one again of what its `toJSON` gave, whose `vocabulary` may be shared by many. */
+  /**
+   * Restores a constraint from its `toJSON` value, whose `vocabulary` may be shared. Present if sequences may have
+   * constraints.
+   */
   readConstraint?(written: unknown): unknown
   /**
-   * What of the plan it cannot do, as sentences that name what could be set instead; none where it can do all. Asked before a run
-   * touches anything.
+   * Returns the unsupported parts of a plan, as sentences that name an alternative; empty if all are supported. Called
+   * before a run changes anything.
    */
   check(plan: RunPlan): Promise<readonly string[]>
-  /** Where it can keep a frozen copy of the policy: what `logProbs` of "reference" asks. */
+  /**
+   * Reference policy: `freeze` keeps a frozen copy of the policy, for `logProbs` of "reference". Absent if unsupported.
+   */
   readonly reference?: { freeze(): Promise<void> }
   /**
-   * Tells the weights that a training which begins now depends on and its checkpoints do not hold, for a run that goes on to know
-   * them again: an adapter's model, and with `reference` what `freeze` would keep. undefined where there are none.
+   * Returns digests of weights that a training starting now depends on but its checkpoints do not contain: the base
+   * model of an adapter and, with `reference`, what `freeze` would keep. A resumed run checks them. Undefined if there
+   * are none.
    */
   frozen?(options: {
     readonly reference: boolean
     readonly signal?: AbortSignal | undefined
   }): Promise<FrozenWeights | undefined>
-  /** Where it can be saved. */
+  /** Store of the model. Absent if the engine cannot save. */
   readonly store?: ModelStore
-  /** Where it can train a critic: the one that it has, made of the policy's weights when it is first asked for. */
+  /** Returns the critic, initialized with the policy's weights at the first call. Absent if unsupported. */
   critic?(): Promise<Critic>
 }
 
 /**
- * PPO's clipped value loss, the mean over all sampled tokens of ½ max((v - R)², (c - R)²): R is the span's `returns`, v what is
- * foretold now, and c is v held to the span's `values` ± `clip`.
+ * PPO's clipped value loss: mean over all sampled tokens of ½ max((v - R)², (c - R)²), where R is `returns` of the
+ * segment, v the current prediction, and c is v clipped to `values` ± `clip`.
  */
 export interface ValueLoss {
   readonly kind: "clipped-value"
-  /** Infinity turns it off, and then no `values` are asked for. */
+  /** Clip range of the value. Infinity turns clipping off; `values` are then not needed. */
   readonly clip: number
 }
 
 /** A model that predicts returns: one number before each sampled token. */
 export interface Critic {
-  /** Values before each sampled token, [sampled tokens of all rows]. */
+  /** Returns the predicted values before each sampled token, [sampled tokens of all sequences]. */
   predict(rows: readonly Sequence[], options?: { readonly signal?: AbortSignal | undefined }): Promise<Float32Array>
   /**
-   * Adds the gradient of the loss to what earlier calls left. A call that is aborted, or fails once it has begun, drops
-   * all gradients. Reported as
-   * means over the tokens: "critic/value", and "critic/clip-fraction" (tokens whose bounded term is the larger).
+   * Computes the loss and adds its gradient to that of earlier calls. A call that is aborted, or fails after its start,
+   * drops all gradients. Metrics are means over the tokens: "critic/value", and "critic/clip-fraction" (tokens whose
+   * clipped term is the larger).
    */
   forwardBackward(
     rows: readonly Sequence[],
     loss: ValueLoss,
     options?: { readonly signal?: AbortSignal | undefined },
   ): Promise<LossReport>
-  /** Applies the gradients and clears them. */
+  /** Takes an optimizer step with the accumulated gradients and clears them. */
   optimizerStep(step: AdamWStep): Promise<StepReport>
-  /** Forgets gradients that no optimizer step has used. */
+  /** Drops accumulated gradients. */
   clearGradients(): Promise<void>
-  /** Where it can be saved. */
+  /** Store of the critic. Absent if it cannot be saved. */
   readonly store?: ModelStore
 }
 
-/** Weights that stay as they are, each by a SHA-256 that depends on their values alone, not on how files or devices divide them. */
+/** Digests of frozen weights: SHA-256 of the values, independent of their division into files or devices. */
 export interface FrozenWeights {
-  /** The folder that they are from. */
+  /** Folder of the weights. */
   readonly directory?: string
-  /** Of the model that an adapter is trained beside. */
+  /** Digest of an adapter's base model. */
   readonly base?: string
-  /** Of what a KL compares the policy with. */
+  /** Digest of the reference policy. */
   readonly reference?: string
-  /** Of the teacher that it is distilled from. */
+  /** Digest of the teacher. */
   readonly teacher?: string
 }
 
-/** Saving a model, and all that its training goes on from. */
+/** Store of a model and of its training state. */
 export interface ModelStore {
-  /** About what they take on the disk. */
+  /** Approximate size on disk in bytes. */
   readonly bytes?: { readonly model: number; readonly checkpoint: number }
-  /** Writes the model in Hugging Face layout; `files` (a tokenizer's, say) are copied beside the weights. */
+  /**
+   * Writes the model in the layout of Hugging Face; `files` (such as a tokenizer's) are copied next to the weights.
+   */
   save(
     directory: string,
     options?: { readonly files?: readonly string[]; readonly signal?: AbortSignal | undefined },
   ): Promise<void>
   /**
-   * Writes weights and the optimizer's state into an empty folder, or keeps them elsewhere. What it returns stands in the
-   * checkpoint's manifest, and `restore` gets it back.
+   * Writes weights and optimizer state into an empty folder, or stores them elsewhere. The returned handle is stored in
+   * the manifest of the checkpoint and passed to `restore`.
    *
-   * @throws GigpoError `NON_FINITE` where a weight or moment is not finite.
+   * @throws GigpoError `NON_FINITE` if a weight or moment is not finite.
    */
   checkpoint(directory: string, options?: { readonly files?: readonly string[] }): Promise<Json>
   restore(handle: Json, directory: string): Promise<void>

@@ -10,25 +10,24 @@ import { replaceFiles, settleFolder } from "./replace-files.ts"
 import { temporaryOf } from "./seal.ts"
 
 export interface DirectoryOptions {
-  /** Replace what this package wrote there. Default false, which accepts an empty folder only. */
+  /** Replace what gigpo wrote there. Default false: only an empty folder is accepted. */
   readonly overwrite?: boolean | undefined
-  /** The file that tells what was written into the folder; "none" is for folders that are never replaced. Default gigpo.json. */
+  /** Name of the manifest; "none" for folders that are never replaced. Default gigpo.json. */
   readonly manifest?: string
 }
 
-/** Writes files into an empty folder. An object that it returns stands in the manifest beside their names. */
+/** Writes files into an empty folder. A returned object is stored in the manifest. */
 export type Fill = (temporary: string) => Promise<unknown>
 
 /**
- * Makes the folder `target` whole or not at all. `fill` writes into a temporary folder (`<target>.tmp-<random>`), which gets a
- * manifest, is flushed to the disk and then renamed. When anything fails (a full disk, `fill` throwing) the temporary folder is
- * removed and what was at `target` stays as it was.
+ * Creates the folder `target` atomically. `fill` writes into a temporary folder (`<target>.tmp-<random>`), which gets a
+ * manifest, is flushed to disk and then renamed. If anything fails (a full disk, `fill` throwing), the temporary folder
+ * is removed and `target` stays unchanged.
+ * With `overwrite`, the files named by an existing manifest are replaced together, and all others stay. A foreign or
+ * changed file in the way is refused. If the very last steps fail, `target` is already new, or becomes new when it is
+ * used next.
  *
- * With `overwrite` the files that a manifest names are replaced, all at once, and all others stay. One that is in the way of a new
- * file, or that was changed since it was written, is refused. Should the very last steps fail, `target` already is the new one,
- * or becomes it when it is used next.
- *
- * @throws GigpoError `FILE_EXISTS` when something is in the way, `IO` when the system cannot write; what `fill` throws, with
+ * @throws GigpoError `FILE_EXISTS` if something is in the way, `IO` if the system cannot write; errors of `fill`, with
  * system errors turned into `IO`.
  */
 export async function writeDirectory(target: string, fill: Fill, options: DirectoryOptions = {}): Promise<void> {
@@ -38,14 +37,14 @@ export async function writeDirectory(target: string, fill: Fill, options: Direct
     const about = await fill(temporary)
     if (manifest !== "none") await writeManifest(temporary, manifest, Object(about))
   }
-  // Without it the rename decides, whoever came meanwhile.
+  // Otherwise rename() decides, even if another process created the folder meanwhile.
   if (overwrite && (await isTaken(path))) await translated(path, replaceFiles(path, complete))
   else await makeDirectory(path, complete)
 }
 
 /**
- * Refuses a target that `writeDirectory` would refuse, before anything is computed for it, and finishes what a crash left undone
- * there. Returns its path, where a link leads.
+ * Refuses a target that `writeDirectory` would refuse, before anything is computed, and finishes an interrupted write
+ * there. Returns its path with links resolved.
  *
  * @param options.names - files that will be written.
  */
@@ -61,7 +60,7 @@ export async function checkTarget(
   return path
 }
 
-/** The absolute path of a folder that need not be there, where a link leads. */
+/** Absolute path of a folder that need not exist, with links resolved. */
 export async function resolveFolder(target: string): Promise<string> {
   const path = resolve(target)
   try {
@@ -69,14 +68,14 @@ export async function resolveFolder(target: string): Promise<string> {
   } catch (cause) {
     if (!isMissing(cause)) throw ioError("look at", path, cause)
     const found = await io("look at", path, lookAt(path))
-    if (found && !found.isSymbolicLink()) return await resolveFolder(path) // it was made meanwhile
-    if (found) throw new GigpoError("IO", `${path} is a link that leads nowhere. Make its folder, or remove it.`)
+    if (found && !found.isSymbolicLink()) return await resolveFolder(path) // created meanwhile
+    if (found) throw new GigpoError("IO", `${path} is a broken link. Create its target folder, or remove the link.`)
     const parent = dirname(path)
     return parent === path ? path : join(await resolveFolder(parent), basename(path))
   }
 }
 
-/** The way of a folder that is not there, or empty. */
+/** Creates a folder that is missing or empty. */
 async function makeDirectory(path: string, fill: (temporary: string) => Promise<void>): Promise<void> {
   const parent = dirname(path)
   const firstMade = await io("create", parent, mkdir(parent, { recursive: true }))
@@ -87,13 +86,13 @@ async function makeDirectory(path: string, fill: (temporary: string) => Promise<
     await flushTree(temporary)
     await rename(temporary, path)
   } catch (cause) {
-    // What went wrong first is what the caller must hear of.
+    // Report the first error.
     await rm(temporary, { recursive: true, force: true }).catch(() => {})
     if (isSystemError(cause) && (cause.code === "ENOTEMPTY" || cause.code === "EEXIST") && cause.syscall === "rename")
       throw alreadyThere(path, false, cause)
     throw isSystemError(cause) ? ioError("write", path, cause) : cause
   }
-  // A rename, and a folder made on the way, last only when the folder that holds the name is on the disk.
+  // A rename and a new folder are durable only once the parent folder is flushed.
   const top = firstMade === undefined ? parent : dirname(firstMade)
   for (let folder = parent; ; folder = dirname(folder)) {
     await io("flush", folder, flush(folder))
@@ -101,7 +100,7 @@ async function makeDirectory(path: string, fill: (temporary: string) => Promise<
   }
 }
 
-/** Whether something is there that a rename must not or cannot replace. An empty folder is not. */
+/** Whether something exists that a rename must not or cannot replace. An empty folder can be replaced. */
 async function isTaken(path: string): Promise<boolean> {
   try {
     return !(await lstat(path)).isDirectory() || (await readdir(path)).length > 0
@@ -113,7 +112,7 @@ async function isTaken(path: string): Promise<boolean> {
 
 function alreadyThere(path: string, overwrite: boolean, cause?: unknown): GigpoError {
   const way = overwrite
-    ? "It is no folder: choose another name."
+    ? "It is not a folder: choose another name."
     : "Choose another name, remove it, or allow it to be overwritten (--overwrite, overwrite: true)."
-  return new GigpoError("FILE_EXISTS", `${path} is already there. ${way}`, { cause })
+  return new GigpoError("FILE_EXISTS", `${path} already exists. ${way}`, { cause })
 }

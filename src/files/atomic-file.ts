@@ -8,17 +8,17 @@ import { temporaryOf } from "./seal.ts"
 export type FillFile = (file: FileHandle) => Promise<void>
 
 /**
- * Puts a text, or what `fill` writes, in place of the file at `path`: after a crash there is the old file or the new one, never a
- * part, but perhaps a `<path>.tmp-<random>` beside it.
+ * Replaces the file at `path` atomically by a text or by what `fill` writes. After a crash the old or the new file
+ * exists, and possibly a `<path>.tmp-<random>`.
  *
- * @throws GigpoError `IO`; what else `fill` throws
+ * @throws GigpoError `IO`; errors of `fill`
  */
 export async function replaceFile(path: string, content: string | FillFile): Promise<void> {
   const temporary = await io("write", path, temporaryOf(path))
   try {
     await writeFlushed(temporary, typeof content === "string" ? (file) => file.writeFile(content) : content)
     await rename(temporary, path)
-    await flush(dirname(path)) // a rename lasts only when the folder that holds the name is on the disk
+    await flush(dirname(path)) // a rename is durable only once the folder is flushed
   } catch (cause) {
     await rm(temporary, { force: true }).catch(() => {})
     throw isSystemError(cause) ? ioError("write", path, cause) : cause

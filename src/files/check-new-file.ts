@@ -6,7 +6,7 @@ import { checkWritable } from "./check-space.ts"
 import { ioError, isMissing } from "./io-error.ts"
 
 /**
- * Refuses a file whose folder is not there, or cannot be written into.
+ * Refuses a file whose folder does not exist or is not writable.
  *
  * @param what - the file, for messages: "the report".
  * @throws GigpoError `BAD_ARGUMENT`, `IO`
@@ -14,11 +14,11 @@ import { ioError, isMissing } from "./io-error.ts"
 export async function checkFolderOf(path: string, what: string): Promise<void> {
   const folder = dirname(resolve(path))
   if (!(await kindOf(folder))?.isDirectory())
-    throw new GigpoError("BAD_ARGUMENT", `There is no folder ${folder} for ${what}: make it first, or name another.`)
+    throw new GigpoError("BAD_ARGUMENT", `There is no folder ${folder} for ${what}: create it, or choose another.`)
   await checkWritable(folder)
 }
 
-/** What lies at a path, where a link leads; undefined for nothing. */
+/** Kind of a path, with links resolved; undefined if nothing exists there. */
 export async function kindOf(path: string): Promise<Stats | undefined> {
   try {
     return await stat(path)
@@ -29,15 +29,15 @@ export async function kindOf(path: string): Promise<Stats | undefined> {
 }
 
 /**
- * Refuses a place where `replaceFile` must not write, or could not, before anything is computed for it.
+ * Refuses a path that `replaceFile` must not or cannot write, before anything is computed.
  *
- * @param overwrite - whether a file that is there may be replaced.
+ * @param overwrite - whether an existing file may be replaced.
  * @throws GigpoError `FILE_EXISTS`, `BAD_ARGUMENT`, `IO`
  */
 export async function checkNewFile(path: string, overwrite: boolean): Promise<void> {
   await checkFolderOf(path, path)
   const there = await kindOf(path)
-  if (there?.isDirectory()) throw new GigpoError("FILE_EXISTS", `${path} is a folder; give the name of a file.`)
+  if (there?.isDirectory()) throw new GigpoError("FILE_EXISTS", `${path} is a folder; give the path of a file.`)
   if (!there || overwrite) return
-  throw new GigpoError("FILE_EXISTS", `${path} is there already. Replace it (--overwrite), or choose another name.`)
+  throw new GigpoError("FILE_EXISTS", `${path} already exists. Replace it (--overwrite), or choose another name.`)
 }

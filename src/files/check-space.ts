@@ -6,15 +6,15 @@ import { formatBytes } from "./format-bytes.ts"
 import { io, ioError, isSystemError } from "./io-error.ts"
 
 /**
- * Refuses a folder that could not be written, or whose disk has too little room, before long work is done for it. The folder need
- * not be there: then the one that it would be made in is asked. Leaves nothing behind.
+ * Refuses a folder that cannot be written, or whose disk has too little space, before long work. For a missing folder
+ * its nearest existing parent is checked. Leaves no file.
  *
- * @param bytes - what is going to be written, about.
+ * @param bytes - approximate bytes that will be written.
  * @throws GigpoError `IO`
  */
 export async function checkWritable(folder: string, bytes: number = 0): Promise<void> {
   const place = await nearestFolder(resolve(folder))
-  // What a probe tells no look at permissions does: of root, of read-only disks, of quotas.
+  // A probe also detects what permission bits do not show: root, read-only disks, quotas.
   const probe = join(place, `.gigpo-probe-${randomBytes(6).toString("hex")}`)
   const handle = await io("write into", place, open(probe, "wx").catch(notHere(place)))
   await handle.close()
@@ -24,22 +24,22 @@ export async function checkWritable(folder: string, bytes: number = 0): Promise<
   if (free < bytes)
     throw new GigpoError(
       "IO",
-      `${folder} is going to take about ${formatBytes(bytes)}, but the disk has ${formatBytes(free)} left: free some space, or choose ` +
+      `${folder} will need about ${formatBytes(bytes)}, but the disk has ${formatBytes(free)} left: free some space, or choose ` +
         "a folder on another disk.",
     )
 }
 
-/** The folder is there, so that "not found" says that its file system takes no files: /proc. */
+/** Translates "not found" for an existing folder: its file system, such as /proc, accepts no files. */
 function notHere(place: string): (cause: unknown) => never {
   return (cause) => {
     if (!isSystemError(cause) || cause.code !== "ENOENT") throw cause
-    throw new GigpoError("IO", `No file can be made in ${place}, though the folder is there: choose another one.`, {
+    throw new GigpoError("IO", `Cannot create files in ${place}, although the folder exists: choose another one.`, {
       cause,
     })
   }
 }
 
-/** The folder itself, or the nearest of those above it that is there. */
+/** The folder itself, or its nearest existing parent. */
 export async function nearestFolder(path: string): Promise<string> {
   try {
     if ((await stat(path)).isDirectory()) return path

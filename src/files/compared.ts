@@ -3,12 +3,12 @@ import { insideModel } from "./inside.ts"
 import { isMissing } from "./io-error.ts"
 import { compareFile, type WrittenFile } from "./manifest.ts"
 
-/** Files that were found to be what was written, by the state that the system tells of them. */
+/** State of files that were found unchanged, by path. */
 const seen = new Map<string, string>()
-/** Milliseconds for which a file system may give two changes the same time. */
+/** Time resolution of file systems in milliseconds: two changes may have the same time. */
 const coarse = 2000
 
-/** As `compareFile`; one that was compared in this process and has not been touched since is not read again. */
+/** Like `compareFile`, but does not read a file again that was compared in this process and has not changed since. */
 export async function compared(folder: string, file: WrittenFile): Promise<"missing" | "same" | "other"> {
   const path = await insideModel(folder, file.name)
   const state = await stateOf(path)

@@ -1,9 +1,9 @@
 import { open, readdir } from "node:fs/promises"
 import { join } from "node:path"
 
-/** Waits until a file, or the names in a folder, are on the disk. */
+/** Flushes a file, or the entries of a folder, to disk. */
 export async function flush(path: string): Promise<void> {
-  // Windows can neither open a folder nor flush a file that is open for reading only.
+  // Windows can neither open a folder nor flush a file opened for reading.
   if (process.platform === "win32") return
   const handle = await open(path, "r")
   try {
@@ -13,7 +13,7 @@ export async function flush(path: string): Promise<void> {
   }
 }
 
-/** Flushes files before the folders that hold them. */
+/** Flushes files before their folders. */
 export async function flushTree(folder: string): Promise<void> {
   for (const entry of await readdir(folder, { withFileTypes: true })) {
     const path = join(folder, entry.name)

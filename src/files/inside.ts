@@ -4,11 +4,11 @@ import { GigpoError } from "../util/errors.ts"
 import { ioError, isMissing, isSystemError } from "./io-error.ts"
 import { checkKind, lookAt } from "./regular-file.ts"
 
-// A folder may come from anywhere, with links in it that lead out. The folder itself is trusted to be the one that was named, even
-// where its path is a link; every name below it is looked at before it is used.
+// A folder may come from anywhere and contain links that lead out of it. The folder itself is trusted, even if its path
+// is a link; every name below it is checked before use.
 
 /**
- * Path of `name`, with slashes, in `folder`. Neither it nor a folder on the way to it may be a link; it need not exist.
+ * Path of `name`, with slashes, in `folder`. Neither the path nor a folder on the way may be a link; it need not exist.
  *
  * @throws GigpoError `UNSAFE_PATH` for a link, a pipe, a socket or a device; `IO`
  */
@@ -31,20 +31,20 @@ export async function inside(folder: string, name: string): Promise<string> {
 function outside(folder: string, name: string): GigpoError {
   return new GigpoError(
     "UNSAFE_PATH",
-    `${JSON.stringify(name)} leads out of ${folder}: nothing is read or written there.`,
+    `${JSON.stringify(name)} leads out of ${folder}; it is neither read nor written.`,
   )
 }
 
-/** The same path where a folder that was named above it may be a link: the last two names are looked at. */
+/** Like `inside`, for a path whose grandparent folder may be a link: the last two names are checked. */
 export async function insideParent(path: string): Promise<string> {
   const parent = dirname(path)
   return await inside(dirname(parent), `${basename(parent)}/${basename(path)}`)
 }
 
 /**
- * Names in the folder `name` of `folder`; none where there is no such folder.
+ * Names in the folder `name` of `folder`; empty if there is no such folder.
  *
- * @throws GigpoError as `inside`, also for an entry of these names
+ * @throws GigpoError as `inside`, also for entries
  */
 export async function namesIn(folder: string, name = "."): Promise<string[]> {
   const path = await inside(folder, name)
@@ -57,7 +57,7 @@ export async function namesIn(folder: string, name = "."): Promise<string[]> {
 }
 
 /**
- * Path that a file of a model folder is read from, the target of a link in the cache of the Hugging Face hub: there all files of
+ * Target of a file of a model folder in the cache of the Hugging Face hub, where the files of
  * `models--<name>/snapshots/<revision>` are links into `models--<name>/blobs`. Undefined for any other file.
  */
 export async function hubFile(folder: string, path: string): Promise<string | undefined> {
@@ -72,7 +72,7 @@ export async function hubFile(folder: string, path: string): Promise<string | un
   }
 }
 
-/** As `inside` for a file that is read from a model folder: links of the hub's cache lead to their targets. */
+/** Like `inside`, for reading from a model folder: links of the hub's cache are followed. */
 export async function insideModel(folder: string, name: string): Promise<string> {
   try {
     return await inside(folder, name)

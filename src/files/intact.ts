@@ -6,9 +6,9 @@ import { io, isThere } from "./io-error.ts"
 import { checkpointManifest, folderManifest, hasOwnDigest, readWritten, readyFolder, type Written } from "./manifest.ts"
 import { checkModelLinks } from "./model-links.ts"
 
-// Files that a manifest names are compared with it before they are read: a flipped bit in a weight is seen by nothing else.
+// Files are compared with their manifest before they are read: a flipped bit in a weight has no other symptom.
 
-/** Names that opening a folder looks for: one that was added would be read in place of, or beside, what was written. */
+/** Names that opening a folder looks for: an added one would be read in place of, or next to, the original files. */
 const read = {
   model: ["config.json", "model.safetensors", "model.safetensors.index.json", "remote.json"],
   adapter: ["adapter_config.json", "adapter_model.safetensors"],
@@ -23,7 +23,7 @@ const read = {
 } as const
 const anyRead: readonly string[] = Object.values(read).flat()
 
-/** What is opened of a folder: a shape is a model without its weights, for an engine elsewhere. */
+/** Part of a folder to open. A shape is a model without weights, for a remote engine. */
 export type Part = "model" | "shape" | "tokenizer" | "everything"
 
 const isOf: Readonly<Record<Part, (name: string) => boolean>> = {
@@ -33,7 +33,7 @@ const isOf: Readonly<Record<Part, (name: string) => boolean>> = {
   everything: () => true,
 }
 
-/** Folders that are part of the one above them. */
+/** Folders that belong to their parent folder. */
 const inner: readonly string[] = ["optimizer", "critic"]
 const checkpointName = /^step-(\d+)$/
 /** Folder of named chat templates. */
@@ -41,7 +41,10 @@ const templates = "additional_chat_templates"
 /** Files that are only copied with a tokenizer. */
 const copied = ["vocab.json", "merges.txt"] as const
 
-/** Refuses (`UNSAFE_PATH`) links and special files among what opening a model folder reads. See `checkModelLinks`. */
+/**
+ * Refuses (`UNSAFE_PATH`) links and special files among the files that opening a model folder reads. See
+ * `checkModelLinks`.
+ */
 export async function checkLinks(folder: string): Promise<void> {
   const names: readonly string[] = [
     ...anyRead,
@@ -56,10 +59,10 @@ export async function checkLinks(folder: string): Promise<void> {
 }
 
 /**
- * Refuses a folder whose files are not what its manifest says. One without a manifest is taken as it is, unless it is a run's
- * checkpoint.
+ * Refuses a folder whose files differ from its manifest. A folder without a manifest passes, unless it is a checkpoint
+ * of a run.
  *
- * @throws GigpoError `BAD_MODEL` or `BAD_TOKENIZER` with the file, and what else can be opened
+ * @throws GigpoError `BAD_MODEL` or `BAD_TOKENIZER` with the file, and an alternative if there is one
  */
 export async function checkIntact(folder: string, part: Exclude<Part, "everything">): Promise<void> {
   await checkLinks(folder)
@@ -67,12 +70,12 @@ export async function checkIntact(folder: string, part: Exclude<Part, "everythin
   if (change === undefined) return
   const code: GigpoErrorCode = part === "tokenizer" ? "BAD_TOKENIZER" : "BAD_MODEL"
   const manifest = (await isThere(join(folder, folderManifest)))
-    ? ` Where it was changed on purpose, remove ${join(folder, folderManifest)}: the folder is then taken as it is.`
+    ? ` If the change is intended, remove ${join(folder, folderManifest)} to skip this check.`
     : ""
   throw new GigpoError(code, `${folder} is damaged: ${change}. ${await wayOut(folder)}${manifest}`)
 }
 
-/** What of a folder is not as it was written, as a clause that names the file; undefined where all is. */
+/** First difference of a folder from its manifest, as a clause that names the file; undefined if there is none. */
 export async function findChange(folder: string, part: Part): Promise<string | undefined> {
   const found = await manifestOf(folder)
   if (typeof found !== "object") return found
@@ -81,15 +84,15 @@ export async function findChange(folder: string, part: Part): Promise<string | u
     .filter(({ name }) => name.startsWith(prefix))
     .map((file) => ({ ...file, name: file.name.slice(prefix.length) }))
   const own = files.filter(({ name }) => isOf[part](name))
-  // The small ones first: a truncated configuration is reported before gigabytes are read.
+  // Small files first: a truncated configuration is reported before gigabytes are read.
   for (const file of own.toSorted((a, b) => a.bytes - b.bytes)) {
     const { name } = file
     const state = await io("read", join(folder, name), compared(folder, file))
-    if (state === "missing") return `${name} is missing, which ${written.manifest} names`
-    if (state === "other") return `${name} is not what was written (${written.manifest} has another size or SHA-256)`
+    if (state === "missing") return `${name} is listed in ${written.manifest} but missing`
+    if (state === "other") return `${name} was changed (${written.manifest} has another size or SHA-256)`
   }
   const added = await addedTo(folder, part, new Set(files.map(({ name }) => name)))
-  return added && `${added} was added since the folder was written (${written.manifest} does not name it)`
+  return added && `${added} was added since the folder was written (it is not listed in ${written.manifest})`
 }
 
 async function addedTo(folder: string, part: Part, known: ReadonlySet<string>): Promise<string | undefined> {
@@ -102,12 +105,12 @@ async function addedTo(folder: string, part: Part, known: ReadonlySet<string>): 
 }
 
 interface Manifested {
-  /** Of the folder's files, in the names of the manifest. */
+  /** Prefix of the folder's files in the manifest. */
   readonly prefix: string
   readonly written: Written
 }
 
-/** The manifest that names a folder's files; a clause where it is damaged, undefined where there is none. */
+/** Manifest that lists a folder's files; a clause if it is damaged, undefined if there is none. */
 async function manifestOf(folder: string): Promise<Manifested | string | undefined> {
   const written = await readWritten(folder)
   if (written) {
@@ -125,18 +128,18 @@ async function manifestOf(folder: string): Promise<Manifested | string | undefin
 }
 
 function manifestProblem({ manifest, text }: Written): string | undefined {
-  return hasOwnDigest(text) ? undefined : `${manifest} is not what was written (its own SHA-256 differs)`
+  return hasOwnDigest(text) ? undefined : `${manifest} was changed (its own SHA-256 differs)`
 }
 
-/** What can be opened in place of a folder that is damaged. */
+/** Advice for a damaged folder. */
 async function wayOut(folder: string): Promise<string> {
   const other = await intactCheckpoint(folder)
   return other === undefined
-    ? "Put the file back from a copy, or make the folder again."
-    : `The checkpoint ${other} of the same run is intact: take that.`
+    ? "Restore the file from a copy, or create the folder again."
+    : `The checkpoint ${other} of the same run is intact; use it instead.`
 }
 
-/** An intact checkpoint of the run that a checkpoint or a model is of: the newest before it, else the newest. */
+/** Intact checkpoint of the same run: the newest before the given one, else the newest. */
 export async function intactCheckpoint(folder: string): Promise<string | undefined> {
   const isCheckpoint = checkpointName.test(basename(folder))
   const parent = isCheckpoint ? dirname(folder) : join(dirname(folder), "checkpoints")

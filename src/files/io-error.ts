@@ -16,17 +16,17 @@ const reasons = new Map([
   ["EIO", "the disk reported a fault; check its health"],
 ])
 
-/** An error of the operating system, as Node throws it. */
+/** Whether a value is an error of the operating system, as Node.js throws it. */
 export function isSystemError(value: unknown): value is NodeJS.ErrnoException & { code: string } {
   return value instanceof Error && "syscall" in value && "code" in value && typeof value.code === "string"
 }
 
-/** Whether something is not there. */
+/** Whether an error means that a path does not exist. */
 export function isMissing(value: unknown): boolean {
   return isSystemError(value) && (value.code === "ENOENT" || value.code === "ENOTDIR")
 }
 
-/** Whether there is a file, a folder or a link. */
+/** Whether a file, a folder or a link exists. */
 export async function isThere(path: string): Promise<boolean> {
   try {
     await lstat(path)
@@ -37,18 +37,18 @@ export async function isThere(path: string): Promise<boolean> {
   }
 }
 
-/** Reason of an error of the operating system, in words; undefined for other errors and unknown codes. */
+/** Reason of a system error in words; undefined for other errors and unknown codes. */
 export function systemReason(cause: unknown): string | undefined {
   return isSystemError(cause) ? reasons.get(cause.code) : undefined
 }
 
-/** `IO`, with the system's reason in words: `Could not write /models/x: the disk is full; …`. */
+/** `IO` error with the system's reason in words: `Could not write /models/x: the disk is full; …`. */
 export function ioError(doing: string, path: string, cause: unknown): GigpoError {
   const reason = systemReason(cause) ?? (cause instanceof Error ? cause.message : String(cause))
   return new GigpoError("IO", `Could not ${doing} ${path}: ${reason}.`, { cause })
 }
 
-/** Waits for work that may fail otherwise, too, and turns an error of the system into `IO`. */
+/** Awaits work and turns system errors into `IO`. Other errors stay unchanged. */
 export async function translated<T>(path: string, work: Promise<T>): Promise<T> {
   try {
     return await work
@@ -57,7 +57,7 @@ export async function translated<T>(path: string, work: Promise<T>): Promise<T> 
   }
 }
 
-/** Waits for a file operation and turns its failure into `IO`; errors of this package stay what they are. */
+/** Awaits a file operation and turns its failure into `IO`; errors of this package stay unchanged. */
 export async function io<T>(doing: string, path: string, operation: Promise<T>): Promise<T> {
   try {
     return await operation

@@ -2,7 +2,7 @@ import { openRegular } from "./regular-file.ts"
 
 const lineFeed = 10
 
-/** Cuts bytes into lines as they come. No more than `longest` bytes of a line are held. */
+/** Incremental splitter of bytes into lines. Keeps at most `longest` bytes of a line. */
 export class LineCutter {
   readonly #longest: number
   #pending: Buffer[] = []
@@ -12,12 +12,12 @@ export class LineCutter {
     this.#longest = longest
   }
 
-  /** Bytes of the line that is not finished, held or not. */
+  /** Number of bytes of the unfinished line. */
   get unfinished(): number {
     return this.#length
   }
 
-  /** The lines that end in `chunk`, without their line feeds; undefined for one longer than `longest`. */
+  /** Lines that end in `chunk`, without line feeds; undefined for a line longer than `longest`. */
   *push(chunk: Buffer): Generator<Buffer | undefined> {
     let from = 0
     for (let to = chunk.indexOf(lineFeed); to >= 0; to = chunk.indexOf(lineFeed, from)) {
@@ -39,7 +39,10 @@ export class LineCutter {
   }
 }
 
-/** The finished lines of a file of a folder that gigpo manages; undefined for one of more than `longest` bytes. Throws as `openRegular`. */
+/**
+ * Complete lines of a file in a folder that gigpo manages; undefined for a line of more than `longest` bytes. Throws as
+ * `openRegular`.
+ */
 export async function* finishedLines(path: string, longest: number): AsyncGenerator<string | undefined> {
   const cutter = new LineCutter(longest)
   const handle = await openRegular(path)

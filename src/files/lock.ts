@@ -8,26 +8,25 @@ import { replaceFile } from "./atomic-file.ts"
 import { io, ioError, isSystemError } from "./io-error.ts"
 import { readIfThere, readRegular } from "./regular-file.ts"
 
-/** The right to write in a folder, held by one process at a time. */
+/** Exclusive right of a process to write in a folder. */
 export interface Lock {
   readonly path: string
-  /** What the lock file holds while this lock is held. */
+  /** Content of the lock file while the lock is held. */
   readonly text: string
 }
 
 interface Holder {
   readonly pid: number
   readonly host: string
-  /** When the machine booted and the process started, where the system tells: a process id alone is soon used again. */
+  /** Boot of the machine and start of the process, if the system reports them: process ids are reused. */
   readonly boot: string | undefined
   readonly started: string | undefined
 }
 
 /**
- * Makes the lock file at `path`, or takes it over from a process that is dead. A holder on another machine cannot be
- * looked at and counts as alive.
+ * Creates the lock file at `path`, or takes it over from a dead process. A holder on another machine counts as alive.
  *
- * @throws GigpoError `RUN_LOCKED` where the holder lives, `IO`.
+ * @throws GigpoError `RUN_LOCKED` if the holder is alive, `IO`.
  */
 export async function acquireLock(path: string): Promise<Lock> {
   const lock = newLock(path)
@@ -42,7 +41,7 @@ export async function acquireLock(path: string): Promise<Lock> {
     if (found === undefined) continue
     const holder = parseHolder(found)
     if (holder !== undefined && isAlive(holder)) throw locked(path, holder)
-    // Many may find the same dead lock. The one that holds the lock named after it may replace it.
+    // Several processes may find the same dead lock. The holder of a lock named after it may replace it.
     const right = await acquireLock(`${path}.${createHash("sha256").update(found).digest("hex").slice(0, 12)}`)
     try {
       if ((await readLock(path)) !== found) continue
@@ -54,25 +53,25 @@ export async function acquireLock(path: string): Promise<Lock> {
   }
 }
 
-/** Whether a process that lives holds the lock at `path`; one on another machine counts as alive. */
+/** Whether a live process holds the lock at `path`; a process on another machine counts as alive. */
 export async function isHeld(path: string): Promise<boolean> {
   const holder = parseHolder((await readLock(path)) ?? "")
   return holder !== undefined && isAlive(holder)
 }
 
-/** A lock that holds once its text stands at its path. */
+/** Lock that is held once its text is at its path. */
 export function newLock(path: string): Lock {
   const holder = { pid: process.pid, host: hostname(), boot: bootId(), started: startOf(process.pid) }
   return { path, text: `${JSON.stringify({ ...holder, token: randomBytes(8).toString("hex") })}\n` }
 }
 
-/** Gives the lock back; one that was taken over meanwhile stays with its new holder. */
+/** Releases the lock, unless another process has taken it over. */
 export async function releaseLock(lock: Lock): Promise<void> {
   const found = await readIfThere(lock.path)
   if (found === lock.text) await io("remove", lock.path, rm(lock.path, { force: true }))
 }
 
-/** The lock's text, or undefined where it has just gone. One that is still being written is waited for. */
+/** Text of a lock, or undefined if it was just removed. Waits for a lock that is being written. */
 async function readLock(path: string): Promise<string | undefined> {
   for (let attempt = 0; ; attempt++) {
     try {
@@ -93,7 +92,7 @@ function isAlive({ pid, host, boot, started }: Holder): boolean {
   return started === undefined || started === startOf(pid)
 }
 
-/** Whether a process of this machine has this id. */
+/** Whether a process with this id runs on this machine. */
 export function isRunning(pid: number): boolean {
   try {
     return process.kill(pid, 0)
@@ -102,7 +101,7 @@ export function isRunning(pid: number): boolean {
   }
 }
 
-/** undefined for what a crash of the machine left unfinished. */
+/** Undefined for a lock file that a crash left incomplete. */
 function parseHolder(text: string): Holder | undefined {
   try {
     const { pid, host, boot, started } = JSON.parse(text)
@@ -116,7 +115,10 @@ function bootId(): string | undefined {
   return readSystem("/proc/sys/kernel/random/boot_id")?.trim()
 }
 
-/** Field 22 of proc_pid_stat(5): clock ticks from boot to the start of the process. Its name may hold spaces and brackets. */
+/**
+ * Field 22 of proc_pid_stat(5): clock ticks from boot to the start of the process. The process name may contain spaces
+ * and parentheses.
+ */
 function startOf(pid: number): string | undefined {
   return readSystem(`/proc/${pid}/stat`)?.split(")").at(-1)?.trim().split(" ")[19]
 }
@@ -132,7 +134,7 @@ function readSystem(path: string): string | undefined {
 function locked(path: string, { pid, host }: Holder): GigpoError {
   return new GigpoError(
     "RUN_LOCKED",
-    `Process ${pid} on ${host} works in this run folder (${path}). Wait for it or stop it; if no such process runs any ` +
-      "more, remove that file.",
+    `Process ${pid} on ${host} is using this run folder (${path}). Wait for it or stop it; if that process no longer ` +
+      "exists, remove that file.",
   )
 }

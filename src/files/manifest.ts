@@ -7,35 +7,35 @@ import { inside, insideModel } from "./inside.ts"
 import { io, isMissing } from "./io-error.ts"
 import { readIfThere } from "./regular-file.ts"
 
-// What this package writes into a folder, the folder says itself: that alone is ever replaced or removed.
+// A folder lists what this package wrote into it: only that is ever replaced or removed.
 
-/** A file as it was written. */
+/** File as it was written. */
 export interface WrittenFile {
-  /** Within the folder, with slashes. */
+  /** Path within the folder, with slashes. */
   readonly name: string
   readonly bytes: number
   readonly sha256: string
 }
 
-/** The file that tells of the others. Folders of checkpoints have one of another name, which says more. */
+/** Name of the manifest. Checkpoint folders have a manifest with another name and more fields. */
 export const folderManifest = "gigpo.json"
 export const checkpointManifest = "manifest.json"
-/** Where files wait for being moved to their places. */
+/** Folder of files that wait for being moved into place. */
 export const readyFolder = ".gigpo-ready"
 
-/** What a folder's manifest says of its files, the manifest aside. */
+/** Content of a manifest about the other files of its folder. */
 export interface Written {
   readonly manifest: string
   readonly files: readonly WrittenFile[]
-  /** By what a model was made: "initialize", "sft" or "train". */
+  /** Origin of a model: "initialize", "sft" or "train". */
   readonly made?: unknown
-  /** Iterations that a run's model was trained for. */
+  /** Training iterations of a run's model. */
   readonly iteration?: unknown
-  /** The manifest as it lies there. */
+  /** Text of the manifest. */
   readonly text: string
 }
 
-/** What this package wrote into a folder; undefined where no manifest tells. Throws `UNSAFE_PATH` for a manifest that is a link. */
+/** Reads the manifest of a folder; undefined if there is none. Throws `UNSAFE_PATH` for a manifest that is a link. */
 export async function readWritten(folder: string): Promise<Written | undefined> {
   for (const manifest of [folderManifest, checkpointManifest]) {
     const text = await readIfThere(await insideModel(folder, manifest))
@@ -45,10 +45,10 @@ export async function readWritten(folder: string): Promise<Written | undefined> 
   return undefined
 }
 
-/** What no file of ours has in its name, and what separates folders where it does so. */
+/** Characters that names written by gigpo never contain, including separators of this platform. */
 const foreignMark = sep === "\\" ? /[\0\\:]/ : /\0/
 
-/** One that names what lies elsewhere is none of ours. */
+/** Parses a manifest. A manifest with paths outside of its folder is invalid. */
 function parse(text: string): Omit<Written, "manifest" | "text"> | undefined {
   try {
     const { gigpo, version, files, made, iteration } = JSON.parse(text)
@@ -65,7 +65,7 @@ function parse(text: string): Omit<Written, "manifest" | "text"> | undefined {
   }
 }
 
-/** Writes the manifest of all files that are in a folder. */
+/** Writes the manifest of all files in a folder. */
 export async function writeManifest(folder: string, name: string, about: object): Promise<void> {
   const files: WrittenFile[] = []
   for (const file of await listFiles(folder)) {
@@ -77,7 +77,7 @@ export async function writeManifest(folder: string, name: string, about: object)
   await writeFile(join(folder, name), `${JSON.stringify({ ...manifest, sha256 }, null, 2)}\n`)
 }
 
-/** Whether a manifest is what was written, by the digest that it has of itself; those of older versions have none. */
+/** Whether a manifest matches its own digest; manifests of older versions have none. */
 export function hasOwnDigest(text: string): boolean {
   const { sha256, ...manifest } = JSON.parse(text)
   return sha256 === undefined || sha256 === digestOf(manifest)
@@ -87,7 +87,7 @@ function digestOf(manifest: object): string {
   return createHash("sha256").update(JSON.stringify(manifest)).digest("hex")
 }
 
-/** Names of all files below a folder, with slashes and sorted. */
+/** Sorted names of all files below a folder, with slashes. */
 export async function listFiles(folder: string, prefix = ""): Promise<string[]> {
   const names: string[] = []
   for (const entry of await io("read", folder, readdir(folder, { withFileTypes: true }))) {
@@ -99,9 +99,9 @@ export async function listFiles(folder: string, prefix = ""): Promise<string[]> 
 }
 
 /**
- * Whether a file still is what was written: "missing", "same" or "other".
+ * Compares a file with its manifest entry: "missing", "same" or "other".
  *
- * @param place - where a name of the folder is read. Default: `inside`, which refuses links (`UNSAFE_PATH`).
+ * @param place - resolves a name of the folder. Default: `inside`, which refuses links (`UNSAFE_PATH`).
  */
 export async function compareFile(
   folder: string,
@@ -119,7 +119,7 @@ export async function compareFile(
   }
 }
 
-/** SHA-256 of a file, in hexadecimal digits. */
+/** SHA-256 of a file, in hexadecimal. */
 export async function hashFile(path: string): Promise<string> {
   const hash = createHash("sha256")
   for await (const chunk of createReadStream(path, { highWaterMark: 2 ** 20 })) hash.update(chunk)

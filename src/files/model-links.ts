@@ -5,7 +5,7 @@ import { io, isMissing } from "./io-error.ts"
 import { folderManifest, readWritten } from "./manifest.ts"
 import { linkError, lookAt, specialError } from "./regular-file.ts"
 
-/** Whether files of a folder are held to what gigpo wrote: one with a manifest, and one in a run. */
+/** Whether gigpo manages a folder: it has a manifest or is part of a run. */
 async function isManaged(folder: string, names: readonly string[]): Promise<boolean> {
   if (names.includes(folderManifest) || (await readWritten(folder)) !== undefined) return true
   const above = basename(dirname(folder)) === "checkpoints" ? dirname(dirname(folder)) : dirname(folder)
@@ -13,10 +13,10 @@ async function isManaged(folder: string, names: readonly string[]): Promise<bool
 }
 
 /**
- * Refuses links in a model folder that gigpo manages. A folder from elsewhere may have links to regular files, as the cache of the
- * Hugging Face hub does, but no other links and no pipes, sockets or devices.
+ * Refuses links in a model folder that gigpo manages. Other folders may have links to regular files, as the cache of
+ * the Hugging Face hub does, but no other links and no pipes, sockets or devices.
  *
- * @param isRead - whether a name of the folder is one that gigpo reads; others may be anything.
+ * @param isRead - whether gigpo reads a name of the folder; others are not checked.
  * @throws GigpoError `UNSAFE_PATH`, `IO`
  */
 export async function checkModelLinks(folder: string, isRead: (name: string) => boolean): Promise<void> {
@@ -38,7 +38,7 @@ async function checkEntry(folder: string, name: string, managed: boolean): Promi
   if (target && !target.isFile()) throw target.isDirectory() ? linkError(path) : specialError(path)
 }
 
-/** A link that leads nowhere is a file that is missing, which is said where it is read. */
+/** A broken link is a missing file, which is reported where the file is read. */
 function nothing(cause: unknown): undefined {
   if (!isMissing(cause)) throw cause
 }

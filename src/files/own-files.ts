@@ -7,7 +7,7 @@ import { io, ioError, isMissing, isSystemError } from "./io-error.ts"
 import { compareFile, readWritten } from "./manifest.ts"
 
 /**
- * Refuses to write files of these names where one stands that this package did not write, or that was changed since.
+ * Refuses to overwrite files that this package did not write, or that were changed since.
  *
  * @throws GigpoError `FILE_EXISTS`; nothing has been changed then.
  */
@@ -23,7 +23,7 @@ export async function refuseForeign(folder: string, names: readonly string[]): P
   }
 }
 
-/** Also where a file stands in place of a folder on the way. */
+/** Also true if a file is in the place of a parent folder. */
 async function isTaken(path: string): Promise<boolean> {
   try {
     return Boolean(await lstat(path))
@@ -37,21 +37,21 @@ async function isTaken(path: string): Promise<boolean> {
 const reasons = {
   changed: "was changed since gigpo wrote it",
   foreign: "was not written by gigpo",
-  unknown: "was not written by gigpo as far as is known (no gigpo.json tells)",
+  unknown: "was not written by gigpo as far as is known (there is no gigpo.json)",
 }
 
 function inTheWay(path: string, why: keyof typeof reasons): GigpoError {
   return new GigpoError(
     "FILE_EXISTS",
-    `${path} ${reasons[why]}, so it is not replaced. Move it away, or choose another folder.`,
+    `${path} ${reasons[why]}, so it is not replaced. Move it, or choose another folder.`,
   )
 }
 
 /**
- * Removes what this package wrote into a folder, and the folder too where nothing else is in it. A file that was changed since stays;
- * the manifest goes.
+ * Removes what this package wrote into a folder, and the folder if it is empty afterwards. Changed files stay; the
+ * manifest is removed.
  *
- * @throws GigpoError `UNSAFE_PATH` where a name leads through a link; nothing has been removed then.
+ * @throws GigpoError `UNSAFE_PATH` if a name leads through a link; nothing has been removed then.
  */
 export async function removeOwn(folder: string): Promise<void> {
   const written = await readWritten(folder)
@@ -71,22 +71,22 @@ export async function removeOwn(folder: string): Promise<void> {
   )
 }
 
-/** Moves what this package wrote into a folder to the same places in another. */
+/** Moves the files that this package wrote to the same places in another folder. */
 export async function moveOwn(folder: string, to: string): Promise<void> {
   const names = await ownNames(folder)
   await moveFiles(folder, to, names)
   await removeEmptyFolders(folder, names)
 }
 
-/** The manifest last: until then it tells what is to be done. */
+/** Names of the files, with the manifest last, so that an interrupted move can be finished. */
 async function ownNames(folder: string): Promise<readonly string[]> {
   const written = await readWritten(folder)
   return written ? [...written.files.map(({ name }) => name), written.manifest] : []
 }
 
-/** Moves files to the same places in another folder on the same disk; those that are not there are left out. */
+/** Moves files to the same places in another folder on the same disk; missing files are skipped. */
 export async function moveFiles(folder: string, to: string, names: readonly string[]): Promise<void> {
-  // All are looked at before the first is moved.
+  // Check all paths before the first file is moved.
   for (const name of names) for (const one of [folder, to]) await inside(one, name)
   for (const name of names) {
     const [from, place] = [await inside(folder, name), await inside(to, name)]
@@ -99,7 +99,7 @@ export async function moveFiles(folder: string, to: string, names: readonly stri
   }
 }
 
-/** Removes the folders that files of these names were in, where they are empty now. */
+/** Removes the folders of these files if they are empty. */
 export async function removeEmptyFolders(folder: string, names: readonly string[]): Promise<void> {
   const folders = new Set<string>(["."])
   for (const name of names) for (let up = dirname(name); up !== "."; up = dirname(up)) folders.add(up)

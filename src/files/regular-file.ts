@@ -4,13 +4,13 @@ import { GigpoError } from "../util/errors.ts"
 import { formatBytes } from "./format-bytes.ts"
 import { ioError, isMissing, isSystemError } from "./io-error.ts"
 
-// Windows has neither flag; there the look before opening is all.
+// Windows has neither flag; there, only the check before opening applies.
 const { O_NOFOLLOW = 0, O_NONBLOCK = 0, O_RDONLY, O_RDWR } = constants
 
 /**
- * Opens a file of a folder that gigpo manages. A pipe is refused and not waited for.
+ * Opens a file in a folder that gigpo manages. A pipe is refused without blocking.
  *
- * @throws GigpoError `UNSAFE_PATH` for a link and for anything that is no regular file; the system's errors as they are
+ * @throws GigpoError `UNSAFE_PATH` for a link and anything else than a regular file; system errors unchanged
  */
 export async function openRegular(path: string, access: "r" | "r+" = "r"): Promise<FileHandle> {
   checkRegular(path, await lstat(path))
@@ -28,9 +28,9 @@ export async function openRegular(path: string, access: "r" | "r+" = "r"): Promi
 }
 
 /**
- * Text of a file that a link may lead to, of at most `most` bytes. A pipe is not waited for.
+ * Reads a file of at most `most` bytes; links are followed. Does not block on a pipe.
  *
- * @throws GigpoError `UNSAFE_PATH` for a pipe, `BAD_DATA` for a larger file; the system's errors as they are
+ * @throws GigpoError `UNSAFE_PATH` for a pipe, `BAD_DATA` for a larger file; system errors unchanged
  */
 export async function readLinked(path: string, most: number = Number.POSITIVE_INFINITY): Promise<string> {
   const handle = await open(path, O_RDONLY | O_NONBLOCK)
@@ -44,12 +44,15 @@ export async function readLinked(path: string, most: number = Number.POSITIVE_IN
   }
 }
 
-/** Text of a file of a folder that gigpo manages. Throws as `openRegular`. */
+/** Reads the text of a file in a folder that gigpo manages. Throws as `openRegular`. */
 export async function readRegular(path: string, most?: number): Promise<string> {
   return (await readBytes(path, most)).toString("utf8")
 }
 
-/** Bytes of such a file, at most `most`. Throws as `openRegular`, and `BAD_DATA` for a larger file. */
+/**
+ * Reads at most `most` bytes of a file in a folder that gigpo manages. Throws as `openRegular`, and `BAD_DATA` for a
+ * larger file.
+ */
 export async function readBytes(path: string, most: number = Number.POSITIVE_INFINITY): Promise<Buffer> {
   const handle = await openRegular(path)
   try {
@@ -61,7 +64,7 @@ export async function readBytes(path: string, most: number = Number.POSITIVE_INF
 }
 
 /**
- * Text of such a file; undefined where there is none, or a folder.
+ * Reads the text of a file in a folder that gigpo manages; undefined if it does not exist or is a folder.
  *
  * @throws GigpoError `UNSAFE_PATH`, `IO`, `BAD_DATA` for more than `most` bytes
  */
@@ -78,7 +81,7 @@ function checkSize(path: string, { size }: Stats, most: number): void {
   if (size > most)
     throw new GigpoError(
       "BAD_DATA",
-      `${path} has ${formatBytes(size)}; files of its kind have at most ${formatBytes(most)}.`,
+      `${path} has ${formatBytes(size)}; the maximum for this kind of file is ${formatBytes(most)}.`,
     )
 }
 
@@ -87,13 +90,13 @@ function checkRegular(path: string, found: Stats): void {
   checkKind(path, found)
 }
 
-/** Refuses (`UNSAFE_PATH`) what is neither a regular file nor a folder. */
+/** Refuses (`UNSAFE_PATH`) anything else than a regular file or a folder. */
 export function checkKind(path: string, found: Stats): void {
   if (found.isSymbolicLink()) throw linkError(path)
   if (!found.isFile() && !found.isDirectory()) throw specialError(path)
 }
 
-/** State of what lies at a path, a link's own where there is one; undefined where nothing does. */
+/** State of a path, without following a link; undefined if nothing exists there. */
 export async function lookAt(path: string): Promise<Stats | undefined> {
   try {
     return await lstat(path)
@@ -106,11 +109,11 @@ export async function lookAt(path: string): Promise<Stats | undefined> {
 export function linkError(path: string): GigpoError {
   return new GigpoError(
     "UNSAFE_PATH",
-    `${path} is a link, and no link is followed in a folder that gigpo manages. Put a copy of the linked file or folder in its place ` +
+    `${path} is a link; links are not followed in folders that gigpo manages. Replace it by a copy of the linked file or folder ` +
       "(cp -rL), or remove the link.",
   )
 }
 
 export function specialError(path: string): GigpoError {
-  return new GigpoError("UNSAFE_PATH", `${path} is neither a regular file nor a folder: remove it, or move it away.`)
+  return new GigpoError("UNSAFE_PATH", `${path} is neither a regular file nor a folder: remove or move it.`)
 }

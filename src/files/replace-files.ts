@@ -8,17 +8,18 @@ import { compareFile, readWritten, readyFolder as ready, type Written } from "./
 import { moveFiles, refuseForeign, removeEmptyFolders } from "./own-files.ts"
 import { checkSealed, isSealedName, removeSealed, seal, sealedName } from "./seal.ts"
 
-// Files in a folder with others' files are replaced in three steps, so that a crash leaves all the old ones or all the new ones:
-// the new ones are written into a folder inside; its renaming to `.gigpo-ready` is the moment from which they count; they move to their places.
-// After a crash the third is finished by what opens the folder next (`settleFolder`), if the journal of this machine knows it.
+// Files in a folder with foreign files are replaced in three steps, so that a crash leaves all old or all new files: the
+// new files are written into a folder inside; renaming it to `.gigpo-ready` commits them; they are moved into place.
+// After a crash the third step is finished when the folder is opened next (`settleFolder`), if the journal of this
+// machine knows it.
 
 const unfinished = /^\.gigpo-new-(\d+)-[0-9a-f]{24}$/
 
 /**
- * Writes files into a folder that is there, in place of those that this package wrote. `fill` gets an empty folder and leaves a
- * manifest in it.
+ * Replaces files that this package wrote in an existing folder. `fill` gets an empty folder and leaves a manifest in
+ * it.
  *
- * @throws GigpoError `FILE_EXISTS` where a foreign file is in the way; all is as it was then.
+ * @throws GigpoError `FILE_EXISTS` if a foreign file is in the way; nothing has been changed then.
  */
 export async function replaceFiles(folder: string, fill: (staging: string) => Promise<void>): Promise<void> {
   await removeUnfinished(folder)
@@ -40,16 +41,17 @@ export async function replaceFiles(folder: string, fill: (staging: string) => Pr
 }
 
 export interface SettleOptions {
-  /** Take over what this machine's journal does not know. Default false. */
+  /** Also finish writes that this machine's journal does not know. Default false. */
   readonly accept?: boolean
-  /** Remove the empty folder that an interrupted removal leaves; opening for reading lets it be. Default false. */
+  /** Remove the empty folder of an interrupted removal; opening for reading leaves it. Default false. */
   readonly tidy?: boolean
 }
 
 /**
- * Brings the files that are ready to their places, where a crash left that undone. Returns whether it did.
+ * Finishes an interrupted replacement of files. Returns whether there was one.
  *
- * @throws GigpoError `UNFINISHED_WRITE` where this machine's journal does not know of it, `UNSAFE_PATH`; nothing has been changed then.
+ * @throws GigpoError `UNFINISHED_WRITE` if this machine's journal does not know it, `UNSAFE_PATH`; nothing has been
+ * changed then.
  */
 export async function settleFolder(
   folder: string,
@@ -60,7 +62,7 @@ export async function settleFolder(
     if (tidy && (await isThere(source))) await io("remove", source, rmdir(source))
     return false
   }
-  // Its manifest moves last: where it has gone, all has.
+  // The manifest is moved last: if it is gone, all files have been moved.
   const written = await readWritten(source)
   const text = (written ?? (await readWritten(folder)))?.text ?? ""
   if (!accept) await checkSealed(source, folder, text)
@@ -81,7 +83,7 @@ async function moveToPlaces(source: string, folder: string, written: Written | u
   await flush(folder)
 }
 
-/** Removes files of an older manifest that have no successor; one that was changed since stays. */
+/** Removes files of an older manifest without a successor; changed files stay. */
 async function removeOutdated(folder: string, successors: ReadonlySet<string>): Promise<void> {
   const old = await readWritten(folder)
   if (!old) return
@@ -95,10 +97,13 @@ async function removeOutdated(folder: string, successors: ReadonlySet<string>): 
   )
 }
 
-/** A process of another machine cannot be looked at; it does not write for as long. */
+/**
+ * Milliseconds after which an unfinished folder counts as abandoned. A process of another machine cannot be checked; no
+ * write takes this long.
+ */
 const abandoned = 24 * 3600 * 1000
 
-/** Removes what processes of this user that are dead were writing. */
+/** Removes unfinished folders of dead processes of this user. */
 async function removeUnfinished(folder: string): Promise<void> {
   for (const name of await namesIn(folder)) {
     const pid = unfinished.exec(name)?.[1]

@@ -4,13 +4,13 @@ import { homedir } from "node:os"
 import { isAbsolute, join, resolve } from "node:path"
 import { isSystemError } from "./io-error.ts"
 
-/** Folder of what gigpo remembers on this machine for this user: GIGPO_STATE, or where the system keeps such files. */
+/** Folder of gigpo's state for this user on this machine: GIGPO_STATE, or the system's location for such files. */
 export function stateFolder(environment: NodeJS.ProcessEnv = process.env, platform = process.platform): string {
   const { GIGPO_STATE, XDG_STATE_HOME, LOCALAPPDATA } = environment
   if (GIGPO_STATE) return resolve(GIGPO_STATE)
   if (platform === "win32") return join(LOCALAPPDATA ?? join(homedir(), "AppData", "Local"), "gigpo")
   if (platform === "darwin") return join(homedir(), "Library", "Application Support", "gigpo")
-  // A relative path there is to be ignored (XDG Base Directory Specification).
+  // Relative paths are ignored (XDG Base Directory Specification).
   const state = XDG_STATE_HOME && isAbsolute(XDG_STATE_HOME) ? XDG_STATE_HOME : join(homedir(), ".local", "state")
   return join(state, "gigpo")
 }
@@ -19,10 +19,10 @@ const keys = new Map<string, string>()
 const pattern = /^[0-9a-f]{64}$/
 
 /**
- * Key that proves that a file or folder is this user's unfinished work on this machine: of the file journal.key in the state folder,
- * made when it is first needed for writing. Where it cannot be written the key lasts as long as the process.
+ * Key that identifies unfinished work of this user on this machine, from the file journal.key in the state folder.
+ * Created when it is first needed for writing. If the file cannot be written, the key lasts as long as the process.
  *
- * @param make - whether to make it; without, undefined where there is none.
+ * @param make - whether to create a missing key; otherwise undefined.
  */
 export async function journalKey(make: boolean): Promise<string | undefined> {
   const folder = stateFolder()
@@ -43,7 +43,7 @@ async function makeKey(folder: string): Promise<string> {
   try {
     await mkdir(folder, { recursive: true, mode: 0o700 })
     await writeFile(temporary, `${key}\n`, { flag: "wx", mode: 0o600, flush: true })
-    // A link never replaces the key that another process made meanwhile; not every file system has links.
+    // link() never replaces a key that another process created meanwhile; not every file system supports links.
     await link(temporary, path).catch(async (cause) => {
       if (!isSystemError(cause) || cause.code !== "EEXIST" || (await readKey(folder)) === undefined)
         await rename(temporary, path)

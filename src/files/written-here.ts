@@ -5,10 +5,10 @@ import { replaceFile } from "./atomic-file.ts"
 import { io, isSystemError } from "./io-error.ts"
 import { stateFolder } from "./state-folder.ts"
 
-// A folder can come from another person with everything in it. Which files this user's gigpo wrote on this machine is therefore noted
-// outside of the folders: one small file for each path, which holds the digest of what was written there.
+// A folder may come from another person with all its content. The files that this user's gigpo wrote on this machine are
+// therefore recorded outside of the folders: one small file per path with the digest of the content.
 
-/** Notes the present contents of the file at `path` as written by this user on this machine. */
+/** Records the current content of the file at `path` as written by this user on this machine. */
 export async function noteWritten(path: string): Promise<void> {
   const notes = notesFolder()
   await io("create", notes, mkdir(notes, { recursive: true, mode: 0o700 }))
@@ -16,7 +16,7 @@ export async function noteWritten(path: string): Promise<void> {
   await replaceFile(await noteOf(path), `${digest(text)}\n`)
 }
 
-/** Whether the file at `path`, which holds `text`, is as this user's gigpo wrote it on this machine, in this place. */
+/** Whether the file at `path` with the content `text` was recorded by this user on this machine, at this path. */
 export async function wasWrittenHere(path: string, text: string): Promise<boolean> {
   try {
     return (await readFile(await noteOf(path), "utf8")).trim() === digest(text)

@@ -2,8 +2,8 @@ import { createHash } from "node:crypto"
 import { isIPv6 } from "node:net"
 
 /**
- * Text that stands for a client's address: an IPv4 address, also where it is written as IPv6, or the first 64 bits of an IPv6 address,
- * since one machine has all addresses that begin so.
+ * Client identity by address: an IPv4 address, also if written as IPv6, or the first 64 bits of an IPv6 address, since
+ * one machine owns all addresses with that prefix.
  */
 export function clientAddress(address = ""): string {
   const mapped = /^::ffff:([\d.]+)$/i.exec(address)?.[1]
@@ -16,7 +16,7 @@ export function clientAddress(address = ""): string {
   return `${[...first, ...Array.from({ length: zeros }, () => "0"), ...last].slice(0, 4).join(":")}::`
 }
 
-/** Number of a client for the engine, which shares its steps between clients. */
+/** Client number for the engine, which shares its steps between clients. */
 export function clientNumber(address: string): number {
   return createHash("sha256").update(address).digest().readUIntLE(0, 6)
 }

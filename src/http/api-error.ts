@@ -1,10 +1,10 @@
-/** Refusal of a request, in the form of OpenAI's API. */
+/** Refusal of a request, in the format of OpenAI's API. */
 export class ApiError extends Error {
   override readonly name = "ApiError"
   /** HTTP status. */
   readonly status: number
   readonly type: "invalid_request_error" | "authentication_error" | "not_found_error" | "server_error"
-  /** Field that is to blame. */
+  /** Field that caused the error. */
   readonly param: string | undefined
   readonly code: string | undefined
 

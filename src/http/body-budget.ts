@@ -1,7 +1,7 @@
 import type { IncomingMessage } from "node:http"
 import { ApiError } from "./api-error.ts"
 
-/** Bytes of bodies that a server holds at once: in all, and of one client. */
+/** Limits of the bytes of request bodies in memory: in total and per client. */
 export class BodyBudget {
   readonly #most: number
   readonly #ofClient: number
@@ -14,9 +14,9 @@ export class BodyBudget {
   }
 
   /**
-   * A request's body as it comes. `release` ends the count of it, once the request is answered.
+   * Reads the body of a request. `release` returns its bytes to the budget once the request is answered.
    *
-   * @throws ApiError 503 in place of bytes for which there is no room
+   * @throws ApiError 503 if the budget is exhausted
    */
   read(incoming: IncomingMessage, client: string): { readonly body: AsyncIterable<Buffer>; release(): void } {
     let taken = 0
@@ -27,7 +27,7 @@ export class BodyBudget {
       if (held > 0) this.#byClient.set(client, held)
       else this.#byClient.delete(client)
       if (bytes > 0 && (held > this.#ofClient || this.#held > this.#most))
-        throw new ApiError(503, "Too many bytes of requests are being read; try again when others are answered.")
+        throw new ApiError(503, "The server is reading too many request bytes; try again later.")
     }
     const body = async function* () {
       for await (const chunk of incoming.iterator({ destroyOnReturn: false })) {

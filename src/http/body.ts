@@ -1,17 +1,17 @@
 import { ApiError } from "./api-error.ts"
 
 /**
- * Bytes of a request's body. A body that is too long is not read to its end.
+ * Reads the bytes of a request's body. A body that is too long is not read to its end.
  *
- * @param count - called with the bytes of each chunk before the chunk is kept; may throw an ApiError. Default: counts nothing.
- * @throws ApiError 413 above `most` bytes, 400 where the request breaks off
+ * @param count - called with the bytes of each chunk before it is stored; may throw an ApiError. Default: no-op.
+ * @throws ApiError 413 above `most` bytes, 400 if the request breaks off
  */
 export async function readBytes(
   request: Request,
   most: number,
   count: (bytes: number) => void = () => {},
 ): Promise<Buffer> {
-  const tooLong = () => new ApiError(413, `A request may have ${most} bytes here; send a shorter one.`)
+  const tooLong = () => new ApiError(413, `The request is too long; the maximum is ${most} bytes.`)
   if (Number(request.headers.get("content-length")) > most) throw tooLong()
   const chunks: Uint8Array[] = []
   let length = 0
@@ -28,16 +28,18 @@ export async function readBytes(
   return Buffer.concat(chunks)
 }
 
-/** @throws ApiError 415 where a body is not declared as JSON: pages of browsers send other types without asking. */
+/**
+ * @throws ApiError 415 if the body is not declared as JSON: web pages can send other types without a preflight request.
+ */
 export function checkJson(request: Request): void {
   if (!/^application\/json\b/i.test(request.headers.get("content-type") ?? ""))
-    throw new ApiError(415, "Send JSON, as content-type: application/json.")
+    throw new ApiError(415, "Send JSON with content-type: application/json.")
 }
 
 /**
- * Text of a body. A byte order mark at its beginning is passed over, as RFC 8259 allows readers of JSON.
+ * Text of a body. A leading byte order mark is skipped, as RFC 8259 allows.
  *
- * @throws ApiError 400 where it is no UTF-8
+ * @throws ApiError 400 if the body is not UTF-8
  */
 export function bodyText(bytes: Uint8Array): string {
   try {

@@ -2,21 +2,21 @@ import type { Socket } from "node:net"
 import { clientAddress } from "./address.ts"
 
 export interface ConnectionLimits {
-  /** Connections at once. */
+  /** Maximum concurrent connections. */
   readonly connections: number
-  /** Connections of one client's address at once. */
+  /** Maximum concurrent connections of one client address. */
   readonly ofAddress: number
-  /** Milliseconds that a connection without a key may wait: for its first request, and between two. */
+  /** Milliseconds that a connection without a key may wait for its first request and between requests. */
   readonly idle: number
 }
 
-/** Requests of one connection that may wait for the answer of the first. */
+/** Maximum pipelined requests of one connection. */
 const mostPipelined = 64
 
 /**
- * Connections of a server. Where there is no room for another, the one that has waited longest without having shown a key makes room;
- * else the one that has been idle longest. A connection whose request is being answered for the holder of a key is never closed for
- * another: then the new one is.
+ * Connections of a server. If there is no room for another one, the longest-waiting connection without a valid key is
+ * closed, else the longest-idle one. A connection with a valid key and a request in progress is never closed for
+ * another; the new one is closed instead.
  */
 export class Connections {
   readonly #limits: ConnectionLimits
@@ -28,7 +28,7 @@ export class Connections {
     this.#limits = limits
   }
 
-  /** Takes a new connection, or closes it. */
+  /** Accepts a new connection, or closes it. */
   add(socket: Socket): void {
     const { connections, ofAddress, idle } = this.#limits
     const address = clientAddress(socket.remoteAddress)
@@ -53,13 +53,13 @@ export class Connections {
   }
 }
 
-/** One connection, whose requests are answered one after the other. */
+/** Connection whose requests are answered one after the other. */
 export class Connection {
   /** Address of the client; see clientAddress(). */
   readonly client: string
-  /** Whether a request of it had a key of the server. */
+  /** Whether a request of the connection had a valid key. */
   proven = false
-  /** Whether it ends with the answer at hand. */
+  /** Whether the connection ends with the current response. */
   closing = false
   onChange = () => {}
   readonly leave: () => void
@@ -94,14 +94,14 @@ export class Connection {
     this.#socket.destroy()
   }
 
-  /** Answers a request once those before it are answered. */
+  /** Answers a request after those before it. */
   async take(answer: () => Promise<void>): Promise<void> {
     if (++this.#requests > mostPipelined) return this.close()
     clearTimeout(this.#timer)
     this.onChange()
     this.#turn = this.#turn
       .then(() => (this.closing || this.#socket.destroyed ? undefined : answer()))
-      .catch(() => this.close()) // an answer that cannot be written must not look whole
+      .catch(() => this.close()) // a response that cannot be written must not look complete
     await this.#turn
     this.#requests--
     this.onChange()
@@ -110,7 +110,7 @@ export class Connection {
 
   #rest(): void {
     if (this.proven || this.#socket.destroyed) return
-    // A server that was busy for so long first reads what has come in the meantime.
+    // After a long block of the event loop, the server first reads what has arrived.
     const late = () => setImmediate(() => this.busy || this.proven || this.close())
     this.#timer = setTimeout(late, this.#idle).unref()
   }
@@ -119,9 +119,9 @@ export class Connection {
 /** Connections that share a limit. */
 class Pool {
   readonly #all = new Set<Connection>()
-  /** Without a key, the oldest first. */
+  /** Without a key, oldest first. */
   readonly #unproven = new Set<Connection>()
-  /** With a key and without a request, the longest idle first. */
+  /** With a key and without a request, longest idle first. */
   readonly #idle = new Set<Connection>()
 
   get size(): number {
@@ -145,7 +145,7 @@ class Pool {
     else this.#idle.add(connection)
   }
 
-  /** False where every connection is being answered. */
+  /** Returns false if every connection has a request in progress. */
   makeRoom(most: number): boolean {
     if (this.size < most) return true
     const [one] = this.#unproven.size > 0 ? this.#unproven : this.#idle

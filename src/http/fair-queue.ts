@@ -1,23 +1,23 @@
 /**
- * Work of several clients, a few pieces at the same time and fewer of each client: however much a client asks for, the others wait for no
- * more than these. Clients take turns; the pieces of one are begun in the order in which they came.
+ * Queue that shares concurrency between clients: a limited number of tasks runs at once, and fewer per client. Clients
+ * take turns; tasks of one client start in order of arrival.
  */
 export class FairQueue {
   readonly #most: number
   readonly #ofClient: number
-  /** Pieces that wait, by client; the client whose turn is next comes first. */
+  /** Waiting tasks by client; the next client comes first. */
   readonly #waiting = new Map<string, (() => void)[]>()
-  /** Pieces that are being done, by client. */
+  /** Running tasks by client. */
   readonly #running = new Map<string, number>()
   #total = 0
 
-  /** @param most pieces at the same time; @param ofClient pieces of one client at the same time */
+  /** @param most - maximum concurrent tasks; @param ofClient - maximum concurrent tasks of one client */
   constructor(most: number, ofClient = 1) {
     this.#most = most
     this.#ofClient = ofClient
   }
 
-  /** Does a piece of a client's work in its turn. */
+  /** Runs a task of a client in its turn. */
   async take<T>(client: string, work: () => Promise<T>): Promise<T> {
     await new Promise<void>((go) => {
       const line = this.#waiting.get(client)

@@ -6,26 +6,26 @@ export function newKey(): string {
   return `gigpo-${randomBytes(32).toString("base64url")}`
 }
 
-/** Whether two keys are equal, in a time that does not depend on how much of them is. */
+/** Whether two keys are equal, in constant time. */
 export function isKey(given: string, key: string): boolean {
   return timingSafeEqual(digest(given), digest(key))
 }
 
-/** Text that stands for a key in a table, so that looking it up takes the same time for every key. */
+/** Digest of a key for tables, so that a lookup takes the same time for every key. */
 export function keyDigest(key: string): string {
   return digest(key).toString("base64url")
 }
 
-/** Key of a request: `Authorization: Bearer …`, or the header `x-api-key`; empty where there is none. */
+/** Key of a request: `Authorization: Bearer …`, or the header `x-api-key`; empty if absent. */
 export function keyOf(header: (name: string) => string | null | undefined): string {
   return /^Bearer (.+)$/i.exec(header("authorization") ?? "")?.[1]?.trim() ?? header("x-api-key") ?? ""
 }
 
 /**
- * Key that a server's environment variable sets; undefined where it is not set. Keys are not options of commands, since every user of a
- * machine sees the words of a command.
+ * Key from a server's environment variable; undefined if not set. Keys are not command-line options, since these are
+ * visible to every user of a machine.
  *
- * @throws GigpoError `BAD_ARGUMENT` for a key that is too short, has blanks or does not begin with `prefix`
+ * @throws GigpoError `BAD_ARGUMENT` for a key that is too short, has blanks or does not start with `prefix`
  */
 export function keyFromEnvironment(variable: string, prefix = ""): string | undefined {
   const given = process.env[variable]
@@ -33,7 +33,7 @@ export function keyFromEnvironment(variable: string, prefix = ""): string | unde
   const begin = prefix && ` that begins with ${prefix}`
   throw new GigpoError(
     "BAD_ARGUMENT",
-    `${variable} must be a key of at least 16 characters without blanks${begin}; unset it, and one is made.`,
+    `${variable} must be a key of at least 16 characters without blanks${begin}; unset it to generate one.`,
   )
 }
 

@@ -11,41 +11,46 @@ import { streamOf } from "./stream-of.ts"
 import { write, writeText } from "./write.ts"
 
 export interface HttpOptions {
-  /** Address to listen on. Default 127.0.0.1: this machine alone. */
+  /** Address to listen on. Default 127.0.0.1: this machine only. */
   readonly host?: string | undefined
-  /** Default 0: any that is free. */
+  /** Port to listen on. Default 0: any free port. */
   readonly port?: number | undefined
-  /** More names under which clients may call the server, besides `host` and those of this machine for itself: a proxy's, for example. */
+  /** Additional host names of the server, besides `host` and loopback names, such as a proxy's. */
   readonly names?: readonly string[] | undefined
   readonly limits?: Partial<HttpLimits> | undefined
 }
 
 export interface ListenOptions extends HttpOptions {
-  /** Absent: no key is needed, and no client beyond this machine may call. */
+  /** Absent: no key is required, and only this machine may connect. */
   readonly keys?: Keys | undefined
 }
 
 export interface HttpLimits {
-  /** Connections at once; half of them for the clients of one address. Default 2048; never more than leave 256 files to be opened. */
+  /**
+   * Maximum concurrent connections; half of them per client address. Default 2048, limited so that 256 files can still
+   * be opened.
+   */
   readonly connections: number
-  /** Bytes of bodies that are held until their requests are answered; half of them for the clients of one address. Default 512 MiB. */
+  /** Maximum bytes of request bodies in memory; half of them per client address. Default 512 MiB. */
   readonly bodies: number
-  /** Milliseconds that a connection without a key may wait for its first request and between two. Default 5000. */
+  /**
+   * Milliseconds that a connection without a key may wait for its first request and between requests. Default 5000.
+   */
   readonly idle: number
-  /** Milliseconds until the headers of a request are there. Default 10,000. */
+  /** Milliseconds until the headers of a request are complete. Default 10,000. */
   readonly headers: number
-  /** Milliseconds until all of a request is there. Default 60,000. */
+  /** Milliseconds until a request is complete. Default 60,000. */
   readonly request: number
-  /** Milliseconds in which a client takes nothing of its answer. Default 60,000. */
+  /** Milliseconds in which a client may accept no data of its response. Default 60,000. */
   readonly reader: number
 }
 
 export interface HttpServer {
   readonly host: string
   readonly port: number
-  /** Address of the server, without a path. */
+  /** URL of the server, without a path. */
   readonly url: string
-  /** Takes no more requests; those that run have so many seconds to end. Default 0. */
+  /** Stops accepting requests; those in progress have this many seconds to end. Default 0. */
   close(seconds?: number): Promise<void>
 }
 
@@ -59,36 +64,36 @@ const defaultLimits: HttpLimits = {
 }
 const largestHeaders = 16_384 // bytes
 /**
- * Milliseconds that a connection with a key is kept for another request: agents come back after their tools have run, and a request on a
- * connection that was closed fails.
+ * Milliseconds that an idle connection with a key is kept: agents return after their tools have run, and a request on a
+ * closed connection fails.
  */
 const keptIdle = 75_000
 const loopback: ReadonlySet<string> = new Set(["localhost", "127.0.0.1", "::1"])
 
-/** Whether a server that listens on this host is for clients of this machine alone. */
+/** Whether a server on this host is only reachable from this machine. */
 export function isLoopback(host: string): boolean {
   return loopback.has(host)
 }
 
-/** Answers a request of a client, which is known by its address. */
+/** Answers a request of a client, identified by address. */
 export type Answer = (request: Request, client: string) => Promise<Response>
 
 /**
- * Listens for requests that `answer` answers. Every server of this package listens here: what a client without a key can cost is the same
- * for each (guard.ts, connections.ts), and only requests that passed are read any further.
+ * Starts an HTTP server. All servers of this package use it, so that the cost of a client without a key is bounded in
+ * the same way (guard.ts, connections.ts), and only requests that passed the checks are read further.
  *
- * @throws GigpoError `IO` where the address cannot be listened on, `BAD_ARGUMENT` for a wrong port, or an address that other machines reach
- * without a key
+ * @throws GigpoError `IO` if the address cannot be listened on, `BAD_ARGUMENT` for a wrong port, or for a non-loopback
+ * address without a key
  */
 export async function listen(answer: Answer, options: ListenOptions = {}): Promise<HttpServer> {
   const { host = "127.0.0.1", port = 0, names = [], keys } = options
   if (!Number.isInteger(port) || port < 0 || port > 65_535)
-    throw new GigpoError("BAD_ARGUMENT", `port must be a whole number from 0 to 65535, not ${port}.`)
+    throw new GigpoError("BAD_ARGUMENT", `port must be an integer from 0 to 65535, not ${port}.`)
   const limits = { ...defaultLimits, ...options.limits }
   if (!keys && !isLoopback(host))
     throw new GigpoError(
       "BAD_ARGUMENT",
-      `Every client that reaches ${host} could call this server; give it a key, or 127.0.0.1.`,
+      `A server on ${host} is reachable from other machines; set a key, or use host 127.0.0.1.`,
     )
   const server = createServer({
     maxHeaderSize: largestHeaders,
@@ -127,7 +132,7 @@ export async function listen(answer: Answer, options: ListenOptions = {}): Promi
       `${name}:${bound}`,
       ...(bound === 80 ? [name] : []),
     ]),
-    // A proxy before it is called by its own port, which clients do not name.
+    // Clients behind a proxy use the proxy's port or none.
     ...names.map((name) => name.toLowerCase()).flatMap((name) => [name, `${name}:${bound}`]),
   ])
   const guard: Guard = { names: known, everywhere: host === "0.0.0.0" || host === "::", keys }
@@ -182,7 +187,7 @@ async function serve(serving: Serving): Promise<void> {
   }
   if (incoming.method === "HEAD" || outgoing.destroyed) void response.body?.cancel().catch(() => {})
   if (outgoing.destroyed) return
-  // The connection of a request whose body was not read ends with the answer; so does that of a client without a key.
+  // Close the connection if the request body was not read, and after an error for a client without a key.
   connection.closing = !incoming.complete || (!proven && response.status >= 400)
   if (connection.closing) outgoing.setHeader("connection", "close")
   else if (!connection.proven)
@@ -193,8 +198,8 @@ async function serve(serving: Serving): Promise<void> {
 }
 
 /**
- * Answers a request that does not pass, and ends its connection. No `Request`, `Response` or stream is made: those are most of the cost of a
- * short answer, and anybody can send such requests.
+ * Answers a refused request and ends its connection. Creates no `Request`, `Response` or stream: these dominate the
+ * cost of a short response, and anyone can send such requests.
  */
 async function refuse(error: unknown, { incoming, outgoing, connection, reader }: Serving): Promise<void> {
   const told = toldOf(error)

@@ -1,6 +1,9 @@
 import { ReadableStream as NodeStream } from "node:stream/web"
 
-/** Stream of bytes that are made as they are asked for. Browsers, whose types the page is checked with, have no `ReadableStream.from`. */
+/**
+ * Stream of bytes that are produced on demand. Browser types, which the page is checked with, lack
+ * `ReadableStream.from`.
+ */
 export function streamOf(
   parts: Iterable<Uint8Array> | AsyncIterable<Uint8Array>,
 ): ReadableStream<Uint8Array<ArrayBuffer>> {

@@ -1,28 +1,31 @@
 import type { ServerResponse } from "node:http"
 import { setImmediate } from "node:timers/promises"
 
-/** Bytes of which a client must take some in time: one who takes a large answer steadily is not cut off. */
+/**
+ * Bytes that a client must accept within the time limit: a client that reads a large response steadily is not cut off.
+ */
 const slice = 65_536
 
 /**
- * Writes the body of a response. More of a body is asked for only when the operating system has what came before: the maker of the body
- * then knows what was delivered. A client that takes nothing for so many milliseconds loses its connection.
+ * Writes the body of a response. More is read from the body only when the operating system has accepted the previous
+ * part, so that its producer knows what was delivered. A client that accepts nothing for `slowestReader` milliseconds
+ * is disconnected.
  */
 export async function write({ body }: Response, outgoing: ServerResponse, slowestReader: number): Promise<void> {
   try {
     for await (const chunk of body ?? []) {
       for (let from = 0; from < chunk.length && !outgoing.destroyed; from += slice)
         await flushed(outgoing, slowestReader, (done) => outgoing.write(chunk.subarray(from, from + slice), done))
-      await setImmediate() // a body that always has more must not keep other clients from their turn
+      await setImmediate() // a body that is always ready must not starve other clients
       if (outgoing.destroyed) break // leaving the loop cancels the rest
     }
     await flushed(outgoing, slowestReader, (done) => outgoing.end(done))
   } catch {
-    outgoing.destroy() // a stream that breaks off must not look whole
+    outgoing.destroy() // an interrupted stream must not look complete
   }
 }
 
-/** Ends an answer with a short text, or without any. */
+/** Ends a response with a short text or without a body. */
 export async function writeText(
   text: string | undefined,
   outgoing: ServerResponse,
@@ -31,7 +34,7 @@ export async function writeText(
   await flushed(outgoing, slowestReader, (done) => outgoing.end(text, done))
 }
 
-/** Waits until something is written, or until the connection ends. */
+/** Waits until a write has completed or the connection ends. */
 async function flushed(
   outgoing: ServerResponse,
   milliseconds: number,

@@ -1,4 +1,4 @@
-/** A value as JSON, the same for equal ones in whatever order the members of their objects come. */
+/** JSON text that is equal for equal values, whatever the order of object members. */
 export function canonical(value: unknown): string {
   return JSON.stringify(value, (_, part) =>
     isPlain(part) ? Object.fromEntries(Object.entries(part).sort(byKey)) : part,
@@ -9,7 +9,7 @@ function isPlain(value: unknown): value is object {
   return typeof value === "object" && value !== null && !Array.isArray(value)
 }
 
-/** By code units, whatever the language of the machine. */
+/** Compares by code units, independent of the locale. */
 function byKey([a]: [string, unknown], [b]: [string, unknown]): number {
   return a < b ? -1 : Number(a > b)
 }

@@ -1,20 +1,20 @@
 import { canonical } from "./canonical.ts"
 
-// Numbers of JSON as they are written, of any size and precision.
+// JSON numbers as written, of any size and precision.
 
 /**
- * `digits` times ten to the power of `exponent`; the digits, with a sign where they are negative, begin and end in no zero, and are 0 for
- * zero alone. They stay text: arithmetic with numbers of a megabyte is slow.
+ * `digits` times ten to the power of `exponent`. The digits, with a minus sign if negative, neither start nor end with
+ * a zero; zero is "0". Digits stay text, since arithmetic with numbers of a megabyte is slow.
  */
 interface Decimal {
   readonly digits: string
   readonly exponent: bigint
 }
 
-/** Most digits of a whole number that is written out. The largest double has 309. */
+/** Maximum digits of an integer that is expanded. The largest double has 309. */
 export const mostDigits = 400
 
-/** The whole number that this JSON text is (`2`, `2.0` or `20e-1`); undefined for any other value, and beyond `mostDigits`. */
+/** Integer value of a JSON text (`2`, `2.0` or `20e-1`); undefined for other values, and beyond `mostDigits`. */
 export function wholeNumber(text: string): bigint | undefined {
   const decimal = readDecimal(text)
   if (!decimal || decimal.exponent < 0n || BigInt(decimal.digits.length) + decimal.exponent > mostDigits)
@@ -22,15 +22,16 @@ export function wholeNumber(text: string): bigint | undefined {
   return BigInt(decimal.digits) * 10n ** decimal.exponent
 }
 
-/** Whether a JSON text is a number without a fraction, however large. */
+/** Whether a JSON text is a number without a fraction, of any size. */
 export function isWhole(text: string): boolean {
   const decimal = readDecimal(text)
   return decimal !== undefined && decimal.exponent >= 0n
 }
 
 /**
- * A JSON text for comparisons: the same for texts of equal values, and that of `canonical` where doubles hold the numbers. Keys come in one
- * order and numbers in one spelling, exactly: 1.0 and 1 are equal, 9007199254740993 and 9007199254740992 are not.
+ * JSON text for comparisons: equal for texts of equal values, and that of `canonical` if doubles can represent the
+ * numbers. Keys have a fixed order and numbers an exact canonical form: 1.0 and 1 are equal, 9007199254740993 and
+ * 9007199254740992 are not.
  */
 export function canonicalJson(text: string): string {
   const exact = text.replace(/"[^"\\]*(?:\\.[^"\\]*)*"|-?\d[\d.eE+-]*/g, (part) => {
@@ -55,5 +56,5 @@ function readDecimal(text: string): Decimal | undefined {
   }
 }
 
-/** In characters. Beyond it a number is compared as it is written. */
+/** Maximum characters of an exponent; numbers beyond it are compared as written. */
 const longestExponent = 64

@@ -1,36 +1,36 @@
 import type { Pieces } from "../util/pace.ts"
 
-// A reader of JSON (RFC 8259) that can pause. `JSON.parse` cannot: an array of 250,000 objects takes it 40 ms, during which no other request is
-// answered.
+// JSON parser (RFC 8259) that can pause. `JSON.parse` cannot: an array of 250,000 objects blocks the event loop for 40
+// ms.
 
-/** How much structure a text may have. */
+/** Limits of the structure of a JSON text. */
 export interface Nesting {
-  /** Levels of objects and lists. */
+  /** Maximum levels of objects and lists. */
   readonly deepest: number
-  /** Objects and lists. */
+  /** Maximum number of objects and lists. */
   readonly mostParts: number
 }
 
-/** JSON that is not read because it exceeds a limit. The message follows the name of the text, as in "The request is nested …". */
+/** Error for JSON beyond a limit. The message follows the name of the text, as in "The request is nested …". */
 export class JsonExcess extends SyntaxError {}
 
-/** Characters between two places at which the work can pause. */
+/** Characters between two points at which parsing can pause. */
 const charactersPerPiece = 4096
 
-/** Object or list whose end is not read yet. */
+/** Object or list that is being read. */
 interface Open {
   readonly value: Record<string, unknown> | unknown[]
   readonly end: "}" | "]"
   /** Position of its first character. */
   readonly from: number
-  /** Name of the member whose value is read; undefined in a list. */
+  /** Name of the member being read; undefined in a list. */
   key: string | undefined
 }
 
 /**
- * The value of a JSON text, equal to that of `JSON.parse`.
+ * Parses a JSON text, with the result of `JSON.parse`.
  *
- * @param keep - called with each object and list, and the text from which it was read
+ * @param keep - called with each object and list, and its source text
  * @throws SyntaxError, JsonExcess
  */
 export function* readJsonInPieces(
@@ -51,7 +51,7 @@ export function* readJsonInPieces(
     let empty = false
     const first = text[at]
     if (first === "{" || first === "[") {
-      if (open.length === deepest) throw new JsonExcess(`is nested more than ${deepest} deep`)
+      if (open.length === deepest) throw new JsonExcess(`is nested more than ${deepest} levels deep`)
       if (++parts > mostParts) throw new JsonExcess(`has more than ${mostParts} objects and lists`)
       const within: Open =
         first === "{"
@@ -97,7 +97,7 @@ function put({ value, key }: Open, member: unknown): void {
   else Object.defineProperty(value, key, { value: member, configurable: true, enumerable: true, writable: true })
 }
 
-/** The name of a member, and the position of its value. */
+/** Name of a member, and the position of its value. */
 function* keyAt(text: string, at: number): Pieces<[string, number]> {
   if (text[at] !== '"') throw unexpected(text, at)
   const [key, end] = shortString(text, at) ?? (yield* longString(text, at))
@@ -106,11 +106,14 @@ function* keyAt(text: string, at: number): Pieces<[string, number]> {
   return [key, behindBlank(text, colon + 1)]
 }
 
-/** A string of a few characters without escaped quotes, which most are, and the position behind it; undefined for any other. */
+/**
+ * String of at most one piece without escaped quotes, which is the common case, and the position after it; undefined
+ * otherwise.
+ */
 function shortString(text: string, begin: number): [string, number] | undefined {
   const end = text.indexOf('"', begin + 1)
   if (end < 0 || end - begin > charactersPerPiece || text[end - 1] === "\\") return undefined
-  // Not the slice itself, which would keep the whole text in memory for as long as the string is used.
+  // A slice would keep the whole text in memory as long as the string is used.
   return [JSON.parse(text.slice(begin, end + 1)) as string, end + 1]
 }
 
@@ -119,7 +122,7 @@ function* longString(text: string, begin: number): Pieces<[string, number]> {
   let quote = begin
   for (let from = begin + 1; ; ) {
     const until = from + charactersPerPiece
-    // The next quote in this piece or behind it that is not escaped.
+    // Next unescaped quote in this piece or after it.
     if (quote < from) quote = text.indexOf('"', from)
     while (quote >= 0 && quote < until && backslashesBefore(text, quote, from) % 2 > 0)
       quote = text.indexOf('"', quote + 1)
@@ -133,7 +136,7 @@ function* longString(text: string, begin: number): Pieces<[string, number]> {
   }
 }
 
-/** The last position up to `until` that is not within an escape, of a text that begins with none cut off. */
+/** Last position up to `until` that is not within an escape sequence. `from` must not be within one. */
 function wholeEscapes(text: string, from: number, until: number): number {
   const last = from + text.slice(from, until).lastIndexOf("\\")
   if (last < from || last < until - 5) return until // \u1234 has 6 characters
@@ -154,7 +157,7 @@ const words: Readonly<Record<string, readonly [word: string, value: boolean | nu
   n: ["null", null],
 }
 
-/** A number, a boolean or null, and the position behind it. */
+/** Number, boolean or null, and the position after it. */
 function scalarAt(text: string, at: number): [number | boolean | null, number] {
   const [word, value] = words[text[at] ?? ""] ?? []
   if (word !== undefined && text.startsWith(word, at)) return [value!, at + word.length]
@@ -175,5 +178,5 @@ function behindBlank(text: string, from: number): number {
 
 function unexpected(text: string, at: number): SyntaxError {
   const found = at < text.length ? `${JSON.stringify(text[at])} at character ${at}` : "the end"
-  return new SyntaxError(`JSON does not have ${found} here`)
+  return new SyntaxError(`unexpected ${found}`)
 }

@@ -2,8 +2,8 @@ import { GigpoError } from "../util/errors.ts"
 import { textOf } from "./text.ts"
 
 /**
- * JSON text exactly as it was received. It represents its value wherever `writeJson` writes, so that large
- * integers, `20.0`, `1e-07` and the order of keys survive. Fails with BAD_ARGUMENT where the text is not JSON.
+ * JSON text exactly as received. `writeJson` writes it verbatim, so that large integers, `20.0`, `1e-07` and the order
+ * of keys are preserved. Throws `BAD_ARGUMENT` if the text is not JSON.
  */
 export class RawJson {
   readonly text: string
@@ -12,27 +12,26 @@ export class RawJson {
     try {
       JSON.parse(text)
     } catch (cause) {
-      throw new GigpoError("BAD_ARGUMENT", `RawJson takes JSON, not ${JSON.stringify(text).slice(0, 80)}`, { cause })
+      throw new GigpoError("BAD_ARGUMENT", `RawJson needs JSON, not ${JSON.stringify(text).slice(0, 80)}`, { cause })
     }
     this.text = text
   }
 
-  /** The value in JavaScript, whose numbers have 53 bits and whose objects put keys such as "10" first. */
+  /** Parsed value in JavaScript, with 53-bit numbers and with keys such as "10" first. */
   parse(): unknown {
     return JSON.parse(this.text)
   }
 
-  /** JSON.stringify would lose what this class keeps. */
+  /** Throws: JSON.stringify would lose what this class preserves. */
   toJSON(): never {
     throw new GigpoError("INTERNAL", "a RawJson was given to JSON.stringify: use writeJson")
   }
 }
 
 /**
- * Plain data as JSON, like JSON.stringify, but each RawJson and each value of `parseJson` inside is written verbatim and a
- * bigint as an integer.
- * Members that are undefined are left out. Fails with BAD_ARGUMENT for anything else that JSON does not have: NaN,
- * infinities, functions, symbols, undefined in lists, and objects of classes without toJSON.
+ * Writes plain data as JSON, like JSON.stringify. RawJson and values of `parseJson` are written verbatim, a bigint as
+ * an integer. Undefined members are omitted. Throws `BAD_ARGUMENT` for other values that JSON lacks: NaN, infinities,
+ * functions, symbols, undefined in lists, and class instances without toJSON.
  */
 export function writeJson(value: unknown): string {
   if (value instanceof RawJson) return value.text

@@ -2,8 +2,9 @@ import { randomBytes } from "node:crypto"
 import { atOnce, type Pieces } from "../util/pace.ts"
 import { type Nesting, readJsonInPieces } from "./pieces.ts"
 
-// JSON that others wrote and that is written again: JavaScript rounds integers beyond 2^53, spells 20.0 as 20 and sorts keys such as "10".
-// Values are those of JSON.parse; beside each object and list the text that it was read from is kept, and written in its place.
+// JSON from elsewhere that is written again: JavaScript rounds integers beyond 2^53, writes 20.0 as 20 and sorts keys
+// such as "10". Values are those of JSON.parse; the source text of each object and list is kept with it, and written in
+// its place.
 
 class Given {
   constructor(value: object) {
@@ -12,7 +13,10 @@ class Given {
   }
 }
 
-/** Text of an object or a list in a private field of it. A WeakMap of 250,000 of these stops the process for 20 ms where it grows. */
+/**
+ * Source text of an object or list, in a private field. A WeakMap with 250,000 entries blocks the process for 20 ms
+ * when it grows.
+ */
 class Texts extends Given {
   #text: string
 
@@ -27,8 +31,8 @@ class Texts extends Given {
 }
 
 /**
- * The value of a JSON text, as `JSON.parse` gives it. `stringify` and `writeJson` write it, and every object and list in it, as they were read. They must
- * not be changed.
+ * Parses a JSON text like `JSON.parse`. `stringify` and `writeJson` write the value, and every object and list in it,
+ * as in the source. The value must not be changed.
  *
  * @throws SyntaxError, JsonExcess
  */
@@ -45,12 +49,12 @@ export function parseJsonInPieces(text: string, most?: Nesting): Pieces<unknown>
   return readJsonInPieces(text, (value, own) => void new Texts(value, own), most)
 }
 
-/** The text that an object or a list was read from by `parseJson`; undefined for any other value. */
+/** Source text of an object or list from `parseJson`; undefined for any other value. */
 export function textOf(value: object): string | undefined {
   return Texts.of(value)
 }
 
-/** `JSON.stringify`, but values of `parseJson` are written as they were read. */
+/** `JSON.stringify`, but values of `parseJson` are written as in their source. */
 export function stringify(value: unknown): string {
   const whole = typeof value === "object" && value !== null ? Texts.of(value) : undefined
   if (whole !== undefined) return whole
@@ -62,11 +66,11 @@ export function stringify(value: unknown): string {
   return kept.length === 0 ? json : json.replace(placeholders, (_, at) => kept[at]!)
 }
 
-/** Stands for a text in what `JSON.stringify` writes; no other text can contain it. */
+/** Placeholder of a text in the output of `JSON.stringify`; unguessable, so that no other text can contain it. */
 const placeholder = `\u{e000}${randomBytes(12).toString("hex")}:`
 const placeholders = new RegExp(`"${placeholder}(\\d+)"`, "g")
 
-/** The members of an object's JSON text, or the items of a list by their indices, each as it is written and in that order. */
+/** Members of an object's JSON text, or items of a list by index, each as written and in order. */
 export function memberTexts(text: string): ReadonlyMap<string, string> {
   const members = new Map<string, string>()
   const isList = /^\s*\[/.test(text)
@@ -103,7 +107,10 @@ export function memberTexts(text: string): ReadonlyMap<string, string> {
   return members
 }
 
-/** A value in one line, without white space between its parts. Numbers stay as they are written; strings have no needless escapes. */
+/**
+ * JSON text on one line without white space between its parts. Numbers stay as written; strings lose unnecessary
+ * escapes.
+ */
 export function compactJson(text: string): string {
   return text.replace(/"[^"\\]*(?:\\.[^"\\]*)*"|[ \t\n\r]+/g, (part) =>
     part.startsWith('"') ? JSON.stringify(JSON.parse(part)) : "",

@@ -1,23 +1,23 @@
-/** States as bytes: state i is bytes[offsets[i] … offsets[i + 1]). */
+/** Anchor states as bytes: state i is bytes[offsets[i] … offsets[i + 1]). */
 export interface AnchorBytes {
   readonly bytes: Uint8Array
-  /** [states + 1], never decreasing. */
+  /** [states + 1], non-decreasing. */
   readonly offsets: Float64Array
 }
 
-/** Half a surrogate pair, alone: UTF-8 would make one character of them all. */
+/** Unpaired surrogate. UTF-8 encodes all of them as one replacement character. */
 const loneSurrogate = /\p{Surrogate}/u
 
-/** Kept from call to call, as fresh memory costs more than what is written to it; no more than this, in bytes. */
+/** Maximum bytes of the buffer that is kept between calls, since fresh memory costs more than filling it. */
 const mostKept = 1 << 24
 let kept = Buffer.alloc(0)
 
 /**
- * All texts in UTF-8, or all in UTF-16 where one of them does not survive UTF-8. One call for each text is what is fastest:
- * joining them first costs more than the calls that it saves.
+ * Encodes all texts in UTF-8, or all in UTF-16 if one of them has an unpaired surrogate. One call per text is fastest:
+ * joining texts costs more than the calls it saves.
  *
  * @param units - UTF-16 units of all texts together.
- * @param bytes - room for them. Default: what is kept from call to call, and holds until the next.
+ * @param bytes - buffer for the result. Default: a shared one that is valid until the next call.
  */
 export function toBytes(texts: readonly string[], units: number, bytes = roomFor(units)): AnchorBytes {
   const offsets = new Float64Array(texts.length + 1)
@@ -32,7 +32,7 @@ export function toBytes(texts: readonly string[], units: number, bytes = roomFor
   return { bytes, offsets }
 }
 
-/** No UTF-16 unit takes more than three bytes of UTF-8. What is not written to is never touched. */
+/** New buffer for texts: a UTF-16 unit takes at most three bytes of UTF-8. */
 export function ownRoom(units: number): Buffer<ArrayBuffer> {
   return Buffer.allocUnsafeSlow(3 * units)
 }
@@ -44,7 +44,7 @@ function roomFor(units: number): Buffer {
   return room
 }
 
-/** Two bytes a unit, in which every text is itself. */
+/** Encodes texts in UTF-16, which represents every string exactly. */
 function toUtf16(texts: readonly string[], bytes: Buffer): AnchorBytes {
   const offsets = new Float64Array(texts.length + 1)
   for (let i = 0; i < texts.length; i++) offsets[i + 1] = offsets[i]! + bytes.write(texts[i]!, offsets[i]!, "utf16le")

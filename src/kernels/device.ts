@@ -1,9 +1,9 @@
 import { GigpoError } from "../util/errors.ts"
 
-/** Where a kernel runs. */
+/** Device of a kernel. */
 export type KernelDevice = "auto" | "cpu" | "cuda"
 
-/** For kernels whose arrays are not worth sending to a GPU unless that is asked for. */
+/** Device for kernels whose arrays are not worth a transfer to a GPU: "auto" is the CPU. */
 export function deviceOf(device: KernelDevice = "auto"): "cpu" | "cuda" {
   if (device === "auto") return "cpu"
   if (device === "cpu" || device === "cuda") return device

@@ -9,7 +9,7 @@ export type { AnchorBytes } from "./anchor-bytes.ts"
 
 const optionKeys: KeysOf<GroupAnchorsOptions> = { device: true }
 
-/** `groups`: [states], dense ids in order of first occurrence. */
+/** Step groups. `groups`: [states], dense ids in order of first occurrence; `count`: number of groups. */
 export interface AnchorGroups {
   readonly groups: Int32Array
   readonly count: number
@@ -17,22 +17,23 @@ export interface AnchorGroups {
 
 /** Options of `groupAnchors`. */
 export interface GroupAnchorsOptions<Device extends KernelDevice = KernelDevice> {
-  /** Default "auto", which is the CPU: two cores group 10 GB a second (bench/results), about what a bus carries to a GPU. */
+  /**
+   * Default "auto", which is the CPU: two cores group 10 GB/s (bench/results), about the bandwidth of a bus to a GPU.
+   */
   readonly device?: Device | undefined
 }
 
-/** UTF-16 units of texts that are made into bytes at a time: few enough to be grouped while a cache still holds them. */
+/** UTF-16 units that are encoded at a time, few enough to stay in a cache while they are grouped. */
 const pieceUnits = 1 << 22
 
 /**
- * Steps of one task that stood in the same state get the same group: dense ids in order of first occurrence. States are hashed
- * natively, and compared: a collision never merges two. Strings are made into bytes first, which all in all is faster than a
- * JavaScript `Map` of strings that were not keys before, as an environment's texts are (see the benchmark `anchors`).
- *
- * On the CPU the answer is there at once, as advantages are; on a GPU it is a promise, and the event loop goes on.
+ * Groups steps of one task that were taken in the same anchor state. Returns dense ids in order of first occurrence.
+ * States are hashed and compared natively: a hash collision never merges two groups. Strings are encoded first, which
+ * is faster than a JavaScript `Map` for strings that were not keys before (see the benchmark `anchors`).
+ * On the CPU the result is returned synchronously. On a GPU it is a promise, and the event loop continues.
  *
  * @param tasks - [states], any keys.
- * @throws GigpoError `DEVICE_UNAVAILABLE` where "cuda" is asked for and there is none.
+ * @throws GigpoError `DEVICE_UNAVAILABLE` if `device` is "cuda" and there is no GPU.
  */
 export function groupAnchors(
   tasks: ArrayLike<number | string>,
@@ -72,7 +73,7 @@ async function groupOnGpu(
   anchors: readonly string[] | AnchorBytes,
 ): Promise<AnchorGroups> {
   const ids = checkedTasks(tasks, anchors)
-  // Of their own, since whoever asks may write to his or transfer them meanwhile.
+  // Copied, since the caller may change or transfer its array meanwhile.
   const { bytes, offsets } =
     "bytes" in anchors ? { ...anchors, bytes: new Uint8Array(anchors.bytes) } : ownBytes(anchors)
   return await native().groupAnchorsOnGpu(ids, bytes, offsets)
@@ -83,7 +84,7 @@ function ownBytes(texts: readonly string[]): AnchorBytes {
   return toBytes(texts, units, ownRoom(units))
 }
 
-/** The tasks as dense ids, once all has been looked at. */
+/** Validates the input and returns the tasks as dense ids. */
 function checkedTasks(tasks: ArrayLike<number | string>, anchors: readonly string[] | AnchorBytes): Int32Array {
   checkList("groupAnchors: tasks", tasks)
   if (typeof anchors !== "object" || anchors === null || !("bytes" in anchors))
@@ -100,7 +101,7 @@ function unitsOf(texts: readonly string[]): number {
   return units
 }
 
-/** Whole tasks at a time, which stand one after the other, so that the bytes of all texts never exist at once. */
+/** Groups whole tasks at a time, if their steps are contiguous, so that the bytes of all texts never exist at once. */
 function groupByPieces(tasks: Int32Array, texts: readonly string[]): AnchorGroups {
   const groups = new Int32Array(tasks.length)
   let count = 0
@@ -125,7 +126,7 @@ function checkBytes(states: number, { bytes, offsets }: AnchorBytes): void {
   for (let i = 0; i < offsets.length; i++) {
     const [at, before] = [offsets[i]!, i === 0 ? 0 : offsets[i - 1]!]
     if (!Number.isSafeInteger(at) || at < before || at > bytes.length)
-      throw bad(`offsets[${i}] is ${at}: offsets are whole numbers that never decrease, up to ${bytes.length}`)
+      throw bad(`offsets[${i}] is ${at}: offsets must be non-decreasing integers up to ${bytes.length}`)
   }
 }
 

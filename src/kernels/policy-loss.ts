@@ -8,14 +8,14 @@ import type { OptionsOf } from "../options/table.ts"
 import { GigpoError } from "../util/errors.ts"
 import { deviceOf, type KernelDevice } from "./device.ts"
 
-/** Tokens of several rows, one after the other; arrays are [tokens] but for `rows`. */
+/** Tokens of several sequences, one after the other. Arrays are [tokens], except `rows`. */
 export interface SurrogateInput {
   readonly logProbs: Float32Array
   readonly oldLogProbs: Float32Array
   readonly advantages: Float32Array
-  /** 1 for a token that counts, 0 for one that does not. */
+  /** Loss mask: 1 for a token that counts, 0 otherwise. */
   readonly mask: Float32Array
-  /** Length of each row; they sum to the number of tokens. */
+  /** Length of each sequence; the sum is the number of tokens. */
   readonly rows: Int32Array
   readonly referenceLogProbs?: Float32Array
 }
@@ -29,29 +29,33 @@ const inputKeys: KeysOf<SurrogateInput> = {
   referenceLogProbs: true,
 }
 
-/** As in training, but its numbers stay, and there is one more aggregation. */
+/** Options as in training, without schedules and with one more aggregation. */
 export const surrogateFields = {
   ...without(fixed(clippedSurrogateFields), "skipZeroAdvantage"),
   ...without(fixed(lossFields), "entropyWeight"),
   aggregation: aggregationField([...aggregations, "sequence-mean-token-sum-norm"]),
 }
 
-/** Besides the aggregations of training: the sum over tokens divided by the length of the longest row. */
+/**
+ * Options of `policyLoss`. Aggregations are those of training and the sum over tokens divided by the length of the
+ * longest sequence.
+ */
 export interface SurrogateOptions extends OptionsOf<typeof surrogateFields> {
-  /** Default "auto", which is the CPU. */
+  /** Device. Default "auto", which is the CPU. */
   readonly device?: KernelDevice | undefined
 }
 
 export type { NativeSurrogateReport as SurrogateReport }
 
 /**
- * PPO's clipped surrogate (dual clip, KL term) and its gradient by the log-probabilities. Options as in training.
+ * Computes PPO's clipped surrogate (Schulman et al., arXiv 1707.06347; dual clip, KL term) and its gradient with
+ * respect to the log-probabilities. Options as in training.
  *
- * @throws GigpoError `DEVICE_UNAVAILABLE` where "cuda" is asked for and there is none.
+ * @throws GigpoError `DEVICE_UNAVAILABLE` if `device` is "cuda" and there is no GPU.
  */
 export function policyLoss(arrays: SurrogateInput, given: SurrogateOptions = {}): NativeSurrogateReport {
   checkArguments("policyLoss: the input", arrays, inputKeys)
-  const input = { ...arrays } // what is checked is what is read: a getter is asked once
+  const input = { ...arrays } // read getters once, so that the checked values are used
   checkArguments("policyLoss", given)
   for (const name of ["logProbs", "oldLogProbs", "advantages", "mask", "rows"] as const)
     checkList(`policyLoss: ${name}`, input[name])

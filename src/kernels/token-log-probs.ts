@@ -4,21 +4,21 @@ import { GigpoError } from "../util/errors.ts"
 import { deviceOf, type KernelDevice } from "./device.ts"
 
 export interface TokenLogProbsOptions {
-  /** The distribution is softmax(logits / temperature). Default 1. */
+  /** Temperature of the distribution softmax(logits / temperature). Default 1. */
   readonly temperature?: number | undefined
-  /** Default "auto", which is the CPU: to a GPU the logits would travel for longer than they take. */
+  /** Device. Default "auto", which is the CPU: sending logits to a GPU takes longer than the computation. */
   readonly device?: KernelDevice | undefined
 }
 
 const optionKeys: KeysOf<TokenLogProbsOptions> = { temperature: true, device: true }
 
 /**
- * Log-probability of one token a row, and the entropy of the row's distribution in nats, in one pass.
+ * Computes the log-probability of one token per row, and the entropy of the row's distribution in nats, in one pass.
  *
  * @param logits - [rows × vocabulary], row after row.
- * @param vocabulary - logits in a row.
+ * @param vocabulary - logits per row.
  * @param tokens - [rows], each in 0 … vocabulary - 1.
- * @throws GigpoError `DEVICE_UNAVAILABLE` where "cuda" is asked for and there is none.
+ * @throws GigpoError `DEVICE_UNAVAILABLE` if `device` is "cuda" and there is no GPU.
  */
 export function tokenLogProbs(
   logits: Float32Array,
@@ -30,7 +30,7 @@ export function tokenLogProbs(
   checkList("tokenLogProbs: logits", logits)
   checkList("tokenLogProbs: tokens", tokens)
   const { temperature = 1 } = options
-  if (!Number.isSafeInteger(vocabulary) || vocabulary < 1) throw bad("vocabulary must be a whole number of at least 1")
+  if (!Number.isSafeInteger(vocabulary) || vocabulary < 1) throw bad("vocabulary must be an integer of at least 1")
   if (logits.length !== vocabulary * tokens.length)
     throw bad(`${tokens.length} tokens need ${vocabulary * tokens.length} logits, not ${logits.length}`)
   if (!(temperature > 0 && Number.isFinite(temperature))) throw bad(`temperature must be positive, not ${temperature}`)

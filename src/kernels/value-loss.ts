@@ -3,20 +3,20 @@ import { type NativeValueLoss, native } from "../native/native.ts"
 import { checkArguments, checkList, type KeysOf } from "../options/arguments.ts"
 import { GigpoError } from "../util/errors.ts"
 
-/** Tokens in any order; arrays are [tokens], and exact where they are Float64Arrays. */
+/** Tokens in any order. Arrays are [tokens]; Float64Arrays are used without rounding. */
 export interface ValueLossInput {
-  /** What the critic predicts. */
+  /** Predictions of the critic. */
   readonly values: Column
   readonly returns: Column
-  /** What it foretold before its updates; may be absent where `clip` is Infinity. */
+  /** Predictions before the updates; may be absent if `clip` is Infinity. */
   readonly oldValues?: Column
-  /** 1 for a token that counts, 0 for one that does not. Default: all count. */
+  /** Loss mask: 1 for a token that counts, 0 otherwise. Default: all ones. */
   readonly mask?: Column
 }
 
 /** Options of `valueLoss`. */
 export interface ValueLossOptions {
-  /** How far from `oldValues` a value may count as moved. Default Infinity, which turns it off. */
+  /** Maximum change of a value from `oldValues`. Default Infinity: no clipping. */
   readonly clip?: number | undefined
 }
 
@@ -26,10 +26,10 @@ const optionKeys: KeysOf<ValueLossOptions> = { clip: true }
 export type { NativeValueLoss as ValueLossReport }
 
 /**
- * PPO's clipped value loss (½ max((v - R)², (c - R)²), c = v held to old v ± clip; the mean over tokens) and its gradient by the
- * values: what a critic is trained by. Computed in float64.
+ * Computes PPO's clipped value loss and its gradient with respect to the values, as used to train a critic: the mean
+ * over tokens of ½ max((v - R)², (c - R)²), where c is v clipped to old v ± clip. Computed in float64.
  *
- * @throws GigpoError `BAD_ARGUMENT` where arrays are not of one length, or a finite clip has no `oldValues`.
+ * @throws GigpoError `BAD_ARGUMENT` if arrays differ in length, or a finite clip has no `oldValues`.
  */
 export function valueLoss(input: ValueLossInput, options: ValueLossOptions = {}): NativeValueLoss {
   checkArguments("valueLoss: the input", input, inputKeys)

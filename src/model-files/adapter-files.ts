@@ -185,10 +185,10 @@ export async function findBase(directory: string, { base }: StoredAdapter, given
     const model = await place()
     if (model !== undefined && ((await isThere(join(model, "config.json"))) || (await isGguf(model)))) return model
   }
-  const where = base === undefined ? "names no model" : `names the model ${base}, which is not there`
+  const where = base === undefined ? "names no base model" : `names the base model ${base}, which does not exist`
   throw new GigpoError(
     "BAD_MODEL",
-    `The adapter in ${directory} ${where}. Give the model's folder as base, or put it into adapter_config.json.`,
+    `The adapter in ${directory} ${where}. Pass the model's folder as base, or set it in adapter_config.json.`,
   )
 }
 

@@ -2,10 +2,12 @@ import { createRequire } from "node:module"
 import { GigpoError } from "../util/errors.ts"
 import { packageFolder } from "../util/version.ts"
 
-// The one file where TypeScript and the addon meet: every native class and function, typed, and how they are loaded.
-// The callers in engine/native/ and kernels/ check their arguments, with sentences; native code refuses what it would misread.
+// Interface to the native addon: types of every native class and function, and how the addon is loaded. Callers in
+// engine/native/ and kernels/ check arguments with detailed messages; native code only refuses what it would misread.
 
-/** A native call under way. `cancel` makes the promise reject with code ABORTED as soon as the native code looks up. */
+/**
+ * Native call in progress. `cancel` makes the promise reject with code ABORTED at the next check of the native code.
+ */
 export interface Started<T> {
   readonly promise: Promise<T>
   cancel(): void
@@ -33,82 +35,82 @@ export interface NativeModel {
   readonly queryKeyNorm: boolean
 }
 
-/** Pairs beside projections, and copies that are trained whole; see core/adapter.h. */
+/** Low-rank pairs of projections, and fully trained copies of parameters; see core/adapter.h. */
 export interface NativeAdapter {
-  /** [layers × (q, k, v, o, gate, up, down)]; 0 where there is no pair. */
+  /** [layers × (q, k, v, o, gate, up, down)]; 0 for no pair. */
   readonly ranks: Int32Array
   readonly scales: Float64Array
   /** Names of the model's parameters. */
   readonly whole: readonly string[]
-  /** The head goes with the embedding's copy. */
+  /** Whether the output head uses the embedding's copy. */
   readonly tied: boolean
 }
 
 export interface NativeEngineOptions {
   readonly device: "cpu" | "cuda"
-  /** Of activations and of the weights that are computed with; the CPU has float32 alone. */
+  /** Number format of activations and of the weights used in computation; the CPU supports float32 only. */
   readonly precision: "float32" | "bfloat16"
-  /** Threads of the CPU device; 0 takes every core. */
+  /** Threads of the CPU device; 0: all cores. */
   readonly threads: number
   readonly microBatchTokens: number
-  /** 0: as long as there is room for. */
+  /** Maximum tokens of a sequence; 0: as many as fit. */
   readonly longestRow: number
-  /** 0: as suits the device. */
+  /** Bytes of the KV cache; 0: chosen by device. */
   readonly kvCacheBytes: number
-  /** "auto": the least that fits. */
+  /** "auto": the least recomputation that fits. */
   readonly recompute: "auto" | "none" | "norms" | "mlp" | "block"
   readonly moments: "float32" | "bfloat16"
   readonly sharePrefixes: boolean
-  /** Absent where all weights are trained. */
+  /** Absent if all weights are trained. */
   readonly adapter?: NativeAdapter
-  /** Whether cuBLASLt, which promises no row the same bits in every batch, may sample. */
+  /** Whether cuBLASLt may be used for sampling. Its results for a sequence can depend on the batch. */
   readonly sampleWithCublas: boolean
-  /** Whether memory for training must be there, for a frozen reference, and for a critic. */
+  /** Whether to reserve memory for training, for a frozen reference, and for a critic. */
   readonly trained: boolean
   readonly reference: boolean
   readonly critic: boolean
 }
 
-/** Bytes; see core/memory_plan.h. */
+/** Memory plan in bytes; see core/memory_plan.h. */
 export interface NativeMemoryPlan {
   readonly weights: number
-  /** Weights once more, as the CPU multiplies few rows with them. */
+  /** Second copy of the weights, packed for products with few rows on the CPU. */
   readonly packed: number
   readonly gradients: number
   readonly moments: number
   readonly reference: number
-  /** A critic's weights, gradients and moments. */
+  /** Weights, gradients and moments of the critic. */
   readonly critic: number
   readonly activations: number
-  /** Of the longest row that can be trained, and its scratch beyond a micro-batch's: what rows that outgrow one take at most. */
+  /** Activations of the longest sequence that can be trained, with its scratch beyond a micro-batch. */
   readonly longestActivations: number
   readonly cache: number
-  /** What a step of sampling computes in, at most. */
+  /** Maximum working memory of a sampling step. */
   readonly sampling: number
-  /** What attention computes in beside that, and the results of the head. */
+  /** Further working memory of attention, and the output of the head. */
   readonly scratch: number
-  /** Cache and activations take turns in one place. */
+  /** Whether cache and activations use the same memory alternately. */
   readonly shared: boolean
   readonly recompute: "none" | "norms" | "mlp" | "block"
-  /** Tokens of the longest row that can be trained; 0 where nothing is. */
+  /** Tokens of the longest sequence that can be trained; 0 without training. */
   readonly longestRow: number
-  /** Why a GPU's products do without cuBLASLt; absent where they do not, and before a policy is open. */
+  /** Why cuBLASLt is not used on a GPU; absent if it is used, and before a policy is open. */
   readonly withoutLibrary?: string
   readonly total: number
-  /** What there was for it. */
+  /** Memory that was available. */
   readonly available: number
   readonly text: string
 }
 
 /**
- * Rows one after the other, and what is known of their sampled tokens: columns of [sampled tokens], span after span. The engine reads
- * these arrays where they lie until the call is settled: nobody may change them.
+ * Sequences one after the other, with columns of their sampled tokens: [sampled tokens], segment after segment. The
+ * engine reads these arrays in place until the call is settled; they must not be changed before.
  */
 export interface NativeBatch {
   readonly tokens: Int32Array
-  /** [rows + 1]: where each row's tokens begin. */
+  /** [rows + 1]: offset of each sequence's tokens. */
   readonly rowOffsets: Int32Array
-  /** [spans]: whose each is, where in its row it begins, and how many tokens it has. */
+  /** [spans]: sequence of each segment, its first position there, and its number of tokens. */
   readonly spanRows: Int32Array
   readonly spanBegins: Int32Array
   readonly spanCounts: Int32Array
@@ -118,24 +120,27 @@ export interface NativeBatch {
   /** d loss / d log p and d loss / d entropy, for mode "linear". */
   readonly coefficients?: Float32Array
   readonly entropyCoefficients?: Float32Array
-  /** Other tokens at the same places, [sampled tokens × topCount]; "logProbs" finds the most likely where there are none. */
+  /**
+   * Other tokens at the same positions, [sampled tokens × topCount]. Without `topTokens`, "logProbs" finds the most
+   * likely ones.
+   */
   readonly topCount?: number
   readonly topTokens?: Int32Array
   /** d loss / d log p of these, for mode "linear". */
   readonly topCoefficients?: Float32Array
-  /** For a critic: what follows each of them, and what it foretold before the batch's updates. */
+  /** For a critic: returns, and predictions before the updates of the batch. */
   readonly returns?: Float32Array
   readonly oldValues?: Float32Array
-  /** [spans]: what each was held to when it was sampled; absent where none was to anything. */
+  /** [spans]: constraint of each segment when it was sampled; absent if there was none. */
   readonly constraints?: readonly (NativeGrammar | undefined)[]
 }
 
-/** [sampled tokens], and [sampled tokens × topCount]; empty where it was not asked for. */
+/** [sampled tokens], and [sampled tokens × topCount]; empty if not requested. */
 export interface NativeScores {
   readonly logProbs: Float32Array
   readonly entropies: Float32Array
   readonly hellingers: Float32Array
-  /** Those that were found; empty where they were given. */
+  /** Tokens that were found; empty if they were given. */
   readonly topTokens: Int32Array
   readonly topLogProbs: Float32Array
 }
@@ -153,7 +158,7 @@ export type NativeTrainingLoss =
       readonly klEstimator: string
       readonly entropyWeight: number
       readonly aggregation: string
-      /** Of aggregation "sequence-mean-fixed-length". */
+      /** For aggregation "sequence-mean-fixed-length". */
       readonly fixedLength?: number | undefined
       readonly unit: "span" | "row"
       readonly skipZeroAdvantage: boolean
@@ -170,7 +175,7 @@ export interface NativeLossReport {
   readonly kl: number
   readonly policyKl: number
   readonly ratio: number
-  /** [sampled tokens], NaN of those that were not computed. */
+  /** [sampled tokens]; NaN for tokens that were not computed. */
   readonly logProbs: Float32Array
 }
 
@@ -179,17 +184,23 @@ export interface NativeParameter {
   readonly shape: readonly number[]
 }
 
-/** A model whose weights are trained: the policy, or its critic. */
+/** Model with trained weights: the policy or its critic. */
 export interface NativeLearner {
-  /** Every weight in the order of the flat buffer. */
+  /** All weights, in the order of the flat buffer. */
   readonly parameters: readonly NativeParameter[]
-  /** The adapter's, by PEFT's names; empty without one. Then gradients and moments are of these alone. */
+  /**
+   * Parameters of the adapter, by PEFT's names; empty without one. With an adapter, gradients and moments cover only
+   * these.
+   */
   readonly adapterParameters: readonly NativeParameter[]
-  /** Of the buffer "merged": the model's, and a head that the adapter has parted from the embedding. */
+  /**
+   * Parameters of the buffer "merged": those of the model, and an output head that the adapter has untied from the
+   * embedding.
+   */
   readonly mergedParameters: readonly NativeParameter[]
   /**
-   * Copies `bytes` (little-endian, of `type`, a type of GGUF such as F32, BF16 or Q4_K) to parameter `index`, from element `offset` on. They are read where they lie until the
-   * call is settled: nobody may change them.
+   * Copies `bytes` (little-endian, of `type`, a GGUF type such as F32 or Q4_K) to parameter `index`, from element `offset` on. The bytes are read in
+   * place until the call is settled; they must not be changed before.
    */
   write(buffer: NativeBuffer, index: number, offset: number, bytes: Uint8Array, type: string): Started<void>
   read(buffer: NativeBuffer, index: number, offset: number, count: number): Started<Float32Array>
@@ -202,18 +213,18 @@ export interface NativeLearner {
     maxGradientNorm: number
   }): Started<{ gradientNorm: number; skipped: boolean }>
   clearGradients(): Started<void>
-  /** Optimizer steps taken so far. */
+  /** Optimizer steps so far. */
   steps: number
 }
 
 export interface NativeValueLearner extends NativeLearner {
   /** [sampled tokens] */
   predict(batch: NativeBatch): Started<Float32Array>
-  /** Of a batch with `returns` and, where `clip` is finite, `oldValues`. */
+  /** Loss and gradient of a batch with `returns` and, if `clip` is finite, `oldValues`. */
   forwardBackward(batch: NativeBatch, loss: { clip: number }): Started<NativeValueReport>
 }
 
-/** Means over the sampled tokens. */
+/** Means over sampled tokens. */
 export interface NativeValueReport {
   readonly loss: number
   readonly tokens: number
@@ -228,12 +239,15 @@ export interface NativeSampleRequest {
   readonly stopTokens: Int32Array
   readonly key: readonly [number, number]
   readonly constraint?: NativeGrammar | undefined
-  /** At most 20. */
+  /** Number of most likely tokens to return per position; at most 20. */
   readonly topTokens: number
   readonly client: number
-  /** Of the client. */
+  /** Group of requests within the client. */
   readonly group: number
-  /** Gets all that were read since it was called last. `true` ends the completion within a step; what it throws fails it. */
+  /**
+   * Receives all tokens sampled since the last call. Returning `true` ends the completion within a step; an exception
+   * fails it.
+   */
   readonly onTokens?: ((tokens: Int32Array) => unknown) | undefined
 }
 
@@ -241,15 +255,17 @@ export interface NativeCompletion {
   readonly tokens: Int32Array
   readonly logProbs: Float32Array
   readonly entropies: Float32Array
-  /** By a stop token, the end of what it is held to, or because no more were needed. */
+  /**
+   * Whether the completion ended by a stop token, by the end of its constraint, or because `onTokens` returned true.
+   */
   readonly stopped: boolean
-  /** [tokens × topTokens], the most likely first; -1 where fewer may be. */
+  /** [tokens × topTokens], most likely first; -1 if fewer tokens are allowed. */
   readonly topTokens: Int32Array
   readonly topLogProbs: Float32Array
 }
 
 export interface NativeEngine extends NativeLearner {
-  /** Fills the weights from a random key: N(0, deviation²), norms 1, biases 0. */
+  /** Initializes the weights from a random key: N(0, deviation²), norms 1, biases 0. */
   initialize(key: readonly [number, number], deviation: number): Started<void>
   /** Keeps a frozen copy of the weights as the reference policy. */
   freezeReference(): Started<void>
@@ -260,37 +276,40 @@ export interface NativeEngine extends NativeLearner {
     batch: NativeBatch,
     of: "current" | "reference",
     temperature: number,
-    /** Whether the reference's distributions are compared with. */
+    /** Whether to compute Hellinger distances from the reference's distributions. */
     hellinger: boolean,
   ): Started<NativeScores>
   forwardBackward(batch: NativeBatch, loss: NativeTrainingLoss): Started<NativeLossReport>
-  /** Its critic, which starts from the weights that it has when it is first asked for. */
+  /** Critic of the policy, initialized with the current weights at the first call. */
   critic(): Started<NativeValueLearner>
-  /** Whether a completion depends on its request alone, not on what else is sampled at the time; once it is open. */
+  /**
+   * Whether a completion depends only on its request, not on what else is sampled at the time; known once the engine is
+   * open.
+   */
   readonly deterministic: boolean
-  /** What its memory is taken by; undefined until it is open. Where opening fails, every call fails with that error. */
+  /** Memory plan; undefined until the engine is open. If opening fails, every call fails with that error. */
   readonly plan: NativeMemoryPlan | undefined
-  /** Of sampling, since the start. */
+  /** Totals of sampling. */
   readonly statistics: {
     readonly computedTokens: number
     readonly reusedTokens: number
     readonly sampledTokens: number
     readonly preemptions: number
   }
-  /** What is queued fails with DISPOSED; what runs is finished first. */
+  /** Disposes of the engine. Queued calls fail with DISPOSED; running ones are finished first. */
   dispose(): Promise<void>
 }
 
-/** The bytes that tokens stand for. */
+/** Bytes of each token of a vocabulary. */
 export type NativeVocabulary = object
 
-/** Texts over a vocabulary: what sampling can be held to. */
+/** Grammar over a vocabulary, for constrained decoding. */
 export interface NativeGrammar {
-  /** Which tokens may follow these: bit t % 32 of word t / 32. undefined where they end the text. */
+  /** Tokens allowed after these: bit t % 32 of word t / 32. Undefined if they end the text. */
   allowed(tokens: Int32Array): Uint32Array | undefined
 }
 
-/** "merged", which can only be read, is the weights with the adapter in them. */
+/** Buffers of weights. "merged" is read-only: the weights with the adapter applied. */
 export type NativeBuffer = "weights" | "merged" | "adapter" | "gradients" | "firstMoment" | "secondMoment"
 
 export interface NativeDeviceReport {
@@ -303,28 +322,31 @@ export interface NativeDeviceReport {
     readonly computeCapability: string
     readonly memoryBytes: number
   }[]
-  /** The driver's version; absent without one. */
+  /** Version of the driver; absent without one. */
   readonly driver?: string
   readonly cpu: {
     readonly instructionSet: string
-    /** Processors that this process may use: its affinity and its container's quota count. */
+    /** Processors available to this process, by affinity and container quota. */
     readonly threads: number
-    /** Memory that it can still take: what is free, within its container's limits. */
+    /** Memory still available, within the container's limits. */
     readonly memoryBytes: number
   }
 }
 
-/** Whether NVIDIA's matrix library (cuBLASLt) is found and passes a test; else `message` says why not. See core/device_report.h. */
+/**
+ * Whether NVIDIA's matrix library (cuBLASLt) is found and passes a test; `message` gives the reason if not. See
+ * core/device_report.h.
+ */
 export interface NativeMatmulLibraryReport {
   readonly found: boolean
   readonly path?: string
   readonly version?: string
   readonly message: string
-  /** Why Hopper's own products do not stand in for it; absent where they would. */
+  /** Why gigpo's own Hopper kernels are not used in its place; absent if they are. */
   readonly withoutWgmma?: string
 }
 
-/** Policy loss, its gradient by the log-probabilities, and statistics. */
+/** Policy loss, its gradient with respect to the log-probabilities, and statistics. */
 export interface NativeSurrogateReport {
   /** policyLoss + klWeight × kl */
   readonly loss: number
@@ -332,7 +354,7 @@ export interface NativeSurrogateReport {
   readonly kl: number
   /** Share of tokens whose clipped term is the larger one, before the dual clip. */
   readonly clipFraction: number
-  /** Share of tokens that the dual clip holds. */
+  /** Share of tokens bounded by the dual clip. */
   readonly dualClipFraction: number
   /** Mean of old log p - new log p. */
   readonly policyKl: number
@@ -342,10 +364,10 @@ export interface NativeSurrogateReport {
   readonly gradient: Float32Array
 }
 
-/** Value loss and its gradient by the values. */
+/** Value loss and its gradient with respect to the values. */
 export interface NativeValueLoss {
   readonly loss: number
-  /** Share of tokens whose bounded term is strictly larger. */
+  /** Share of tokens whose clipped term is strictly larger. */
   readonly clipFraction: number
   /** d loss / d values, [tokens]. */
   readonly gradient: Float64Array
@@ -353,29 +375,29 @@ export interface NativeValueLoss {
 
 export interface Native {
   readonly Engine: new (model: NativeModel, options: NativeEngineOptions) => NativeEngine
-  /** Token i is bytes[offsets[i] … offsets[i + 1]), none of which it has where it stands for no text; `ends` end a text. */
+  /** Token i is bytes[offsets[i] … offsets[i + 1]), empty for tokens without text; tokens in `ends` end a text. */
   readonly Vocabulary: new (
     bytes: Uint8Array,
     offsets: Int32Array,
     ends: Int32Array,
   ) => NativeVocabulary
-  /** Instructions of three numbers, sets of bytes of 32 each; see core/grammar/grammar.h. */
+  /** Instructions of three numbers, and byte sets of 32 bytes each; see core/grammar/grammar.h. */
   readonly Grammar: new (
     vocabulary: NativeVocabulary,
     instructions: Int32Array,
     sets: Uint8Array,
   ) => NativeGrammar
-  /** Hands over the class that native code throws. */
+  /** Sets the class of errors that native code throws. */
   setErrorClass(errorClass: typeof GigpoError): void
   deviceReport(): NativeDeviceReport
   /**
-   * Keeps memory and environment of this process from others of its user (Linux; ends core dumps and debuggers that attach later). False
-   * where nothing keeps them from others: other systems, and root.
+   * Hides memory and environment of this process from other processes of its user (Linux; disables core dumps and later
+   * debuggers). False if not possible: on other systems, and for root.
    */
   hideProcess(): boolean
-  /** Opens the first device to try the library there: that takes a moment. */
+  /** Tests the matrix library on the first device, which takes a moment. */
   matmulLibraryReport(): NativeMatmulLibraryReport
-  /** What an engine of these options will take, of `availableBytes`; throws OUT_OF_MEMORY as the engine would. */
+  /** Memory plan of an engine with these options and `availableBytes`; throws OUT_OF_MEMORY as the engine would. */
   memoryPlan(model: NativeModel, options: NativeEngineOptions, availableBytes: number): NativeMemoryPlan
   tokenLogProbs(
     logits: Float32Array,
@@ -409,13 +431,16 @@ export interface Native {
     input: { values: Float64Array; returns: Float64Array; oldValues?: Float64Array; mask?: Float64Array },
     clip: number,
   ): NativeValueLoss
-  /** State i is bytes[offsets[i] … offsets[i + 1]) of tasks[i]. */
   /** Numbers in a format of GGUF: F32, F16, BF16, Q8_0, Q4_0, Q5_0, Q4_K or Q6_K. The values are read until the promise is settled. */
   quantize(type: string, values: Float32Array): Promise<Uint8Array>
   /** Numbers of any format that is read, from whole blocks. The bytes are read until the promise is settled. */
   dequantize(type: string, bytes: Uint8Array): Promise<Float32Array>
+  /** State i is bytes[offsets[i] … offsets[i + 1]) of tasks[i]. */
   groupAnchors(tasks: Int32Array, bytes: Uint8Array, offsets: Float64Array): { groups: Int32Array; count: number }
-  /** The same off the event loop. The bytes are read where they lie until it is settled: nobody else may have them. */
+  /**
+   * Like `groupAnchors`, off the event loop. The bytes are read in place until the promise is settled; they must not be
+   * changed before.
+   */
   groupAnchorsOnGpu(
     tasks: Int32Array,
     bytes: Uint8Array,
@@ -423,16 +448,19 @@ export interface Native {
   ): Promise<{ groups: Int32Array; count: number }>
 }
 
-/** Builds the addon from the package's sources, whatever was built there before: `compile` would keep the options of then. */
+/**
+ * Command that builds the addon from source. Uses `rebuild`, since `compile` would keep the options of an earlier
+ * build.
+ */
 export function buildCommand(...options: readonly string[]): string {
-  // cmake-js would take Microsoft's compiler, which the sources are not for.
+  // cmake-js would choose Microsoft's compiler, which the sources do not support.
   const compiler = process.platform === "win32" ? ["-G Ninja --CDCMAKE_CXX_COMPILER=clang++"] : []
   return ["npx --yes cmake-js@8 rebuild -d", `"${packageFolder()}"`, ...compiler, ...options].join(" ")
 }
 
 let loaded: Native | undefined
 
-/** The addon: a prebuilt binary of this package, or what was built from source beside it. Loaded at first use. */
+/** The native addon: a prebuilt binary, or a build from source. Loaded at first use. */
 export function native(): Native {
   if (loaded) return loaded
   const root = packageFolder()
@@ -443,7 +471,7 @@ export function native(): Native {
     const needs = process.platform === "win32" ? "LLVM-MinGW, Ninja and CMake" : "a C++20 compiler and CMake"
     throw new GigpoError(
       "NATIVE_MISSING",
-      `No native build of gigpo loads on ${process.platform}-${process.arch} (Node ${process.version}). Build it from ` +
+      `No native build of gigpo can be loaded on ${process.platform}-${process.arch} (Node ${process.version}). Build it from ` +
         `source with ${needs}: ${buildCommand()}`,
       { cause },
     )

@@ -1,15 +1,15 @@
 import { porterStem } from "./porter.ts"
 import { forEachWord } from "./words.ts"
 
-/** What Lucene's English analyser leaves out, of texts and of queries. */
+/** Stop words of Lucene's English analyzer, for texts and queries. */
 export const stopWords: ReadonlySet<string> = new Set(
   `a an and are as at be but by for if in into is it no not of on or such that the their then there these they this to was
   will with`.split(/\s+/),
 )
 
 /**
- * The terms of a text as Lucene's English analyser gives them: the words of UAX #29 without a final 's, in lower case, without
- * stop words, stemmed by Porter's algorithm.
+ * Terms of a text as in Lucene's English analyzer: words by UAX #29 without a final 's, in lower case, without stop
+ * words, stemmed by Porter's algorithm.
  */
 export function analyse(text: string): string[] {
   const terms: string[] = []
@@ -20,7 +20,7 @@ export function analyse(text: string): string[] {
   return terms
 }
 
-/** The term of one word; `undefined` for a stop word. */
+/** Term of a word; `undefined` for a stop word. */
 export function termOf(word: string): string | undefined {
   const lower = lowerCase(possessive.test(word) ? word.slice(0, -2) : word)
   return stopWords.has(lower) ? undefined : porterStem(lower)
@@ -28,7 +28,7 @@ export function termOf(word: string): string | undefined {
 
 const possessive = /['\u2019\uff07][sS]$/
 
-/** By code points, as Lucene does: a final sigma is a sigma, and a dotted İ becomes i alone. */
+/** Lower case by code points, as in Lucene: a final sigma is a sigma, and a dotted İ becomes i. */
 function lowerCase(word: string): string {
   if (/^[\0-\x7f]*$/.test(word)) return word.toLowerCase()
   let lower = ""

@@ -8,23 +8,23 @@ import { Top } from "./top.ts"
 import { Vocabulary } from "./vocabulary.ts"
 import { forEachWord } from "./words.ts"
 
-/** A text to be found, under an id of the caller's own. */
+/** Text to index, with an id of the caller. */
 export interface Document {
   readonly id: string
   readonly text: string
 }
 
 export interface Hit {
-  /** Number of the document in the order it was given, from 0. */
+  /** Index of the document in the order given, from 0. */
   readonly document: number
   readonly id: string
   readonly score: number
 }
 
 export interface Bm25Options {
-  /** How soon more occurrences of a term stop to count; 0 or more. Default 0.9. */
+  /** Saturation of term frequency; at least 0. Default 0.9. */
   readonly k1?: number | undefined
-  /** How much long documents lose; from 0 to 1. Default 0.4. */
+  /** Length normalization, from 0 to 1. Default 0.4. */
   readonly b?: number | undefined
   readonly signal?: AbortSignal | undefined
   /** Called now and then with the number of documents read so far. */
@@ -33,32 +33,33 @@ export interface Bm25Options {
 
 const f = Math.fround
 
-/** Counts below this have their denominators in a table, one row of 256 lengths each. */
+/** Term counts below this have precomputed denominators, one row of 256 lengths per count. */
 const tabulated = 32
 
 /**
- * Full-text search that ranks as Lucene's BM25 does, number for number (`BM25Similarity` with anserini's k1 and b, the English
- * analyser). Takes about 4 bytes a posting; a million documents of 80 terms about 300 MB.
+ * Full-text index with Lucene's BM25 ranking and exact scores (`BM25Similarity` with anserini's k1 and b, the English
+ * analyzer). Takes about 4 bytes per posting, about 300 MB for a million documents of 80 terms.
  */
 export class Bm25Index {
-  /** Documents. */
+  /** Number of documents. */
   readonly size: number
   readonly #segments: readonly Segment[]
   readonly #vocabulary: Vocabulary
-  /** Documents that have a term at all: the N of the inverse document frequency, as in Lucene. */
+  /** Documents with at least one term: N of the inverse document frequency, as in Lucene. */
   readonly #withTerms: number
   /** [length byte]: 1 / (k1 ((1 - b) + b length / average)). */
   readonly #inverses: Float32Array
   /** [count][length byte]: 1 + count × inverse. */
   readonly #denominators: Float32Array
-  /** Sums of one segment each, all 0, for searches that are not under way. */
+  /** Zeroed sums of one segment each, for searches to reuse. */
   readonly #spare: Float64Array[] = []
-  /** Documents of the largest segment. */
+  /** Number of documents of the largest segment. */
   readonly #longest: number
 
   /**
-   * Reads all documents. Yields to the event loop every few milliseconds. Throws `BAD_ARGUMENT` for k1 and b out of range,
-   * `BAD_DATA` for a document without the strings id and text, and the signal's reason once it is aborted.
+   * Builds an index of all documents. Yields to the event loop every few milliseconds. Throws `BAD_ARGUMENT` for k1 and
+   * b out of range, `BAD_DATA` for a document without the strings id and text, and the signal's reason once it is
+   * aborted.
    */
   static async build(
     documents: Iterable<Document> | AsyncIterable<Document>,
@@ -109,21 +110,23 @@ export class Bm25Index {
   }
 
   /**
-   * The best documents for a query, best first; of equal scores the smaller id first. Terms that no document has are ignored; a
-   * query without any other finds nothing.
+   * Best documents for a query, best first; equal scores are ordered by id. Unknown terms are ignored; a query without
+   * known terms finds nothing.
    */
   search(query: string, limit = 50): Hit[] {
     return atOnce(this.#search(query, limit))
   }
 
-  /** The same, with turns of the event loop between the terms of a query. Throws the signal's reason once it is aborted. */
+  /**
+   * `search` with turns of the event loop between the terms of a query. Throws the signal's reason once it is aborted.
+   */
   async searchSlowly(query: string, limit: number, signal?: AbortSignal): Promise<Hit[]> {
     return await new Pace(signal).through(this.#search(query, limit))
   }
 
   *#search(query: string, limit: number): Pieces<Hit[]> {
     if (!Number.isInteger(limit) || limit < 0)
-      throw new GigpoError("BAD_ARGUMENT", `limit must be a whole number from 0, not ${limit}.`)
+      throw new GigpoError("BAD_ARGUMENT", `limit must be an integer from 0, not ${limit}.`)
     const top = new Top(limit, (document, other) => this.#compareIds(document, other) < 0)
     yield* this.#score(query, top)
     return top.ranked().map(({ document, score }) => {
@@ -132,12 +135,12 @@ export class Bm25Index {
     })
   }
 
-  /** How many documents have at least one of the query's terms. */
+  /** Number of documents with at least one of the query's terms. */
   total(query: string): number {
     return atOnce(this.#score(query, new Top(0, () => false)))
   }
 
-  /** Offers every document that matches; returns how many did. */
+  /** Offers every matching document to `top`. Returns their number. */
   *#score(query: string, top: Top): Pieces<number> {
     const weights = yield* this.#weights(query)
     let total = 0
@@ -155,7 +158,7 @@ export class Bm25Index {
     return total
   }
 
-  /** Each known term of the query with m ln(1 + (N - df + 0.5) / (df + 0.5)), where m counts it in the query. */
+  /** Known terms of the query with weight m ln(1 + (N - df + 0.5) / (df + 0.5)), where m is the count in the query. */
   *#weights(query: string): Pieces<[term: number, weight: number][]> {
     const occurrences = new Map<number, number>()
     for (const part of parts(query)) {
@@ -175,7 +178,7 @@ export class Bm25Index {
     })
   }
 
-  /** Adds w - w / (1 + count × inverse) to every document of the segment that has the term. */
+  /** Adds w - w / (1 + count × inverse) to every document of the segment that contains the term. */
   #accumulate(sums: Float64Array, segment: Segment, term: number, weight: number): void {
     const { from, to } = postingsOf(segment, term)
     const { documents, counts, lengths } = segment
@@ -225,10 +228,10 @@ export class Bm25Index {
   }
 }
 
-/** Characters of a query that are analysed without a turn of the event loop. */
+/** Characters of a query that are analyzed without a turn of the event loop. */
 const partLength = 2048
 
-/** A text cut at white space, which always stands between two words. */
+/** Splits a text at white space, which is always a word boundary. */
 function* parts(text: string): Generator<string> {
   const space = /[ \t\n\r]/g
   for (let from = 0; from < text.length; ) {
@@ -249,7 +252,7 @@ interface IndexParts {
   readonly b: number
 }
 
-/** In float32 throughout, in Lucene's order of operations. */
+/** Inverse norms, in float32 throughout and in Lucene's order of operations. */
 function inverseNorms({ averageLength, k1, b }: IndexParts): Float32Array {
   const [k, share, average] = [f(k1), f(b), f(averageLength)]
   return Float32Array.from({ length: 256 }, (_, byte) => {

@@ -1,8 +1,9 @@
-// Lucene keeps the length of a document in one byte: exact up to 23, then a floating-point number of four significant bits.
+// Lucene stores the length of a document in one byte: exact up to 23, then a floating-point number with four significant
+// bits.
 
 const exact = 24
 
-/** The code of a length in terms. */
+/** Byte code of a length in terms. */
 export function lengthToByte(length: number): number {
   if (length < exact) return length
   const rest = length - exact
@@ -12,7 +13,7 @@ export function lengthToByte(length: number): number {
   return exact + (((rest >>> (bits - 4)) & 7) | ((bits - 3) << 3))
 }
 
-/** The length that stands for all lengths of one code; never more than any of them. */
+/** Length of a byte code: the smallest of all lengths with that code. */
 export function byteToLength(byte: number): number {
   if (byte < exact) return byte
   const rest = byte - exact

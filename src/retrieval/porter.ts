@@ -1,5 +1,5 @@
-// M. F. Porter, "An algorithm for suffix stripping", Program 14 (1980), with its author's later departures: abli became bli,
-// logi was added, and words of one or two letters are left alone.
+// M. F. Porter, "An algorithm for suffix stripping", Program 14 (1980), with the author's later changes: abli became
+// bli, logi was added, and words of one or two letters are unchanged.
 
 const step2: readonly (readonly [string, string])[] = [
   ["ational", "ate"],
@@ -35,10 +35,10 @@ const step3: readonly (readonly [string, string])[] = [
   ["ness", ""],
 ]
 
-// Longest first where one ends in another.
+// Longest first if one ends in another.
 const step4 = "al ance ence er ic able ible ant ement ment ent ion ou ism ate iti ous ive ize".split(" ")
 
-/** The stem of a lower-case word. Characters other than a, e, i, o, u and y count as consonants. */
+/** Stem of a lower-case word. Characters other than a, e, i, o, u and y count as consonants. */
 export function porterStem(word: string): string {
   if (word.length <= 2) return word
   let stem = word
@@ -69,14 +69,14 @@ function withoutPast(word: string): string {
   return measure(stem, stem.length) === 1 && endsShort(stem, stem.length) ? `${stem}e` : stem
 }
 
-/** The first ending that fits is the step's only one; it is replaced where something of measure 1 or more stands before it. */
+/** Applies the first matching ending of a step, if the part before it has measure 1 or more. */
 function replaced(word: string, endings: readonly (readonly [string, string])[]): string {
   const found = endings.find(([ending]) => word.endsWith(ending))
   if (!found || measure(word, word.length - found[0].length) === 0) return word
   return word.slice(0, word.length - found[0].length) + found[1]
 }
 
-/** Step 4: the ending goes where what stands before it has measure 2 or more. */
+/** Step 4: removes an ending if the part before it has measure 2 or more. */
 function withoutEnding(word: string): string {
   const found = step4.find((ending) => word.endsWith(ending))
   if (!found) return word
@@ -85,7 +85,7 @@ function withoutEnding(word: string): string {
   return measure(word, length) > 1 ? word.slice(0, length) : word
 }
 
-/** A y is a consonant at the start and after a vowel. */
+/** Whether a letter is a vowel. A y is a consonant at the start and after a vowel. */
 function isVowel(word: string, at: number): boolean {
   const letter = word[at]!
   return "aeiou".includes(letter) || (letter === "y" && at > 0 && !isVowel(word, at - 1))
@@ -96,7 +96,7 @@ function hasVowel(word: string, length: number): boolean {
   return false
 }
 
-/** m of [C](VC)^m[V]: how often a consonant follows a vowel in the first `length` letters. */
+/** m of [C](VC)^m[V]: number of vowel-consonant transitions in the first `length` letters. */
 function measure(word: string, length: number): number {
   let count = 0
   let afterVowel = false
@@ -113,7 +113,7 @@ function endsDouble(word: string): boolean {
   return last > 0 && word[last] === word[last - 1] && !isVowel(word, last)
 }
 
-/** Consonant, vowel, consonant other than w, x and y, as in hop(e). */
+/** Whether a word ends with consonant, vowel, consonant other than w, x and y, as in hop(e). */
 function endsShort(word: string, length: number): boolean {
   if (length < 3 || isVowel(word, length - 1) || !isVowel(word, length - 2) || isVowel(word, length - 3)) return false
   return !"wxy".includes(word[length - 1]!)

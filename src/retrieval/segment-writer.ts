@@ -5,19 +5,19 @@ import type { Segment } from "./segment.ts"
 const mostDocuments = 1 << 16
 const mostPostings = 1 << 21
 
-/** Collects documents term by term, and sorts their postings by term once a segment is full. */
+/** Collects documents term by term, and sorts postings by term when a segment is full. */
 export class SegmentWriter {
   #base = 0
   #ids: string[] = []
   #lengths = new Uint8Array(mostDocuments)
-  // One entry a posting, in the order of the documents.
+  // One entry per posting, in document order.
   #terms: Uint32Array = new Uint32Array(1 << 16)
   #documents: Uint16Array = new Uint16Array(1 << 16)
   #counts: Uint32Array = new Uint32Array(1 << 16)
   #postings = 0
   #first = 0 // the open document's first posting
   #length = 0
-  // One entry a term: its last posting, valid where that lies in the open document, and its postings in this segment.
+  // One entry per term: its last posting, valid if in the open document, and its postings in this segment.
   #last: Uint32Array = new Uint32Array(1 << 14)
   #frequencies: Uint32Array = new Uint32Array(1 << 14)
   #present: number[] = []
@@ -30,7 +30,7 @@ export class SegmentWriter {
     return this.#ids.length === 0
   }
 
-  /** One more occurrence of a term in the open document. */
+  /** Counts an occurrence of a term in the open document. */
   add(term: number): void {
     this.#length++
     if (term >= this.#last.length) {
@@ -55,7 +55,7 @@ export class SegmentWriter {
     if (this.#frequencies[term]!++ === 0) this.#present.push(term)
   }
 
-  /** Closes the open document; returns its length in terms. */
+  /** Closes the open document. Returns its length in terms. */
   end(id: string): number {
     const length = this.#length
     this.#lengths[this.#ids.length] = lengthToByte(length)
@@ -65,12 +65,12 @@ export class SegmentWriter {
     return length
   }
 
-  /** The documents so far as a segment; the writer goes on with an empty one. */
+  /** Returns the documents so far as a segment; the writer continues with an empty one. */
   async finish(pace: Pace): Promise<Segment> {
     await pace.rest()
     const terms = Uint32Array.from(this.#present).sort()
     const starts = new Uint32Array(terms.length + 1)
-    // From here on #last holds where the next posting of a term goes.
+    // From here on #last contains the position of the next posting of each term.
     for (let i = 0; i < terms.length; i++) {
       this.#last[terms[i]!] = starts[i]!
       starts[i + 1] = starts[i]! + this.#frequencies[terms[i]!]!
@@ -108,7 +108,7 @@ function pack(texts: readonly string[]): { ids: Uint8Array; idStarts: Uint32Arra
   return { ids, idStarts }
 }
 
-/** A copy of at least twice the size, with room for this index. */
+/** Copy with at least twice the size and room for the index. */
 function grown<A extends Uint32Array | Uint16Array>(array: A, index: number): A {
   const larger = new (array.constructor as new (length: number) => A)(Math.max(array.length * 2, index + 1))
   larger.set(array)

@@ -1,29 +1,29 @@
-/** The postings of up to 65,536 neighbouring documents: of each term, which of them hold it and how often. */
+/** Postings of up to 65,536 consecutive documents: documents of each term and counts. */
 export interface Segment {
-  /** Number of its first document. */
+  /** Index of the first document. */
   readonly base: number
   readonly size: number
   /** Terms that occur, ascending. */
   readonly terms: Uint32Array
-  /** [terms + 1]: where the postings of each term start. */
+  /** [terms + 1]: start of the postings of each term. */
   readonly starts: Uint32Array
-  /** [postings]: document, counted from `base`, ascending within a term. */
+  /** [postings]: document, relative to `base`, ascending within a term. */
   readonly documents: Uint16Array
-  /** [postings]: how often the term occurs there; 255 stands for more, see `frequent`. */
+  /** [postings]: count of the term in the document; 255 means see `frequent`. */
   readonly counts: Uint8Array
-  /** Posting to count, where it is 255 or more. */
+  /** Counts of 255 or more, by posting. */
   readonly frequent: ReadonlyMap<number, number>
-  /** [size]: length of each document, as one byte. */
+  /** [size]: length of each document as one byte. */
   readonly lengths: Uint8Array
-  /** The ids in UTF-8, one after the other, and where each starts; [size + 1]. */
+  /** Concatenated ids in UTF-8, and the start of each; [size + 1]. */
   readonly ids: Uint8Array
   readonly idStarts: Uint32Array
 }
 
-/** The postings of a term that a segment does not have. */
+/** Postings of a term that a segment lacks. */
 const none = { from: 0, to: 0 }
 
-/** Where the postings of a term stand. */
+/** Range of the postings of a term. */
 export function postingsOf({ terms, starts }: Segment, term: number): { from: number; to: number } {
   let low = 0
   let high = terms.length
@@ -35,7 +35,7 @@ export function postingsOf({ terms, starts }: Segment, term: number): { from: nu
   return terms[low] === term ? { from: starts[low]!, to: starts[low + 1]! } : none
 }
 
-/** Order of two ids by their UTF-8 bytes, which is the order of their code points. */
+/** Compares two ids by UTF-8 bytes, which is the order of code points. */
 export function compareIds(a: Segment, i: number, b: Segment, j: number): number {
   const end = a.idStarts[i + 1]!
   const otherEnd = b.idStarts[j + 1]!

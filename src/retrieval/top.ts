@@ -1,17 +1,17 @@
-/** Keeps the best `limit` of the documents offered to it: a heap with the worst of them on top. */
+/** Best `limit` documents: a heap with the worst on top. */
 export class Top {
   readonly #limit: number
   readonly #before: (document: number, other: number) => boolean
   readonly #scores: number[] = []
   readonly #documents: number[] = []
 
-  /** @param before of two documents with equal scores, whether the first ranks higher */
+  /** @param before - whether the first of two documents with equal scores ranks higher */
   constructor(limit: number, before: (document: number, other: number) => boolean) {
     this.#limit = limit
     this.#before = before
   }
 
-  /** Scores below this have no chance. */
+  /** Scores below this value cannot enter. */
   get threshold(): number {
     return this.#scores.length < this.#limit ? Number.NEGATIVE_INFINITY : (this.#scores[0] ?? Number.POSITIVE_INFINITY)
   }
@@ -28,7 +28,7 @@ export class Top {
     }
   }
 
-  /** Best first. */
+  /** Documents, best first. */
   ranked(): { score: number; document: number }[] {
     const entries = this.#scores.map((score, i) => ({ score, document: this.#documents[i]! }))
     return entries.sort((a, b) => (this.#worse(a.score, a.document, b.score, b.document) ? 1 : -1))

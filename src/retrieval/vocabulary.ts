@@ -3,13 +3,13 @@ import { termOf } from "./analyse.ts"
 const stopped = -1
 const longestCached = 40
 
-/** Numbers the terms in order of appearance, and remembers what became of the words met lately. */
+/** Numbers terms in order of first occurrence, with a cache of recent words. */
 export class Vocabulary {
   readonly #terms = new Shards()
   readonly #words = new Shards()
   readonly #capacity: number
 
-  /** @param capacity words remembered at most */
+  /** @param capacity - maximum number of cached words */
   constructor(capacity = 1 << 18) {
     this.#capacity = capacity
   }
@@ -18,7 +18,7 @@ export class Vocabulary {
     return this.#terms.size
   }
 
-  /** The number of the word's term, new if need be; -1 for a stop word. */
+  /** Number of the word's term, assigned if new; -1 for a stop word. */
   add(word: string): number {
     const known = this.#words.get(word)
     if (known !== undefined) return known
@@ -35,18 +35,18 @@ export class Vocabulary {
     return id
   }
 
-  /** The number of a term, if any document has it. */
+  /** Number of a term, if any document contains it. */
   find(term: string): number | undefined {
     return this.#terms.get(term)
   }
 
-  /** Forgets the words; the terms stay. */
+  /** Drops the cache of words; the terms stay. */
   close(): void {
     this.#words.clear()
   }
 }
 
-/** A map in parts: one large Map stops everything for tens of milliseconds whenever it has to grow. */
+/** Map in 64 parts: one large Map blocks for tens of milliseconds when it grows. */
 class Shards {
   #parts = Array.from({ length: 64 }, () => new Map<string, number>())
   size = 0
@@ -55,7 +55,7 @@ class Shards {
     return this.#part(key).get(key)
   }
 
-  /** The key must be a new one. */
+  /** Adds a new key. */
   set(key: string, value: number): void {
     this.#part(key).set(key, value)
     this.size++
@@ -72,7 +72,7 @@ class Shards {
   }
 }
 
-/** A copy. V8 lets a slice of 13 characters or more keep the whole text that it was cut from alive. */
+/** Copy of a string: V8 lets a slice of 13 characters or more keep its source text alive. */
 function detached(text: string): string {
   return text.length < 13 ? text : Buffer.from(text, "utf16le").toString("utf16le")
 }

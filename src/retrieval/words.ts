@@ -1,7 +1,7 @@
 import { unicodeWords } from "./unicode-words.ts"
 
-// Word_Break classes of ASCII (UAX #29, table 3). The three that may stand inside a word do so only between two letters
-// (rules WB6, WB7), between two digits (WB11, WB12), or either.
+// Word_Break classes of ASCII (UAX #29, table 3). The three characters that may be inside a word must be between two
+// letters (rules WB6, WB7), between two digits (WB11, WB12), or either.
 const letter = 1
 const digit = 2
 const underscore = 4
@@ -20,15 +20,15 @@ for (const character of ",;.'") classes[character.charCodeAt(0)]! |= betweenDigi
 
 const beyondAscii = /[^\0-\x7f]/
 
-/** Tokens longer than this are cut, as Lucene's StandardTokenizer does. */
+/** Maximum length of a token; longer ones are split, as in Lucene's StandardTokenizer. */
 const longestWord = 255
 
 /**
- * Calls `emit` for each word of the text, as UAX #29 and Lucene's StandardTokenizer find them: with a letter or a digit in it,
- * or a pictograph. ASCII is read here, everything else, one stretch without white space at a time, by `Intl.Segmenter`.
+ * Calls `emit` for each word of the text, as in UAX #29 and Lucene's StandardTokenizer: tokens with a letter, a digit
+ * or a pictograph. ASCII is handled here; other text by `Intl.Segmenter`, one stretch without white space at a time.
  */
 export function forEachWord(text: string, emit: (word: string) => void): void {
-  // A word boundary stands on both sides of such white space, whatever is around it.
+  // This white space is a word boundary on both sides.
   for (const stretch of beyondAscii.test(text) ? text.split(/[ \t\n\r]+/) : [text]) {
     if (beyondAscii.test(stretch)) unicodeWords(stretch, (word) => cut(word, emit))
     else asciiWords(stretch, emit)

@@ -1,16 +1,16 @@
-// Names by which a secret is known: of keys, flags, headers, variables and parameters of addresses.
+// Names of secrets: of keys, flags, headers, variables and URL parameters.
 
-/** A value under one of these is a secret whatever it looks like. */
+/** Names whose values are always secrets. */
 const strong =
   /^(secrets?|passwords?|passwd|pwd|passphrases?|credentials?|authorization|signature|.*(passwords?|passwd|passphrase|secret|credentials?|(api|access|private|secret|auth|account|storage|signing|encryption)(keys?|tokens?)))$/i
-/** These have other meanings, too: a number under one is a count. */
+/** Ambiguous names: a number under one of these is a count. */
 const weak = /^(keys?|tokens?|pass|cookies?|bearer|pat|sig|.*token)$/i
-/** What a name says of a secret at its end, without being one: --token-file, api_key_env, max_tokens_limit. */
+/** Last words of names that are about a secret without being one: --token-file, api_key_env, max_tokens_limit. */
 const about = /^(file|path|dir|directory|folder|env|variable|name|type|kind|limit|count|length|size|budget|weights?)$/i
 
 export type Secrecy = "strong" | "weak" | undefined
 
-/** How surely a name is that of a secret: apiKey, HF_TOKEN, --client-secret, x-api-key, PGPASSWORD. */
+/** Whether a name is that of a secret: apiKey, HF_TOKEN, --client-secret, x-api-key, PGPASSWORD. */
 export function secrecyOf(name: string): Secrecy {
   const words = name
     .replace(/([a-z0-9])([A-Z])/g, "$1 $2")
@@ -23,13 +23,13 @@ export function secrecyOf(name: string): Secrecy {
   return words.some((word) => weak.test(word)) ? "weak" : undefined
 }
 
-/** Whether a text could be made by a machine to be a secret: long, and no plain word. */
+/** Whether a text looks like a generated secret: long and not a plain word. */
 export function looksSecret(text: string): boolean {
   if (text.length < 8 || !/^[\w.~+/=:-]+$/.test(text)) return false
   return /\d/.test(text) || /[a-z][A-Z]|[A-Z]{2}[a-z]/.test(text) || text.length >= 24
 }
 
-/** Whether a text is a count or a switch, and no secret under a name that has other meanings. */
+/** Whether a text is a count or a switch, and so not a secret under an ambiguous name. */
 export function isPlain(text: string): boolean {
   return /^(-?\d{1,9}(\.\d+)?|true|false|on|off|null|none|auto|yes|no)$/i.test(text)
 }

@@ -1,14 +1,14 @@
 import { isPlain, looksSecret, type Secrecy, secrecyOf } from "./names.ts"
 
-// Secrets in texts: addresses, headers, assignments, flags, JSON. Every expression begins where a word does, so that the time is
-// proportional to the text.
+// Secrets in texts: addresses, headers, assignments, flags, JSON. Every expression starts at a word boundary, so that
+// the time is linear in the length of the text.
 
 export const redacted = "[redacted]"
 
-/** A value, quoted or up to a blank; quotes may be escaped, as in JSON inside of a text. */
+/** Value, quoted or up to white space; quotes may be escaped, as in JSON inside a text. */
 const value = String.raw`(?:\\*"[^"]*"|\\*'[^']*'|[^\s&;,"'{}\[\]()]+)`
 
-/** What hides one kind of secret. */
+/** Function that redacts one kind of secret. */
 type Rule = (text: string) => string
 
 const replacing =
@@ -20,7 +20,7 @@ const rules: readonly Rule[] = [
   replacing(/-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----[^-]*(-----END [A-Z ]{0,30}PRIVATE KEY-----)?/g, () => redacted),
   // https://user:password@host
   replacing(/(?<![a-z0-9+.-])([a-z][a-z0-9+.-]{0,30}:\/\/)[^\s/?#]*@/gi, (_, scheme) => `${scheme}${redacted}@`),
-  // Authorization: Bearer x, Cookie: a=b; c=d: the rest of the line, or of what is quoted.
+  // Authorization: Bearer x, Cookie: a=b; c=d: the rest of the line or of the quoted text.
   replacing(
     /(?<![\w-])((?:(?:proxy-)?authorization|(?:set-)?cookie)\\*["']?\s{0,20}[:=]\s{0,20}\\*["']?)((?:Bearer|Basic|Token|Digest|ApiKey)\s+)?(?:=\\*"[^"]*"|=\\*'[^']*'|[^"'\r\n])+/gi,
     (_, head, scheme = "") => `${head}${scheme}${redacted}`,
@@ -36,11 +36,11 @@ const rules: readonly Rule[] = [
     /(?<!\S)(-u|--user|--proxy-user)(=|\s{1,20})(["']?)(?!\d+:\d+(?!\S))([^\s:"']{1,100}:)[^\s"']+/g,
     (_, name, between, quote, user) => `${name}${between}${quote}${user}${redacted}`,
   ),
-  // Bearer x, where it is no prose
+  // Bearer x, unless it is prose
   replacing(/(?<![\w-])(Bearer|Basic)(\s{1,20})([\w.~+/=-]{8,})/gi, (all, scheme, blank, token) =>
     looksSecret(token!) ? `${scheme}${blank}${redacted}` : all!,
   ),
-  // Tokens that are known by how they begin, or by the service that they are for.
+  // Tokens recognized by their prefix or by the address of their service.
   replacing(
     /(?<!\w)((?:sk-|hf_|gh[pousr]_|github_pat_|glpat-|xox[a-z]-|tml-|npm_|pypi-|gsk_|xai-|[rsp]k_(?:live|test)_|SG\.|ya29\.)[\w.-]{16,}|(?:AKIA|ASIA)[A-Z0-9]{16}|AIza[\w-]{30,}|gigpo-[\w-]{43}|(?<!-)eyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*)/g,
     () => redacted,
@@ -51,12 +51,15 @@ const rules: readonly Rule[] = [
   ),
 ]
 
-/** A text without its secrets. What surrounds them stays. */
+/** Text with its secrets redacted. */
 function textWithoutSecrets(text: string): string {
   return rules.reduce((told, rule) => rule(told), text)
 }
 
-/** The value of a flag that follows in a list of arguments: ["--api-key", "x"], ["-u", "me:x"], ["x-api-key:", "x"]. */
+/**
+ * Argument with its secrets redacted, given the arguments before it: ["--api-key", "x"], ["-u", "me:x"], ["x-api-key:",
+ * "x"].
+ */
 export function argumentWithoutSecrets(argument: string, before: readonly unknown[]): string {
   const attached =
     before.some((word) => /(^|\/)(mysql|mariadb|sshpass)[\w-]*$/.test(String(word))) && /^-p./.test(argument)
@@ -71,19 +74,19 @@ export function argumentWithoutSecrets(argument: string, before: readonly unknow
   return textWithoutSecrets(`${name} ${argument}`).slice(name.length + 1)
 }
 
-/** Arguments before one that tell what it is. */
+/** Number of earlier arguments that are considered. */
 export const lookedBack = 32
 
-/** A command on one line, without its secrets: for messages. */
+/** Command on one line with its secrets redacted, for messages. */
 export function commandWithoutSecrets(command: readonly string[]): string {
   const told = command.map((word, at) => argumentWithoutSecrets(word, command.slice(Math.max(at - lookedBack, 0), at)))
   return told.join(" ")
 }
 
-/** Programs whose -p has another meaning. */
+/** Programs whose -p is not a password. */
 const others = /^(mkdir|cp|rsync|cargo|perl|tar|ps)$/
 
-/** Whether what follows -p is no port, and no option of a program that has another one. */
+/** Whether the value of -p is a password, not a port or an option of another meaning. */
 function isPassword(argument: string, before: readonly unknown[]): boolean {
   if (/^[\d.:/-]*(\/(tcp|udp))?$/.test(argument)) return false
   const words = before.map((word) => String(word).split("/").at(-1)!)
@@ -94,7 +97,7 @@ function isSecret(secrecy: Secrecy, text: string): boolean {
   return secrecy === "strong" || (secrecy === "weak" && !isPlain(text))
 }
 
-/** name=value, name: value, "name": "value". The value of a name that is no secret's may hold further pairs. */
+/** Redacts name=value, name: value and "name": "value". Values of other names may contain further pairs. */
 function withoutPairs(text: string): string {
   const name = /(?<![\w.-])(-{0,2}[A-Za-z_][\w.-]{0,100})(\\*["']?\s{0,20}[:=]\s{0,20})/g
   const after = new RegExp(value, "y")
@@ -113,7 +116,7 @@ function withoutPairs(text: string): string {
   return told + text.slice(done)
 }
 
-/** Whether what follows a name is its secret, and not a count, nothing, or prose, in which a colon follows many a word. */
+/** Whether the text after a name is its secret, and not a count, empty, or prose with a colon. */
 function isValue(given: string, secrecy: Secrecy, between: string): boolean {
   const inner = given.replace(/^\\*["']/, "").replace(/\\?["']$/, "")
   const prose = /^\s*:\s/.test(between) && secrecy === "weak" && !looksSecret(inner)

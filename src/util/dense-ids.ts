@@ -1,4 +1,4 @@
-/** Equal keys get equal ids; ids count up from 0 in order of first occurrence. */
+/** Numbers keys with ids from 0, in order of first occurrence. Equal keys have equal ids. */
 export function denseIds(keys: ArrayLike<string | number>): Int32Array {
   const known = new Map<string | number, number>()
   const ids = new Int32Array(keys.length)

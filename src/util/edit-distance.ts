@@ -1,6 +1,6 @@
 /**
- * How far a misspelt name is from one that exists: letters put in, left out or replaced, and neighbours that changed places (optimal
- * string alignment), one row of the table at a time.
+ * Edit distance of two names: insertions, deletions, replacements and swaps of neighboring letters (optimal string
+ * alignment).
  */
 export function editDistance(a: string, b: string): number {
   let before: number[] = []

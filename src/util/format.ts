@@ -1,6 +1,6 @@
-// Numbers for people: on a terminal, on the page.
+// Numbers for display on a terminal or on the page.
 
-/** Three significant digits, as short as they go: 0.0123, 12.3, 12,345, 1.2e-6. */
+/** Formats a number with three significant digits: 0.0123, 12.3, 12,345, 1.2e-6. */
 export function formatNumber(value: number): string {
   const size = Math.abs(value)
   if (size >= 1e9 || (size > 0 && size < 1e-4)) return value.toExponential(1)
@@ -8,7 +8,7 @@ export function formatNumber(value: number): string {
   return String(Number(value.toPrecision(3)))
 }
 
-/** 8.5 s, 45 s, 12 min, 2 h 10 min, 3 d 4 h. */
+/** Formats a duration: 8.5 s, 45 s, 12 min, 2 h 10 min, 3 d 4 h. */
 export function formatDuration(seconds: number): string {
   if (seconds < 9.95) return `${seconds.toFixed(1)} s`
   if (seconds < 99.5) return `${Math.round(seconds)} s`

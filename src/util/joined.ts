@@ -1,4 +1,4 @@
-/** One after the other, as one array. */
+/** Concatenates arrays. */
 export function joined<Joined extends Uint8Array | Uint16Array | Int32Array | Float32Array | Float64Array>(
   Type: new (length: number) => Joined,
   parts: readonly ArrayLike<number>[],

@@ -1,2 +1,2 @@
-/** Rewards and penalties beyond this size could overflow the squares of their statistics. */
+/** Maximum size of rewards and penalties; squares of larger ones could overflow in statistics. */
 export const largestReward = 1e100

@@ -1,6 +1,6 @@
 /**
- * Lets `signal` abort `controller` too, until the function that is returned is called. Not `AbortSignal.any`: in Node 20 that
- * leaves something behind on a long-lived signal every time.
+ * Lets `signal` abort `controller`, until the returned function is called. `AbortSignal.any` leaks memory on long-lived
+ * signals in Node 20.
  */
 export function linkAbort(signal: AbortSignal | undefined, controller: AbortController): () => void {
   if (!signal) return () => {}
@@ -10,7 +10,7 @@ export function linkAbort(signal: AbortSignal | undefined, controller: AbortCont
   return () => signal.removeEventListener("abort", abort)
 }
 
-/** A signal that is aborted so many milliseconds after this one, unless it is disposed of before. */
+/** Returns a signal that is aborted a time after `signal`, unless it is disposed of before. */
 export function delayAbort(
   signal: AbortSignal | undefined,
   milliseconds: number,
@@ -29,7 +29,7 @@ export function delayAbort(
   return { signal: controller.signal, [Symbol.dispose]: dispose }
 }
 
-/** What `call` gives, or the signal's reason once it is aborted. A result that comes later is dropped. */
+/** Awaits `call`, or throws the signal's reason once it is aborted. A later result is dropped. */
 export async function unlessAborted<T>(signal: AbortSignal | undefined, call: () => T | Promise<T>): Promise<T> {
   signal?.throwIfAborted()
   let abort = () => {}

@@ -1,10 +1,10 @@
-/** Milliseconds of work between two looks at the event loop. */
+/** Milliseconds of work between two turns of the event loop. */
 const stretch = 1
 
-/** Work in pieces, which may be interrupted where it yields. */
+/** Work in pieces, which can pause where it yields. */
 export type Pieces<T> = Generator<undefined, T, undefined>
 
-/** Does it in one go. */
+/** Runs all pieces without a pause. */
 export function atOnce<T>(pieces: Pieces<T>): T {
   for (;;) {
     const { done, value } = pieces.next()
@@ -26,7 +26,7 @@ export class Pace {
     return performance.now() - this.#since >= stretch
   }
 
-  /** Does all pieces, and lets others work between them. */
+  /** Runs all pieces, with turns of the event loop between them. */
   async through<T>(pieces: Pieces<T>): Promise<T> {
     for (;;) {
       const { done, value } = pieces.next()
@@ -35,7 +35,7 @@ export class Pace {
     }
   }
 
-  /** Lets others work. Throws the signal's reason once it is aborted. */
+  /** Yields to the event loop. Throws the signal's reason once it is aborted. */
   async rest(): Promise<void> {
     this.signal?.throwIfAborted()
     await turn(++this.#stretches)
@@ -45,7 +45,7 @@ export class Pace {
 }
 
 interface Waiting {
-  /** Stretches that the work has had. */
+  /** Number of stretches that the work has had. */
   readonly stretches: number
   readonly go: () => void
 }
@@ -55,9 +55,10 @@ let turning = false
 let shortest = false
 
 /**
- * Turn of the event loop for one stretch of work. However many pieces of work are under way, each turn has one stretch of one of them: else a
- * client with many requests would make every turn long for all others. Every second turn is for the work that has had least, so that short
- * work does not wait for all the long work that came before it; the others are for the work that has waited longest, so that none starves.
+ * Waits for a turn of the event loop for one stretch of work. Each turn runs one stretch of one piece of work, however
+ * many there are: else a client with many requests would slow down all others. Every second turn goes to the work with
+ * the fewest stretches, so that short work does not wait for earlier long work; the others go to the work that has
+ * waited longest, so that none starves.
  */
 async function turn(stretches: number): Promise<void> {
   await new Promise<void>((go) => {

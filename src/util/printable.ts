@@ -1,11 +1,11 @@
 import { visible } from "./visible.ts"
 
-/** Causes of causes that are looked at; a chain may lead back to its start. */
+/** Maximum depth of causes; a chain may be circular. */
 const deepest = 16
 
 /**
- * Error that Node.js can print without harm where it is not caught: the error itself, or one in its place whose message and stack, and those
- * of its causes, show as escapes what a terminal would obey. Anything else as it is: Node.js escapes it.
+ * Makes an error safe to print by Node.js: returns the error itself, or a copy in which control characters of messages
+ * and stacks, including those of causes, are escaped. Other values are returned unchanged: Node.js escapes them.
  */
 export function printable(cause: unknown, depth = 0): unknown {
   if (!(cause instanceof Error) || depth === deepest) return cause

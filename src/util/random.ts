@@ -2,15 +2,15 @@ import { GigpoError } from "./errors.ts"
 
 /**
  * Counter-based random numbers: Philox4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011).
- * A number is a pure function of (key, counter), so results depend neither on scheduling nor on concurrency nor on
- * resuming. The C++ twin is core/random.h.
+ * A number is a pure function of (key, counter), so results do not depend on scheduling, concurrency or resumption.
+ * core/random.h is the C++ counterpart.
  */
 const M0 = 0xd2511f53
 const M1 = 0xcd9e8d57
 const W0 = 0x9e3779b9
 const W1 = 0xbb67ae85
 
-/** Ten rounds over four 32-bit counter words with a 64-bit key; four 32-bit words out. */
+/** Philox with ten rounds: four 32-bit counter words and a 64-bit key in, four 32-bit words out. */
 export function philox(
   key: readonly [number, number],
   counter: readonly [number, number, number, number],
@@ -29,7 +29,7 @@ export function philox(
   return [c0 >>> 0, c1 >>> 0, c2 >>> 0, c3 >>> 0]
 }
 
-/** High 32 bits of a 32×32-bit product, by 16-bit halves (a double cannot hold the whole product). */
+/** High 32 bits of a 32×32-bit product, computed by 16-bit halves, since a double cannot hold the whole product. */
 function multiplyHigh(a: number, b: number): number {
   const [aHigh, aLow, bHigh, bLow] = [a >>> 16, a & 0xffff, b >>> 16, b & 0xffff]
   const middle = aHigh * bLow + ((aLow * bLow) >>> 16)
@@ -37,7 +37,7 @@ function multiplyHigh(a: number, b: number): number {
   return aHigh * bHigh + Math.floor(middle / 0x10000) + Math.floor(carry / 0x10000)
 }
 
-/** A stream of random numbers that can be split into named, independent streams. */
+/** Stream of random numbers that can be split into named, independent streams. */
 export class Random {
   readonly key: readonly [number, number]
   #counter = 0
@@ -47,8 +47,8 @@ export class Random {
   }
 
   /**
-   * The stream named by these parts, e.g. `random.fork("rollout", iteration, task, member, step)`. Independent of how
-   * many numbers this stream has given.
+   * Returns the stream named by these parts, e.g. `random.fork("rollout", iteration, task, member, step)`. Independent
+   * of how many numbers this stream has produced.
    */
   fork(...parts: readonly (number | string)[]): Random {
     let key = this.key
@@ -59,21 +59,23 @@ export class Random {
     return new Random(key)
   }
 
-  /** The next 32 random bits. */
+  /** Next 32 random bits. */
   uint32(): number {
     const counter = this.#counter++
     return philox(this.key, [counter >>> 0, Math.floor(counter / 0x100000000) >>> 0, 0, 0])[0]
   }
 
-  /** Uniform in [0, 1), 53 bits. */
+  /** Uniform number in [0, 1) with 53 bits. */
   uniform(): number {
     return ((this.uint32() >>> 5) * 0x4000000 + (this.uint32() >>> 6)) / 0x20000000000000
   }
 
-  /** Uniform among 0 … limit - 1, without bias. Throws `BAD_ARGUMENT` unless `limit` is a whole number from 1 to 2^32. */
+  /**
+   * Uniform integer in 0 … limit - 1, without bias. Throws `BAD_ARGUMENT` unless `limit` is an integer from 1 to 2^32.
+   */
   below(limit: number): number {
     if (!(Number.isInteger(limit) && limit >= 1 && limit <= 0x100000000))
-      throw new GigpoError("BAD_ARGUMENT", `random.below(${limit}): give a whole number from 1 to 2^32.`)
+      throw new GigpoError("BAD_ARGUMENT", `random.below(${limit}): limit must be an integer from 1 to 2^32.`)
     const usable = 0x100000000 - (0x100000000 % limit)
     for (;;) {
       const word = this.uint32()
@@ -81,7 +83,7 @@ export class Random {
     }
   }
 
-  /** An index, drawn by its share of the whole. */
+  /** Random index, with probability proportional to its weight. */
   weighted(shares: ArrayLike<number>): number {
     let total = 0
     for (let i = 0; i < shares.length; i++) total += shares[i]!
@@ -90,10 +92,10 @@ export class Random {
       left -= shares[i]!
       if (left < 0) return i
     }
-    throw new GigpoError("BAD_ARGUMENT", "random.weighted(): give shares that are not negative, one of them above 0.")
+    throw new GigpoError("BAD_ARGUMENT", "random.weighted(): weights must be non-negative, and one of them above 0.")
   }
 
-  /** The same items in a random order. */
+  /** Returns the items in a random order. */
   shuffled<T>(items: readonly T[]): T[] {
     const result = [...items]
     for (let i = result.length - 1; i > 0; i--) {
@@ -104,7 +106,7 @@ export class Random {
   }
 }
 
-/** Folds one part of a name into a key. Counter words 2 and 3 keep these blocks apart from those that streams draw. */
+/** Hashes one part of a name into a key. Counter words 2 and 3 separate these blocks from those of streams. */
 function next(key: readonly [number, number], a: number, b: number, kind: number): [number, number] {
   const [x, y] = philox(key, [a, b, kind, 0x67697067])
   return [x, y]

@@ -1,27 +1,29 @@
-/** What JSON holds. */
+/** JSON value. */
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json }
 
-/** Numbers that are too many for JSON. */
+/** Array in a checkpoint, for numbers that are too many for JSON. */
 export type StateArray = Float32Array | Float64Array | Int32Array | Uint8Array
 
-/** All that something with a memory must keep, so that a run goes on from a checkpoint as if it had never stopped. */
+/** Snapshot of an object, so that a resumed run continues as if it had not stopped. */
 export interface State {
   readonly json?: Json
   readonly arrays?: Readonly<Record<string, StateArray>>
 }
 
-/** An estimator, a loss, hooks or a source of tasks that remembers something is also this: saved with every checkpoint. */
+/**
+ * Object with state that checkpoints contain: an estimator, loss, hooks or task source with memory implements this.
+ */
 export interface Stateful {
   state(): State
   restore(state: State): void
 }
 
-/** What in a value JSON would not give back as it is: "json.means is a Map"; undefined where there is nothing. */
+/** First part of a value that JSON would not preserve, such as "json.means is a Map"; undefined if there is none. */
 export function jsonProblem(value: unknown, path: string, depth = 0): string | undefined {
   if (value === null || typeof value === "string" || typeof value === "boolean") return undefined
   if (typeof value === "number") return Number.isFinite(value) ? undefined : `${path} is ${value}`
   if (typeof value !== "object") return `${path} is ${value === undefined ? "undefined" : `a ${typeof value}`}`
-  if (depth > 100) return `${path} lies too deep, or in a circle`
+  if (depth > 100) return `${path} is nested too deeply or circular`
   const prototype = Object.getPrototypeOf(value)
   if (!Array.isArray(value) && prototype !== Object.prototype && prototype !== null)
     return `${path} is a ${prototype.constructor?.name ?? "object of a class"}`

@@ -1,15 +1,15 @@
 import { constants } from "node:os"
 import { GigpoError } from "./errors.ts"
 
-/** Signals that stop a program, and what they are called. SIGHUP comes when the terminal goes. */
+/** Signals that stop a program, with their names in messages. SIGHUP is sent when the terminal is closed. */
 export const stops = { SIGINT: "Ctrl-C", SIGTERM: "SIGTERM", SIGHUP: "SIGHUP" } as const
 
 export type Stop = keyof typeof stops
 export const stopNames = Object.keys(stops) as Stop[]
 
-/** A signal ended the work. */
+/** Error of work that a signal ended. */
 export class Stopped extends GigpoError {
-  /** By convention 128 and the signal's number. */
+  /** 128 plus the number of the signal, by convention. */
   readonly exitCode: number
   readonly signal: Stop
 
@@ -21,18 +21,18 @@ export class Stopped extends GigpoError {
 }
 
 /**
- * Milliseconds within which the same signal again is the same stop: npm and npx hand on to a program what the terminal has sent it
- * already.
+ * Milliseconds within which a repeated signal counts as the same: npm and npx forward a signal that the terminal has
+ * already sent to the program.
  */
 const echo = 500
 
 /**
- * Listens for signals that stop a program, until the function that is returned is called.
+ * Listens for signals that stop a program, until the returned function is called.
  *
- * @param names - which ones.
- * @param onFirst - told of the first; returning false ignores it.
- * @param onAgain - told of a later one that asks to end at once. Not of SIGHUP: a terminal that goes may send it twice, and service
- * managers after SIGTERM.
+ * @param names - signals to listen for.
+ * @param onFirst - called for the first signal; returning false ignores it.
+ * @param onAgain - called for a later signal, which asks to end at once. Not called for SIGHUP, which may arrive twice
+ * from a closing terminal, or after SIGTERM from a service manager.
  */
 export function onStops(
   names: readonly Stop[],

@@ -4,9 +4,10 @@ const script = new Script("work()")
 let context: Context | undefined
 
 /**
- * Does synchronous work that may never end, such as a search for a pattern from a stranger. Costs about 0.2 ms.
+ * Runs synchronous work that may never end, such as a regular expression from an untrusted source. Overhead: about 0.2
+ * ms.
  *
- * @returns undefined where the work takes longer, in ms
+ * @returns undefined if the time limit is exceeded
  */
 export function underTimeLimit<T>(milliseconds: number, work: () => T): { readonly value: T } | undefined {
   context ??= createContext()

@@ -2,24 +2,24 @@ import { readFileSync } from "node:fs"
 import { fileURLToPath } from "node:url"
 import { GigpoError } from "./errors.ts"
 
-/** The file of this module; undefined where a bundler wrote CommonJS. */
+/** URL of this module; undefined if a bundler produced CommonJS. */
 const here: string | undefined = import.meta.url
 
 const root: string | undefined = here && ownFolder(new URL("../..", here))
 
-/** This package's version; "bundled" where that is not known. */
+/** Version of this package; "bundled" if unknown. */
 export const version: string = root === undefined ? "bundled" : packageOf(new URL("../..", here)).version
 
 /**
- * This package's folder.
+ * Folder of this package.
  *
- * @throws GigpoError `NATIVE_MISSING` where a bundler put this file elsewhere, so that none of the package's other files are near
+ * @throws GigpoError `NATIVE_MISSING` if a bundler moved this file away from the rest of the package
  */
 export function packageFolder(): string {
   if (root !== undefined) return root
   throw new GigpoError(
     "NATIVE_MISSING",
-    "A bundler put gigpo's code into another file, away from its native addon and its other files. Mark gigpo as external, so that it " +
+    "A bundler moved gigpo's code away from its native addon and other files. Mark gigpo as external, so that it " +
       'is loaded from node_modules: esbuild: --external:gigpo; Vite: build.rollupOptions.external: ["gigpo"]; webpack: externals: ' +
       '{ gigpo: "module gigpo" }; Next.js: serverExternalPackages: ["gigpo"].',
   )

@@ -1,6 +1,6 @@
 /**
- * Text of a model or an environment, safe to print: what a terminal would obey or hide (escape sequences, other control
- * characters, marks that turn the direction of writing, lone surrogates) is shown as an escape. Line feeds stay.
+ * Escapes text of a model or an environment for printing: escape sequences, other control characters, bidirectional
+ * marks and unpaired surrogates. Line feeds stay.
  */
 export function visible(text: string): string {
   return text.replace(/(?!\n)[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Zl}\p{Zp}]/gu, (character) => {

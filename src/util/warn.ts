@@ -1,14 +1,14 @@
 import { visible } from "./visible.ts"
 
-/** Listener of warnings: what is odd but no reason to stop. */
+/** Listener for warnings. */
 export type OnWarning = (message: string) => void
 
-/** A Node.js warning. Texts of other parties in it (of models, data, servers) cannot control a terminal. */
+/** Emits a Node.js warning. Texts from elsewhere in the message are escaped. */
 export function warn(message: string): void {
   process.emitWarning(visible(message))
 }
 
-/** The same for a listener that options may name. Default: `warn`. */
+/** Wraps a warning listener so that messages are escaped. Default: `warn`. */
 export function warner(onWarning: OnWarning = warn): OnWarning {
   return (message) => onWarning(visible(message))
 }

@@ -236,7 +236,7 @@ it.each<[string, unknown, RegExp]>([
   [
     "what nobody reads",
     { reward: 1, succes: true },
-    /An agent's reward is not as it must be: "succes" is not known \(did you mean "success"\?\)/,
+    /The agent reported an invalid reward: "succes" is not known \(did you mean "success"\?\)/,
   ],
 ])("an agent that ends with %s costs its episode", async (_, end, message) => {
   const agent: Agent<string> = async (task, context) => {
@@ -371,7 +371,7 @@ it("a key dies with its episode, and what is still sampled for it ends", async (
     return { reward: 1 }
   }
   await play(agent, ["x"], ["a"])
-  await expect(ask(kept[0]!, [user("more")])).rejects.toThrow("unknown here, or has expired")
+  await expect(ask(kept[0]!, [user("more")])).rejects.toThrow("unknown or has expired")
 })
 
 it("refuses what would change what is sampled, by name, and the episode goes on", async () => {

@@ -64,9 +64,9 @@ describe("a program that plays an episode", () => {
   })
 
   it.each<[script: string, message: RegExp]>([
-    ["true", /^sh -c true has told no reward; end with a line that is a number, \{"reward": …\} or null, or POST/],
-    ["echo 1; echo done", /^the last line that .* printed is no reward: "done"; end with/],
-    ["echo NaN", /is no reward: "NaN"/],
+    ["true", /^sh -c true reported no reward; print a number, \{"reward": …\} or null as the last line, or POST/],
+    ["echo 1; echo done", /^the last line that .* printed is not a reward: "done"; print/],
+    ["echo NaN", /is not a reward: "NaN"/],
     ["echo 1e999", /rewards must be finite numbers, but a step gave Infinity/],
     ["echo 1e300", /rewards must be at most/],
     [`echo '"1"'`, /give a number, \{"reward": …\} or null, not '1'/],
@@ -121,7 +121,7 @@ describe("a program that plays an episode", () => {
     const long = "x".repeat(2 ** 20)
     expect(await play('[ -z "$GIGPO_TASK" ] && wc -c', long)).toMatchObject({ reward: 2 ** 20 + 2 })
     expect(await play("exec 0<&-; echo 1", long)).toMatchObject({ reward: 1 })
-    await expect(play("echo 1", 1n)).rejects.toThrow(/task as JSON, which this one cannot be written as/)
+    await expect(play("echo 1", 1n)).rejects.toThrow(/task as JSON, but this task cannot be serialized/)
   })
 
   it("may print what it likes: no end of it is kept but the last line, and what a terminal obeys is shown as text", async () => {
@@ -133,7 +133,7 @@ describe("a program that plays an episode", () => {
     expect(error.message.length).toBeLessThan(500)
     const shown = await play("printf '\\033]0;owned\\007 \\342\\200\\256\\n' >&2; exit 1").catch((error) => error)
     expect(shown.message).toMatch(/: \\x1b\]0;owned\\x07 \\u\{202e\}$/)
-    await expect(play("printf '\\033[2J\\n'")).rejects.toThrow(/is no reward: "\\u001b\[2J";/)
+    await expect(play("printf '\\033[2J\\n'")).rejects.toThrow(/is not a reward: "\\u001b\[2J";/)
   })
 
   it("is named without its secrets where it fails", async () => {
@@ -190,8 +190,10 @@ describe("a program that plays an episode", () => {
       }
       return "taken"
     }
-    expect(refusal(["no-such-program"])).toMatch(/^There is no program no-such-program that can be run: give one of/)
-    expect(refusal(["./sh"])).toMatch(/There is no program \.\/sh/)
+    expect(refusal(["no-such-program"])).toMatch(
+      /^There is no executable program no-such-program: give a program on the PATH/,
+    )
+    expect(refusal(["./sh"])).toMatch(/There is no executable program \.\/sh/)
     expect(refusal([])).toMatch(/command must name a program/)
     expect(refusal("node agent.mjs")).toMatch(/command must be a list/)
     expect(refusal(undefined)).toMatch(/command is missing/)
@@ -246,8 +248,8 @@ describe("a program at the gateway", () => {
     ])
     const [, , , , throws, early, silent] = episodes.map(({ error }) => error?.message)
     expect(throws).toMatch(/agent\.mjs ended with code 1: .*Error: no tool today/)
-    expect(early).toMatch(/400 .*before the model said anything/)
-    expect(silent).toMatch(/has told no reward/)
+    expect(early).toMatch(/400 .*before the first completion/)
+    expect(silent).toMatch(/reported no reward/)
   })
 
   it("is ended when its episode takes too long, and its key with it", async () => {

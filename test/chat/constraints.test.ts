@@ -47,7 +47,7 @@ it("names the tool whose schema is refused, or all tools where they are too much
   expect(await refused([text(120_000), text(120_000)])).toEqual([undefined, ""])
   expect(await refused([text(120_000), text(120_000), text(120_000)])).toEqual([
     "tool_choice",
-    expect.stringMatching(/characters together; give at most 262144/),
+    expect.stringMatching(/characters in total; the maximum is 262144/),
   ])
 })
 

@@ -62,7 +62,7 @@ describe("an episode as a conversation", () => {
       const listed = [...block.matchAll(/^ {8}(\d+\/\d+\/\d+ step \d+ )/gm)].map(([, of]) => of)
       expect(listed).toEqual(others.slice(0, 12))
       expect(block.includes(`and ${others.length - 12} more`)).toBe(others.length > 12)
-      expect(block.includes("alone   in this state")).toBe(others.length === 0)
+      expect(block.includes("no other step in this state")).toBe(others.length === 0)
     }
     expect(blocks.at(-1)).toBe(`the end\n${walker.last!.text}`)
     expect(lines.some((line) => /advantage [+-][\d.]+ {2}\(episode [+-][\d.]+, step \+0\.2\)$/.test(line))).toBe(true)

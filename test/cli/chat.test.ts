@@ -40,7 +40,7 @@ describe("a conversation", () => {
     input.end("a\n\nb\n/clear\nc\n/system  Be brief. \nd\n/system\n/nonsense\ne /clear\n/exit\nf\n")
     await converse({ conversation, view, input, signal: new AbortController().signal })
     expect(shown.replies).toBe("one\ntwo\nthree\nfour\nfive\n")
-    expect(shown.notes).toMatch(/^There is no \/nonsense\. There are:\n {2}\/clear/)
+    expect(shown.notes).toMatch(/^There is no command \/nonsense\. Commands:\n {2}\/clear/)
     const kind = ["system", "Be kind."] as const
     expect(prompts()).toEqual([
       chatOf(kind, ["user", "a"]),
@@ -89,7 +89,7 @@ describe("a conversation", () => {
     const lines = converse({ ...piped, input, signal: new AbortController().signal })
     await expect(lines).rejects.toMatchObject({
       code: "BAD_ARGUMENT",
-      message: /leaves no room for a reply in the model.s 4096 positions/,
+      message: /leaves no room for a completion in the model.s 4096 positions/,
     })
 
     const { conversation, view, shown } = await talking(["one"])
@@ -98,7 +98,9 @@ describe("a conversation", () => {
     const ended = converse({ conversation, view, input: typed, terminal, signal: new AbortController().signal })
     typed.write(`${long}\rHi\r`)
     await expect.poll(() => shown.replies).toBe("one\n")
-    expect(shown.notes).toMatch(/leaves no room for a reply in the model.s 4096 positions.* \/clear begins anew\.\n$/)
+    expect(shown.notes).toMatch(
+      /leaves no room for a completion in the model.s 4096 positions.* \/clear removes all messages\.\n$/,
+    )
     typed.end()
     await ended
   })
@@ -117,7 +119,7 @@ describe.skipIf(!built)("gigpo chat (needs dist: npm run build:ts)", () => {
 
   it("takes all of what is piped as one message, or each line of it", async () => {
     const one = await chat("first\nsecond\n", "--max-tokens", "5")
-    expect(one).toMatchObject({ code: 0, stderr: "(cut off: --max-tokens allows more, up to what the model takes)\n" })
+    expect(one).toMatchObject({ code: 0, stderr: "(truncated: raise --max-tokens, up to the model's maximum)\n" })
     const two = await chat("first\n/clear\nfirst\nsecond\n", "--max-tokens", "5", "--lines")
     expect(two.code).toBe(0)
     const cut = two.stderr.trimEnd().split("\n")
@@ -129,12 +131,12 @@ describe.skipIf(!built)("gigpo chat (needs dist: npm run build:ts)", () => {
     expect(await chat(" \n")).toEqual({
       code: 2,
       stdout: "",
-      stderr: expect.stringMatching(/nothing on standard input to say to the model/),
+      stderr: expect.stringMatching(/Standard input is empty/),
     })
     expect(await chat("word ".repeat(400))).toEqual({
       code: 2,
       stdout: "",
-      stderr: expect.stringMatching(/leaves no room for a reply in the model's 400 positions/),
+      stderr: expect.stringMatching(/leaves no room for a completion in the model's 400 positions/),
     })
   })
 })

@@ -55,7 +55,7 @@ describe.skipIf(!built)("gigpo sft (needs dist: npm run build:ts)", () => {
       const before = await weights(model)
       const stopped = await run(sft(model, ...target), { after: /^epoch 3\/6/m, signal: "SIGINT" })
       expect(stopped).toMatchObject({ code: 130, stderr: expect.stringContaining("[ABORTED]") })
-      const [, step, words] = /The state after step (\d+) is saved. To go on: gigpo (.+)$/m.exec(stopped.stdout)!
+      const [, step, words] = /The state after step (\d+) is saved. To resume: gigpo (.+)$/m.exec(stopped.stdout)!
       expect((await weights(model)).equals(before)).toBe(true)
 
       const again = await run(sft(model, ...target))
@@ -99,10 +99,10 @@ describe.skipIf(!built)("gigpo sft (needs dist: npm run build:ts)", () => {
     await symlink(join(folder, "small/model"), join(folder, "link"))
     await mkdir(join(folder, "empty"))
     const refusals: [string[], RegExp][] = [
-      [["--out", "file"], /file is already there\. It is no folder|file is already there/],
+      [["--out", "file"], /file already exists\. It is not a folder|file already exists/],
       [["--out", "file/model"], /is a file, not a folder|a part of the path is a file/],
-      [["--out", "link", "--overwrite"], /is the configured model itself: give --in-place/],
-      [["--out", "whole"], /whole is already there.*--overwrite/],
+      [["--out", "link", "--overwrite"], /is the configured model: give --in-place/],
+      [["--out", "whole"], /whole already exists.*--overwrite/],
       [["--out", "empty", "--resume"], /There is no run in .*empty.cloning to resume/],
     ]
     // Nobody can write there, root neither.

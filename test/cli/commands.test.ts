@@ -64,10 +64,10 @@ describe.skipIf(!built)("gigpo (needs dist: npm run build:ts)", () => {
       [["train"], /missing required argument 'config'/],
       [["train", "c.yaml", "--resum"], /unknown option '--resum'/],
       [["train", "c.yaml", "--resume", "--overwrite"], /--resume.*cannot be used with.*--overwrite/],
-      [["sft", "c.yaml"], /Give --out <folder>, or --in-place/],
+      [["sft", "c.yaml"], /give --out <folder>, or --in-place/],
       [["sft", "c.yaml", "--out", "x", "--in-place"], /--in-place.*cannot be used with.*--out/],
       [["sft", "c.yaml", "--in-place", "--resume", "--overwrite"], /--resume.*cannot be used with.*--overwrite/],
-      [["play", "c.yaml", "--task", "-1"], /'-1' is invalid.*whole number from 0/],
+      [["play", "c.yaml", "--task", "-1"], /'-1' is invalid.*integer from 0/],
       [
         ["train", "nowhere.yaml"],
         /^gigpo: Could not read nowhere.yaml: it does not exist; check the path. \[BAD_CONFIG\]/,
@@ -100,7 +100,7 @@ describe.skipIf(!built)("gigpo (needs dist: npm run build:ts)", () => {
         refused(
           await run(["evaluate", "small/config.yaml"], { env }),
           3,
-          /No native build of gigpo loads.*\[NATIVE_MISSING\]/,
+          /No native build of gigpo can be loaded.*\[NATIVE_MISSING\]/,
         )
       },
     )
@@ -120,9 +120,9 @@ describe.skipIf(!built)("gigpo (needs dist: npm run build:ts)", () => {
 
     it("refuses what is there, an unknown environment, and a wrong setting, and writes nothing", async () => {
       const before = await readFile(join(folder, "small/config.yaml"), "utf8")
-      refused(await run(["init", "sokoban", "small"]), 2, /small is already there and not empty/)
+      refused(await run(["init", "sokoban", "small"]), 2, /small exists and is not empty/)
       expect(await readFile(join(folder, "small/config.yaml"), "utf8")).toBe(before)
-      refused(await run(["init", "sokobann", "other"]), 2, /sokobann is no environment/)
+      refused(await run(["init", "sokobann", "other"]), 2, /no starter configuration for sokobann/)
       refused(
         await run(["init", "sokoban", "other", "-s", "initialize.layer=1"]),
         2,
@@ -140,8 +140,8 @@ describe.skipIf(!built)("gigpo (needs dist: npm run build:ts)", () => {
   describe("hints", () => {
     it("name the command as it was started", async () => {
       const begin = async (env: Readonly<Record<string, string>>) => (await run(["--help"], { env })).stdout
-      expect(await begin({})).toContain("is there yet: gigpo init sokoban demo")
-      expect(await begin({ npm_command: "exec" })).toContain("is there yet: npx gigpo init sokoban demo")
+      expect(await begin({})).toContain("start from scratch: gigpo init sokoban demo")
+      expect(await begin({ npm_command: "exec" })).toContain("start from scratch: npx gigpo init sokoban demo")
       const made = await run(["init", "sokoban", "hinted", ...tiny], { env: { npm_command: "exec" } })
       expect(made.stdout).toMatch(
         /^ {2}npx gigpo sft .*\n {2}npx gigpo train hinted\/config.yaml .*\n {2}npx gigpo view hinted /m,
@@ -170,7 +170,7 @@ describe.skipIf(!built)("gigpo (needs dist: npm run build:ts)", () => {
       const schema = JSON.parse((await run(["config", "--schema"])).stdout)
       expect(schema).toMatchObject({ $schema: expect.stringContaining("2020-12"), type: "object" })
       expect(JSON.parse(await readFile(join(folder, "small/config.schema.json"), "utf8"))).toEqual(schema)
-      refused(await run(["config", "training", "--schema"]), 2, /--schema describes every configuration/)
+      refused(await run(["config", "training", "--schema"]), 2, /--schema takes no other argument/)
     })
 
     it("refuses a file with mistakes and tells their lines", async () => {
@@ -216,7 +216,7 @@ describe.skipIf(!built)("gigpo (needs dist: npm run build:ts)", () => {
       expect(trained).toMatchObject({ code: 0, stderr: "" })
       const lines = trained.stdout.trim().split("\n")
       expect(lines.filter((line) => line.startsWith("iteration "))).toHaveLength(6)
-      expect(lines[1]).toBe("To see it in a browser while it runs: gigpo view small/run")
+      expect(lines[1]).toBe("To watch it in a browser: gigpo view small/run")
       expect(lines[3]).toMatch(
         /^iteration 1\/6 {2}success \S+ {2}return \S+ {2}steps .* loss \S+ {2}KL \S+ {2}entropy .* tokens\/s .* left$/,
       )
@@ -288,21 +288,21 @@ describe.skipIf(!built)("gigpo (needs dist: npm run build:ts)", () => {
       const clone = ["sft", "small/config.yaml", "-s", "sft.tasks=2", "-s", "sft.epochs=1", "--out"]
       const inPlace = [...clone.slice(0, -1), "--in-place"]
       await cp(join(folder, "small/model"), join(folder, "copy"), { recursive: true })
-      refused(await run([...clone, "copy"]), 2, /copy is already there.*--overwrite/)
+      refused(await run([...clone, "copy"]), 2, /copy already exists.*--overwrite/)
       await cp(join(folder, "copy"), join(folder, "downloaded"), { recursive: true })
       await rm(join(folder, "downloaded/gigpo.json"))
       refused(await run([...clone, "downloaded", "--overwrite"]), 2, /downloaded\/config.json was not written by gigpo/)
       refused(
         await run([...clone, "small/config.yaml", "--overwrite"]),
         2,
-        /small\/config.yaml is already there. It is no folder/,
+        /small\/config.yaml already exists. It is not a folder/,
       )
       const before = await readFile(join(folder, "copy/model.safetensors"))
       expect(await run([...clone, "copy", "--overwrite"])).toMatchObject({ code: 0 })
       refused(
         await run([...clone, "./copy/", "--overwrite", "-s", "model=copy"]),
         2,
-        /is the configured model itself: give --in-place/,
+        /is the configured model: give --in-place/,
       )
       expect(await run([...inPlace, "-s", "model=copy"])).toMatchObject({ code: 0 })
       expect((await readFile(join(folder, "copy/model.safetensors"))).equals(before)).toBe(false)
@@ -329,14 +329,14 @@ describe.skipIf(!built)("gigpo (needs dist: npm run build:ts)", () => {
       expect(await answer).toEqual({
         result: [[{ document: expect.objectContaining({ id: "0" }), score: expect.any(Number) }]],
       })
-      expect(stderr).toMatch(/^3 passages of .*corpus\.jsonl; Ctrl-C ends it\.\n$/)
+      expect(stderr).toMatch(/^3 passages of .*corpus\.jsonl; Ctrl-C stops the server\.\n$/)
       expect(code).toBe(0)
     })
 
     it("names the line of a corpus that is wrong, and a port that is none", async () => {
       await writeFile(join(folder, "broken.jsonl"), '{"id": "1", "contents": "a"}\n{"id": ')
       refused(await run(["retriever", "broken.jsonl"]), 2, /broken\.jsonl.*line 2/)
-      refused(await run(["retriever", "broken.jsonl", "--port", "70000"]), 2, /whole number from 0 to 65535/)
+      refused(await run(["retriever", "broken.jsonl", "--port", "70000"]), 2, /integer from 0 to 65535/)
       refused(await run(["retriever", "none.jsonl"]), 2, /none\.jsonl.*\[BAD_DATA\]/)
     })
   })
@@ -347,7 +347,7 @@ describe.skipIf(!built)("gigpo (needs dist: npm run build:ts)", () => {
       expect(code).toBe(0)
       expect(stdout).toMatch(/^--- the first prompt \(user\)\n.*Sokoban(.*\n)+--- step 1\n# # # # # # #$/m)
       expect(stdout).toContain("success 1")
-      refused(await run(["play", "sokoban"]), 2, /Say who plays sokoban: --expert, --by-hand or --model/)
+      refused(await run(["play", "sokoban"]), 2, /Choose a player for sokoban: --expert, --by-hand or --model/)
       refused(await run(["play", "sokoban", "--expert", "--set", "environment.boxes=0"]), 2, /boxes must be a whole/)
     })
 
@@ -360,10 +360,7 @@ describe.skipIf(!built)("gigpo (needs dist: npm run build:ts)", () => {
         said.filter((line) => !line!.includes("success 1")),
       ]
       expect([solved.length > 0, others.length > 0]).toEqual([true, true])
-      for (const line of others)
-        expect(line).toBe(
-          "The expert knows no move here, as the task has no solution or none that it can find: 0 steps, return 0.",
-        )
+      for (const line of others) expect(line).toBe("The expert found no solution of the task: 0 steps, return 0.")
     })
 
     it("names the line of an environment that cannot be opened, and one exit code for data that is not there", async () => {
@@ -386,7 +383,7 @@ describe.skipIf(!built)("gigpo (needs dist: npm run build:ts)", () => {
       const { code, stdout } = await run(["play", "small/config.yaml", "--expert", "--split", "train"])
       expect(code).toBe(0)
       expect(stdout).toMatch(
-        /reply +<action>.*\n(.*\n)+--- the end\n(.*\n)+The episode reached its end: \d+ steps, return [\d.]+, success 1/,
+        /reply +<action>.*\n(.*\n)+--- the end\n(.*\n)+The episode terminated: \d+ steps, return [\d.]+, success 1/,
       )
     })
 

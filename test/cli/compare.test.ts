@@ -41,7 +41,7 @@ success  75.0 % (59.8 % to 85.8 %)    50.0 % (35.2 % to 64.8 %)  +25.0 (+3.6 to 
 return   7.5 (6.1 to 8.9)             5 (3.38 to 6.62)           +2.5 (+0.358 to +4.64)
 steps    3.5 (3.22 to 3.78)           4 (3.68 to 4.32)           -0.5 (-0.928 to -0.0715)
 
-In brackets 95 % intervals over tasks; that of a difference by Student's t, each task being a pair.
+In parentheses: 95 % intervals over tasks; for differences by Student's t, paired by task.
 Tasks solved by A alone: 15, by B alone: 5; p = 0.0414 by McNemar's exact test.
 Only A ever solved: task 21, task 22, task 23, task 25, task 26, and 10 more (--json)
 Only B ever solved: task 0, task 4, task 8, task 12, task 16
@@ -52,7 +52,7 @@ Only B ever solved: task 0, task 4, task 8, task 12, task 16
     const { stdout } = await compare("a", "b", "c")
     expect(stdout.match(/^doors@1/gm)).toHaveLength(2)
     expect(stdout).toContain(
-      "Not alike: repeats (1 and 3).\nNot alike: temperature (0.4 and 0).\nFailed episodes: 0 and 40.",
+      "Different setting: repeats (1 and 3).\nDifferent setting: temperature (0.4 and 0).\nFailed episodes: 0 and 40.",
     )
     expect(stdout).toContain("  B  c: \\x1b[31mred\n")
     expect(stdout).toMatch(
@@ -75,13 +75,13 @@ Only B ever solved: task 0, task 4, task 8, task 12, task 16
 
   it("says where nothing tells of success", async () => {
     const { stdout } = await compare("silent", "silent")
-    expect(stdout).toContain("Nothing tells of success here.")
+    expect(stdout).toContain("The environment reports no success.")
     expect(stdout).toMatch(/^return +10 +10 +0$/m)
   })
 
   it.each([
     [["a", "other"], /different panels: doors@1 and doors@2/],
-    [["a"], /compared with nothing/],
+    [["a"], /Only one evaluation was given/],
     [["a", "none"], /none/],
   ])("refuses %j", async (files, message) => {
     const { code, stdout, stderr } = await compare(...files)

@@ -131,7 +131,7 @@ describe("a run's configuration of another origin", () => {
     expect(message).toMatch(
       /would start the program "node a\.mjs\\n\\nAll is well\.x{200,290}…" \(agent\.command\); contact http/,
     )
-    expect(message).toMatch(/contact http:\/\/a28\.test\/ \(environment\.retriever\); 71 more of this\. Nothing/)
+    expect(message).toMatch(/contact http:\/\/a28\.test\/ \(environment\.retriever\); 71 more\. None/)
     expect(message).not.toContain("\n")
   })
 
@@ -143,9 +143,7 @@ describe("a run's configuration of another origin", () => {
     expect((await of("[TINKER_API_KEY, HF_TOKEN]")).message).toMatch(
       /program a, which would get TINKER_API_KEY, HF_TOKEN \(agent/,
     )
-    expect((await of("inherit")).message).toContain(
-      "program a, which would get all variables of your environment (agent",
-    )
+    expect((await of("inherit")).message).toContain("program a, which would get all your environment variables (agent")
   })
 
   it("asks nothing where it only reads and computes", async () => {

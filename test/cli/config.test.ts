@@ -137,7 +137,7 @@ describe("a configuration", () => {
 
   it("of gigpo init is refused for other environments", () => {
     expect(() => starterConfig("nowhere", "m")).toThrow(
-      /nowhere is no environment for a small model.*: alfworld, gateway, number-line, search, sokoban, sql, webshop/,
+      /There is no starter configuration for nowhere.*: alfworld, gateway, number-line, search, sokoban, sql, webshop/,
     )
   })
 })
@@ -200,7 +200,7 @@ describe("a wrong configuration", () => {
     ],
     ["training: { estimator: { name: rlo } }", 'not "rlo". Did you mean rloo?'],
     ["training: { optimizer: { beta1: 1 } }", "training.optimizer.beta1 must be at least 0 and below 1, not 1."],
-    ["training: { loss: { clipLow: { from: 0.2 } } }", "training.loss.clipLow.to is missing. What it comes to."],
+    ["training: { loss: { clipLow: { from: 0.2 } } }", "training.loss.clipLow.to is missing. Last value."],
     [
       "training: { loss: { clipLow: { from: 0.2, to: 2 } } }",
       "training.loss.clipLow.to must be a number from 0 to 1, not 2.",
@@ -281,7 +281,7 @@ describe("the description of all keys", () => {
       expect(text).toMatch(new RegExp(words))
     }
     expect(text).toContain("  # Episodes per task. Default 8.\n  groupSize: 8\n")
-    expect(text).toContain("# Threads that compute. Default: every core that the process may use.\n# threads:\n")
+    expect(text).toContain("# Number of CPU threads. Default: all cores available to the process.\n# threads:\n")
     expect(text.split("\n").every((line) => line.length <= 112 || line.includes("taskTypes: ["))).toBe(true)
   })
 
@@ -315,7 +315,7 @@ describe("a part of a configuration", () => {
     renderConfig(config, undefined, { key, all: true })
 
   it("is what stands there, in its place", () => {
-    expect(part("seed")).toBe(`# The root of every random number. Default 0.\nseed: 0\n`)
+    expect(part("seed")).toBe(`# Seed of all random numbers. Default 0.\nseed: 0\n`)
     expect(part("training.rollout.maxCompletionTokens")).toBe(
       "training:\n  rollout:\n    # Maximum length of a completion in tokens. Default 512.\n    maxCompletionTokens: 512\n",
     )
@@ -333,8 +333,8 @@ describe("a part of a configuration", () => {
 
   it("that is unknown is refused, with what was probably meant", () => {
     expect(() => part("training.estimatr")).toThrow(
-      /training\.estimatr is not a key .* did you mean training\.estimator\?/,
+      /training\.estimatr is not a configuration key; did you mean training\.estimator\?/,
     )
-    expect(() => part("seed.more")).toThrow(/seed\.more is not a key of a configuration; known: none/)
+    expect(() => part("seed.more")).toThrow(/seed\.more is not a configuration key; known: none/)
   })
 })

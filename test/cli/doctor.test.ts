@@ -21,7 +21,7 @@ describe("what the doctor says of GPUs", () => {
       "ok GPU: NVIDIA H100 80GB HBM3, 80.0 GiB, compute 9.0, driver 570.86",
       "ok GPU: NVIDIA H100 80GB HBM3, 80.0 GiB, compute 9.0, driver 570.86",
       "ok cuBLASLt: 12.8.4, /usr/lib/libcublasLt.so.12, its fastest algorithms are kept in /home/ada/.cache/gigpo/cublaslt-1.txt",
-      "ok wgmma products: passed their test; cuBLASLt goes before them",
+      "ok wgmma products: passed the self-test; cuBLASLt is preferred",
     ])
   })
 
@@ -29,7 +29,7 @@ describe("what the doctor says of GPUs", () => {
     const cublasLt = { found: false, message: "not found; our own kernels are used" }
     expect(lines({ cpu, devices: [card] }, cublasLt).slice(1)).toEqual([
       "note cuBLASLt: not found; our own kernels are used",
-      "ok wgmma products: passed their test",
+      "ok wgmma products: passed the self-test",
     ])
     const older = { ...cublasLt, withoutWgmma: "the GPU is not a Hopper" }
     expect(lines({ cpu, devices: [card] }, older)[2]).toBe("note wgmma products: the GPU is not a Hopper")
@@ -42,7 +42,7 @@ describe("what the doctor says of GPUs", () => {
     const unavailable = { code: "not_built", message: "This build has no CUDA code in it." } as const
     const [line] = lines({ cpu, devices: [], unavailable })
     expect(line).toMatch(
-      /^note GPU: this build has no CUDA code .*nvcc.*: npx --yes cmake-js@8 rebuild -d ".+" --CDGIGPO_CUDA=ON$/,
+      /^note GPU: this build has no CUDA support; .*nvcc.*: npx --yes cmake-js@8 rebuild -d ".+" --CDGIGPO_CUDA=ON$/,
     )
   })
 })

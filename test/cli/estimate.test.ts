@@ -216,7 +216,7 @@ describe("the cards", () => {
 
   it("say which there are", () => {
     expect(requireCard("a100")).toMatchObject({ bfloat16: 312e12, bandwidth: 2.04e12 })
-    expect(() => requireCard("TPU")).toThrow(/No figures are known for the card "TPU"; give one of B200, .*RTX 4090/)
+    expect(() => requireCard("TPU")).toThrow(/The card "TPU" is unknown; choose one of B200, .*RTX 4090/)
     for (const { bfloat16, float32 } of cards) expect(bfloat16).toBeGreaterThan(float32)
   })
 })
@@ -234,11 +234,11 @@ describe.skipIf(!built)("gigpo estimate", () => {
   it("measures the CPU and the environment", async () => {
     const { code, stdout } = await run(["estimate", config])
     expect(code).toBe(0)
-    expect(stdout).toMatch(/^memory on cpu, float32\n {2}weights .*together .*; there are /)
+    expect(stdout).toMatch(/^memory on cpu, float32\n {2}weights .*together .*; available: /)
     expect(stdout).toMatch(/6 episodes of .* steps, .* \(measured on 16 episodes of the expert/)
     expect(stdout).toMatch(/about .* on this CPU, at the rates measured in a short test/)
     expect(stdout).toMatch(/^ {4}optimizer /m)
-    expect(stdout).not.toContain("floor")
+    expect(stdout).not.toContain("at least")
   })
 
   it("tells floors of a GPU that is not there, and calls an assumption one", async () => {
@@ -256,8 +256,8 @@ describe.skipIf(!built)("gigpo estimate", () => {
     ]
     const { code, stdout } = await run(["estimate", config, "--card", "h100", ...words, "--peak", "50"])
     expect(code).toBe(0)
-    expect(stdout).toMatch(/memory on cuda, bfloat16\n.*there are 80\.0 GB/)
-    expect(stdout).toMatch(/floor .* on H100 by its datasheet.*at 50 % of that, which is assumed and not measured/)
+    expect(stdout).toMatch(/memory on cuda, bfloat16\n.*available: 80\.0 GB/)
+    expect(stdout).toMatch(/at least .* on H100 by its datasheet.*at an assumed 50 % of that \(not measured\)/)
     expect(stdout).toMatch(/tokens: 24,000 prefilled, 3,000 sampled, 27,000 trained/)
     const json = JSON.parse((await run(["estimate", config, "--card", "h100", ...words, "--json"])).stdout)
     const [time] = json.times
@@ -271,17 +271,17 @@ describe.skipIf(!built)("gigpo estimate", () => {
   it("tells what the whole run and the cloning before it come to", async () => {
     const { stdout } = await run(["estimate", config])
     expect(stdout).toMatch(
-      /^the whole run\n {2}6 iterations, 3 evaluations of 4 episodes, 3 checkpoints; the environment's own time not counted\n {2}about .* on this CPU\n {2}on the disk up to .*: 4 checkpoints of .*, the model of .* of metrics\ncloning before it\n {2}2 epochs of \d+ steps, from 10 tasks; the expert takes about .* besides\n {2}about .* on this CPU\n {2}on the disk a model of /m,
+      /^the whole run\n {2}6 iterations, 3 evaluations of 4 episodes, 3 checkpoints; the time of the environment not counted\n {2}about .* on this CPU\n {2}disk: up to .*: 4 checkpoints of .*, the model of .* of metrics\nsupervised fine-tuning before it\n {2}2 epochs of \d+ steps, from 10 tasks; plus about .* of the expert\n {2}about .* on this CPU\n {2}disk: a model of /m,
     )
     const words = ["--prompt-tokens", "40", "--reply-tokens", "5", "--steps", "10", "--card", "h100"]
     const far = await run(["estimate", config, ...words])
     expect(far.stdout).toMatch(
-      /3 checkpoints; the environment's own time and the writing of checkpoints not counted\n {2}floor .* on H100, at 40 % of its peak /,
+      /3 checkpoints; the time of the environment and of writing checkpoints not counted\n {2}at least .* on H100, at 40 % of its peak /,
     )
     await writeFile(join(folder, "plain.yaml"), "model: small/model\nenvironment: { name: sokoban }\n")
     const plain = await run(["estimate", "plain.yaml", ...words, "--set", "training.rollout.maxCompletionTokens=8"])
     expect(plain.stdout).toContain("  150 iterations, 6 checkpoints; ")
-    expect(plain.stdout).not.toContain("cloning")
+    expect(plain.stdout).not.toContain("fine-tuning")
   })
 
   it("predicts what a run then does and takes", async () => {
@@ -310,12 +310,12 @@ describe.skipIf(!built)("gigpo estimate", () => {
     const words = ["--prompt-tokens", "9", "--reply-tokens", "9", "--steps", "9"]
     const { code, stdout } = await run(["estimate", config, "--device", "cuda", "--memory", "5MB", ...words])
     expect(code).toBe(3)
-    expect(stdout).toMatch(/there are 0\.0 GB\n {2}It does not fit\. This needs .*are free\./)
+    expect(stdout).toMatch(/available: 0\.0 GB\n {2}It does not fit\. This needs .*are free\./)
   })
 
   it.each([
     [["--memory", "much"], /size of at least a megabyte/],
-    [["--card", "abacus"], /No figures are known for the card/],
+    [["--card", "abacus"], /The card "abacus" is unknown/],
     [["--peak", "0"], /above 0 and at most 100/],
     [["--device", "tpu"], /must be cpu or cuda/],
     [["--steps", "-1"], /must be a number above 0/],

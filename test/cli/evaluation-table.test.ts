@@ -17,26 +17,26 @@ const report = (changes: Partial<EvaluationReport>): EvaluationReport => ({
 describe("the lines of an evaluation", () => {
   it("name the temperature, that of training, and how many replies could be read", () => {
     const lines = evaluationTable(report({ valid: 0.75, cut: 0.5 }), config("training.rollout.maxCompletionTokens=8"))
-    expect(lines).toContain("  readable        75.0 % of the replies; 50.0 % cut at 8 tokens")
+    expect(lines).toContain("  valid           75.0 % of the completions; 50.0 % truncated at 8 tokens")
     expect(lines).toContain("  temperature     0.4 (training.evaluation.temperature); training samples at 1")
     expect(evaluationTable(report({ valid: 1, cut: 0 }), config())).toContain(
-      "  readable        100.0 % of the replies",
+      "  valid           100.0 % of the completions",
     )
     const untold = evaluationTable(report({}), config("training.evaluation.temperature=0"))
-    expect(untold.join("\n")).not.toContain("readable")
+    expect(untold.join("\n")).not.toContain("valid")
     expect(untold.at(-1)).toMatch(/temperature {5}0 /)
   })
 
   it.each<[Partial<EvaluationReport>, RegExp | undefined]>([
     [
       { valid: 0, cut: 0 },
-      /^None of the replies could be read as actions of sokoban\. Likely causes: a model .*; a chat template [^;]*\.$/,
+      /^None of the completions could be parsed as actions of sokoban\. Likely causes: a model .*; a chat template [^;]*\.$/,
     ],
     [
       { valid: 0, cut: 0.9 },
-      /chat template .*; replies that are cut: 90\.0 % reached training\.rollout\.maxCompletionTokens, 8\.$/,
+      /chat template .*; truncated completions: 90\.0 % reached training\.rollout\.maxCompletionTokens=8\.$/,
     ],
-    [{ valid: 0.05, cut: 0 }, /^Only 5\.0 % of the replies/],
+    [{ valid: 0.05, cut: 0 }, /^Only 5\.0 % of the completions/],
     [{ valid: 0.1, cut: 1 }, undefined],
     [{}, undefined],
   ])("%j gives likely causes: %s", (changes, expected) => {
@@ -58,12 +58,12 @@ describe.skipIf(!built)("gigpo evaluate (needs dist: npm run build:ts)", () => {
     // Random weights.
     const { code, stdout, stderr } = await gigpo(["evaluate", "small/config.yaml", "--json"], { cwd: folder })
     expect(code).toBe(0)
-    expect(stderr).toMatch(/^None of the replies could be read as actions of sokoban\./)
+    expect(stderr).toMatch(/^None of the completions could be parsed as actions of sokoban\./)
     expect(JSON.parse(stdout)).toMatchObject({ temperature: 0.4, valid: 0, cut: expect.any(Number) })
     const plain = await gigpo(["evaluate", "small/config.yaml"], { cwd: folder })
     expect(plain.stderr).toBe("")
-    expect(plain.stdout).toMatch(/^None of the replies could be read/m)
-    expect(plain.stdout).toMatch(/^ {2}readable +0\.0 % of the replies/m)
+    expect(plain.stdout).toMatch(/^None of the completions could be parsed/m)
+    expect(plain.stdout).toMatch(/^ {2}valid +0\.0 % of the completions/m)
     expect(plain.stdout).toMatch(/^ {2}temperature +0\.4 .*training samples at 0.6$/m)
   })
 })

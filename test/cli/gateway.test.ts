@@ -129,7 +129,7 @@ describe.skipIf(!built)("programs that play (needs dist: npm run build:ts)", () 
     expect(shown).toMatchObject({
       code: 0,
       stdout: expect.stringMatching(
-        /^ {2}groups {6}1, of which (.*\n)+ +3 × in 3 episodes: "\d to \d"\n(Episodes have one|The epi)/,
+        /^ {2}groups {6}1, \d with all returns equal\n(.*\n)+ +3 × in 3 episodes: "\d to \d"\n(Episodes have one|The epi)/,
       ),
     })
   })
@@ -175,9 +175,9 @@ describe.skipIf(!built)("programs that play (needs dist: npm run build:ts)", () 
   })
 
   it("is refused before anything is touched where nobody plays, or no such program is there", async () => {
-    await refuse(/There is no agent: gigpo gateway config\.yaml -- node agent\.mjs, or set agent in config/, "gateway", "config.yaml") // biome-ignore format: one line
-    await refuse(/config\.yaml, line 2: tasks offers tasks alone, which an agent must play/, "train", "config.yaml")
-    await refuse(/There is no program nobody that can be run/, "gateway", "config.yaml", "--", "nobody")
+    await refuse(/No agent is configured. Give one: gigpo gateway config\.yaml -- node agent\.mjs, or set agent in config/, "gateway", "config.yaml") // biome-ignore format: one line
+    await refuse(/config\.yaml, line 2: tasks only provides tasks, which an agent must play/, "train", "config.yaml")
+    await refuse(/There is no executable program nobody/, "gateway", "config.yaml", "--", "nobody")
     await refuse(/agent\.comand is not an option; did you mean agent\.command/, "train", "config.yaml", "--set", "agent.comand=[sh]") // biome-ignore format: one line
     expect(await readdir(folder)).not.toContain("runs")
   })

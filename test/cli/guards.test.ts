@@ -95,8 +95,8 @@ describe.skipIf(!built)("a training that goes wrong (needs dist: npm run build:t
     const leaky = await environment("leaky", 'void Promise.reject(new Error("nobody awaits me"))')
     const { code, stdout, stderr } = await train("leaked", leaky, "training.iterations=2")
     expect({ code, stderr }).toEqual({ code: 0, stderr: "" })
-    expect(stdout.match(/leaky: a promise that nobody awaited was rejected: nobody awaits me/g)).toHaveLength(1)
-    expect(stdout).toMatch(/leaky: \d+ promises that nobody awaited were rejected\./)
+    expect(stdout.match(/leaky: an unhandled promise was rejected: nobody awaits me/g)).toHaveLength(1)
+    expect(stdout).toMatch(/leaky: \d+ unhandled promises were rejected\./)
   })
 
   it("because its environment throws in a timer is saved, and ends with the environment's name", async () => {
@@ -108,7 +108,7 @@ describe.skipIf(!built)("a training that goes wrong (needs dist: npm run build:t
       "gigpo: timed: an error was thrown in a timer or another callback, where only the environment can catch it: " +
         "the connection broke [BAD_ENVIRONMENT]\n",
     )
-    const iteration = Number(/The state after iteration (\d+) is saved\. To go on: /.exec(stdout)?.[1])
+    const iteration = Number(/The state after iteration (\d+) is saved\. To resume: /.exec(stdout)?.[1])
     expect(await checkpoints("timed")).toContain(`step-${iteration}`)
   })
 

@@ -14,7 +14,7 @@ it.each<[string, string]>([
   ["groups by indentation", Array.from({ length: 2000 }, (_, i) => `${" ".repeat(i)}a:`).join("\n")],
 ])("%s in one another by the thousand are refused", (_, text) => {
   expect(() => parsed(text)).toThrow(
-    expect.objectContaining({ code: "BAD_CONFIG", message: expect.stringMatching(/nested more than 100 deep/) }),
+    expect.objectContaining({ code: "BAD_CONFIG", message: expect.stringMatching(/nested more than 100 levels deep/) }),
   )
 })
 

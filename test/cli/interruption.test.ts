@@ -57,8 +57,8 @@ describe.skipIf(!built)("a training that is stopped (needs dist: npm run build:t
       const stopped = await train(name, [], { after: /^iteration 3\/6/m, names: [name] })
       expect(stopped.code).toBe(code)
       expect(stopped.stderr).toBe(`gigpo: Stopped by ${called}. [ABORTED]\n`)
-      expect(stopped.stdout).toMatch(/Stopping; the state is being saved/)
-      expect(stopped.stdout).toMatch(new RegExp(`To go on: gigpo train ${name}/config.json --resume`))
+      expect(stopped.stdout).toMatch(/Stopping after saving the state/)
+      expect(stopped.stdout).toMatch(new RegExp(`To resume: gigpo train ${name}/config.json --resume`))
       expect(await resumed(name, stopped)).toBeGreaterThanOrEqual(3)
       await expectSame(name, whole)
     },
@@ -129,7 +129,7 @@ describe.skipIf(!built)("a training that is stopped (needs dist: npm run build:t
   it("before the first iteration is done begins again and comes to the same", async () => {
     const stopped = await train("early", [], { after: /^evaluation after 0/m, names: ["SIGINT"] })
     expect(stopped.code).toBe(130)
-    expect(stopped.stdout).toContain("Nothing was saved yet. To begin again: gigpo train early/config.json --resume")
+    expect(stopped.stdout).toContain("Nothing was saved yet. To restart: gigpo train early/config.json --resume")
     expect(await train("early", ["--resume"])).toMatchObject({ code: 0 })
     await expectSame("early", whole)
   })
@@ -138,7 +138,7 @@ describe.skipIf(!built)("a training that is stopped (needs dist: npm run build:t
     const seed = ["--set", "seed=5"]
     expect(await train("old", ["--resume", "auto"])).toMatchObject({ code: 0 })
     const stopped = await train("old", ["--overwrite", ...seed], { after: /^evaluation after 0/m, names: ["SIGINT"] })
-    expect(stopped.stdout).toContain("the run that was in old before is there again")
+    expect(stopped.stdout).toContain("the earlier run in old was restored")
     await expectSame("old", whole)
     expect(await train("old", ["--resume", "auto", ...seed])).toMatchObject({ code: 2 })
   })
@@ -190,7 +190,7 @@ describe.skipIf(!built)("a training that is stopped (needs dist: npm run build:t
     })
     expect(await second).toMatchObject({
       code: 2,
-      stderr: expect.stringMatching(/Process \d+ .* works in this run folder/),
+      stderr: expect.stringMatching(/Process \d+ .* is using this run folder/),
     })
     expect(first.code).toBe(0)
     await expectSame("locked", whole)

@@ -22,13 +22,13 @@ describe.skipIf(!built)("a learning rate that the configuration leaves open (nee
 
   it("is told when cloning begins", async () => {
     expect(await run("sft", "small/config.yaml", "--out", "cloned")).toMatch(
-      /^Learning rate 0\.0003, for [\d,]+ weights; sft\.optimizer\.learningRate sets another\.\n/,
+      /^Learning rate 0\.0003, chosen for [\d,]+ weights; sft\.optimizer\.learningRate overrides it\.\n/,
     )
   })
 
   it("is told when training begins, and the run keeps it, so that going on does not depend on the rule", async () => {
     expect(await run("train", "small/config.yaml")).toMatch(
-      /^Learning rate 0\.0001, for [\d,]+ weights; training\.optimizer\.learningRate sets another\.\n/,
+      /^Learning rate 0\.0001, chosen for [\d,]+ weights; training\.optimizer\.learningRate overrides it\.\n/,
     )
     const path = join(folder, "small/run/config.json")
     const text = await readFile(path, "utf8")

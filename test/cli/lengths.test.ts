@@ -62,7 +62,7 @@ describe.skipIf(!built)("lengths and sizes of a configuration (needs dist: npm r
     const { code, stderr } = await run(...words)
     expect(code).toBe(2)
     expect(stderr).toMatch(message)
-    expect(stderr).toMatch(/asks for [\d,]+ episodes.* GB at the very least; this machine has/)
+    expect(stderr).toMatch(/means [\d,]+ episodes.* at least .* GB; this machine has/)
   })
 
   it("estimate needs config.json alone, and says how it counts tokens then", async () => {
@@ -76,7 +76,7 @@ describe.skipIf(!built)("lengths and sizes of a configuration (needs dist: npm r
     expect({ code, stderr }).toEqual({ code: 0, stderr: "" })
     const { lengths } = JSON.parse(stdout)
     expect(lengths.source).toMatch(
-      /^measured on .*; a token is taken for 4 characters, as the model's folder has no tokenizer$/,
+      /^measured on .*; a token is assumed to have 4 characters, since the model folder has no tokenizer$/,
     )
     expect(lengths.promptTokens).toBeGreaterThan(20)
   })
@@ -110,7 +110,7 @@ describe.skipIf(!built)("lengths and sizes of a configuration (needs dist: npm r
     const refused = await estimated("small/config.yaml", "--prompt-tokens", "5000", "--reply-tokens", "20")
     expect(refused).toMatchObject({
       code: 2,
-      stderr: expect.stringContaining(`are 5020 together, more than the ${await positions()} positions`),
+      stderr: expect.stringContaining(`add up to 5020, more than the ${await positions()} positions`),
     })
   })
 })

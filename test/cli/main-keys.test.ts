@@ -82,7 +82,7 @@ describe("one branch", () => {
     ["training.estimator.hgpo.gama", "training.estimator.hgpo.gamma"],
     ["environment.sokobn", "environment.sokoban"],
   ])("that is unknown is refused: %s was meant to be %s", (key, meant) => {
-    expect(() => part(key)).toThrow(`${key} is not a key of a configuration; did you mean ${meant}?`)
+    expect(() => part(key)).toThrow(`${key} is not a configuration key; did you mean ${meant}?`)
   })
 
   it("differs from a file by its form", () => {

@@ -146,10 +146,10 @@ describe("a module of one's own", () => {
       "agent: { name: process, command: [x] }\n",
       "model: m\nenvironment: { name: sokoban, wrapper: plan-first }\n",
     )
-    await expect(configuredPlayer(played)).rejects.toThrow(/leave out agent, or around/)
+    await expect(configuredPlayer(played)).rejects.toThrow(/remove agent or environment\.wrapper/)
     const empty = await put("export default () => ({})")
     const bad = await load("", `model: m\nenvironment: { name: sokoban, wrapper: ./${empty} }\n`)
-    await expect(openConfiguredEnvironment(bad)).rejects.toThrow(/what it builds must be an environment/)
+    await expect(openConfiguredEnvironment(bad)).rejects.toThrow(/the wrapped environment must be an environment/)
     const none = await put("export default { start() {} }")
     const worse = await load("", `model: m\nenvironment: { name: sokoban, wrapper: ./${none} }\n`)
     await expect(openConfiguredEnvironment(worse)).rejects.toThrow(/must be a function environment => environment/)
@@ -275,7 +275,7 @@ describe("a module of one's own", () => {
       "claims a key of ours",
       `export const options = { sha256: { help: "", validate() {} } }; export default () => {}`,
       "",
-      /line 3: .* exports the option sha256, which has another meaning/,
+      /line 3: .* exports the option sha256, which is a reserved key/,
     ],
   ])("that %s is refused with the line", async (_, module, options, message) => {
     const name = module === undefined ? `mine-${files++}.mjs` : await put(module)

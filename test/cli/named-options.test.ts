@@ -83,7 +83,7 @@ describe.skipIf(!built)("messages name what was typed (needs dist: npm run build
 
   it("says of a folder that takes no files what it is", async () => {
     const stderr = await run("report", "small", "--out", "/proc/x.html")
-    expect(stderr).toMatch(/No file can be made in \/proc, though the folder is there/)
+    expect(stderr).toMatch(/Cannot create files in \/proc, although the folder exists/)
   })
 
   it("warns of more threads than cores", async () => {

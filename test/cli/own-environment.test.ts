@@ -29,8 +29,8 @@ describe.skipIf(!built)("an environment of one's own", () => {
 
   it("is played by its path, with its options", async () => {
     const played = await succeed("play", "./guess.mjs", "--expert", "--set", "environment.most=3")
-    expect(played).toMatch(/A number from 1 to 3\. Your guess\?(.*\n)+action {2}2\n(.*\n)*The episode reached its end/)
-    await refuse(/Say who plays \.\/guess\.mjs/, "play", "./guess.mjs")
+    expect(played).toMatch(/A number from 1 to 3\. Your guess\?(.*\n)+action {2}2\n(.*\n)*The episode terminated/)
+    await refuse(/Choose a player for \.\/guess\.mjs/, "play", "./guess.mjs")
     await refuse(/^gigpo: \.\/gone\.mjs: Could not read the module .*gone\.mjs: it/, "play", "./gone.mjs", "--expert")
     await refuse(
       /--set: environment\.mots is not an option; did you mean environment\.most\?/,
@@ -40,7 +40,7 @@ describe.skipIf(!built)("an environment of one's own", () => {
 
   it("gets a small model and a configuration", async () => {
     const made = await succeed("init", "./guess.mjs", "demo", ...tiny.slice(0, -14), "--set", "environment.most=5")
-    expect(made).toMatch(/^Wrote demo\/config\.yaml and a model of .* weights in demo\/model\. Next:\n/)
+    expect(made).toMatch(/^Wrote demo\/config\.yaml and a model with .* weights in demo\/model\. Next:\n/)
     const shown = await succeed("config", config, "--modules")
     expect(shown).toMatch(/^ {2}# The largest number that is thought of\. Default 9\.\n {2}most: 5$/m)
     // A digit and the end, twice.
@@ -57,7 +57,7 @@ describe.skipIf(!built)("an environment of one's own", () => {
     await succeed("sft", config, "--out", "cloned", ...short)
     const report = await succeed("anchors", config, "--model", "cloned", ...short)
     expect(report).toMatch(
-      /^ {2}compared .* from their state\n.* within one\n {2}length {6}[\d.]+ times the steps that the expert takes\n(.*\n)*? {2}cut /m,
+      /^ {2}compared .* in the same anchor state\n.* within one episode\n {2}length {6}[\d.]+ times the expert's steps\n(.*\n)*? {2}cut /m,
     )
     const trained = await succeed("train", config, "--set", "model=cloned", ...short)
     expect(trained).toMatch(/^iteration 6\/6 {2}success /m)
@@ -92,7 +92,7 @@ describe.skipIf(!built)("an environment of one's own", () => {
   it("needs an expert where a model is to be made, and a Node that runs it", async () => {
     const text = await readFile(join(folder, "guess.mjs"), "utf8")
     await writeFile(join(folder, "nobody.mjs"), text.replace("  expert: ", "  nobody: "))
-    await refuse(/^gigpo: guess to 9 has no expert, and from an expert's replies/, "init", "./nobody.mjs", "new")
+    await refuse(/^gigpo: guess to 9 has no expert\. .* need an expert's completions/, "init", "./nobody.mjs", "new")
     expect(await readdir(folder)).not.toContain("new")
     if ((process.features as { typescript?: unknown }).typescript) return
     await copyFile(join(folder, "guess.mjs"), join(folder, "guess.ts"))

@@ -23,7 +23,7 @@ describe.skipIf(!built)("gigpo panel export (needs dist: npm run build:ts)", () 
     expect(Object.keys(games)).toHaveLength(134)
     expect(files).toHaveLength(268)
     const again = await exported("households/unseen@1", "--out", "games")
-    expect(again).toMatchObject({ code: 2, stdout: "", stderr: expect.stringMatching(/already there.*--overwrite/) })
+    expect(again).toMatchObject({ code: 2, stdout: "", stderr: expect.stringMatching(/already exists.*--overwrite/) })
   })
 
   it.each([

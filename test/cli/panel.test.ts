@@ -64,7 +64,7 @@ describe.skipIf(!built)("gigpo panel, and evaluate on one (needs dist: npm run b
   it("says which options of the configuration it sets", async () => {
     const { code, stdout, stderr } = await evaluate("--set", "environment.boxes=2", "--panel", panel, "--json")
     expect(code).toBe(0)
-    expect(stderr).toContain(`${panel} sets of the environment, in place of the configuration: boxes.`)
+    expect(stderr).toContain(`${panel} overrides these options of the configured environment: boxes.`)
     const { digests } = await openPanel(panel, { rules: false, thinking: "off", history: 0 })
     expect(JSON.parse(stdout)).toMatchObject({ panel, tasks: 256, repeats: 1, episodes: 256, digests })
   })
@@ -73,7 +73,7 @@ describe.skipIf(!built)("gigpo panel, and evaluate on one (needs dist: npm run b
     const before = await readdir(folder)
     refused(
       await evaluate("--panel", "households/seen@1"),
-      /is of alfworld, and the configuration's environment is sokoban/,
+      /is for alfworld, but the configured environment is sokoban/,
     )
     refused(
       await evaluate("--panel", panel, "--set", "environment.wrapper.name=plan-first"),
@@ -83,10 +83,10 @@ describe.skipIf(!built)("gigpo panel, and evaluate on one (needs dist: npm run b
     refused(await evaluate("--panel", panel, "--out", "none/a.jsonl"), /There is no folder/)
     refused(
       await evaluate("--panel", panel, "--out", "a.jsonl"),
-      /a\.jsonl is there already\. Replace it \(--overwrite\)/,
+      /a\.jsonl already exists\. Replace it \(--overwrite\)/,
     )
-    refused(await evaluate("--repeats", "2"), /--repeats belongs to a panel/)
-    refused(await evaluate("--out", "c.jsonl"), /--out belongs to a panel/)
+    refused(await evaluate("--repeats", "2"), /--repeats needs a panel/)
+    refused(await evaluate("--out", "c.jsonl"), /--out needs a panel/)
     refused(await run(["panel", "shw"]), /unknown command 'shw'/)
     refused(await run(["panel", "pin", "small/config.yaml", "--out", "a.txt"]), /ends in \.json/)
     expect(await readdir(folder)).toEqual(before)

@@ -150,13 +150,13 @@ describe.skipIf(!built)("what a run did (needs dist: npm run build:ts)", () => {
   it.each([
     [["episodes", "small"], /There is no run in small/],
     [["export", "small", "--as", "csv", "--out", "x"], /There is no run in small/],
-    [["export", "runs/sokoban", "--as", "adapter", "--out", "x"], /on this machine already: .*model/],
+    [["export", "runs/sokoban", "--as", "adapter", "--out", "x"], /was trained on this machine.*model/],
     [["export", "runs/sokoban", "--as", "xml", "--out", "x"], /Allowed choices are csv, .*tensorboard/],
     [["export", "runs/sokoban", "--as", "csv"], /required option.*--out/],
     [["episodes", "runs/sokoban", "--iteration", "9"], /No episodes of iteration 9 .*there are iterations 1 to 3/],
     [["episodes", "runs/sokoban", "--show", "3"], /iteration\/group\/member, as in 12\/3\/5/],
     [["episodes", "runs/sokoban", "--show", "3/9/0"], /Task 9 of iteration 3 was not recorded/],
-    [["episodes", "runs/sokoban", "--show", "3/0/7"], /has 3 episodes; 7 is none of 0 to 2/],
+    [["episodes", "runs/sokoban", "--show", "3/0/7"], /has 3 episodes; member 7 is not in 0 to 2/],
     [["episodes", "runs/sokoban", "--failed", "--succeeded"], /--failed.*cannot be used with.*--succeeded/],
     [["train", "small/config.yaml", "--set", "mlflow.url=ftp://x"], /mlflow\.url must be the http or https address/],
   ])("%j is refused with what to do", async (words, message) => {

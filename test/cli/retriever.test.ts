@@ -24,7 +24,7 @@ it.each([
   await expect(command.parseAsync(["nowhere.jsonl", option, value], { from: "user" })).rejects.toMatchObject({
     code: "commander.invalidArgument",
   })
-  expect(written.mock.calls.join("")).toContain(`It must be a whole number ${range}.`)
+  expect(written.mock.calls.join("")).toContain(`It must be an integer ${range}.`)
 })
 
 it("prints why a search failed, with control characters made visible; the client is told nothing of it", async () => {

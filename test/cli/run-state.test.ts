@@ -153,7 +153,7 @@ describe.skipIf(!built)("a run's state (needs dist: npm run build:ts)", () => {
   })
 
   describe("of which nothing was saved", () => {
-    const hint = (stdout: string) => /to begin again: (gigpo .*)$/m.exec(stdout)![1]!
+    const hint = (stdout: string) => /restart: (gigpo .*)$/m.exec(stdout)![1]!
 
     it("begins again by the printed command, once a learning rate in the file is fixed", async () => {
       await cp(join(folder, "small", "config.yaml"), join(folder, "rate.yaml"))
@@ -229,11 +229,13 @@ describe.skipIf(!built)("a run's state (needs dist: npm run build:ts)", () => {
         const { code, stderr } = await run([command, "coded/config.json", ...flags])
         expect({ code, stderr }).toEqual({
           code: 2,
-          stderr: expect.stringMatching(/a program began \(Run\.open\).*gigpo evaluate config\.yaml --model coded/),
+          stderr: expect.stringMatching(
+            /belongs to a run started from code \(Run\.open\).*gigpo evaluate config\.yaml --model coded/,
+          ),
         })
       }
       const { stderr } = await run(["episodes", "coded"])
-      expect(stderr).toMatch(/No episodes were recorded in coded: a program began this run.*recordEpisodes/)
+      expect(stderr).toMatch(/No episodes were recorded in coded: the run was started from code.*recordEpisodes/)
     })
   })
 

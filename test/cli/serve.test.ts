@@ -70,7 +70,7 @@ describe.skipIf(!built)("gigpo serve (needs dist: npm run build:ts)", () => {
     const { code, stdout, stderr } = await ended
     expect({ code, stdout }).toEqual({ code: 0, stdout: `${baseURL}\n${key}\n` })
     const [first, ...lines] = stderr.trimEnd().split("\n")
-    expect(first).toBe("small/model is served as policy; Ctrl-C ends it.")
+    expect(first).toBe("Serving small/model as policy; Ctrl-C stops the server.")
     const tokens = `${whole.usage.prompt_tokens}+${whole.usage.completion_tokens} tokens `
     expect(lines.map((line) => line.replace(/^\S+Z /, "").replace(/\d+ ms$/, "ms"))).toEqual([
       `POST /v1/chat/completions 200 ${tokens}ms`,

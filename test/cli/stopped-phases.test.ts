@@ -66,7 +66,7 @@ const opening: Phase = { mark: /\[open\]/, env: { SLOW: "1" } }
 const nth = (what: string, count: number): Phase => ({ mark: new RegExp(`(\\[${what}\\][^]*){${count}}`) })
 const written = (file: RegExp): Phase => ({ mark: /^$/, file, mayEnd: true })
 
-const saved = /The state after iteration \d is saved\. To go on: /
+const saved = /The state after iteration \d is saved\. To resume: /
 
 const everywhere = ["--set", "environment={ use: ../../staged.mjs }"]
 const large = ["--set", "initialize.hiddenSize=256", "--set", "initialize.vocabularySize=2000"]

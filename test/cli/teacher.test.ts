@@ -60,7 +60,7 @@ describe.skipIf(!built)("distilling a teacher from the terminal", () => {
     const { code, stdout } = await run("estimate", "small/config.yaml", ...distil, "-s", "teacher=teacher/model")
     expect({ code, stdout }).toEqual({
       code: 0,
-      stdout: expect.stringMatching(/beside a teacher: weights .* {4}teacher /s),
+      stdout: expect.stringMatching(/next to a teacher: weights .* {4}teacher /s),
     })
   })
 

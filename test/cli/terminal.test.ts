@@ -185,7 +185,7 @@ describe("the view of a training", () => {
 
   it("says nothing of a success that nobody told", () => {
     expect(describeEvaluation({ ...evaluation, metrics: {} })).toBe(
-      "success not told, return 2, steps 9, 1 of 4 failed",
+      "success not reported, return 2, steps 9, 1 of 4 failed",
     )
   })
 
@@ -199,7 +199,7 @@ describe("the view of a training", () => {
       "iteration 2/10  ████████████████████  update 1/1",
       "success 0.43   return 1.92",
       "loss 0.0123   KL 0.001   entropy 0.83",
-      expect.stringMatching(/^\d.* gone {3}about .* left$/),
+      expect.stringMatching(/^\d.* elapsed {3}about .* left$/),
       "evaluation after 1: success 50.0 % (95 %: 15.0 % to 85.0 %), return 2, steps 9, 1 of 4 failed",
     ])
   })
@@ -278,7 +278,7 @@ describe("the view of a training", () => {
     expect(told).toEqual([
       "Episodes fail: 2 × doors: no port 1, first in task {}.",
       "Episodes fail: 1 × doors: late, first in task {}.",
-      "The run ends after iteration 2 of 10: enough (stop.kl). It goes on where that is raised and the run resumed.",
+      "The run ends after iteration 2 of 10: enough (stop.kl). To continue, raise that limit and resume the run.",
       "",
     ])
     expect(view.failures).toEqual(["4 × doors: no port 1, first in task {}", "1 × doors: late, first in task {}"])
@@ -293,7 +293,7 @@ describe("the view of a training", () => {
     expect(output.written.split("\n")).toEqual([
       "evaluation after 0: success 50.0 % (95 %: 15.0 % to 85.0 %), return 2, steps 9, 1 of 4 failed",
       expect.stringMatching(
-        /^iteration 1\/10 {2}success 0.43 {2}return 1.92 {2}loss 0.0123 {2}KL 0.001 {2}entropy 0.83 {2}.* gone {2}about .* left$/,
+        /^iteration 1\/10 {2}success 0.43 {2}return 1.92 {2}loss 0.0123 {2}KL 0.001 {2}entropy 0.83 {2}.* elapsed {2}about .* left$/,
       ),
       "",
     ])

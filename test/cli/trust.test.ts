@@ -179,7 +179,7 @@ describe.skipIf(!built)("a run of another origin (needs dist: npm run build:ts)"
     await bait({ environment: { name: "./lure.mjs" }, engine: { url: address } })
     const { stderr } = await run(openers.evaluate!, { trusted: true })
     expect(stderr).toContain(
-      `You trust it to load the module ${path("theirs/lure.mjs")} (environment); contact ${address}/`,
+      `With --trust it will load the module ${path("theirs/lure.mjs")} (environment); contact ${address}/`,
     )
     expect(await readFile(path("lured"), "utf8")).toBe("loaded\n")
     expect(received[0]).toContain(secrets.TINKER_API_KEY)

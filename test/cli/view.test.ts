@@ -56,7 +56,7 @@ describe.skipIf(!built)("gigpo view and gigpo report (need dist: npm run build:t
     })
     expect({ code, stdout, stderr }).toEqual({
       ...{ code: 0, stdout: `${address}\n` },
-      stderr: "Open this address in a browser; Ctrl-C ends it.\n",
+      stderr: "Open this address in a browser; Ctrl-C stops the server.\n",
     })
     expect(address).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/#\/\?token=gigpo-[\w-]{43}$/)
   })
@@ -69,7 +69,7 @@ describe.skipIf(!built)("gigpo view and gigpo report (need dist: npm run build:t
     const elsewhere = await gigpo(["view"], { cwd: join(folder, "empty") })
     expect(elsewhere).toMatchObject({
       code: 2,
-      stderr: expect.stringMatching(/^gigpo: There are no runs in this folder or below it\. Give the folder/),
+      stderr: expect.stringMatching(/^gigpo: There are no runs in this folder or below it\. Give another folder/),
     })
   })
 
@@ -108,7 +108,7 @@ describe.skipIf(!built)("gigpo view and gigpo report (need dist: npm run build:t
       "mine.html",
     )
     expect(await readFile(join(folder, "mine.html"), "utf8")).toBe("<!doctype html>mine")
-    await refused(4, /No file can be made in \/proc.* \[IO\]/, "report", "runs", "--out", "/proc/x.html")
+    await refused(4, /Cannot create files in \/proc.* \[IO\]/, "report", "runs", "--out", "/proc/x.html")
   })
 
   it("says that a port is taken", async () => {
@@ -123,8 +123,8 @@ describe.skipIf(!built)("gigpo view and gigpo report (need dist: npm run build:t
   it("writes a report, and a newer one in its place", async () => {
     const path = join(folder, "report.html")
     for (const [words, held] of [
-      [[], /^1 run, 12 of 12 groups of episodes whole, 0\.\d\d MB\.\n$/],
-      [["--episodes", "4"], /^1 run, 2 of 12 groups of episodes whole/],
+      [[], /^1 run, 12 of 12 groups of episodes complete, 0\.\d\d MB\.\n$/],
+      [["--episodes", "4"], /^1 run, 2 of 12 groups of episodes complete/],
     ] as const) {
       const { code, stdout, stderr } = await run("report", "runs/one", "--out", "report.html", ...words)
       expect({ code, stdout, stderr }).toEqual({ code: 0, stdout: `${path}\n`, stderr: expect.stringMatching(held) })

@@ -45,9 +45,9 @@ describe.skipIf(!built)("what a command says while it works (needs dist: npm run
     "train --json": [() => ["train", config, ...short, "--set", "run=json", "--json"], /iteration 1\/1 .* \d\/\d/],
     evaluate: [() => ["evaluate", config, ...few], /opening the model small\/model/],
     "evaluate --json": [() => ["evaluate", config, ...few, "--json"], /episodes? of sokoban|episode \d\/2/],
-    anchors: [() => ["anchors", config, ...many], /episodes of sokoban|episode \d+\/32|the expert, who plays/],
+    anchors: [() => ["anchors", config, ...many], /episodes of sokoban|episode \d+\/32|the expert on the same tasks/],
     play: [() => ["play", config, "--task", "500", "--expert"], /task \d+ of 500 to be drawn/],
-    "play with a model": [() => ["play", config], /the reply of the model in step \d|opening the model/],
+    "play with a model": [() => ["play", config], /sampling the completion of step \d|opening the model/],
     estimate: [() => ["estimate", config, "--json"], /episodes of sokoban/],
     doctor: [() => ["doctor", "--json"], /self-test: sampling and training/],
     "train on an engine": [
@@ -57,7 +57,7 @@ describe.skipIf(!built)("what a command says while it works (needs dist: npm run
     ],
     "panel show": [() => ["panel", "show", "sokoban/6x6@1", "--tasks", "--json"], /opening the panel/],
     "panel pin": [() => ["panel", "pin", config, "--out", "mine.json", "--tasks", "200"], /200 tasks of sokoban/],
-    report: [() => ["report", "small/run", "--out", "report.html"], /reading small\/run|packing episodes/],
+    report: [() => ["report", "small/run", "--out", "report.html"], /reading small\/run|writing episodes/],
     export: [() => ["export", "small/run", "--as", "csv", "--out", "run.csv"], /exporting small\/run as csv/],
   }
 
@@ -93,7 +93,7 @@ describe.skipIf(!built)("what a command says while it works (needs dist: npm run
       env,
       onOutput: (_, kill) => setTimeout(() => kill("SIGTERM"), 300),
       onErrors: (stderr) => {
-        after = stderr.split("Ctrl-C ends it.")[1] ?? ""
+        after = stderr.split("Ctrl-C stops the server.")[1] ?? ""
       },
     })
     expect(outcome.code).toBe(0)

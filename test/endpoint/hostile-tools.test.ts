@@ -156,8 +156,8 @@ describe("the environment of a program", () => {
       }
       return "taken"
     }
-    expect(refusal("all")).toMatch(/environment must be "clean", "inherit" or a list of names of variables/)
-    expect(refusal(["A=b"])).toMatch(/a list of names/)
+    expect(refusal("all")).toMatch(/environment must be "clean", "inherit" or a list of variable names/)
+    expect(refusal(["A=b"])).toMatch(/a list of variable names/)
     expect(refusal(["NO_SUCH_KEY_HERE"])).toMatch(/names NO_SUCH_KEY_HERE, which is not set: export it, or remove it/)
   })
 })

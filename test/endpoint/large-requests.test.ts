@@ -50,7 +50,7 @@ it.each(Object.keys(contents))("a message of a megabyte is refused while others 
 it("what a request may have of each thing is said where it has more", async () => {
   const post = await opened()
   const cases: readonly (readonly [path: string, body: object | string, status: number, said: RegExp])[] = [
-    ["chat/completions", { messages: [message("a".repeat(1_100_000))] }, 413, /may have 1056768 bytes here/],
+    ["chat/completions", { messages: [message("a".repeat(1_100_000))] }, 413, /the maximum is 1056768 bytes/],
     ["chat/completions", { messages: many(4097, () => message("a")) }, 400, /has 4097 messages; send at most 4096/],
     ["responses", { input: many(16_385, () => message("a")) }, 400, /has 16385 items; send at most 16384/],
     [

@@ -68,7 +68,7 @@ it.each([false, true])(
       return sample.call(policy, request)
     }
     await expect(post(chat, body, { signal: gone.signal }).then((response) => response.json())).resolves.toMatchObject({
-      error: { message: "The client went away." },
+      error: { message: "The client closed the connection." },
     })
     policy.sample = sample
     await (await post(chat, body)).text()

@@ -192,12 +192,12 @@ describe("an adapter that is made here", () => {
   })
 
   it.each<[object, RegExp]>([
-    [{ targetModules: ["q_prj"] }, /no module of the model has the name "q_prj"; give q_proj/],
+    [{ targetModules: ["q_prj"] }, /the model has no module "q_prj"; use q_proj/],
     [{ targetModules: ["lm_head"] }, /matches "lm_head"/],
     [{ targetModules: "x(" }, /target_modules holds a regular expression that cannot be read/],
-    [{ targetModules: ".*_proj", layersToTransform: [0] }, /layersToTransform cannot be used/],
-    [{ layersToTransform: [2] }, /holds 2, but the model's layers end at 1/],
-    [{ modulesToSave: ["head_of_lm"] }, /no module of the model has the name "head_of_lm"/],
+    [{ targetModules: ".*_proj", layersToTransform: [0] }, /layersToTransform cannot be combined/],
+    [{ layersToTransform: [2] }, /contains 2, but the last layer of the model is 1/],
+    [{ modulesToSave: ["head_of_lm"] }, /the model has no module "head_of_lm"/],
     [{ rankPattern: { q_proj: 0 } }, /rankPattern/],
     [{ targetModules: [] }, /targetModules/],
     [{ useDora: true }, /useDora/],

@@ -246,7 +246,7 @@ describe("an adapter is refused", () => {
     const policy = await open(base, { lora })
     await policy.saveAdapter(join(folder, "adapter"))
     await rm(base, { recursive: true })
-    await refused(() => NativePolicy.open(join(folder, "adapter")), /names the model .*base, which is not there/)
+    await refused(() => NativePolicy.open(join(folder, "adapter")), /names the base model .*base, which does not exist/)
     const again = await open(join(folder, "adapter"), { base: modelPath("qwen3") })
     expect(await again.logits(tokens)).toEqual(await policy.logits(tokens))
   })

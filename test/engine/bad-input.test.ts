@@ -249,7 +249,7 @@ describe("a policy in use refuses", () => {
   })
 
   it.each<[LogProbsOptions, RegExp]>([
-    [{ of: "teacher" }, /no model "teacher"; give "current" or "reference"\./],
+    [{ of: "teacher" }, /no model "teacher"; use "current" or "reference"\./],
     [{ of: "reference" }, /no reference policy: call reference\.freeze\(\)/],
     [
       { needs: ["logits" as "entropy"] },

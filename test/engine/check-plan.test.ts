@@ -40,7 +40,7 @@ describe("a run's plan", () => {
   it("cannot be trained by a policy that only samples", async () => {
     const policy = await NativePolicy.open(modelPath("qwen3"), { training: false })
     expect(await policy.check(plan)).toEqual([
-      "This policy was opened with training: false; open it without to train it.",
+      "This policy was opened with training: false; open it without that option to train it.",
     ])
     await policy.dispose()
   })

@@ -211,7 +211,7 @@ describe.each([
     const request = { prompt: Int32Array.of(1), maxTokens: 60, key: [0, 7], constraint } as const
     await expect(policy.sample({ ...request, stopTokens: [256, 34] })).rejects.toMatchObject({
       code: "BAD_ARGUMENT",
-      message: expect.stringContaining("stopTokens holds 34, which would end a text before its constraint does"),
+      message: expect.stringContaining("stopTokens contains 34, which would end a text before its constraint does"),
     })
     expect((await policy.sample({ ...request, constraint: undefined, stopTokens: [256, 34] })).tokens.length).toBeGreaterThan(0) // biome-ignore format: one line
   })

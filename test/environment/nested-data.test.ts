@@ -60,5 +60,5 @@ it("rules of a household are refused, and comments in them removed in linear tim
 it("as many levels as there may be are read", () => {
   const level = (levels: number) => `${"[".repeat(levels)}${"]".repeat(levels)}`
   expect(isDeeper(readJson(level(200)), 199)).toBe(true)
-  expect(() => readJson(level(201))).toThrow(/nested more than 200 deep/)
+  expect(() => readJson(level(201))).toThrow(/nested more than 200 levels deep/)
 })

@@ -136,7 +136,7 @@ describe("writeDirectory", () => {
   it("refuses a target that is there, before fill runs", async () => {
     await putOld()
     const filled = vi.fn(fill)
-    const refusal = { code: "FILE_EXISTS", message: expect.stringMatching(/already there.*overwritten/) }
+    const refusal = { code: "FILE_EXISTS", message: expect.stringMatching(/already exists.*overwritten/) }
     await expect(writeDirectory(target, filled)).rejects.toMatchObject(refusal)
     expect(filled).not.toHaveBeenCalled()
     await expect(writeDirectory(join(target, "a"), filled)).rejects.toMatchObject(refusal)
@@ -150,7 +150,7 @@ describe("writeDirectory", () => {
     }
     await expect(writeDirectory(target, racing)).rejects.toMatchObject({
       code: "FILE_EXISTS",
-      message: /already there/,
+      message: /already exists/,
     })
     expect(await readFile(join(target, "a"), "utf8")).toBe("old")
     expect(await readdir(folder)).toEqual(["model"])
@@ -190,7 +190,7 @@ describe("writeDirectory", () => {
     expect((await lstat(link)).isSymbolicLink()).toBe(true)
     await rm(link)
     await symlink(join(folder, "nowhere"), link)
-    await expect(writeDirectory(link, fill)).rejects.toMatchObject({ code: "IO", message: /leads nowhere/ })
+    await expect(writeDirectory(link, fill)).rejects.toMatchObject({ code: "IO", message: /is a broken link/ })
   })
 
   it.each([

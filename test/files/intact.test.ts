@@ -172,7 +172,7 @@ describe("a model one of whose files is not what was written", () => {
     const copy = await damaged(run, join(run, "model", "model.safetensors"), (path) =>
       cp(join(run, "checkpoints", "step-1", "model.safetensors"), path),
     )
-    await expect(openBoth(join(copy, "model"))).rejects.toThrow("model.safetensors is not what was written")
+    await expect(openBoth(join(copy, "model"))).rejects.toThrow("model.safetensors was changed")
   })
 
   it("is refused by all that reads into a policy that is open, which stays usable", async () => {
@@ -204,6 +204,6 @@ describe("a file that was compared once", () => {
     const path = join(copy, "model", "model.safetensors")
     await openBoth(join(copy, "model"))
     await damages["one bit flipped in the middle"]!(path)
-    await expect(openBoth(join(copy, "model"))).rejects.toThrow("is not what was written")
+    await expect(openBoth(join(copy, "model"))).rejects.toThrow("was changed")
   })
 })

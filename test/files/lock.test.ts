@@ -27,7 +27,7 @@ async function deadProcess(): Promise<number> {
 
 const refusal = {
   code: "RUN_LOCKED",
-  message: expect.stringMatching(/Process \d+ on .* works in this run folder.*remove that file/),
+  message: expect.stringMatching(/Process \d+ on .* is using this run folder.*remove that file/),
 }
 
 describe("a run's lock", () => {

@@ -104,7 +104,7 @@ describe("a reader of JSON that can pause", () => {
     const limits = { deepest: 3, mostParts: 5 }
     const under = (text: string) => atOnce(readJsonInPieces(text, () => {}, limits))
     expect(under("[[[], {}, {}]]")).toEqual([[[], {}, {}]])
-    expect(() => under("[[[[")).toThrow(new JsonExcess("is nested more than 3 deep"))
+    expect(() => under("[[[[")).toThrow(new JsonExcess("is nested more than 3 levels deep"))
     expect(() => under("[[],[],[],[],[],")).toThrow(new JsonExcess("has more than 5 objects and lists"))
   })
 })

@@ -161,7 +161,7 @@ describe("a run that is overwritten", () => {
     await putRun(directory, 2, [2])
     const run = await Run.open(directory, config, { resume: true })
     for (const options of [{ overwrite: true }, { resume: true }])
-      await refused(directory, options, "RUN_LOCKED", /works in this run folder/)
+      await refused(directory, options, "RUN_LOCKED", /is using this run folder/)
     await run.close()
   })
 

@@ -135,7 +135,7 @@ describe("a run that is resumed", () => {
     await run.check({ store: { ...store, bytes: { model: 1, checkpoint: 1 } } })
     await expect(run.check({ store: { ...store, bytes } })).rejects.toMatchObject({
       code: "IO",
-      message: expect.stringMatching(/is going to take about .* but the disk has/),
+      message: expect.stringMatching(/will need about .* but the disk has/),
     })
     await run.close()
     expect(await readdir(folder)).toEqual([])

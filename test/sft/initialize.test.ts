@@ -130,7 +130,7 @@ describe("a folder that is there", () => {
     const before = await read(join(folder, "model"))
     await expect(make("model", { seed: 2 })).rejects.toMatchObject({
       code: "FILE_EXISTS",
-      message: expect.stringMatching(/already there/),
+      message: expect.stringMatching(/already exists/),
     })
     expect(await read(join(folder, "model"))).toEqual(before)
     await writeFile(join(folder, "model", "notes.txt"), "mine")

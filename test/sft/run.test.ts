@@ -152,7 +152,7 @@ describe("a cloning with a run", () => {
     const environment = doorsEnvironment({ start: () => Promise.reject(new Error("was played")) }) as Environment
     await expect(sft({ policy: full, tokenizer, environment, run, ...options })).rejects.toMatchObject({
       code: "IO",
-      message: expect.stringMatching(/is going to take about .* but the disk has/),
+      message: expect.stringMatching(/will need about .* but the disk has/),
     })
     expect(run.begun).toBe(false)
     const needed = policy.store.bytes!

@@ -161,9 +161,7 @@ describe("an expert that speaks to an agent in the model's place", () => {
     const once: AgentExpert<string> = (word) => (calls++ === 0 ? `{"word": "${word}` : JSON.stringify({ word }))
     const onWarning = (message: string) => said.push(message)
     expect((await expertRows({ ...setup, expert: once, onWarning }, 2, new Random(3))).length).toBe(1)
-    expect(said.join()).toMatch(
-      /The expert said "\{"word": "\w+", which the tools or the format of the call do not allow/,
-    )
+    expect(said.join()).toMatch(/The expert's completion "\{"word": "\w+" violates the tools or the format of the call/)
   })
 
   it("may say messages, and call the tools that the agent offers", async () => {

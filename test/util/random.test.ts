@@ -156,7 +156,7 @@ describe("a fork", () => {
 
   it("refuses limits that nothing lies below", () => {
     for (const limit of [0, -1, 1.5, Number.NaN, 2 ** 32 + 1])
-      expect(() => new Random(1).below(limit)).toThrow(/random.below\(.*\): give a whole number from 1/)
+      expect(() => new Random(1).below(limit)).toThrow(/random.below\(.*\): limit must be an integer from 1/)
     expect(new Random(1).below(2 ** 32)).toBeLessThan(2 ** 32)
   })
 

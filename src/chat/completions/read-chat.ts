@@ -14,9 +14,9 @@ import { readMessages } from "./read-messages.ts"
 // POST /v1/chat/completions: https://platform.openai.com/docs/api-reference/chat/create
 
 export interface ChatCall extends Call {
-  /** Whether the last chunk of a stream tells how many tokens there were. */
+  /** Whether the last chunk of a stream contains token counts. */
   readonly usageInStream: boolean
-  /** vLLM's `return_token_ids`: the ids of prompt and replies come with the answer. */
+  /** vLLM's `return_token_ids`: whether the response contains the ids of prompt and completions. */
   readonly tokenIds: boolean
 }
 
@@ -68,7 +68,7 @@ export function readChat(body: unknown): ChatCall {
   return call
 }
 
-/** Variables of the chat template, under the name that vLLM has for them. */
+/** Variables of the chat template, under vLLM's name. */
 export function readVariables(value: unknown = {}): Readonly<Record<string, unknown>> {
   const field = "chat_template_kwargs"
   if (!isObject(value)) throw badField(field, "must be an object")
@@ -77,7 +77,7 @@ export function readVariables(value: unknown = {}): Readonly<Record<string, unkn
   return asWritten(value)
 }
 
-/** Variables of the template, of which numbers, objects and lists stay as they are written. */
+/** Variables with numbers, objects and lists as raw JSON. */
 function asWritten(variables: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
   const texts = memberTexts(stringify(variables))
   const plain = (value: unknown) => value === null || ["string", "boolean"].includes(typeof value)
@@ -86,7 +86,7 @@ function asWritten(variables: Readonly<Record<string, unknown>>): Readonly<Recor
   )
 }
 
-/** What would change what is sampled, and what it is when it does not. */
+/** Unsupported sampling options, with the values that have no effect. */
 export const neutral: Readonly<Record<string, readonly unknown[]>> = {
   top_p: [1],
   top_k: [-1, 0],
@@ -97,7 +97,7 @@ export const neutral: Readonly<Record<string, readonly unknown[]>> = {
   logit_bias: [{}],
 }
 
-/** What says nothing about the reply. */
+/** Fields without effect on the completion. */
 export const unheeded: readonly string[] = [
   ...["user", "metadata", "store", "service_tier", "prompt_cache_key", "prompt_cache_retention", "safety_identifier"],
 ]
@@ -116,12 +116,12 @@ export function readStop(value: unknown): readonly string[] {
   if (value === undefined) return []
   const texts = typeof value === "string" ? [value] : value
   if (!Array.isArray(texts) || texts.length > 4 || !texts.every((text) => typeof text === "string" && text !== ""))
-    throw badField("stop", "must be a text, or a list of up to 4 of them, none empty")
-  if (!isWellFormed(texts)) throw badField("stop", "has half a surrogate pair, which no reply has")
+    throw badField("stop", "must be a string or a list of up to 4 strings, none empty")
+  if (!isWellFormed(texts)) throw badField("stop", "contains an unpaired surrogate, which no completion can contain")
   return texts
 }
 
-/** The results of an assistant's calls follow it at once. */
+/** Checks that the results of tool calls directly follow the assistant's message. */
 function checkAnswered(messages: readonly CallMessage[]): void {
   let open = new OpenCalls()
   for (const [index, message] of messages.entries()) {
@@ -137,8 +137,12 @@ function checkAnswered(messages: readonly CallMessage[]): void {
 }
 
 export function noSuchModel(model: string, known: readonly string[]): ApiError {
-  return new ApiError(404, `There is no model ${JSON.stringify(model.slice(0, 100))}; there is ${known.join(", ")}.`, {
-    param: "model",
-    code: "model_not_found",
-  })
+  return new ApiError(
+    404,
+    `There is no model ${JSON.stringify(model.slice(0, 100))}; available: ${known.join(", ")}.`,
+    {
+      param: "model",
+      code: "model_not_found",
+    },
+  )
 }

@@ -3,7 +3,7 @@ import { badField } from "../api-error.ts"
 import type { Format } from "../call.ts"
 import { FieldReader, isWellFormed } from "../fields.ts"
 
-/** @param within the object that holds the schema in a format; undefined where the format itself does */
+/** @param within - object that holds the schema in a format; undefined if the format itself holds it */
 export function readFormat(value: unknown, path: string, within: "json_schema" | undefined): Format {
   if (value === undefined) return { kind: "text" }
   const read = new FieldReader(value, path)
@@ -20,7 +20,7 @@ export function readFormat(value: unknown, path: string, within: "json_schema" |
   const schema = part.any("schema")
   const field = part.name("schema")
   if (!isObject(schema)) throw badField(field, schema === undefined ? "is missing" : "must be a JSON schema")
-  if (!isWellFormed(schema)) throw badField(field, "has half a surrogate pair; send whole characters")
+  if (!isWellFormed(schema)) throw badField(field, "contains an unpaired surrogate; send valid Unicode")
   part.done()
   read.done()
   return { kind: "schema", schema, field }

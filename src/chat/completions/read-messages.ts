@@ -6,7 +6,7 @@ import { mostMessages } from "../json-limits.ts"
 
 const roles = ["system", "developer", "user", "assistant", "tool"] as const
 
-/** Fields that only messages of one role have. */
+/** Fields that are allowed for one role only. */
 const belonging: Readonly<Record<string, (typeof roles)[number]>> = {
   tool_calls: "assistant",
   function_call: "assistant",
@@ -24,14 +24,14 @@ export function readMessages(values: readonly unknown[] | undefined): readonly C
   return values.map((value, index) => readMessage(value, `messages[${index}]`))
 }
 
-/** What clients keep beside a message (annotations, what they parsed of it) is left. */
+/** Other fields that clients keep with a message, such as annotations, are ignored. */
 export function readMessage(value: unknown, path: string): CallMessage {
   const read = new FieldReader(value, path)
   const role = read.oneOf("role", roles)
   if (role === undefined) throw badField(`${path}.role`, "is missing")
   for (const [field, owner] of Object.entries(belonging))
     if (role !== owner && !isEmpty(read.any(field)))
-      throw badField(`${path}.${field}`, `belongs in a message of the role ${owner}`)
+      throw badField(`${path}.${field}`, `is only allowed in a message with role ${owner}`)
   const name = readName(read)
   const content = readContent(read.any("content"), `${path}.content`, role !== "assistant")
   if (role === "assistant") return { ...readReply(read, content), ...name }
@@ -71,7 +71,7 @@ function readToolCalls(read: FieldReader): readonly ToolCall[] {
   const calls = (read.list("tool_calls") ?? []).map((call, index) => readToolCall(call, `${at}[${index}]`))
   const ids = new Set<string>()
   for (const [index, { id }] of calls.entries()) {
-    if (ids.has(id)) throw badField(`${at}[${index}].id`, "is the id of an earlier call of this message, too")
+    if (ids.has(id)) throw badField(`${at}[${index}].id`, "is the id of an earlier call of this message")
     ids.add(id)
   }
   return calls
@@ -85,17 +85,17 @@ function readToolCall(value: unknown, path: string): ToolCall {
   return { id, name: called.filled("name"), arguments: readArguments(called) }
 }
 
-/** A text, or parts that are texts. */
+/** A text, or a list of text parts. */
 export function readContent(value: unknown, path: string, some = true): string | undefined {
   if (value === undefined || isText(value, path)) return value
-  if (!Array.isArray(value)) throw badField(path, "must be a text, or a list of parts")
+  if (!Array.isArray(value)) throw badField(path, "must be a string or a list of parts")
   if (some && value.length === 0) throw badField(path, "must have at least one part")
   return value
     .map((part, index) => {
       const at = `${path}[${index}]`
       const read = new FieldReader(part, at)
       const type = read.oneOf("type", ["text", "input_text", "output_text", "refusal"])
-      if (type === undefined) throw badField(`${at}.type`, "must be text: this model reads nothing else")
+      if (type === undefined) throw badField(`${at}.type`, "must be text: the model supports text only")
       return type === "refusal" ? read.required("refusal") : read.required("text")
     })
     .join("")

@@ -5,13 +5,13 @@ import type { SaidReply } from "../reply-generator.ts"
 import { event } from "../sse.ts"
 import type { ChatCall } from "./read-chat.ts"
 
-// The answers of POST /v1/chat/completions: https://platform.openai.com/docs/api-reference/chat/object and /streaming
+// Responses of POST /v1/chat/completions: https://platform.openai.com/docs/api-reference/chat/object and /streaming
 
 export class ChatAnswer implements Answer {
   readonly #head: { readonly id: string; readonly created: number; readonly model: string }
   readonly #call: ChatCall
   readonly #textOf: TokenText
-  /** [choices] Calls told of so far. */
+  /** [choices] Number of tool calls sent so far. */
   readonly #calls: number[]
 
   constructor(call: ChatCall, textOf: TokenText) {
@@ -45,7 +45,7 @@ export class ChatAnswer implements Answer {
     return JSON.stringify(answer)
   }
 
-  /** The first chunk of each choice, which names the role. */
+  /** First chunk of each choice, with the role. */
   begin(): string {
     return this.#calls.map((_, index) => this.#chunk(index, { role: "assistant", content: "" })).join("")
   }
@@ -87,7 +87,7 @@ export class ChatAnswer implements Answer {
     return this.#call.logProbs ? { content: toldLogProbs(reply, this.#textOf), refusal: null } : null
   }
 
-  /** vLLM's names, where they are asked for. */
+  /** Token ids under vLLM's names, if requested. */
   #ids(replies: readonly SaidReply[]): object {
     return this.#call.tokenIds ? { prompt_token_ids: [...replies[0]!.prompt] } : {}
   }

@@ -6,11 +6,11 @@ import { FieldReader } from "../fields.ts"
 import { mostItems } from "../json-limits.ts"
 import { OpenCalls } from "../open-calls.ts"
 
-/** A text, or items: what the model said in one turn (thoughts, a message, calls) is one message. */
+/** Messages of a text or of items. Thinking, message and calls of one turn of the model become one message. */
 export function readInput(value: unknown): readonly CallMessage[] {
   if (typeof value === "string") return [{ role: "user", content: value }]
   if (!Array.isArray(value) || value.length === 0)
-    throw badField("input", "must be a text, or a list of at least one item")
+    throw badField("input", "must be a string or a list of at least one item")
   if (value.length > mostItems) throw badField("input", `has ${value.length} items; send at most ${mostItems}`)
   const messages: CallMessage[] = []
   const open = new OpenCalls()
@@ -39,7 +39,7 @@ export function readInput(value: unknown): readonly CallMessage[] {
   return messages
 }
 
-/** Each call has its result behind it, in whatever order. The calls of an item that is only referred to are not known here. */
+/** Checks that each call is followed by its result, in any order. Calls of referenced items are unknown. */
 function follow(open: OpenCalls, part: CallMessage | Part, path: string): void {
   if (!("role" in part)) {
     if (part.call) open.call(part.call.id, `${path}.call_id`)
@@ -47,7 +47,10 @@ function follow(open: OpenCalls, part: CallMessage | Part, path: string): void {
   } else if (part.role === "tool") open.answer(part.toolCallId, `${path}.call_id`)
 }
 
-/** A second message begins another turn, as do thoughts behind anything, and what is known to be of another reply. */
+/**
+ * Whether a part starts a new turn: a second message, thinking after anything else, or a part known to be of another
+ * completion.
+ */
 function beginsTurn(part: Part, said: Assistant): boolean {
   if (part.reference !== undefined && said.reference !== undefined) return part.reference !== said.reference
   const first = part.content !== undefined || part.reasoning !== undefined
@@ -57,7 +60,7 @@ function beginsTurn(part: Part, said: Assistant): boolean {
 type Assistant = Extract<CallMessage, { role: "assistant" }>
 type Writable<T> = { -readonly [Key in keyof T]: T[Key] }
 
-/** Of what the model said in one turn. */
+/** Part of one turn of the model. */
 interface Part {
   readonly content?: string
   readonly reasoning?: string
@@ -82,7 +85,7 @@ const items: Readonly<Record<string, (read: FieldReader, path: string) => CallMe
       tool_call_id: "send the result as an item of the type function_call_output",
       function_call: "send it as an item of the type function_call",
       reasoning_content: "send it as an item of the type reasoning",
-      name: "say it in the content",
+      name: "write it in the content",
     })
     const content = readContent(read.any("content"), `${path}.content`, role !== "assistant")
     if (content === undefined) throw badField(`${path}.content`, "is missing")
@@ -97,7 +100,7 @@ const items: Readonly<Record<string, (read: FieldReader, path: string) => CallMe
     if (content === undefined) throw badField(`${path}.output`, "is missing")
     return { role: "tool", content, toolCallId }
   },
-  /** The thought itself, else what sums it up. */
+  /** Thinking, or its summary. */
   reasoning(read) {
     read.neutral({ encrypted_content: [] })
     const [whole, summary] = [readThoughts(read, "content"), readThoughts(read, "summary")]
@@ -105,7 +108,8 @@ const items: Readonly<Record<string, (read: FieldReader, path: string) => CallMe
   },
   item_reference(read, path) {
     const [, reference] = /^(?:rs|msg|fc)_([0-9a-f]{16})(?:_\d+)?$/.exec(read.required("id")) ?? []
-    if (reference === undefined) throw badField(`${path}.id`, "names no item of this endpoint; send the item whole")
+    if (reference === undefined)
+      throw badField(`${path}.id`, "is not the id of an item of this endpoint; send the complete item")
     return { reference }
   },
 }

@@ -11,7 +11,7 @@ import { readInput } from "./read-input.ts"
 // POST /v1/responses: https://platform.openai.com/docs/api-reference/responses/create
 
 export interface ResponsesCall extends Call {
-  /** As they came: the answer repeats them. */
+  /** Values as received, which the response repeats. */
   readonly asked: {
     readonly instructions: string | null
     readonly tools: readonly unknown[]
@@ -64,9 +64,9 @@ export function readResponses(body: unknown): ResponsesCall {
     background: [false],
   })
   read.without({
-    previous_response_id: "no conversation is kept, send its items",
-    conversation: "none is kept, send its items",
-    prompt: "none is kept, send the input",
+    previous_response_id: "no state is kept; send the items of the conversation",
+    conversation: "no state is kept; send the items of the conversation",
+    prompt: "no stored prompts; send the input",
   })
   readReasoning(read.any("reasoning"))
   readStreamOptions(read.any("stream_options"), call.stream)
@@ -77,21 +77,21 @@ export function readResponses(body: unknown): ResponsesCall {
 
 const logProbsIncluded = "message.output_text.logprobs"
 
-/** What the answer can hold beside the usual; of tools that are run by a provider, and of encryption, there is nothing to include. */
+/** Values of `include`. Those for provider-run tools and encryption have no effect. */
 const included: readonly string[] = [
   ...[logProbsIncluded, "reasoning.encrypted_content", "message.input_image.image_url", "file_search_call.results"],
   ...["web_search_call.results", "web_search_call.action.sources", "code_interpreter_call.outputs"],
   ...["computer_call_output.output.image_url"],
 ]
 
-/** Whether log-probabilities are asked for. */
+/** Whether log-probabilities are requested. */
 function readInclude(values: readonly unknown[]): boolean {
   const strange = values.findIndex((value) => !included.includes(value as string))
   if (strange >= 0) throw badField(`include[${strange}]`, `must be one of ${included.join(", ")}`)
   return values.includes(logProbsIncluded)
 }
 
-/** What a model thinks is shown as it is; how much, it decides itself. */
+/** Reads `reasoning`. Thinking is returned unchanged; its effort cannot be set. */
 function readReasoning(value: unknown): void {
   if (value === undefined) return
   const read = new FieldReader(value, "reasoning")

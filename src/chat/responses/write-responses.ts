@@ -6,7 +6,8 @@ import type { SaidReply } from "../reply-generator.ts"
 import { event } from "../sse.ts"
 import type { ResponsesCall } from "./read-responses.ts"
 
-// The answers of POST /v1/responses: https://platform.openai.com/docs/api-reference/responses/object and /responses-streaming
+// Responses of POST /v1/responses: https://platform.openai.com/docs/api-reference/responses/object and
+// /responses-streaming
 
 type Item = Readonly<Record<string, unknown>> & { readonly type: string }
 
@@ -15,7 +16,7 @@ export class ResponsesAnswer implements Answer {
   readonly #created = Math.floor(Date.now() / 1000)
   readonly #call: ResponsesCall
   readonly #textOf: TokenText
-  /** Items that are whole, and the one that is being written. */
+  /** Completed items, and the item in progress. */
   readonly #items: Item[] = []
   #open: { readonly id: string; readonly kind: "reasoning" | "content"; text: string } | undefined
   #number = 0
@@ -59,7 +60,7 @@ export class ResponsesAnswer implements Answer {
   end([reply]: readonly SaidReply[]): string {
     const nothing = this.#items.length === 0 && !this.#open ? this.#text("content", "", reply!.id) : ""
     const closed = this.#close(reply)
-    // What was sampled behind a message is known once all is.
+    // Log-probabilities of a message are complete only at the end.
     const message = this.#items.findIndex(({ type }) => type === "message")
     const { id, content } = (this.#items[message] ?? {}) as { id: string; content: readonly { text: string }[] }
     if (message >= 0) this.#items[message] = this.#message(id, content[0]!.text, reply)
@@ -89,14 +90,14 @@ export class ResponsesAnswer implements Answer {
     return closed + begun + (text === "" ? "" : this.#event(`response.${about.event}.delta`, delta))
   }
 
-  /** A reply may say something between calls, too. */
+  /** Id of an item. A completion may contain several messages, between calls. */
   #name(kind: "reasoning" | "content", reply: string): string {
     const [type, prefix] = kind === "content" ? ["message", "msg"] : ["reasoning", "rs"]
     const before = this.#items.filter((item) => item.type === type).length
     return `${prefix}_${reply}${before > 0 ? `_${before}` : ""}`
   }
 
-  /** Ends the item that is being written. */
+  /** Ends the item in progress. */
   #close(reply?: SaidReply): string {
     const open = this.#open
     if (!open) return ""

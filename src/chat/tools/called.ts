@@ -7,29 +7,29 @@ import type { Tool, ToolChoice } from "../call.ts"
 import { mostNesting } from "../json-limits.ts"
 import type { Piece } from "./format.ts"
 
-/** How calls are written: the key of their arguments, what stands around each, and between two. */
+/** Format of tool calls: key of the arguments, delimiters around each call, and separator. */
 interface Writing {
   readonly key: "arguments" | "parameters"
   readonly around?: readonly [before: string, behind: string]
   readonly between: string
 }
 
-/** What a call asks of a reply's calls. */
+/** Constraint of tool calls for a request. */
 export interface Calling {
-  /** One or several; undefined where there is none that may be called. */
+  /** Grammar of one or several calls; undefined if no tool may be called. */
   readonly calls: Node | undefined
-  /** Whether the reply must be calls. */
+  /** Whether the completion must consist of calls. */
   readonly must: boolean
-  /** Whether calls are held to anything but their form. */
+  /** Whether calls are constrained beyond their format. */
   readonly held: boolean
 }
 
-/** What messages call the parameters of a tool. */
+/** Name of a tool's parameters in messages. */
 export function parametersOf(name: string): string {
   return `The parameters of ${name}`
 }
 
-/** @throws GigpoError `BAD_ARGUMENT`, here or when the calls are compiled, for parameters that cannot be held to */
+/** @throws GigpoError `BAD_ARGUMENT`, here or when the calls are compiled, for unsupported parameter schemas */
 export function calling(
   tools: readonly Tool[],
   toolChoice: ToolChoice,
@@ -55,8 +55,8 @@ export function calling(
 }
 
 /**
- * A call written as a JSON object with a name and, under `key`, its arguments; undefined where the text is none. The arguments keep
- * the bytes in which they were sampled.
+ * Parses a call written as a JSON object with a name and, under `key`, its arguments; undefined for other text.
+ * Arguments keep their sampled spelling.
  */
 export function readCalled(text: string, key: Writing["key"]): Extract<Piece, { kind: "call" }> | undefined {
   try {

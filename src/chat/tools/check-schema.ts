@@ -3,11 +3,11 @@ import { stringify } from "../../json/text.ts"
 import { isObject } from "../../options/read.ts"
 
 /**
- * Where a value is not what a JSON schema says of types, members, items and constants, as a sentence without its end; undefined where it
- * is. Other keywords are not looked at: arguments that must satisfy all of them belong to tools with `strict: true`.
+ * Where a value violates types, members, items or constants of a JSON schema, as a sentence without the full stop;
+ * undefined if it does not. Other keywords are ignored; tools with `strict: true` are constrained by all of them.
  */
 export function schemaProblem(value: unknown, schema: unknown, at: string): string | undefined {
-  if (schema === false) return `${at} must not be there`
+  if (schema === false) return `${at} is not allowed`
   if (!isObject(schema)) return undefined
   const types = schema.type === undefined ? [] : [schema.type].flat()
   if (types.length > 0 && !types.some((type) => isOfType(value, type)))
@@ -31,7 +31,7 @@ function membersProblem(
   return firstProblem(Object.entries(value), (name, member) => {
     const path = `${at}.${name}`
     if (Object.hasOwn(known, name)) return schemaProblem(member, known[name], path)
-    if (additionalProperties === false) return `${path} is none of ${Object.keys(known).join(", ")}`
+    if (additionalProperties === false) return `${path} is not one of ${Object.keys(known).join(", ")}`
     return schemaProblem(member, additionalProperties, path)
   })
 }
@@ -49,7 +49,7 @@ function firstProblem<Key>(
 
 const known = new WeakMap<object, ReadonlySet<string>>()
 
-/** The constants of a schema in one spelling, made once: a list may hold thousands of values to compare with. */
+/** Constants of a schema in canonical JSON, cached since a list may have thousands of entries. */
 function canonicalOf(schema: object, constants: readonly unknown[]): ReadonlySet<string> {
   const found = known.get(schema) ?? new Set(constants.map((one) => canonicalJson(stringify(one))))
   known.set(schema, found)

@@ -3,30 +3,30 @@ import type { Tool, ToolChoice } from "../call.ts"
 import { llama } from "./llama.ts"
 import { qwen } from "./qwen.ts"
 
-/** What a reply is made of, in the order in which it is read. */
+/** Part of a completion, in reading order. */
 export type Piece =
   | { readonly kind: "reasoning" | "content"; readonly text: string }
   | { readonly kind: "call"; readonly name: string; readonly arguments: string }
 
-/** Reads a reply as it is sampled. What may still turn out to be something else is held back. */
+/** Incremental parser of a completion. Ambiguous text is held back. */
 export interface ReplyReader {
   read(text: string): Piece[]
-  /** What was held back, once nothing follows. */
+  /** Returns the text held back, at the end of the completion. */
   end(): Piece[]
-  /** Whether what was read so far ends within a thought. */
+  /** Whether the text so far ends within thinking. */
   readonly thinking: boolean
-  /** Whether it has begun a call that cannot be read; all that have are known at the end. */
+  /** Whether an unparsable tool call was found; final after `end`. */
   readonly broken: boolean
 }
 
-/** How a family of models writes calls of tools. */
+/** Tool-call format of a model family. */
 export interface ToolFormat {
   readonly name: string
-  /** What of a reply the prompt that ends so has written already: the beginning of a thought, a thought that is empty, or nothing. */
+  /** Part of the completion that the prompt already contains: an opened thought, an empty thought, or nothing. */
   opening(prompt: string): string
-  /** @param tools whether any are offered: where none are, what looks like a call is text */
+  /** @param tools - whether any are offered; without tools, apparent calls are text */
   reader(options: { readonly tools: boolean; readonly opening: string }): ReplyReader
-  /** A reply that calls as it must, or is an `answer` where that must be of a form: undefined where any text will do. */
+  /** Grammar of required calls, or of an `answer` in a required format; undefined if any text is allowed. */
   grammar(
     tools: readonly Tool[],
     choice: ToolChoice,
@@ -36,7 +36,7 @@ export interface ToolFormat {
   ): Node | undefined
 }
 
-/** The format that a chat template teaches. Templates without tools are read as Qwen's. */
+/** Format of a chat template. Templates without tools use Qwen's format. */
 export function toolFormat(chatTemplate: string | undefined): ToolFormat {
   const source = chatTemplate ?? ""
   return !source.includes("<tool_call>") && /python_tag|<\|eom_id\|>|"parameters"/.test(source)

@@ -4,8 +4,8 @@ import { spaces } from "../../grammar/pattern.ts"
 import { calling, readCalled } from "./called.ts"
 import type { Piece, ReplyReader, ToolFormat } from "./format.ts"
 
-// Llama 3.1 to 3.3: a reply is text, or a call as a JSON object of name and parameters and nothing else. Several calls, which the
-// models were not taught but write, stand behind each other with a semicolon or a line end between.
+// Llama 3.1 to 3.3: a completion is text, or a single call as a JSON object with name and parameters. Models also write
+// several calls, separated by a semicolon or a line break.
 
 export const llama: ToolFormat = {
   name: "llama",
@@ -19,7 +19,7 @@ export const llama: ToolFormat = {
   },
 }
 
-/** Any text that is not read as calls: what begins with a brace might be some that nobody has asked for. */
+/** Text that is not parsed as calls: a leading brace could start an unrequested call. */
 const plain = rule(() => {
   const brace = "{".charCodeAt(0)
   const [any, first] = [character(except([])), character(except([...spaces, [brace, brace]]))]
@@ -34,7 +34,7 @@ class LlamaReader implements ReplyReader {
   broken = false
   readonly #tools: boolean
   #held = ""
-  /** What is held: nothing but white space, what may be calls, or nothing more, since it is text. */
+  /** Content of the held text: only white space, possibly calls, or none since the text is plain. */
   #state: "blank" | "object" | "plain" = "blank"
 
   constructor(tools: boolean) {
@@ -55,12 +55,12 @@ class LlamaReader implements ReplyReader {
     if (this.#state === "plain" || held === "") return []
     const calls = separate(held).map((part) => readCalled(part, "parameters"))
     if (calls.every((called) => called !== undefined)) return calls
-    this.broken = /^\{\s*"name"\s*:/.test(held) // any other object is an answer
+    this.broken = /^\{\s*"name"\s*:/.test(held) // other objects are content
     return [{ kind: "content", text: held }]
   }
 }
 
-/** JSON objects that stand behind each other; what is within strings does not count. */
+/** Splits concatenated JSON objects; braces within strings do not count. */
 function separate(text: string): string[] {
   const parts: string[] = []
   let [depth, from, quoted] = [0, 0, false]

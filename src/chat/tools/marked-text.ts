@@ -1,8 +1,8 @@
-/** Splits a text that comes in pieces at marks. What may be the beginning of a mark is held back until that is known. */
+/** Incremental splitter of text at marks. Text that may start a mark is held back. */
 export class MarkedText {
   #held = ""
 
-  /** The text up to the first of these marks, and that mark; undefined for the mark where none has come yet. */
+  /** Text before the first of the marks, and that mark; undefined if none has been found yet. */
   take(text: string, marks: readonly string[]): { readonly before: string; readonly mark: string | undefined } {
     this.#held += text
     let found: { readonly at: number; readonly mark: string } | undefined
@@ -16,7 +16,7 @@ export class MarkedText {
     return { before, mark: found?.mark }
   }
 
-  /** What is still held back. */
+  /** Returns the text held back. */
   rest(): string {
     const rest = this.#held
     this.#held = ""
@@ -24,7 +24,7 @@ export class MarkedText {
   }
 }
 
-/** How many of the last characters could be the first ones of a mark. */
+/** Number of trailing characters that could start a mark. */
 function longestStart(text: string, marks: readonly string[]): number {
   const most = Math.min(text.length, Math.max(0, ...marks.map(({ length }) => length - 1)))
   for (let length = most; length > 0; length--) {

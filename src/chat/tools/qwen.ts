@@ -4,13 +4,14 @@ import { calling, readCalled } from "./called.ts"
 import type { Piece, ReplyReader, ToolFormat } from "./format.ts"
 import { MarkedText } from "./marked-text.ts"
 
-// Qwen 2.5 and 3, and Hermes before them: <think>…</think> first, text, and each call as a JSON object within <tool_call> tags. Templates
-// of models that always think (Qwen's, DeepSeek's) end the prompt with <think>; those of models that must not, with the thought's end.
+// Qwen 2.5 and 3, and Hermes before them: first <think>…</think>, then text, and each call as a JSON object in
+// <tool_call> tags. Templates of models that always think (Qwen, DeepSeek) end the prompt with <think>; those of models
+// that must not think end with the closing tag.
 
 const [think, endThink, call, endCall] = ["<think>", "</think>", "<tool_call>", "</tool_call>"]
 const writing = { key: "arguments", around: [`${call}\n`, `\n${endCall}`], between: "\n" } as const
 
-/** @param thinks whether the model was taught to think first */
+/** @param thinks - whether the model was trained to think first */
 export function qwen(thinks: boolean): ToolFormat {
   return {
     name: "qwen",
@@ -36,9 +37,9 @@ function isOpen(opening: string): boolean {
   return opening !== "" && !opening.includes(endThink)
 }
 
-/** Any text in which this mark, whose first character occurs in it once, does not. */
+/** Text without the mark, whose first character must occur in the mark only once. */
 function without(mark: string): Node {
-  // In state i the last i characters are the first i of the mark.
+  // In state i the last i characters are the first i characters of the mark.
   const [first] = mark
   const states: Node[] = [...mark].map((char, index) =>
     rule(() => {
@@ -60,7 +61,7 @@ class QwenReader implements ReplyReader {
   #space = ""
   #call = ""
   #head = ""
-  /** Whether the head is white space alone. */
+  /** Whether the head is only white space. */
   #blank = true
   #begun = false
 
@@ -83,7 +84,7 @@ class QwenReader implements ReplyReader {
     }
   }
 
-  /** Thought comes first, or is none. What is left to read once that is known. */
+  /** Detects leading thinking. Returns the text left to read once that is decided. */
   #begin(text: string): string {
     this.#head += text
     if (isBlank(text) && this.#blank) return ""
@@ -125,7 +126,7 @@ class QwenReader implements ReplyReader {
     return this.#settled(text).map((settled) => ({ kind: "content", text: settled }))
   }
 
-  /** White space at the ends belongs to the format. */
+  /** White space at the ends is part of the format. */
   #settled(text: string): string[] {
     if (this.#begun && isBlank(text)) {
       this.#space += text
@@ -141,7 +142,7 @@ class QwenReader implements ReplyReader {
 
   #mark(mark: string): Piece[] {
     this.#space = ""
-    this.#begun = this.#begun && mark === call // what follows a block begins anew
+    this.#begun = this.#begun && mark === call // white space after a block is trimmed again
     if (mark === endThink) this.#state = "content"
     if (mark === call) {
       this.#state = "call"
@@ -153,7 +154,7 @@ class QwenReader implements ReplyReader {
     return called ? [called] : this.#noCall(call + this.#call + endCall)
   }
 
-  /** A call without its end, or of another form, is text. */
+  /** An incomplete or malformed call is text. */
   #noCall(text: string): Piece[] {
     this.#state = "content"
     this.broken = true
@@ -161,7 +162,7 @@ class QwenReader implements ReplyReader {
   }
 }
 
-/** White space may come in any number of pieces: what is kept of it is not looked at for each. */
+/** White space may arrive in many pieces; only the new piece is checked. */
 function isBlank(text: string): boolean {
   return text.trimStart() === ""
 }

@@ -7,12 +7,12 @@ import { mostTools } from "../json-limits.ts"
 
 type Values = Readonly<Record<string, unknown>>
 
-/** Tools as chat completions take them: each a function within an object that says so. */
+/** Tools of Chat Completions: each function in an object with a type. */
 export function readTools(values: readonly unknown[] = []): readonly Tool[] {
   return distinct(few(values).map((value, index) => readTool(value, `tools[${index}]`)))
 }
 
-/** Tools as responses take them: functions, without an object around. */
+/** Tools of the Responses API: functions without a nested object. */
 export function readFlatTools(values: readonly unknown[] = []): readonly Tool[] {
   return distinct(
     few(values).map((value, index) => {
@@ -43,48 +43,51 @@ function few(values: readonly unknown[]): readonly unknown[] {
 
 function checkType(read: FieldReader): void {
   if (read.any("type") !== "function")
-    throw badField(read.name("type"), "must be function: no other tools are run here")
+    throw badField(read.name("type"), "must be function: other tools are not supported")
 }
 
 function readFunction(read: FieldReader, path: string): Omit<Tool, "told"> {
   const name = read.required("name")
-  if (!/^[\w.-]{1,128}$/.test(name)) throw badField(`${path}.name`, "must be of letters, digits, _, - and .")
+  if (!/^[\w.-]{1,128}$/.test(name)) throw badField(`${path}.name`, "must consist of letters, digits, _, - and .")
   const description = read.string("description")
   const field = `${path}.parameters`
   const parameters = read.any("parameters") ?? { type: "object", properties: {} }
   if (!isObject(parameters)) throw badField(field, "must be a JSON schema")
   if (parameters.type !== undefined && parameters.type !== "object")
-    throw badField(`${field}.type`, "must be object: arguments have names")
-  if (!isWellFormed(parameters)) throw badField(field, "has half a surrogate pair; send whole characters")
+    throw badField(`${field}.type`, "must be object: arguments are named")
+  if (!isWellFormed(parameters)) throw badField(field, "contains an unpaired surrogate; send valid Unicode")
   const strict = read.boolean("strict") ?? false
-  read.ignore("type", "return") // what it gives, as Hugging Face's schemas say
+  read.ignore("type", "return") // the result, as in Hugging Face's schemas
   read.done()
   return { name, parameters, strict, field, ...(description !== undefined && { description }) }
 }
 
-/** An object as it was read; where members are null, one without these. */
+/** Object without null members; the same object if there are none. */
 function withoutNulls(value: Values): Values {
   if (!Object.values(value).includes(null)) return value
   return Object.fromEntries(Object.entries(value).filter(([, member]) => member !== null))
 }
 
-/** A call names its tool. */
+/** Refuses duplicate names: a call identifies its tool by name. */
 function distinct(tools: readonly Tool[]): readonly Tool[] {
   const places = new Map<string, number>()
   for (const [index, { name, field }] of tools.entries()) {
     const first = places.get(name)
     if (first !== undefined)
-      throw badField(field.replace(/parameters$/, "name"), `is ${JSON.stringify(name)}, as that of tools[${first}]`)
+      throw badField(
+        field.replace(/parameters$/, "name"),
+        `is ${JSON.stringify(name)}, the same as that of tools[${first}]`,
+      )
     places.set(name, index)
   }
   return tools
 }
 
-/** @param within the object that names the function in a choice; undefined where the choice itself does */
+/** @param within - object that names the function in a choice; undefined if the choice itself does */
 export function readToolChoice(value: unknown, tools: readonly Tool[], within: "function" | undefined): ToolChoice {
   if (value === undefined) return "auto"
   if (value === "auto" || value === "none") return value
-  if (tools.length === 0) throw badField("tool_choice", "asks for a tool, but there are no tools")
+  if (tools.length === 0) throw badField("tool_choice", "requires a tool, but the request has no tools")
   if (value === "required") return value
   if (!isObject(value) || value.type !== "function")
     throw badField("tool_choice", "must be auto, none, required, or name a function")
@@ -95,6 +98,6 @@ export function readToolChoice(value: unknown, tools: readonly Tool[], within: "
   named.done()
   read.done()
   if (!tools.some((tool) => tool.name === name))
-    throw badField("tool_choice", `names ${JSON.stringify(name)}, which is none of the tools`)
+    throw badField("tool_choice", `names ${JSON.stringify(name)}, which is not in tools`)
   return { name }
 }

@@ -12,10 +12,10 @@ const meanings = Object.entries(standings).map(([standing, meaning]) => `${stand
 export function algorithmsCommand(command: Command): Command {
   return command
     .description(
-      "Lists every algorithm that ships and every system that cites GiGPO. ASKED FOR BY is what --set takes, or what is handed to train() in " +
-        `code. STANDING is one of ${meanings.join(", ")}. Named ones are described, with their equations.`,
+      "Lists every built-in algorithm and every system that cites GiGPO. ASKED FOR BY is the argument of --set, or what code passes to train(). " +
+        `STANDING is one of ${meanings.join(", ")}. With names, describes these algorithms with their equations.`,
     )
-    .argument("[names...]", `names (hgpo, StepPO), or what is changed: ${Object.keys(changes).join(", ")}`)
+    .argument("[names...]", `names (hgpo, StepPO), or what the algorithm changes: ${Object.keys(changes).join(", ")}`)
     .option("--json", "print the algorithms as one JSON line")
     .action((names, options) => interruptible(async () => listAlgorithms(names, options)))
 }
@@ -28,7 +28,7 @@ function listAlgorithms(names: readonly string[], { json = false }: { readonly j
   for (const line of isNamed ? found.flatMap(described) : listed(found)) screen.print(line)
 }
 
-/** A table a change, its columns as wide as those of the others. */
+/** One table per change, with equal column widths in all tables. */
 function listed(found: readonly Algorithm[]): string[] {
   const [head, ...rows] = table([["SYSTEM", "STANDING", "SOURCE", "ASKED FOR BY"], ...found.map(row)])
   return Object.entries(changes).flatMap(([change, title]) => {

@@ -29,16 +29,13 @@ interface AnchorArguments extends ConfigArguments {
 export function anchorsCommand(command: Command): Command {
   return configCommand(command)
     .description(
-      "Plays what the first iteration of training would play, and says how many steps were taken in a state that another episode of the " +
-        "group has seen, too; where that is little, what to do. Says as well what there is to be told apart: how long episodes are against " +
-        "the expert's, which steps led nowhere, and how often the limit on steps binds. Nothing is trained.",
+      "Runs the rollout of the first training iteration and reports how many steps were taken in an anchor state that another episode of the " +
+        "group visited as well, with advice if they are few. Also reports how long episodes are compared to " +
+        "the expert's, which steps were wasted, and how many episodes are truncated. Trains nothing.",
     )
     .argument(...programArgument)
-    .option(
-      "-m, --model <directory>",
-      "model folder to use instead of the configured one, or a run's: its newest state",
-    )
-    .option("--groups <count>", "groups to play; default training.groups", parseCount)
+    .option("-m, --model <directory>", "folder of a model or a run (its newest state), instead of the configured model")
+    .option("--groups <count>", "number of groups; default: training.groups", parseCount)
     .option("--json", "print the result as one JSON line")
     .action((file, program, options) => interruptible((signal) => runAnchors(file, program, options, signal)))
 }
@@ -78,7 +75,7 @@ async function runAnchors(
     })
     const expert = { ...setup, random: random.fork("expert") }
     const lengths = () =>
-      activity.during("the expert, who plays the same tasks", () => expertLengths(environment!, played, expert))
+      activity.during("the expert on the same tasks", () => expertLengths(environment!, played, expert))
     return { played, expertSteps: play ? undefined : await lengths() }
   }
   const { played, expertSteps } = await containingStrays(configured.environment.name, signal, work, say)
@@ -88,14 +85,17 @@ async function runAnchors(
   else for (const line of describe(report)) screen.print(line)
 }
 
-/** What the configured estimator compares steps by; of one without step groups, what GiGPO does. */
+/**
+ * Options of the configured estimator for the comparison of steps; GiGPO's defaults for an estimator without step
+ * groups.
+ */
 function comparison(estimator: object): AnchorCoverageOptions {
   if ("use" in estimator || !("similarity" in estimator)) return {}
   const { gamma, similarity } = estimator as AnchorCoverageOptions
   return { gamma, similarity }
 }
 
-/** Characters of an anchor that are shown. */
+/** Maximum characters of an anchor in the output. */
 const longestShown = 60
 
 function describe(report: AnchorCoverage): string[] {
@@ -103,19 +103,22 @@ function describe(report: AnchorCoverage): string[] {
     report
   const { compared, comparedAcross, length, wasted, cut, late } = report
   const rows = [
-    ["groups", `${groups}, of which ${constant} with one and the same return`],
-    ["episodes", `${episodes}${unscored > 0 ? `, and ${unscored} that failed or were dropped` : ""}`],
-    ["steps", `${steps} in ${states} states of their groups`],
-    ["shared", `${formatShare(grouped)} of the steps share their state with another step of the group`],
-    ["", `${formatShare(shared)} with one of another episode; behind the first steps ${formatShare(sharedLater)}`],
-    ["compared", `${formatShare(compared)} of the steps are worth more or less than another step from their state`],
-    ["", `${formatShare(comparedAcross)} where two episodes meet; the others are loops within one`],
-    ...(length === undefined ? [] : [["length", `${formatNumber(length)} times the steps that the expert takes`]]),
+    ["groups", `${groups}, ${constant} with all returns equal`],
+    ["episodes", `${episodes}${unscored > 0 ? `, plus ${unscored} failed or dropped` : ""}`],
+    ["steps", `${steps} in ${states} anchor states`],
+    ["shared", `${formatShare(grouped)} of the steps share their anchor state with another step of the group`],
+    ["", `${formatShare(shared)} with a step of another episode; without first steps ${formatShare(sharedLater)}`],
+    [
+      "compared",
+      `${formatShare(compared)} of the steps have another discounted return than a step in the same anchor state`,
+    ],
+    ["", `${formatShare(comparedAcross)} across episodes; the rest are loops within one episode`],
+    ...(length === undefined ? [] : [["length", `${formatNumber(length)} times the expert's steps`]]),
     ...(wasted === undefined
       ? []
-      : [["wasted", `${formatShare(wasted)} of the steps of successes led back to where they had been`]]),
-    ["cut", `${formatShare(cut)} of the episodes were ended by the limit on steps`],
-    ...(late === undefined ? [] : [["", `${formatShare(late)} of the successes came in the last fifth of it`]]),
+      : [["wasted", `${formatShare(wasted)} of the steps of successful episodes returned to an earlier state`]]),
+    ["cut", `${formatShare(cut)} of the episodes were truncated by the step limit`],
+    ...(late === undefined ? [] : [["", `${formatShare(late)} of the successes came in the last fifth of the limit`]]),
   ]
   return [
     ...rows.map(([name, value]) => `  ${name!.padEnd(12)}${value}`),

@@ -17,11 +17,11 @@ interface ChatArguments extends SpeakArguments {
 export function chatCommand(command: Command): Command {
   return speakOptions(command)
     .description(
-      "A conversation with a model, whose replies are shown as they are sampled. Ctrl-C stops a reply, and leaves where there is none. What " +
-        "the model thinks, and all that is not its reply, goes to standard error.",
+      "Chats with a model and streams its completions. Ctrl-C stops a completion, or leaves if none is in progress. Thinking " +
+        "and messages of gigpo go to standard error.",
     )
-    .option("--system <text>", "what the model is told first")
-    .option("--lines", "piped input is a conversation, a message or command a line; else all of it is one message")
+    .option("--system <text>", "system prompt")
+    .option("--lines", "read piped input as one message or command per line; default: all input is one message")
     .addHelpText("after", `\nCommands:\n${chatCommands}`)
     .action((model, options) => interruptible((signal) => runChat(model, options, signal)))
 }
@@ -42,8 +42,5 @@ async function runChat(named: string, options: ChatArguments, signal: AbortSigna
 async function readMessage(signal: AbortSignal): Promise<string> {
   const message = (await unlessAborted(signal, () => text(process.stdin))).replace(/\n$/, "")
   if (message.trim() !== "") return message
-  throw new GigpoError(
-    "BAD_ARGUMENT",
-    "There is nothing on standard input to say to the model; pipe a message into it.",
-  )
+  throw new GigpoError("BAD_ARGUMENT", "Standard input is empty; pipe a message into it.")
 }

@@ -10,8 +10,8 @@ import { Screen } from "../terminal/screen.ts"
 export function compareCommand(command: Command): Command {
   return command
     .description(
-      "Compares evaluations of one panel (gigpo evaluate --panel … --out) task by task, the first with each of the others: both " +
-        "shares of success, their paired difference with its 95 % interval and an exact test, by kind of task, and which tasks only one solves.",
+      "Compares evaluations of one panel (gigpo evaluate --panel … --out) task by task, the first with each other one: both " +
+        "success rates, their paired difference with its 95 % interval and an exact test, per kind of task, and which tasks only one solves.",
     )
     .argument("<evaluations...>", "two files or more")
     .option("--json", "print each comparison as one JSON line, with the keys of all tasks that only one solves")
@@ -21,10 +21,13 @@ export function compareCommand(command: Command): Command {
 async function runCompare(files: readonly string[], { json = false }: { readonly json?: boolean }): Promise<void> {
   const [file, ...others] = files
   if (others.length === 0) {
-    throw new GigpoError("BAD_ARGUMENT", `${file} is compared with nothing; give a second evaluation of its panel.`)
+    throw new GigpoError(
+      "BAD_ARGUMENT",
+      `Only one evaluation was given (${file}); give a second one of the same panel.`,
+    )
   }
   const evaluations = await Promise.all(files.map((path) => readEvaluation(path)))
-  // All of them, before anything is printed of the first.
+  // Compare all before the first is printed, so that an error leaves no partial output.
   const comparisons = evaluations.slice(1).map((other) => compareEvaluations(evaluations[0]!, other))
   const named = (index: number): Named => ({ file: files[index]!, model: evaluations[index]!.header.model?.name })
   const screen = new Screen(process.stdout, { live: false })

@@ -19,19 +19,19 @@ import { interruptible } from "../terminal/interrupt.ts"
 export function showConfigCommand(command: Command): Command {
   return command
     .description(
-      "Without a file: the main keys with their meaning and default. With one: checks it and shows all that it resolves to, defaults and " +
-        "--set included. A key shows one part: training, training.estimator, training.estimator.hgpo. Paths in a configuration are " +
-        "relative to the working directory. Nothing that the file names is run or contacted without --modules: the options of modules " +
-        "are then shown as they are given.",
+      "Without a file: the main keys with their meaning and default. With a file: checks it and shows the resolved configuration, defaults and " +
+        "--set included. A key selects one part: training, training.estimator, training.estimator.hgpo. Paths in a configuration are " +
+        "relative to the working directory. Without --modules, no module is loaded and no server is contacted; the options of modules " +
+        "are then shown unchecked.",
     )
     .argument("[config]", "configuration file, YAML or JSON")
-    .argument("[key]", "the part to show, with what is below it: training.estimator; can be given without a file")
+    .argument("[key]", "part to show, with all keys below it, e.g. training.estimator; works without a file")
     .addOption(setOption())
     .option("--all", "show every key, and the options of every estimator, loss and environment")
     .option("--schema", "print the JSON Schema of configuration files, for editors")
     .option(
       "--modules",
-      "load the modules that the file names, which runs them, and open its environment, which may contact a server, to check these too",
+      "also load the modules of the file (which runs their code) and open its environment (which may contact a server) to check them",
     )
     .action((file, key, options) =>
       interruptible((signal) => unlessAborted(signal, () => runConfig(file, key, options))),
@@ -48,8 +48,7 @@ interface ShowArguments {
 async function runConfig(first: string | undefined, second: string | undefined, options: ShowArguments): Promise<void> {
   const { all } = options
   if (options.schema) {
-    if (first !== undefined || all)
-      throw new GigpoError("BAD_ARGUMENT", "--schema describes every configuration: give it alone.")
+    if (first !== undefined || all) throw new GigpoError("BAD_ARGUMENT", "--schema takes no other argument.")
     process.stdout.write(`${JSON.stringify(configSchema(), null, 1)}\n`)
     return
   }
@@ -66,7 +65,7 @@ async function runConfig(first: string | undefined, second: string | undefined, 
   const named = resolveDocument(parsed)
   const beyond = reachesOf(named, parsed, dirname(file)).some(({ kind }) => kind === "module" || kind === "server")
   const opens = options.modules || !beyond
-  // --modules asks for exactly this, also for a run of another origin.
+  // --modules requests exactly this, also for the configuration of a run from elsewhere.
   const config = opens ? await loadFile(parsed, file, { trust: true }) : named
   checkTrainingSize(config)
   await checkConfiguredLengths(config)

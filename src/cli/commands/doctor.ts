@@ -7,20 +7,20 @@ import { checkEngine } from "../doctor-engine.ts"
 import { interruptible } from "../terminal/interrupt.ts"
 import { printJson } from "../terminal/print-json.ts"
 
-/** Exit code where something is missing that training needs. */
+/** Exit code if something required for training is missing. */
 const missing = 3
 
 export function doctorCommand(command: Command): Command {
   return command
     .description(
-      "Says what this machine has and runs a short self-test of the engine. Exit code 3 when something needed is missing. With --engine it " +
-        "tries a server of the Tinker API instead, with some twenty requests that train nothing: what it does with losses, clips and doubled " +
-        "requests; its key is TINKER_API_KEY of the environment.",
+      "Reports the hardware and runs a short self-test of the engine. Exit code 3 if something required is missing. With --engine it " +
+        "probes a server of the Tinker API instead, with about twenty requests that train nothing: its losses, clipping and handling of repeated " +
+        "requests. The key is the environment variable TINKER_API_KEY.",
     )
-    .option("--engine <url>", "try this server instead")
-    .option("--plain-http", "send the key to that server over http, which is not encrypted")
-    .option("--engine-model <name>", "which of its models; default: the only one that it has")
-    .option("--rank <number>", "of the adapters that are tried; 0 for all weights", wholeNumber(0, 4096), 8)
+    .option("--engine <url>", "probe this server instead")
+    .option("--plain-http", "send the key to the server over unencrypted http")
+    .option("--engine-model <name>", "model on the server; default: its only model")
+    .option("--rank <number>", "rank of the adapter to probe; 0: all weights", wholeNumber(0, 4096), 8)
     .option("--json", "print the findings as one JSON line")
     .action((options) => interruptible((signal) => unlessAborted(signal, () => runDoctor(options))))
 }

@@ -32,35 +32,46 @@ interface EngineArguments {
   readonly depart: readonly Departure[]
 }
 
-/** Clients of Tinker take no key that begins otherwise. */
+/** Prefix that Tinker clients require of a key. */
 const keyPrefix = "tml-"
 const keyVariable = "GIGPO_API_KEY"
 
 export function engineCommand(command: Command): Command {
   return command
     .description(
-      "Answers clients of the Tinker API with this machine's engine: gigpo on another machine (engine.url in its configuration), or Python's " +
-        `tinker. The first two lines of standard output are the address and the key that clients need, which ${keyVariable} sets and which is ` +
-        "made where it is not set. Ctrl-C ends it.",
+      "Offers this machine's engine by the Tinker API, to gigpo on another machine (engine.url in its configuration) or to Python's " +
+        `tinker. The first two lines of standard output are the address and the key for clients. ${keyVariable} sets the key; by default it is ` +
+        "random. Ctrl-C stops the server.",
     )
     .argument("<model>", "Hugging Face model folder: config.json, safetensors, tokenizer")
-    .option("--host <address>", "whom to answer; 0.0.0.0 is everybody who has the key", "127.0.0.1")
-    .option("-p, --port <number>", "0 takes any that is free", wholeNumber(0, 65_535), 10_610)
-    .option("--name <name>", "what clients call the model; default: the folder's name")
-    .option("--allow-host <name>", "a name that clients call it by, a proxy's say; may be repeated", list)
-    .option("--checkpoints <folder>", "where the weights go that clients save", "checkpoints")
+    .option("--host <address>", "address to listen on; 0.0.0.0: all interfaces", "127.0.0.1")
+    .option("-p, --port <number>", "port to listen on; 0: any free port", wholeNumber(0, 65_535), 10_610)
+    .option("--name <name>", "name of the model for clients; default: name of the folder")
+    .option("--allow-host <name>", "additional host name of this server, e.g. of a proxy; repeatable", list)
+    .option("--checkpoints <folder>", "folder for the weights that clients save", "checkpoints")
     .option(
       "--checkpoint-size <GiB>",
-      "what these weights may take together; default: 90 % of the disk that is free",
+      "maximum total size of these weights; default: 90 % of the free disk space",
       wholeNumber(1, 1_000_000),
     )
-    .option("--models <count>", "models that are trained at once", wholeNumber(1, 64), 1)
-    .option("--alpha <number>", "of adapters, whose output is scaled by alpha / rank", wholeNumber(1, 65_536), 32)
-    .addOption(new Option("--device <device>", "where it computes").choices(["auto", "cpu", "cuda"]).default("auto"))
-    .addOption(new Option("--precision <numbers>", "float32 or bfloat16").choices(["float32", "bfloat16"]))
-    .option("--max-positions <count>", "longest sequence; default: the model's own", wholeNumber(2, 2 ** 31 - 1))
+    .option("--models <count>", "maximum models in training at once", wholeNumber(1, 64), 1)
+    .option(
+      "--alpha <number>",
+      "LoRA alpha of adapters: their output is scaled by alpha / rank",
+      wholeNumber(1, 65_536),
+      32,
+    )
+    .addOption(new Option("--device <device>", "device to compute on").choices(["auto", "cpu", "cuda"]).default("auto"))
     .addOption(
-      new Option("--depart <name...>", "do otherwise than the API says, as some servers do: for tests")
+      new Option("--precision <numbers>", "number format; default: by device").choices(["float32", "bfloat16"]),
+    )
+    .option(
+      "--max-positions <count>",
+      "maximum tokens of a sequence; default: the model's maximum",
+      wholeNumber(2, 2 ** 31 - 1),
+    )
+    .addOption(
+      new Option("--depart <name...>", "deviate from the API as some servers do, for tests")
         .choices(Object.keys(departures))
         .default([], "none"),
     )
@@ -101,11 +112,11 @@ async function runEngine(named: string, options: EngineArguments, signal: AbortS
   })
   const http = await listen((request, client) => server.answer(request, client), {
     ...{ host, port, names, keys: server.keys },
-    // A batch may come over a slow line, and a result takes as long as it takes.
+    // A batch may arrive over a slow connection, and a result may take long to compute.
     limits: { request: 600_000, connections: 16_384 },
   })
   process.stdout.write(`${http.url}\n${key}\n`)
-  log.print(`${name} is served; Ctrl-C ends it.`)
+  log.print(`Serving ${name}; Ctrl-C stops the server.`)
   if (!signal.aborted) await activity.idle(() => once(signal, "abort"))
   await http.close()
 }

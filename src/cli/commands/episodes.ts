@@ -27,24 +27,26 @@ interface EpisodesArguments {
   readonly json?: boolean
 }
 
-/** Characters of one text that are shown without --full. */
+/** Maximum characters of a text without --full. */
 const usual = 4000
 
 export function episodesCommand(command: Command): Command {
   return command
     .description(
-      "Lists the recorded episodes of an iteration; --show prints one as a conversation, with what each step earned and what was done and " +
-        "earned elsewhere in the same state. On a terminal the list is there to choose from: ↑ and ↓, enter, ← and q.",
+      "Lists the recorded episodes of an iteration; --show prints one as a conversation, with the reward of each step and the actions and " +
+        "returns of other steps in the same anchor state. On a terminal, select an episode with ↑ and ↓, enter, ← and q.",
     )
     .argument("<run>", "folder of a run")
     .addOption(
-      new Option("--iteration <number>", "which iteration; default the newest").argParser(wholeNumber(1, 999_999_999)),
+      new Option("--iteration <number>", "iteration; default: the newest").argParser(wholeNumber(1, 999_999_999)),
     )
-    .option("--task <text>", "only episodes of tasks that contain this")
+    .option("--task <text>", "only episodes of tasks that contain this text")
     .addOption(new Option("--failed", "only episodes that did not succeed").conflicts("succeeded"))
     .option("--succeeded", "only episodes that succeeded")
-    .addOption(new Option("--show <id>", "print one: iteration/group/member, as the list has it").argParser(parseId))
-    .option("--full", "print texts of any length whole")
+    .addOption(
+      new Option("--show <id>", "print one episode: iteration/group/member, as in the list").argParser(parseId),
+    )
+    .option("--full", "do not shorten long texts")
     .option("--json", "print the list, or the episode's group, as one JSON line")
     .action((run, options) => interruptible((signal) => runEpisodes(run, options, signal)))
 }
@@ -69,7 +71,7 @@ async function runEpisodes(run: string, options: EpisodesArguments, signal: Abor
   const filter: EpisodeFilter = { task: options.task, succeeded: options.succeeded ?? (options.failed && false) }
   const { iteration, all, listed } = await find(run, options.iteration, filter)
   if (json) return void printJson(listed)
-  if (listed.length === 0) return screen.print(`None of the ${all} episodes of iteration ${iteration} are such.`)
+  if (listed.length === 0) return screen.print(`None of the ${all} episodes of iteration ${iteration} match.`)
   const [head, ...lines] = episodeLines(listed).map(visible) as [string, ...string[]]
   if (!screen.live || !process.stdin.isTTY) return screen.print([head, ...lines].join("\n"))
   const browser = new Browser({ head, lines, open: (index) => textOf(run, listed[index]!, longest) })
@@ -87,14 +89,14 @@ async function find(
   if (summary) return { iteration, all: summary.group.length, listed: listEpisodes(summary, filter) }
   throw new GigpoError(
     "BAD_ARGUMENT",
-    `No episodes of iteration ${iteration} were recorded; there are iterations ${recorded[0]} to ${recorded.at(-1)}.`,
+    `No episodes of iteration ${iteration} were recorded; recorded are iterations ${recorded[0]} to ${recorded.at(-1)}.`,
   )
 }
 
 async function groupOf(run: string, { iteration, group }: Place) {
   const found = await readGroup(run, iteration, group)
   if (found) return found
-  throw new GigpoError("BAD_ARGUMENT", `Task ${group} of iteration ${iteration} was not recorded in ${run}.`)
+  throw new GigpoError("BAD_ARGUMENT", `Group ${group} of iteration ${iteration} was not recorded in ${run}.`)
 }
 
 async function textOf(run: string, place: Place, longest: number): Promise<string> {
@@ -104,6 +106,6 @@ async function textOf(run: string, place: Place, longest: number): Promise<strin
   const count = group.episodes.length
   throw new GigpoError(
     "BAD_ARGUMENT",
-    `Task ${place.group} of iteration ${place.iteration} has ${count} episodes; ${place.member} is none of 0 to ${count - 1}.`,
+    `Group ${place.group} of iteration ${place.iteration} has ${count} episodes; member ${place.member} is not in 0 to ${count - 1}.`,
   )
 }

@@ -17,32 +17,32 @@ interface EstimateArguments extends ConfigArguments, Given {
   readonly json?: boolean
 }
 
-/** Exit code where the model does not fit. */
+/** Exit code if memory does not suffice. */
 const tooLarge = 3
 
 export function estimateCommand(command: Command): Command {
   return configCommand(command)
     .description(
-      "Counts the memory that training takes on a device, which need not be there, the operations and bytes of one iteration, " +
-        "and what the whole run comes to, with its evaluations, its checkpoints and the cloning before it. For a GPU it gives floors, the times that the card's datasheet does not allow to go below, and what they " +
-        "come to at an assumed share of its peak; on the CPU it measures this machine's rates. What prompts share is counted as " +
-        "if it were computed each time. Exit code 3 when memory does not suffice.",
+      "Estimates the memory of training on a device (which need not be present), the operations and bytes of one iteration, " +
+        "and the totals of the run with evaluations, checkpoints and SFT. For a GPU it gives lower bounds from the card's datasheet, and " +
+        "times at an assumed share of its peak; on the CPU it measures the rates of this machine. Prefix sharing is " +
+        "ignored. Exit code 3 if memory does not suffice.",
     )
-    .option("--device <name>", "cpu or cuda instead of the configured one", parseDevice)
+    .option("--device <name>", "cpu or cuda, instead of the configured device", parseDevice)
     .option(
       "--card <name>",
-      `the GPU: ${cards.map(({ name }) => name).join(", ")}; default this machine's`,
+      `GPU: ${cards.map(({ name }) => name).join(", ")}; default: the GPU of this machine`,
       requireCard,
     )
     .option(
       "--memory <size>",
-      "what the device has, e.g. 80GB or 24GiB; default the card's, or this machine's",
+      "memory of the device, e.g. 80GB or 24GiB; default: that of the card or of this machine",
       parseMemory,
     )
     .option("--prompt-tokens <count>", "mean length of a prompt; default: measured on a few episodes", parseCount)
-    .option("--reply-tokens <count>", "mean length of a reply, likewise", parseCount)
-    .option("--steps <count>", "mean steps of an episode, likewise", parseCount)
-    .option("--peak <percent>", "share of a GPU's peak that is assumed besides its floor", parsePercent, 40)
+    .option("--reply-tokens <count>", "mean length of a completion; default: measured likewise", parseCount)
+    .option("--steps <count>", "mean steps of an episode; default: measured likewise", parseCount)
+    .option("--peak <percent>", "assumed share of the GPU's peak", parsePercent, 40)
     .option("--json", "print one JSON line")
     .action((file, options) =>
       interruptible((signal) => unlessAborted(signal, () => runEstimate(file, options, signal))),
@@ -54,8 +54,8 @@ async function runEstimate(file: string, options: EstimateArguments, signal: Abo
   if (!parsed.document.has("model") && !isFromCode(parsed.document.toJS()))
     throw new GigpoError(
       "BAD_CONFIG",
-      `${file}: model is missing. An estimate needs the folder of the model's config.json alone: get it with ` +
-        '"hf download <owner>/<name> config.json --local-dir <name>", and give it here by --set model=<name>.',
+      `${file}: model is missing. An estimate needs only the model's config.json: get it with ` +
+        '"hf download <owner>/<name> config.json --local-dir <name>", and add --set model=<name>.',
     )
   const config = await loadFile(parsed, file, options)
   await checkConfiguredLengths(config)

@@ -32,23 +32,17 @@ interface EvaluateArguments extends ConfigArguments, PanelArguments {
 export function evaluateCommand(command: Command): Command {
   return configCommand(command)
     .description(
-      "Plays one episode of each held-out task (training.evaluation.tasks) and says how many were solved, with the 95 % " +
-        "interval of that share. The same seed gives the same result. With --panel the tasks are those of a panel, the same on every " +
+      "Runs one episode of each held-out task (training.evaluation.tasks) and reports the success rate with its 95 % " +
+        "interval. The same seed gives the same result. With --panel the tasks are those of a panel: the same on every " +
         "machine and for every seed.",
     )
-    .option(
-      "-m, --model <directory>",
-      "model folder to evaluate instead of the configured one, or a run's: its newest state",
-    )
-    .option(
-      "-p, --panel <panel>",
-      `play a panel: a name, as "${commandLine("panel", "list")}" has them, or a panel's file`,
-    )
+    .option("-m, --model <directory>", "folder of a model or a run (its newest state), instead of the configured model")
+    .option("-p, --panel <panel>", `evaluate on a panel: a name from "${commandLine("panel", "list")}", or a file`)
     .addOption(
-      new Option("--repeats <count>", "episodes of each task of a panel; default 1").argParser(wholeNumber(1, 10_000)),
+      new Option("--repeats <count>", "episodes per task of a panel; default: 1").argParser(wholeNumber(1, 10_000)),
     )
-    .option("-o, --out <file>", "keep the outcome of every episode of a panel, as JSON Lines")
-    .option("--overwrite", "replace the file that is there")
+    .option("-o, --out <file>", "write the outcome of every episode of a panel, as JSON Lines")
+    .option("--overwrite", "replace an existing file")
     .option("--json", "print the result as one JSON line")
     .action((file, options) => interruptible((signal) => runEvaluate(file, options, signal)))
 }

@@ -35,7 +35,7 @@ interface How {
   readonly signal: AbortSignal
 }
 
-/** What writes a file. */
+/** Formats that are one file. */
 const files: Readonly<Record<string, (run: string, path: string) => Promise<void>>> = {
   csv: exportCsv,
   jsonl: ifRecorded(episodesToJsonl),
@@ -49,27 +49,25 @@ const folders: Readonly<Record<string, (run: string, path: string, how: How) => 
 export function exportCommand(command: Command): Command {
   return command
     .description(
-      "Writes the numbers of all reports, as a table with a row a report (csv) or for TensorBoard (tensorboard, a folder), or the recorded " +
-        "episodes: an episode a line (jsonl), or a table with a row a step (parquet). What a run on an engine elsewhere has learned comes as PEFT has " +
-        "it (adapter, a folder), where the engine gives it away. A model, the newest one of a run, or an adapter is written for llama.cpp and Ollama " +
-        "(gguf).",
+      "Writes the metrics of all iterations as a table (csv) or for TensorBoard (tensorboard, a folder), or the recorded " +
+        "episodes: one per line (jsonl), or a table with one row per step (parquet). adapter downloads the LoRA adapter of a run on a remote " +
+        "engine in PEFT's layout (a folder), if the server offers it. gguf writes a model, the newest one of a run, or an adapter for llama.cpp " +
+        "and Ollama.",
     )
     .argument("<run>", "folder of a run; for gguf also of a model or an adapter")
     .addOption(
-      new Option("--as <format>", "what to write")
+      new Option("--as <format>", "format to write")
         .choices([...Object.keys(files), ...Object.keys(folders), "gguf"])
         .makeOptionMandatory(),
     )
-    .requiredOption("-o, --out <path>", "where to write it")
+    .requiredOption("-o, --out <path>", "file or folder to write")
     .addOption(
       new Option("--type <type>", "number format of the weights in a GGUF file; default f16").choices(
         Object.keys(recipes),
       ),
     )
-    .option("--overwrite", "replace what is there")
-    .addOption(
-      trustOption("contact the engine that the configuration of a run names, which was not made here, with your key"),
-    )
+    .option("--overwrite", "replace an existing file or folder")
+    .addOption(trustOption("trust the configuration of a run from elsewhere: contact its engine with your key"))
     .action((run, options) => interruptible((signal) => runExport(run, options, signal), { saves: true }))
 }
 
@@ -88,7 +86,7 @@ async function runExport(
   await exported(() => files[as]!(run, out))
 }
 
-/** A file of no episodes would be taken for what the run did. */
+/** Refuses runs without recorded episodes, instead of writing an empty file. */
 function ifRecorded(write: (run: string, path: string) => Promise<void>): typeof write {
   return async (run, path) => {
     await someRecorded(run)
@@ -105,7 +103,7 @@ async function exportEvents(run: string, folder: string): Promise<void> {
   await file.close()
 }
 
-/** All reports that can be read; a warning names the lines that cannot. */
+/** All readable reports. Warns about lines that cannot be read. */
 async function reportsOf(run: string): Promise<readonly IterationReport[]> {
   const warning = await logWarning(run)
   if (warning) new Screen(process.stderr, { live: false }).print(warning)

@@ -22,10 +22,10 @@ import { containingStrays } from "../terminal/strays.ts"
 export function initCommand(command: Command): Command {
   return command
     .description(
-      "Writes <directory>/config.yaml and <directory>/model: a small model with random weights and a tokenizer of its own, " +
+      "Writes <directory>/config.yaml and <directory>/model: a small model with random weights and a new tokenizer, " +
         "enough to learn the environment on a CPU. To train a pretrained model, point a configuration at its folder instead.",
     )
-    .argument("<environment>", `one of: ${starterNames().join(", ")}; or the path of a module of your own, ./mine.mjs`)
+    .argument("<environment>", `one of: ${starterNames().join(", ")}; or the path of a module (./mine.mjs)`)
     .argument("<directory>", "new folder")
     .addOption(setOption())
     .action((name, directory, options) =>
@@ -46,11 +46,11 @@ async function runInit(
   for (const one of set) applySet(parsed, one)
   const config = await loadDocument(parsed, directory)
   if (config.model !== model)
-    throw new GigpoError("BAD_CONFIG", `gigpo init makes the model in ${model}; do not set another place for it.`)
+    throw new GigpoError("BAD_CONFIG", `gigpo init writes the model to ${model}; do not set model.`)
   const environment = await unlessAborted(signal, () => openConfiguredEnvironment(config))
   if (!environment.expert) throw withoutExpert(environment)
   if ((await readdir(directory).catch(() => [])).length > 0)
-    throw new GigpoError("BAD_ARGUMENT", `${directory} is already there and not empty; choose another folder.`)
+    throw new GigpoError("BAD_ARGUMENT", `${directory} exists and is not empty; choose another folder.`)
   let parameters = 0
   let played: string | undefined
   const options = { ...config.initialize, seed: config.seed }
@@ -75,13 +75,13 @@ async function runInit(
   await containingStrays(environment.name, signal, work, say)
   const file = join(directory, "config.yaml")
   const steps = [
-    [commandLine("sft", file, "--in-place"), "learn the expert's moves"],
-    [commandLine("train", file), "get better by playing"],
-    [commandLine("view", directory), "watch it in the browser, from its start on"],
+    [commandLine("sft", file, "--in-place"), "imitate the expert"],
+    [commandLine("train", file), "improve by reinforcement learning"],
+    [commandLine("view", directory), "watch it in the browser"],
   ] as const
   process.stdout.write(
     visible(
-      `Wrote ${file} and a model of ${parameters.toLocaleString("en-US")} weights in ${model}. Next:\n` +
+      `Wrote ${file} and a model with ${parameters.toLocaleString("en-US")} weights in ${model}. Next:\n` +
         steps.map(([command, purpose]) => `  ${command.padEnd(steps[0][0].length)}   # ${purpose}\n`).join(""),
     ),
   )
@@ -90,7 +90,7 @@ async function runInit(
 function withoutExpert({ name }: Environment): GigpoError {
   return new GigpoError(
     "BAD_ARGUMENT",
-    `${name} has no expert, and from an expert's replies the small model gets its tokens and its start. Give the environment ` +
-      "one (expert in src/environment/environment.ts), or use a pretrained model and write a configuration; `gigpo config` lists its keys.",
+    `${name} has no expert. The tokenizer and the first training of a small model need an expert's completions. Give the environment ` +
+      "an expert (Environment.expert), or write a configuration with a pretrained model; `gigpo config` lists the keys.",
   )
 }

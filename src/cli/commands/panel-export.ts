@@ -17,19 +17,19 @@ interface PanelExportArguments {
 /** `gigpo panel export`. */
 export function panelExport(): Command {
   return new Command("export")
-    .summary("write a panel of generated households as games for ALFWorld's own loader")
+    .summary("write a panel of generated households as games for ALFWorld's loader")
     .description(
-      "Writes a panel of generated households as game files (game.tw-pddl with its traj_data.json) that ALFWorld's own Python takes, so " +
-        "that other software is measured on the very same tasks. The folder's gigpo.json holds the panel's digests and each task's game.",
+      "Writes a panel of generated households as game files (game.tw-pddl with its traj_data.json) that ALFWorld's Python package loads, so " +
+        "that other software can be evaluated on the same tasks. gigpo.json in the folder holds the panel's digests and the game of each task.",
     )
-    .argument("<panel>", "name of a panel, or its file, e.g. households/unseen@1")
-    .requiredOption("-o, --out <folder>", "where to write them: a folder that is not there, or empty")
-    .option("--overwrite", "replace what was exported there")
+    .argument("<panel>", "name or file of a panel, e.g. households/unseen@1")
+    .requiredOption("-o, --out <folder>", "new or empty folder to write")
+    .option("--overwrite", "replace an earlier export")
     .action((panel, options) => interruptible((signal) => runExport(panel, options, signal), { saves: true }))
 }
 
 async function runExport(name: string, { out, overwrite }: PanelExportArguments, signal: AbortSignal): Promise<void> {
-  await checkTarget(out, { overwrite }) // the panel takes its time
+  await checkTarget(out, { overwrite }) // before the panel is opened, which takes long
   const screen = new Screen(process.stderr)
   const panel = await activity.during(`opening the panel ${name}`, () => openPanel(name, {}, { signal }))
   const onProgress = (done: number, total: number) =>

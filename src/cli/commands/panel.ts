@@ -19,8 +19,9 @@ import { panelExport } from "./panel-export.ts"
 export function panelCommand(command: Command): Command {
   return command
     .description(
-      "A panel is a named, versioned list of held-out tasks: the same on every machine, for every seed. Its digest covers the tasks, what the " +
-        `environment answers in them, and how the agent is spoken to. "${commandLine("evaluate", "config.yaml", "--panel", "sokoban/6x6@1")}" plays one.`,
+      "A panel is a named, versioned list of held-out tasks: the same on every machine and for every seed. Its digest covers the tasks, the " +
+        "observations of the " +
+        `environment and the prompts. To use one: "${commandLine("evaluate", "config.yaml", "--panel", "sokoban/6x6@1")}".`,
     )
     .addCommand(listCommand())
     .addCommand(showCommand())
@@ -30,7 +31,7 @@ export function panelCommand(command: Command): Command {
 
 function listCommand(): Command {
   return new Command("list")
-    .summary("list the panels that there are")
+    .summary("list the built-in panels")
     .option("--json", "print them as one JSON line")
     .action((options) => interruptible(() => listPanels(options)))
 }
@@ -56,13 +57,13 @@ interface ShowArguments extends ConfigArguments {
 
 function showCommand(): Command {
   return new Command("show")
-    .summary("say what a panel is; with a configuration, whether its data is the panel's")
-    .argument("<panel>", "a name, or a panel's file")
-    .option("-c, --config <file>", "open the panel with the environment of a configuration, and find it to be the same")
+    .summary("describe a panel; with a configuration, check that its data matches")
+    .argument("<panel>", "name or file of a panel")
+    .option("-c, --config <file>", "open the panel with the environment of a configuration and check that both match")
     .addOption(setOption())
     .addOption(trustOption())
-    .option("--tasks", "list its tasks with their keys; opens the panel")
-    .option("--json", "print it as one JSON line")
+    .option("--tasks", "list the tasks with their keys; opens the panel")
+    .option("--json", "print the panel as one JSON line")
     .action((panel, options) => interruptible((signal) => showPanel(panel, options, signal)))
 }
 
@@ -115,20 +116,20 @@ interface PinArguments extends ConfigArguments {
 }
 
 function pinCommand(): Command {
-  return configCommand(new Command("pin").summary("write a panel of a configuration's held-out tasks"))
+  return configCommand(new Command("pin").summary("write a panel of the held-out tasks of a configuration"))
     .description(
-      "Writes a file that says which tasks the configured environment holds out and what it answers in them, but none of its data: an " +
-        "evaluation with --panel <file> then plays exactly these, or tells what differs.",
+      "Writes a file with digests of the held-out tasks of the configured environment and of its observations, but none of its data. An " +
+        "evaluation with --panel <file> runs exactly these tasks, or reports what differs.",
     )
-    .requiredOption("-o, --out <file>", "where to write it; its name ends in .json")
+    .requiredOption("-o, --out <file>", "file to write; its name ends in .json")
     .addOption(
-      new Option("--tasks <count>", "how many, from the first on; default training.evaluation.tasks").argParser(
+      new Option("--tasks <count>", "number of tasks, from the first; default: training.evaluation.tasks").argParser(
         wholeNumber(1, 1_000_000),
       ),
     )
-    .option("--name <name>", "its name with a version; default the file's, and @1")
-    .option("--about <text>", "a line that tells what it is")
-    .option("--overwrite", "replace what is there")
+    .option("--name <name>", "name with a version; default: name of the file and @1")
+    .option("--about <text>", "one-line description")
+    .option("--overwrite", "replace an existing file")
     .action((file, options) => interruptible((signal) => runPin(file, options, signal)))
 }
 
@@ -137,12 +138,9 @@ async function runPin(file: string, given: PinArguments, signal: AbortSignal): P
   const { out, name, about, overwrite, tasks = training.evaluation.tasks } = given
   const { name: own, ...options } = withoutAround(environment)
   if (typeof own !== "string")
-    throw new GigpoError(
-      "BAD_CONFIG",
-      "Panels are of the environments that ship; a module of your own cannot be pinned.",
-    )
+    throw new GigpoError("BAD_CONFIG", "Panels support built-in environments only; a module cannot be pinned.")
   const how = { environment: own as EnvironmentName, options, tasks, name, about, overwrite, signal }
-  const panel = await activity.during(`${tasks} tasks of ${own} to be pinned`, () => pinPanel(out, how))
+  const panel = await activity.during(`pinning ${tasks} tasks of ${own}`, () => pinPanel(out, how))
   const screen = new Screen(process.stdout, { live: false })
   screen.print(
     visible(`${panel.name}: ${panel.tasks.count} tasks, world ${shortDigest(panel.digests.world)}, in ${out}`),

@@ -33,9 +33,9 @@ interface PlayArguments extends ConfigArguments {
 export function playCommand(command: Command): Command {
   return command
     .description(
-      "Shows one episode: the first prompt, what is observed, what the model replies, the action that was read from it and its reward. A model " +
-        `plays a held-out task as "${commandLine("evaluate")}" has it play. An environment's name, or the path of its module, plays it as ` +
-        "it is, without a configuration file; --set environment.<option>=<value> sets its options.",
+      "Shows one episode: the first prompt, observations, completions, parsed actions and rewards. A model " +
+        `plays a held-out task as in "${commandLine("evaluate")}". The name of an environment, or the path of its module, works ` +
+        "without a configuration file; --set environment.<option>=<value> sets its options.",
     )
     .argument(
       "<config>",
@@ -43,15 +43,14 @@ export function playCommand(command: Command): Command {
     )
     .addOption(setOption())
     .addOption(trustOption())
-    .option(
-      "-m, --model <directory>",
-      "model folder to use instead of the configured one, or a run's: its newest state",
-    )
+    .option("-m, --model <directory>", "folder of a model or a run (its newest state), instead of the configured model")
     .addOption(new Option("--expert", "let the environment's expert play").conflicts("byHand"))
-    .option("--by-hand", "play yourself: one action a line, from the keyboard or a pipe")
-    .addOption(new Option("--split <name>", "which tasks").choices(["train", "test"]).default("test"))
+    .option("--by-hand", "play yourself: one action per line, from the keyboard or a pipe")
+    .addOption(new Option("--split <name>", "split of the tasks").choices(["train", "test"]).default("test"))
     .addOption(
-      new Option("--task <index>", "which task of them, from 0").argParser(wholeNumber(0, 999_999_999)).default(0),
+      new Option("--task <index>", "index of the task in the split, from 0")
+        .argParser(wholeNumber(0, 999_999_999))
+        .default(0),
     )
     .action((source, options) => interruptible((signal) => runPlay(source, options, signal)))
 }
@@ -75,7 +74,7 @@ async function runPlay(source: string, options: PlayArguments, signal: AbortSign
   await containingStrays(environment.name, signal, work, (text) => screen.print(text))
 }
 
-/** The tasks before it are drawn, and forgotten. */
+/** Task at an index. Earlier tasks are drawn and discarded, since each follows from the state of the generator. */
 async function findTask<Task>(
   environment: Environment<Task>,
   random: Random,
@@ -89,7 +88,7 @@ async function findTask<Task>(
   const describe = () => {
     const seconds = (performance.now() - began) / 1000
     const left = drawn === 0 ? "" : `, about ${formatDuration((seconds / drawn) * (index - drawn))} left`
-    return `task ${drawn.toLocaleString("en-US")} of ${index.toLocaleString("en-US")} to be drawn, as each follows from those before it${left}`
+    return `drawing task ${drawn.toLocaleString("en-US")} of ${index.toLocaleString("en-US")}${left}`
   }
   return await activity.during(describe, async () => {
     for (; ; drawn++) {
@@ -105,13 +104,13 @@ async function findTask<Task>(
   })
 }
 
-/** The configuration that an environment's name, or its module's path, alone stands for. */
+/** Configuration for the name of an environment or the path of its module alone. */
 async function bareConfig(name: string, { set, model, expert, byHand }: PlayArguments): Promise<Config> {
   if (model === undefined && !expert && !byHand)
-    throw new GigpoError("BAD_ARGUMENT", `Say who plays ${name}: --expert, --by-hand or --model <directory>.`)
+    throw new GigpoError("BAD_ARGUMENT", `Choose a player for ${name}: --expert, --by-hand or --model <directory>.`)
   const parsed = parseConfigDocument(JSON.stringify({ model: model ?? "none", environment: { name } }), name)
   for (const one of set) applySet(parsed, one)
-  // There is no file whose lines could be told.
+  // Without a file there are no line numbers to report.
   const where: typeof parsed.where = (path) =>
     parsed.where(path).startsWith(`${name}, line `) ? name : parsed.where(path)
   return await loadDocument({ ...parsed, where }, ".")
@@ -144,7 +143,7 @@ async function playModel(
     maxPositions: model.policy.maxPositions,
   })
   let shown = 0
-  const reply = () => `the reply of the model in step ${shown + 1}`
+  const reply = () => `sampling the completion of step ${shown + 1}`
   for (;;) {
     const { done, value } = await activity.during(reply, () => steps.next())
     if (done) {

@@ -17,14 +17,14 @@ interface ReportArguments {
 export function reportCommand(command: Command): Command {
   return command
     .description(
-      "Writes what gigpo view shows of runs into one file that needs nothing else and asks nobody for anything: all curves and settings, " +
-        "the figures of all episodes, and as many episodes whole as there is room for. An older report is replaced.",
+      "Writes what gigpo view shows of runs into one self-contained HTML file without network requests: all curves and settings, " +
+        "the metrics of all episodes, and as many complete episodes as fit. An older report is replaced.",
     )
-    .argument("[runs...]", `folders of runs, or folders that runs are in; ${usualPlaces}`)
-    .requiredOption("-o, --out <file>", "where to write it, say report.html")
-    .option("--episodes <count>", "most episodes that it holds whole (default: as there is room)", wholeNumber(0, 1e9))
-    .option("--max-megabytes <count>", "how large it may become", wholeNumber(1, 1000), 5)
-    .option("--overwrite", "replace a file that is no report")
+    .argument("[runs...]", `folders of runs, or folders that contain runs; ${usualPlaces}`)
+    .requiredOption("-o, --out <file>", "file to write, e.g. report.html")
+    .option("--episodes <count>", "maximum complete episodes (default: as many as fit)", wholeNumber(0, 1e9))
+    .option("--max-megabytes <count>", "maximum size of the file", wholeNumber(1, 1000), 5)
+    .option("--overwrite", "replace a file that is not a report")
     .action((runs, options) => interruptible((signal) => runReport(runs, options, signal), { saves: true }))
 }
 
@@ -34,7 +34,7 @@ async function runReport(
   signal: AbortSignal,
 ): Promise<void> {
   const screen = new Screen(process.stderr)
-  const onProgress = (groups: number) => screen.show([`packing episodes, ${groups} groups so far`])
+  const onProgress = (groups: number) => screen.show([`writing episodes, ${groups} groups so far`])
   const onWarning = (message: string) => screen.print(message)
   const folders = await foldersOfRuns(runs)
   const written = await activity.during(`reading ${folders.join(", ")}`, () =>
@@ -45,7 +45,7 @@ async function runReport(
   const groupsTold =
     written.recorded === 0
       ? "no recorded episodes"
-      : `${written.groups} of ${written.recorded} groups of episodes whole`
+      : `${written.groups} of ${written.recorded} groups of episodes complete`
   screen.print(`${runsTold}, ${groupsTold}, ${(written.bytes / 1e6).toFixed(2)} MB.`)
   process.stdout.write(`${visible(written.path)}\n`)
 }

@@ -21,16 +21,16 @@ interface RetrieverArguments {
 export function retrieverCommand(command: Command): Command {
   return command
     .description(
-      "Reads a corpus, indexes it (BM25) and answers POST /retrieve as Search-R1's retrieval server does, for one query or " +
-        "several at once. The environment `search` takes the address as its option `retriever`, and the key from " +
-        `${retrieverKeyVariable}. With that variable set, or an address beyond this machine, clients need the key: the second line of ` +
-        "standard output. Ctrl-C ends it.",
+      "Indexes a corpus (BM25) and answers POST /retrieve like Search-R1's retrieval server, for one query or " +
+        "several at once. The environment `search` takes the address as option `retriever` and the key from " +
+        `${retrieverKeyVariable}. If that variable is set, or the address is not a loopback address, clients need the key: the second line of ` +
+        "standard output. Ctrl-C stops the server.",
     )
     .argument("<corpus>", 'JSON lines of {"id", "contents"} or {"id", "title", "text"}')
-    .option("--host <address>", "address to listen on; 0.0.0.0 is for every client that has the key", "127.0.0.1")
-    .option("-p, --port <number>", "0 takes any that is free", wholeNumber(0, 65_535), 8000)
-    .option("--allow-host <name>", "a name that clients call it by, a proxy's for example; may be repeated", list)
-    .option("--topk <count>", "passages where a request does not say how many", wholeNumber(1, 1000), 3)
+    .option("--host <address>", "address to listen on; 0.0.0.0: all interfaces", "127.0.0.1")
+    .option("-p, --port <number>", "port to listen on; 0: any free port", wholeNumber(0, 65_535), 8000)
+    .option("--allow-host <name>", "additional host name of this server, e.g. of a proxy; repeatable", list)
+    .option("--topk <count>", "passages per query if a request sets no topk", wholeNumber(1, 1000), 3)
     .action((path, options) => interruptible((signal) => runRetriever(path, options, signal)))
 }
 
@@ -54,7 +54,7 @@ async function runRetriever(path: string, options: RetrieverArguments, signal: A
     onError,
     ...(key !== undefined && { key }),
   })
-  screen.print(`${count(corpus.size)}; Ctrl-C ends it.`)
+  screen.print(`${count(corpus.size)}; Ctrl-C stops the server.`)
   process.stdout.write(`${[server.url, ...(key === undefined ? [] : [key])].join("\n")}\n`)
   if (!signal.aborted) await activity.idle(() => once(signal, "abort"))
   await server.close()

@@ -17,15 +17,15 @@ import { folderOfRuns, noRuns, usualPlaces } from "../usual-runs.ts"
 export function runsCommand(command: Command): Command {
   return command
     .description(
-      "Lists the runs in a folder and those below it. SUCCESS is that of the last evaluation, with its interval of 95 %; TRAINING that of the " +
-        "last iteration, or its mean return where the environment does not tell of success.",
+      "Lists the runs in a folder and below. SUCCESS is the success rate of the last evaluation, with its 95 % interval; TRAINING that of the " +
+        "last iteration, or its mean return if the environment reports no success.",
     )
-    .argument("[folder]", `where to look; ${usualPlaces}`)
+    .argument("[folder]", `folder to search; ${usualPlaces}`)
     .option("--json", "print the runs as one JSON line")
     .action((folder, options) => interruptible(() => listRuns(folder, options)))
 }
 
-/** A run, and what it last reported. */
+/** Run with its last evaluation and metrics. */
 interface Listed extends Omit<RunInfo, "id" | "settings"> {
   readonly directory: string
   readonly evaluation?: EvaluationReport & { readonly iteration: number }
@@ -47,7 +47,10 @@ async function listRuns(given: string | undefined, { json = false }: { readonly 
   for (const line of table([head, ...runs.map((run) => row(run, Date.now()))], [2])) screen.print(line)
 }
 
-/** Undefined where it has just gone, cannot be read, or another takes its place at this moment; `warn` receives a message on damage. */
+/**
+ * Description of one run. Undefined if the folder was removed, cannot be read, or is being replaced; `warn` receives a
+ * message on damage.
+ */
 async function listed(directory: string, within: string, warn: (message: string) => void): Promise<Listed | undefined> {
   try {
     const reports = await readReports(join(directory, runFiles.metrics))

@@ -21,24 +21,25 @@ interface ServeArguments extends SpeakArguments {
   readonly grace: number
 }
 
-/** The key is read from the environment: the words of a command are seen by everybody on the machine. */
+/** Environment variable of the key. Command-line arguments are visible to all users of a machine. */
 const keyVariable = "GIGPO_API_KEY"
 
 export function serveCommand(command: Command): Command {
   return speakOptions(command)
     .description(
-      "Answers POST /v1/chat/completions and /v1/responses, whole and streamed. The first two lines of standard output are the address and the " +
-        `key that clients need, which ${keyVariable} sets and which is made where it is not set; a line for each request goes to ` +
-        "standard error. Ctrl-C ends it: replies that are under way have a while to end, and a second Ctrl-C ends it at once.",
+      "Answers POST /v1/chat/completions and /v1/responses, with and without streaming. The first two lines of standard output are the " +
+        "address and the " +
+        `key for clients. ${keyVariable} sets the key; by default it is random. Each request is logged on ` +
+        "standard error. Ctrl-C stops the server after the completions in progress (--grace); a second Ctrl-C stops it at once.",
     )
-    .option("--host <address>", "whom to answer; 0.0.0.0 is everybody who has the key", "127.0.0.1")
-    .option("-p, --port <number>", "0 takes any that is free", wholeNumber(0, 65_535), 8080)
-    .option("--name <name>", "what the model is called in requests; may be repeated", list)
-    .option("--allow-host <name>", "a name that clients call it by, a proxy's say; may be repeated", list)
-    .option("--grace <seconds>", "how long replies under way have at the end", wholeNumber(0, 86_400), 10)
+    .option("--host <address>", "address to listen on; 0.0.0.0: all interfaces", "127.0.0.1")
+    .option("-p, --port <number>", "port to listen on; 0: any free port", wholeNumber(0, 65_535), 8080)
+    .option("--name <name>", "name of the model in requests; repeatable", list)
+    .option("--allow-host <name>", "additional host name of this server, e.g. of a proxy; repeatable", list)
+    .option("--grace <seconds>", "time for completions in progress when the server stops", wholeNumber(0, 86_400), 10)
     .addHelpText(
       "after",
-      `\nWithout --name it is "${agentModel}", as in training: an agent that was trained changes only its base URL.`,
+      `\nThe default of --name is "${agentModel}", as in training: a trained agent changes only its base URL.`,
     )
     .action((model, options) => interruptible((signal) => runServe(model, options, signal), { saves: true }))
 }
@@ -59,17 +60,17 @@ async function runServe(named: string, options: ServeArguments, signal: AbortSig
     onAnswer: (answered) => log.print(describeAnswered(answered)),
   })
   const keys = { known: (given: string) => isKey(given, apiKey), refusal: unknownKey }
-  // Before the model, which may take minutes to open: a port that is taken is told at once.
+  // Listen before the model is opened, which may take minutes: an occupied port fails at once.
   const server = await listen(answer, { host, port, names, keys })
   try {
     await using model = await openSpeaking(named, options, signal)
-    // Agents tell of their state and reward as in training; here nobody needs to know.
+    // Agents post anchor states and rewards as in training; outside of training they are ignored.
     const episode = { step() {}, end() {} }
     speaker = { voice: model.voice, models, textOf: tokenText(model.tokenizer), episode }
     process.stdout.write(`${server.url}/v1\n${apiKey}\n`)
-    log.print(`${named} is served as ${models.join(", ")}; Ctrl-C ends it.`)
+    log.print(`Serving ${named} as ${models.join(", ")}; Ctrl-C stops the server.`)
     if (!signal.aborted) await activity.idle(() => once(signal, "abort"))
-    await activity.during("answers under way to end", () => server.close(grace))
+    await activity.during("completions in progress to end", () => server.close(grace))
   } finally {
     await server.close()
   }

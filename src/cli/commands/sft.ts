@@ -32,21 +32,22 @@ interface CloneArguments extends ConfigArguments, TargetArguments {
 export function sftCommand(command: Command): Command {
   return configCommand(command)
     .description(
-      "Fits the configured model to what the environment's expert does (behaviour cloning), so that reinforcement learning " +
-        "starts from something sensible. With --data it learns from what is brought: chat transcripts or, with " +
-        "sft.loss.name=dpo, preference pairs, one JSON object a line, or the episodes that a run recorded. Writes a model folder once all epochs are done; until then checkpoints and a log " +
-        "(metrics.jsonl) are in <folder>.cloning beside it. Ctrl-C stops after saving; a second Ctrl-C stops at once.",
+      "Fine-tunes the configured model on completions of the environment's expert (behavior cloning) as a start for reinforcement " +
+        "learning. With --data it learns from a file of chat transcripts or, with " +
+        "sft.loss.name=dpo, preference pairs (JSON Lines), or from recorded episodes. Writes a model folder after the last epoch; until then " +
+        "checkpoints and a log " +
+        "(metrics.jsonl) are in <folder>.cloning. Ctrl-C stops after saving; a second Ctrl-C stops at once.",
     )
     .option("-d, --data <path>", "transcripts or pairs (.jsonl), or a folder of recorded episodes; sets sft.data")
-    .option("-o, --out <folder>", "where the model goes; this or --in-place")
+    .option("-o, --out <folder>", "folder to write the model to; this or --in-place is required")
     .addOption(new Option("-i, --in-place", "replace the configured model, if gigpo made it").conflicts("out"))
-    .addOption(new Option("--resume", "go on with the cloning that was stopped there").conflicts("overwrite"))
-    .option("--overwrite", "replace the model that is there, if gigpo made it, and a cloning that was stopped there")
+    .addOption(new Option("--resume", "resume an interrupted fine-tuning").conflicts("overwrite"))
+    .option("--overwrite", "replace an existing model, if gigpo made it, and an interrupted fine-tuning")
     .action((file, options) => interruptible((signal) => runClone(file, options, signal), { saves: true }))
 }
 
-/** Settings that may be others when a cloning goes on. */
-const mayChange = [...placeKeys, "training", "initialize", "sft.checkpointEvery", "sft.data"] // what the data holds is looked at
+/** Settings that may change when a fine-tuning is resumed. */
+const mayChange = [...placeKeys, "training", "initialize", "sft.checkpointEvery", "sft.data"] // the content of the data is compared instead
 
 async function runClone(file: string, options: CloneArguments, signal: AbortSignal): Promise<void> {
   checkTargetGiven(options)
@@ -68,12 +69,12 @@ async function runClone(file: string, options: CloneArguments, signal: AbortSign
   const { store } = model.policy
   const copied = files.map((path) => basename(path))
   await sftTarget(config.model, options, copied)
-  // The last checkpoint is still there when the model is written.
+  // The last checkpoint still exists while the model is written.
   await checkWritable(out, store.bytes && store.bytes.checkpoint + store.bytes.model)
   const screen = new Screen(process.stdout)
   const say = (text: string) => screen.print(text)
   if (options.inPlace && (await isSftModel(out)))
-    say(`${out} was cloned already; this begins with what it learned then.`)
+    say(`${out} was fine-tuned before; training continues from its weights.`)
   const settled = resolveLearningRate(config.sft.optimizer, sftLearningRate(config.sft), model.policy)
   const { resume, overwrite } = options
   const kept = { ...config, ...precisionOf(model.policy), sft: { ...config.sft, optimizer: settled } }
@@ -130,10 +131,10 @@ function howToGoOn(file: string, { data, out, set }: CloneArguments, run: Run, e
 
   if (GigpoError.is(error) && error.code === "NON_FINITE") {
     const again = commandLine("sft", file, ...learned, ...target, ...sets, "--overwrite")
-    return `Once the learning rate (sft.optimizer.learningRate) is lower, to begin anew: ${again}`
+    return `Lower the learning rate (sft.optimizer.learningRate), then restart: ${again}`
   }
-  if (run.replaces) return "Nothing was saved; the cloning that was there before is there again."
+  if (run.replaces) return "Nothing was saved; the earlier fine-tuning was restored."
   return run.saved
-    ? `The state after step ${run.iteration} is saved. To go on: ${goOn}`
-    : `Nothing was saved yet. To begin again: ${goOn}`
+    ? `The state after step ${run.iteration} is saved. To resume: ${goOn}`
+    : `Nothing was saved yet. To restart: ${goOn}`
 }

@@ -39,7 +39,7 @@ interface TrainArguments extends ConfigArguments, RunMode {
 }
 
 const whereItGoes =
-  "Metrics (metrics.jsonl), checkpoints and at the end the model go to the run folder. Ctrl-C stops after saving; a second " +
+  "Metrics (metrics.jsonl), checkpoints and the final model go to the run folder. Ctrl-C stops after saving; a second " +
   "Ctrl-C stops at once."
 
 export function trainCommand(command: Command): Command {
@@ -51,11 +51,11 @@ export function trainCommand(command: Command): Command {
 export function gatewayCommand(command: Command): Command {
   return trainingCommand(command)
     .description(
-      `Trains as "${commandLine("train")}" does, with a program that plays the tasks: gigpo gateway config.yaml -- node agent.mjs. It is ` +
-        "started once an episode and calls the model as any client of OpenAI's, at OPENAI_BASE_URL with OPENAI_API_KEY; GIGPO_MODEL is the " +
-        "name to ask for, GIGPO_TASK the task as JSON. The last line that it prints is its reward: a number or " +
-        `{"reward": …, "success": …}. How long an episode may take is training.rollout.episodeTimeout, how many run at once ` +
-        `training.rollout.concurrency. ${whereItGoes}`,
+      `Trains like "${commandLine("train")}", with a program as the agent: gigpo gateway config.yaml -- node agent.mjs. It is ` +
+        "started once per episode and calls the model as an OpenAI client, at OPENAI_BASE_URL with OPENAI_API_KEY; GIGPO_MODEL is the " +
+        "name of the model, GIGPO_TASK the task as JSON. The last line of its output is the reward: a number or " +
+        `{"reward": …, "success": …}. training.rollout.episodeTimeout limits the time of an episode, ` +
+        `training.rollout.concurrency how many run at once. ${whereItGoes}`,
     )
     .argument(...programArgument)
     .action((file, program, options) =>
@@ -66,24 +66,24 @@ export function gatewayCommand(command: Command): Command {
 function trainingCommand(command: Command): Command {
   return configCommand(command)
     .addOption(
-      new Option("--resume [auto]", "go on from the run's last checkpoint; auto begins it where there is none")
+      new Option("--resume [auto]", "resume from the last checkpoint of the run; auto: start the run if there is none")
         .conflicts("overwrite")
         .argParser(parseResume),
     )
-    .option("--overwrite", "replace the run that is there, once this one has saved something; others' files stay")
-    .option("--fork <folder>", "begin a new run with the state of another: its folder, or a checkpoint")
-    .option("--json", "print one JSON line an iteration instead of the display")
+    .option("--overwrite", "replace an existing run once this one has saved; files not written by gigpo stay")
+    .option("--fork <folder>", "start a new run from the state of another: its folder, or a checkpoint")
+    .option("--json", "print one JSON line per iteration instead of the display")
 }
 
 function parseResume(text: string): "auto" {
   if (text === "auto") return text
-  throw new InvalidArgumentError("It takes auto or nothing; the configuration comes before it.")
+  throw new InvalidArgumentError("--resume takes auto or no value; put the configuration before it.")
 }
 
-/** Settings that a resumed run may change: what ends and keeps it, and where and how fast it runs. */
+/** Settings that may change when a run is resumed: stopping, storage, hardware and speed. */
 const mayChange = [...changeableKeys, ...placeKeys, "sft", "initialize"]
 
-/** @param program - what an agent is to be, behind the `--` of gigpo gateway. */
+/** @param program - agent command after the `--` of gigpo gateway. */
 async function runTrain(
   file: string,
   options: TrainArguments,
@@ -95,14 +95,14 @@ async function runTrain(
   if (program && !config.agent)
     throw new GigpoError(
       "BAD_CONFIG",
-      `There is no agent: ${commandLine("gateway", file)} -- node agent.mjs, or set agent in ${file}.`,
+      `No agent is configured. Give one: ${commandLine("gateway", file)} -- node agent.mjs, or set agent in ${file}.`,
     )
   checkTrainingSize(config)
   await checkConfiguredLengths(config)
   await using player = await unlessAborted(signal, () => configuredPlayer(config))
   const training = await configuredTraining(config)
   const sinks = configuredSinks(config)
-  // Refuse before a large model is read, but replace nothing before it has been.
+  // Fail before a large model is read, but replace nothing until the model is open.
   await checkRunFolder(config.run, options)
   if (options.overwrite) await checkModelOutside(config)
   const needs = needsOf(training)
@@ -113,28 +113,28 @@ async function runTrain(
   await warnOfOther(config, config.model, player.environment.name, say)
   const settled = resolveLearningRates(config.training, model.policy)
   const { optimizer, critic } = settled
-  // Kept, so that the run goes on with the same rates in another version, and in the same precision on another device.
+  // Stored, so that resumption uses the same rates in another version and the same precision on another device.
   const kept = { ...config, ...precisionOf(model.policy), training: settled }
   const mode: RunMode = without(options, "set", "json", "trust")
   await using run = await Run.open(config.run, kept, { ...mode, mayChange, complete, onWarning: say })
 
   const { iterations } = config.training
-  // Told once all has been checked: what is refused has not begun.
+  // Printed only after all checks have passed.
   const begin = () => {
     const place = describePlace(model.policy)
     if (place !== undefined) say(place)
     if (run.iteration > 0) say(`${beginning(run)} after iteration ${run.iteration} of ${iterations}.`)
     else if (config.training.optimizer.learningRate === undefined)
       say(chosenRate("training.optimizer.learningRate", settled.optimizer, model.policy))
-    say(`To see it in a browser while it runs: ${commandLine("view", config.run)}`)
+    say(`To watch it in a browser: ${commandLine("view", config.run)}`)
   }
   const view = new TrainingView(screen, iterations, run.iteration, await reportsBefore(run))
   const work = async (signal: AbortSignal) => {
-    const stopping = () => say("Stopping; the state is being saved. Ctrl-C again stops at once.")
+    const stopping = () => say("Stopping after saving the state. Ctrl-C again stops at once.")
     signal.addEventListener("abort", stopping, { once: true })
     const recorder = recordEpisodes({ ...config.episodes, tokenizer: model.tokenizer, onWarning: say })
     const noted = {
-      name: "the note of this run as your own",
+      name: "the record of this run as your own",
       start: () => noteOwnRun(join(run.directory, runFiles.config)),
     }
     const observers = [{ start: begin }, noted, recorder, ...sinks, ...view.observers]
@@ -174,27 +174,27 @@ async function runTrain(
   } catch (error) {
     screen.keep()
     if (!run.begun) throw error
-    await sayOutcome().catch(() => {}) // what went wrong first is what to tell
+    await sayOutcome().catch(() => {}) // the first error is the one to report
 
     const goOn = nextCommand("train", config, "--resume")
     const again = typedCommand(file, options.set, program)
-    if (run.replaces) say(`Nothing was saved; the run that was in ${config.run} before is there again.`)
+    if (run.replaces) say(`Nothing was saved; the earlier run in ${config.run} was restored.`)
     else if (run.saved) {
-      say(`The state after iteration ${run.iteration} is saved. To go on: ${goOn}`)
+      say(`The state after iteration ${run.iteration} is saved. To resume: ${goOn}`)
       if (diverged(error))
-        say(`To go on from there with a lower learning rate: ${await lowerRate(config, settled.optimizer)}`)
-    } else if (signal.aborted) say(`Nothing was saved yet. To begin again: ${goOn}`)
-    else say(`Nothing was saved yet. Once that is fixed, to begin again: ${again}`)
+        say(`To continue from there with a lower learning rate: ${await lowerRate(config, settled.optimizer)}`)
+    } else if (signal.aborted) say(`Nothing was saved yet. To restart: ${goOn}`)
+    else say(`Nothing was saved yet. After fixing the error, restart: ${again}`)
     throw error
   }
 }
 
 function beginning(run: Run): string {
   if (!run.resumed) return "Forked"
-  return run.saved ? "Resuming" : "Nothing was saved since the fork; beginning again"
+  return run.saved ? "Resuming" : "Nothing was saved since the fork; restarting"
 }
 
-/** The command as it was typed, to begin again with what has been fixed in its file: a run that has saved nothing may change. */
+/** Command as typed, to restart with a corrected file: a run without a checkpoint may change its settings. */
 function typedCommand(file: string, sets: readonly string[], program: readonly string[] | undefined): string {
   const words = [file, ...sets.flatMap((one) => ["--set", one]), "--resume"]
   return program ? commandLine("gateway", ...words, "--", ...program) : commandLine("train", ...words)
@@ -204,7 +204,7 @@ function diverged(error: unknown): boolean {
   return GigpoError.is(error) && error.code === "NON_FINITE"
 }
 
-/** A fork, since a run continues with the rate that it began with. */
+/** Command that forks the run with a lower learning rate; a resumed run keeps its rate. */
 async function lowerRate(config: Config, { learningRate }: { readonly learningRate: unknown }): Promise<string> {
   let run = `${config.run}-lower`
   for (let next = 2; await isThere(run); next++) run = `${config.run}-lower-${next}`
@@ -213,19 +213,19 @@ async function lowerRate(config: Config, { learningRate }: { readonly learningRa
   return nextCommand("train", config, ...sets, "--fork", config.run)
 }
 
-/** What a run that goes on, or the one that it is a fork of, reported before. */
+/** Earlier reports of a resumed run, or of the run that was forked. */
 async function reportsBefore({ checkpoint }: Run): Promise<readonly IterationReport[]> {
   return checkpoint ? await readReports(join(dirname(dirname(checkpoint.directory)), runFiles.metrics)) : []
 }
 
-/** Which evaluation was the best, where it is not that of the last state. */
+/** Prints the best evaluation, unless that is the last one. */
 async function sayBest(run: Run, config: Config, say: (text: string) => void): Promise<void> {
   const best = await run.best()
   if (!best || best.iteration >= run.iteration) return
   const { iteration, evaluation, directory } = best
   const found = describeEvaluation(evaluation)
   if (directory === undefined) {
-    say(`The best evaluation was that before the first iteration: ${found}. Training has not made the model better.`)
+    say(`The best evaluation was before the first iteration: ${found}. Training has not improved the model.`)
     return
   }
   const model = relative(process.cwd(), directory)
@@ -234,12 +234,12 @@ async function sayBest(run: Run, config: Config, say: (text: string) => void): P
   )
 }
 
-/** The run keeps its configuration, with the settings of this command line in it. */
+/** Command with the configuration stored in the run, which includes the settings of the command line. */
 function nextCommand(command: string, { run }: Config, ...flags: string[]): string {
   return commandLine(command, join(run, "config.json"), ...flags)
 }
 
-/** Overwriting a run would take the model away that it is to start from. */
+/** Refuses --overwrite if it would remove the model to train. */
 async function checkModelOutside({ model, run }: Config): Promise<void> {
   if (!(await liesIn(model, run))) return
   throw new GigpoError(

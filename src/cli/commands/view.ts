@@ -17,13 +17,13 @@ interface ViewArguments {
 export function viewCommand(command: Command): Command {
   return command
     .description(
-      "Shows curves, episodes, the states of tasks and the settings of runs on a web page of this machine. The first line of standard " +
-        "output is its address, with the token that lets its reader in. Nothing can be changed there. Ctrl-C ends it.",
+      "Shows curves, episodes, anchor states and settings of runs on a web page. The first line of standard " +
+        "output is its address with an access token. The page is read-only. Ctrl-C stops the server.",
     )
-    .argument("[runs...]", `folders of runs, or folders that runs are in, where more may appear; ${usualPlaces}`)
-    .option("--host <address>", "whom to answer; 0.0.0.0 is everybody who has the token", "127.0.0.1")
-    .option("-p, --port <number>", "0 takes any that is free", wholeNumber(0, 65_535), 8070)
-    .option("--allow-host <name>", "a name that the page is called by, a proxy's say; may be repeated", list)
+    .argument("[runs...]", `folders of runs, or folders that contain runs (new runs appear); ${usualPlaces}`)
+    .option("--host <address>", "address to listen on; 0.0.0.0: all interfaces", "127.0.0.1")
+    .option("-p, --port <number>", "port to listen on; 0: any free port", wholeNumber(0, 65_535), 8070)
+    .option("--allow-host <name>", "additional host name of the page, e.g. of a proxy; repeatable", list)
     .action((runs, options) => interruptible((signal) => runView(runs, options, signal)))
 }
 
@@ -36,6 +36,6 @@ async function runView(runs: readonly string[], options: ViewArguments, signal: 
     openView(folders, { host, port, names, onError }),
   )
   process.stdout.write(`${view.url}\n`)
-  log.print("Open this address in a browser; Ctrl-C ends it.")
+  log.print("Open this address in a browser; Ctrl-C stops the server.")
   if (!signal.aborted) await activity.idle(() => once(signal, "abort"))
 }

@@ -10,8 +10,8 @@ const column = 44
 /** The main keys as YAML under headings: each on one line with its default and the first sentence of its help. */
 export function renderMainKeys(): string {
   const lines = [
-    "# The main keys of a configuration, with their defaults; commented out where there is none.",
-    "# gigpo config <key> explains one and all below it: training, training.estimator.hgpo. --all explains every key.",
+    "# The main keys of a configuration, with their defaults; commented out if there is none.",
+    "# gigpo config <key> explains a key and all keys below it: training, training.estimator.hgpo. --all explains every key.",
   ]
   let above: readonly string[] = []
   for (const { title, keys } of mainKeys) {
@@ -29,7 +29,7 @@ export function renderMainKeys(): string {
   return `${lines.join("\n")}\n`
 }
 
-/** Whether a group above a key is absent by default, has to be given, or has no main key with a value. */
+/** Whether a group above a key is absent by default, is required, or has no main key with a value. */
 function isOptional(path: readonly string[]): boolean {
   return path.slice(0, -1).some((_, depth) => {
     const group = path.slice(0, depth + 1).join(".")
@@ -50,7 +50,7 @@ function keyLine(path: readonly string[], off: string): string {
   return `${text.padEnd(column)} # ${words}`
 }
 
-/** Default and description of a key; "name" is that of its choice. */
+/** Default and description of a key. "name" is described by its choice. */
 function describe(path: readonly string[]): readonly [value: unknown, words: string] {
   const above = path.slice(0, -1).join(".")
   const choice = path.at(-1) === "name" ? entryAt(above).entry : undefined
@@ -66,7 +66,7 @@ function describe(path: readonly string[]): readonly [value: unknown, words: str
   return [entry.default, `${firstSentence(entry.help)}${valuesOf(entry)}.${required}${otherwise}`]
 }
 
-/** The entry of a key; below a choice that of its default. */
+/** Entry of a key; below a choice, that of the default variant. */
 function entryIn(path: readonly string[]): Entry {
   let fields: Fields = configFields
   let entry: Entry | undefined
@@ -78,13 +78,17 @@ function entryIn(path: readonly string[]): Entry {
   return entry!
 }
 
-/** " (auto | cpu | cuda)" where there are few to choose from. */
+/**
+ * Values of an enumeration, such as " (auto
+ * cpu
+ * cuda)"; empty for other entries.
+ */
 function valuesOf(entry: Entry): string {
   const values = "validate" in entry ? entry.schema?.enum : undefined
   return values ? ` (${values.map(inline).join(" | ")})` : ""
 }
 
-/** Without the full stop, and without the command that a key is for, which its heading names. */
+/** First sentence of a help text, without the full stop and without the command in front, which the heading names. */
 function firstSentence(help: string): string {
   const [first] = help.replace(/^gigpo \w+: /, "").split(/(?<=[^.])\. |\.$|; |: (?=[a-z])/)
   return first!.replace(/^[a-z]/, (letter) => letter.toUpperCase())

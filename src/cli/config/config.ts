@@ -7,22 +7,22 @@ import { type configFields, policyFields } from "./fields.ts"
 type Keys = Resolved<typeof configFields>
 type Training = Keys["training"]
 
-/** A module of somebody's own in the place of a name: `use` is its path, its options stand beside. */
+/** Reference to a module in place of a name: path in `use`, with the module's options beside it. */
 export interface Used {
   readonly use: string
-  /** Of the file, so that a run knows that it goes on with the same. */
+  /** SHA-256 of the module's file, so that a resumed run can check that it is unchanged. */
   readonly sha256?: string
   readonly [option: string]: unknown
 }
 
-/** One that ships with us. */
+/** Built-in variant, selected by name. */
 type Named<Part> = Extract<Part, { readonly name: string }>
-/** What stands around either. */
+/** Common options of built-in variants and modules. */
 type Around<Part> = Omit<Extract<Part, { readonly use: unknown; readonly name?: never }>, "use">
 
 /**
- * A configuration file with every default filled in, but for the environment's own options. Paths are relative to the working
- * directory, those of modules to the file until it is loaded, and absolute then.
+ * Configuration with every default filled in, except options of the environment. Paths are relative to the working
+ * directory. Paths of modules are relative to the file until they are loaded, and absolute afterwards.
  */
 export interface Config extends Omit<Keys, "run" | "environment" | "agent" | "training" | "sft"> {
   readonly run: string
@@ -38,13 +38,13 @@ export interface Config extends Omit<Keys, "run" | "environment" | "agent" | "tr
   }
 }
 
-/** The part that opens a policy. */
+/** Options that open a policy. */
 export function policyOptions(config: Config): NativePolicyOptions {
   const { lora, seed } = config
   return { ...only(config, policyFields), lora: lora && { ...lora, seed } }
 }
 
-/** The same for training, whose estimator and loss need so much: a frozen reference, say. */
+/** Options that open a policy for training, with what estimator and loss need, such as a reference policy. */
 export function trainingOptions(config: Config, needs: ReadonlySet<string>): NativePolicyOptions {
   return { ...policyOptions(config), reference: needsReference(needs), critic: needs.has("value") }
 }

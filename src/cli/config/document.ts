@@ -2,36 +2,38 @@ import { type Document, isMap, isScalar, isSeq, LineCounter, type Node, parse, p
 import { GigpoError } from "../../util/errors.ts"
 import { findRefused, findRepeatedKey } from "./limits.ts"
 
-/** Levels of groups and lists: the parser calls itself for each. */
+/** Maximum depth of nested groups and lists: the parser recurses once per level. */
 const deepest = 100
 
-/** A YAML text that knows where its keys stand. */
+/** YAML text with the position of each key. */
 export interface ConfigDocument {
   readonly document: Document.Parsed
-  /** As it was read. */
+  /** Text as read from the file. */
   readonly text: string
-  /** For messages: "config.yaml". */
+  /** Name in messages, such as "config.yaml". */
   readonly source: string
   /**
-   * "config.yaml, line 7" for the key at `path`, or what stands nearest above it; the option for what one has set ("--set"), and the
-   * source for what the program has.
+   * Place of the key at `path`, or of the nearest key above it: "config.yaml, line 7", an option ("--set") if that set
+   * the value, or `source` if the program set it.
    */
   where(path: readonly PropertyKey[]): string
-  /** Whether an option of the command line gave the value at `path`, and not the text. */
+  /** Whether a command-line option, not the text, gave the value at `path`. */
   isSet(path: readonly string[]): boolean
-  /** Notes that an option has set the key. */
+  /** Records that an option has set the key. */
   setBy(path: readonly string[], option: string): void
 }
 
-/** What is put over a document: key=value as typed behind `--set`, or as another option stands for. */
+/**
+ * Setting that replaces a key of a document: `key=value` as typed after `--set`, or the equivalent of another option.
+ */
 export type Setting = string | { readonly text: string; readonly from: string }
 
-/** Parses YAML (and so JSON). Throws `BAD_CONFIG` with the line of the first mistake. */
+/** Parses YAML, and so JSON. Throws `BAD_CONFIG` with the line of the first error. */
 export function parseConfigDocument(text: string, source: string): ConfigDocument {
   const refused = findRefused(text, deepest)
   if (refused !== undefined) throw new GigpoError("BAD_CONFIG", `${source}${refused}`)
   const counter = new LineCounter()
-  // The parser compares each key with all others of its group.
+  // The parser's own check is quadratic in the number of keys.
   const document = parseDocument(text, { lineCounter: counter, prettyErrors: false, uniqueKeys: false })
   const at = (offset: number) => `${source}, line ${counter.linePos(offset).line}`
   const [error] = document.errors
@@ -55,8 +57,9 @@ export function parseConfigDocument(text: string, source: string): ConfigDocumen
 }
 
 /**
- * Applies `training.iterations=20`; the value is YAML too. A text that has keys set below it is a name: `environment: sokoban`
- * is then `environment: { name: sokoban }`. The other way round a name put over a group replaces its name alone. Throws `BAD_CONFIG`.
+ * Applies a setting such as `training.iterations=20`; the value is YAML. Setting a key below a text treats the text as
+ * a name: `environment: sokoban` becomes `environment: { name: sokoban }`. Setting a name on a group replaces only its
+ * name. Throws `BAD_CONFIG`.
  */
 export function applySet({ document, setBy }: ConfigDocument, setting: Setting): void {
   const { text: set, from } = typeof setting === "string" ? { text: setting, from: "--set" } : setting
@@ -71,7 +74,7 @@ export function applySet({ document, setBy }: ConfigDocument, setting: Setting):
     const given: unknown = parse(value)
     const chosen = document.getIn(path)
     if (typeof given === "string" && isMap(chosen) && (chosen.has("name") || chosen.has("use"))) {
-      // Another choice keeps the options beside it; those that it does not have are refused by name, not lost.
+      // Another variant keeps the options next to its name. Options unknown to the variant are refused later, not lost.
       for (const key of ["name", "use", "sha256"]) chosen.delete(key)
       chosen.set("name", given)
     } else document.setIn(path, document.createNode(given))
@@ -82,12 +85,12 @@ export function applySet({ document, setBy }: ConfigDocument, setting: Setting):
   }
 }
 
-/** Whether one of two paths lies within the other. */
+/** Whether one of two paths is a prefix of the other. */
 function isWithin(one: readonly string[], other: readonly PropertyKey[]): boolean {
   return one.slice(0, other.length).every((key, index) => key === String(other[index]))
 }
 
-/** Where the last known part of `path` begins; "set" where it came from outside the text. */
+/** Offset of the last known part of `path`; "set" if a setting gave the value. */
 function offsetOf(root: Node | null, path: readonly PropertyKey[]): number | "set" | undefined {
   let node: unknown = root
   let offset: number | "set" | undefined
@@ -102,7 +105,7 @@ function offsetOf(root: Node | null, path: readonly PropertyKey[]): number | "se
       next = node.items[Number(name)]
       offset = (next as Node | undefined)?.range?.[0] ?? offset
     }
-    // A value that was set over one in the file keeps that one's key.
+    // A value set over one of the file keeps the position of that key.
     if (next !== undefined && next !== null && !(next as Node).range) offset = "set"
     node = next
   }

@@ -6,23 +6,24 @@ import { configFields } from "./fields.ts"
 
 /** Part of a configuration that a dotted key names. */
 export interface Branch {
-  /** Where it is written in a file: without the names of choices. */
+  /** Path in a file, without the names of variants. */
   readonly path: readonly string[]
-  /** Its entry; a choice has one variant only where the key names it. */
+  /** Entry. A choice has a single variant if the key names one. */
   readonly entry: Entry
-  /** Names of choices on the way, by the dotted path of the choice. */
+  /** Variants named by the key, by the dotted path of the choice. */
   readonly chosen: ReadonlyMap<string, string>
 }
 
-/** Whether a text is meant as a dotted key of a configuration, not as a file. */
+/** Whether a text looks like a dotted key of a configuration, not like a file. */
 export function isKey(text: string): boolean {
   return /^[\w-]+(\.[\w-]+)*$/.test(text) && !/\.(ya?ml|json)$/.test(text)
 }
 
 /**
- * The part of a dotted key: "training.estimator", "training.estimator.hgpo", "training.rollout.maxCompletionTokens".
+ * Part of the configuration that a dotted key names, such as "training.estimator", "training.estimator.hgpo" or
+ * "training.rollout.maxCompletionTokens".
  *
- * @throws GigpoError `BAD_ARGUMENT` with the key that was probably meant, or the keys that there are
+ * @throws GigpoError `BAD_ARGUMENT` with the most similar key, or the known keys
  */
 export function entryAt(key: string): Branch {
   const names = key.split(".")
@@ -45,7 +46,7 @@ export function entryAt(key: string): Branch {
   return { path, entry: entry!, chosen }
 }
 
-/** The choice of one variant. */
+/** Choice reduced to one variant. */
 function only(choice: Choice, name: string): Choice {
   return { ...choice, default: name, variants: { [name]: choice.variants[name]! } }
 }
@@ -54,7 +55,7 @@ function variantsOf(entry: Entry | undefined): object {
   return entry && "variants" in entry ? entry.variants : {}
 }
 
-/** Options below an entry; of a choice those of all that may be chosen. */
+/** Options below an entry; for a choice, those of all variants. */
 function fieldsIn(entry: Entry): Fields {
   if ("fields" in entry) return entry.fields
   if ("variants" in entry) return Object.assign({}, ...Object.values(entry.variants), entry.common)
@@ -65,11 +66,11 @@ function unknown(path: readonly string[], known: readonly string[]): GigpoError 
   const renamed = newName(path, known)
   const meant = renamed ?? meantBy(path, known)
   const hint = meant === undefined ? `known: ${known.join(", ") || "none"}` : `did you mean ${meant.join(".")}?`
-  const reason = renamed ? `was renamed to ${renamed.join(".")}.` : `is not a key of a configuration; ${hint}`
+  const reason = renamed ? `was renamed to ${renamed.join(".")}.` : `is not a configuration key; ${hint}`
   return new GigpoError("BAD_ARGUMENT", `${path.join(".")} ${reason}`)
 }
 
-/** The same name elsewhere, a similar one here, or a similar one elsewhere. */
+/** Most similar key: the same name elsewhere, a similar name here, or a similar name elsewhere. */
 function meantBy(path: readonly string[], known: readonly string[]): readonly string[] | undefined {
   const all = everyKey(configFields)
   const near = nearestName(path.at(-1)!, known)
@@ -77,13 +78,13 @@ function meantBy(path: readonly string[], known: readonly string[]): readonly st
   return same ?? (near === undefined ? nearestKey(path, all) : [...path.slice(0, -1), near])
 }
 
-/** Every key that `entryAt` takes, variants' options under their names. */
+/** Every key that `entryAt` accepts, with options of variants below the variant's name. */
 function everyKey(fields: Fields, above: readonly string[] = []): (readonly string[])[] {
   return Object.entries(fields).flatMap(([name, entry]) => {
     const path = [...above, name]
     if ("fields" in entry) return [path, ...everyKey(entry.fields, path)]
     if (!("variants" in entry)) return [path]
-    // Variants share names of options: a hint should name the default one's.
+    // Variants share option names: a hint should name that of the default variant.
     const variants = Object.keys(entry.variants)
     const names = [...new Set([entry.default, ...variants])].filter((name) => variants.includes(name as string))
     const below = names.flatMap((name) => {

@@ -24,88 +24,89 @@ import { trainFields } from "../../training/options.ts"
 import { recordingFields } from "../../view/record/options.ts"
 import { mlflowFields } from "../../view/sinks/mlflow.ts"
 
-/** What opens a policy, but for its adapter. Whether it is trained follows from the command, whether there is a reference or a critic from training. */
+/**
+ * Options that open a policy, except the adapter. The command and `training` decide whether there is training, a
+ * reference policy and a critic.
+ */
 export const policyFields = without(nativePolicyFields, "training", "reference", "critic", "lora")
 
-/** What the config.json of a run says besides, of itself: such a file is a configuration, too. */
+/** Additional keys of the config.json of a run. Such a file is a valid configuration. */
 export const runConfigFields = {
-  gigpo: string(undefined, "The version that wrote the file; not read."),
+  gigpo: string(undefined, "Version of gigpo that wrote the file; not read."),
   frozen: field<object | undefined, string>(
     undefined,
-    "The digests of the weights that the run depends on; not read.",
+    "Digests of the weights that the run depends on; not read.",
     (value) => (isObject(value) ? undefined : "must be a group of keys"),
   ),
   resolved: field<object | undefined, string>(
     undefined,
-    "Options of a run that was begun from code and whose configuration does not state them; not read.",
+    "Options of a run started from code that its configuration does not contain; not read.",
     (value) => (isObject(value) ? undefined : "must be a group of keys"),
   ),
   settled: field<object | undefined, string>(
     undefined,
-    "What a run that was begun from code chose where its options left it open; not read.",
+    "Defaults that a run started from code resolved; not read.",
     (value) => (isObject(value) ? undefined : "must be a group of keys"),
   ),
-  promptDate: string(undefined, "The date that the run's prompts show, where chat.now does not set it."),
+  promptDate: string(undefined, "Date in the prompts of the run, if chat.now is not set."),
 }
 
-/** Every key of a configuration file. The seed stands once, at the top. */
+/** Every key of a configuration file. The seed exists only at the top level. */
 export const configFields = {
   model: required(string(undefined, "Hugging Face model folder: config.json, safetensors, tokenizer.")),
   teacher: string(
     undefined,
-    "gigpo train: model folder of a teacher with the same tokenizer, which is asked how likely it finds what the model says " +
+    "gigpo train: model folder of a teacher with the same tokenizer, whose log-probabilities are used for distillation " +
       "(training.loss.name: distillation).",
     { defaultText: "no teacher" },
   ),
   environment: {
-    ...choice(undefined, environmentFields, "Which environment; its own options stand beside the name.", {
+    ...choice(undefined, environmentFields, "Environment, with its options next to the name.", {
       own: customEnvironment,
       common: aroundEnvironment,
     }),
     asGiven: true as const,
   },
   agent: optionalChoice(
-    choice("process", fieldsOf(agents), "Who plays the environment's tasks.", {
+    choice("process", fieldsOf(agents), "Agent that plays the tasks of the environment.", {
       own: customAgent,
       common: aroundAgent,
     }),
-    "the model, by the environment's own loop",
+    "the model plays the environment directly",
   ),
-  run: string(undefined, "Folder of the run: metrics, checkpoints and the trained model.", {
-    defaultText: "runs/ and the environment's name",
+  run: string(undefined, "Folder of the run, for metrics, checkpoints and the trained model.", {
+    defaultText: "runs/ and the name of the environment",
   }),
-  seed: integer(0, "The root of every random number.", { min: 0 }),
+  seed: integer(0, "Seed of all random numbers.", { min: 0 }),
   chat: optionalGroup(
     chatFields,
-    "What the model's chat template is given beside the messages, in every command.",
-    "what the template does without",
+    "Variables of the model's chat template besides the messages, in every command.",
+    "none",
   ),
   ...policyFields,
   engine: optionalGroup(
     remoteFields,
-    "A server of the Tinker API that samples and trains in the place of this machine; its key is TINKER_API_KEY of the environment, and " +
+    "Remote engine: a server of the Tinker API that samples and trains instead of this machine. Its key is the environment variable " +
+      "TINKER_API_KEY; " +
       "model is the folder of the tokenizer and config.json.",
-    "this machine",
+    "the native engine",
   ),
   lora: optionalGroup(without(loraFields, "seed"), nativePolicyFields.lora.help, nativePolicyFields.lora.defaultText),
   training: group(without(trainFields, "seed"), "gigpo train: reinforcement learning."),
-  tensorboard: boolean(
-    false,
-    "gigpo train: write TensorBoard's event files into the run's folder, under tensorboard/.",
-  ),
+  tensorboard: boolean(false, "gigpo train: write TensorBoard event files to tensorboard/ in the run folder."),
   mlflow: optionalGroup(
     mlflowFields,
-    "gigpo train: send settings and metrics to an MLflow server, which may ask for MLFLOW_TRACKING_TOKEN, or MLFLOW_TRACKING_USERNAME " +
+    "gigpo train: send settings and metrics to an MLflow server. Credentials: MLFLOW_TRACKING_TOKEN, or MLFLOW_TRACKING_USERNAME " +
       "and MLFLOW_TRACKING_PASSWORD.",
-    "nothing is sent",
+    "not used",
   ),
-  episodes: group(recordingFields, "What of the episodes of training is recorded, in the run's folder."),
+  episodes: group(recordingFields, "Recording of training episodes in the run folder."),
   sft: group(
     without(sftFields, "seed"),
-    "gigpo sft: a start from the moves of the environment's expert, or from transcripts.",
+    "gigpo sft: supervised fine-tuning on completions of the environment's expert or on a data set.",
   ),
   initialize: group(
     without(initializeFields, "seed"),
-    "gigpo init: the shape of a small Qwen3-like model (no biases, norms on queries and keys, tied embeddings).",
+    "gigpo init: size of a small Qwen3-like model (no biases, normalized queries and keys, tied embeddings).",
   ),
 }

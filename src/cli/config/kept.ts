@@ -1,13 +1,13 @@
 import { formatRunConfig, type RunConfig } from "../../runs/config.ts"
 import { resolveConfig } from "./resolve.ts"
 
-// What a run's folder keeps of its configuration, and what of it may be another when the run goes on.
+// Parts of a configuration that a run folder keeps, and which of them may change on resumption.
 
-/** Where and how fast it runs, and where its parts lie. */
+/** Keys of places, hardware and speed. */
 export const placeKeys: readonly string[] = [
-  // Where a module of one's own lies: what it is, its digest tells.
+  // The place of a module: its identity is the digest.
   ...["environment.use", "agent.use", "training.estimator.use", "training.loss.use", "sft.loss.use"],
-  // A run records its date and refuses another.
+  // A run stores its date and checks it.
   "chat.now",
   ...[
     "run",
@@ -28,7 +28,7 @@ export const placeKeys: readonly string[] = [
   ],
 ]
 
-/** Keys that are younger than a run hold what they stand for where they are left out. */
+/** Fills in keys that did not exist when a run was started with their defaults. */
 export function complete(old: RunConfig): object {
   return { ...resolveConfig(formatRunConfig(old), [], "the run's config.json"), precision: old.precision }
 }

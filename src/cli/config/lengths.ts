@@ -4,10 +4,11 @@ import { GigpoError } from "../../util/errors.ts"
 import type { Config } from "./config.ts"
 
 /**
- * Refuses a configuration whose replies leave no room for a prompt, before the model is opened. A model whose config.json cannot be
- * read passes: opening it says why. So do agents, whose replies are cut to what is left beside their prompts.
+ * Refuses a configuration whose completion limit leaves no room for a prompt, before the model is opened. A model with
+ * an unreadable config.json passes, since opening it reports the error. Agents pass too: their completions are cut to
+ * the room left.
  *
- * @param directory the model that plays
+ * @param directory - the model that plays
  * @throws GigpoError `BAD_CONFIG` with both numbers and the key
  */
 export async function checkConfiguredLengths(config: Config, directory: string = config.model): Promise<void> {

@@ -1,15 +1,15 @@
 import { type CST, isMap, isScalar, isSeq, Lexer, Parser, type Scalar } from "yaml"
 
 /**
- * What a YAML text is refused for before it is parsed as a whole, as it follows the name of the file in a message: groups and lists nested
- * beyond so many levels, or the first token that can stand nowhere. Of a hundred thousand such tokens the parser would make as many errors,
- * in seconds. The text is read piece by piece, without calls for each level.
+ * Checks a YAML text before it is parsed as a whole. Returns the end of a message, after the file name, if groups and
+ * lists are nested deeper than `levels` or if a token is misplaced; else undefined. The full parser would produce one
+ * error per misplaced token, which takes seconds for a hostile text. This check is iterative.
  */
 export function findRefused(text: string, levels: number): string | undefined {
   const parser = new Parser()
   for (const lexeme of new Lexer().lex(text)) {
     for (const token of parser.next(lexeme)) if (token.type === "error") return misplaced(token, text)
-    if (parser.stack.length > levels) return ` is nested more than ${levels} deep: no configuration is.`
+    if (parser.stack.length > levels) return ` is nested more than ${levels} levels deep.`
   }
   return undefined
 }
@@ -19,7 +19,7 @@ function misplaced({ message, source, offset }: CST.ErrorToken, text: string): s
   return `, line ${line}: ${message}: ${JSON.stringify(source.slice(0, 100))}`
 }
 
-/** The first key of a group that stood in it before. */
+/** First key of a group that repeats an earlier one. */
 export function findRepeatedKey(node: unknown): Scalar | undefined {
   if (isSeq(node)) return first(node.items)
   if (!isMap(node)) return undefined

@@ -1,4 +1,4 @@
-/** Keys that most configurations set or look up, in the order of the configuration: what `gigpo config` shows. */
+/** Keys that most configurations set or look up, in configuration order, as `gigpo config` shows them. */
 export const mainKeys: readonly { readonly title: string; readonly keys: readonly string[] }[] = [
   {
     title: "Model, environment and run",
@@ -52,7 +52,7 @@ export const mainKeys: readonly { readonly title: string; readonly keys: readonl
   },
   { title: "Logging", keys: ["tensorboard", "mlflow.url", "episodes.every"] },
   {
-    title: "Imitation (gigpo sft)",
+    title: "Supervised fine-tuning (gigpo sft)",
     keys: under("sft", ["data", "tasks", "epochs", "batchSteps", "optimizer.learningRate"]),
   },
   {

@@ -22,9 +22,9 @@ import { activity } from "../terminal/activity.ts"
 import type { Config, Used } from "./config.ts"
 import type { ConfigDocument } from "./document.ts"
 
-// The parts of a configuration that may be modules of somebody's own.
+// Parts of a configuration that may be modules of the user.
 
-/** Where a module may stand, and which options stand beside it whatever the module. */
+/** Keys that may name a module, with the options that apply to any module there. */
 const places = [
   { path: ["environment"], around: aroundEnvironment },
   { path: ["environment", "wrapper"], around: {} },
@@ -43,7 +43,7 @@ interface UsedModule {
   readonly part: Used
 }
 
-/** The modules that a configuration names, and where. Loads nothing. */
+/** Modules that a configuration names. Loads nothing. */
 export function usedModules(config: Partial<Config>): UsedModule[] {
   return places.flatMap(({ path, around }) => {
     const part = partAt(config, path)
@@ -51,14 +51,14 @@ export function usedModules(config: Partial<Config>): UsedModule[] {
   })
 }
 
-/** Where a loaded part is written, its `use` where it has one: for what turns out when it is put to use. */
+/** Place of a loaded part in the file (its `use`), for errors found later. */
 const writtenAt = new WeakMap<object, string>()
 
 /**
- * Loads every module that the configuration names and reads its options: the path comes out absolute, with the file's digest
- * beside it, and the module's defaults filled in.
+ * Loads every module of a configuration and reads its options. Paths become absolute, the digest of the file is added,
+ * and defaults of the module are filled in.
  *
- * @param folder - which the paths are relative to.
+ * @param folder - base of relative paths.
  */
 export async function loadModules(
   config: Config,
@@ -83,7 +83,7 @@ export async function loadModules(
   return loaded as Config
 }
 
-/** The tables of the modules that a loaded configuration names, by dotted path: what explains their options. */
+/** Option tables of the modules of a loaded configuration, by dotted path. */
 export async function moduleFields(config: Config): Promise<ReadonlyMap<string, Fields>> {
   const tables = new Map<string, Fields>()
   for (const { path, part } of usedModules(config))
@@ -91,7 +91,7 @@ export async function moduleFields(config: Config): Promise<ReadonlyMap<string, 
   return tables
 }
 
-/** The environment of a loaded configuration, to be played by its own loop. */
+/** Opens the environment of a loaded configuration, to be played without an agent. */
 export async function openConfiguredEnvironment({ environment }: Config): Promise<Environment> {
   const opened = isUsed(environment)
     ? await own(environment, customEnvironment, aroundEnvironment)
@@ -100,15 +100,15 @@ export async function openConfiguredEnvironment({ environment }: Config): Promis
   const place = writtenAt.get(environment)
   throw new GigpoError(
     "BAD_CONFIG",
-    `${place === undefined ? "" : `${place}: `}${opened.name} offers tasks alone, which an agent must play: set agent, or use gigpo gateway.`,
+    `${place === undefined ? "" : `${place}: `}${opened.name} only provides tasks, which an agent must play: set agent, or use gigpo gateway.`,
   )
 }
 
 /**
- * Who plays what, by a loaded configuration: an agent plays what may offer no more than tasks. Disposing of it waits for programs that
- * still have to end.
+ * Opens environment and agent of a loaded configuration. With an agent, the environment only has to provide tasks.
+ * Disposal waits for programs of the agent that are still ending.
  *
- * @param given - plays in place of the configured environment.
+ * @param given - environment in place of the configured one.
  */
 export async function configuredPlayer(
   config: Config,
@@ -120,7 +120,7 @@ export async function configuredPlayer(
   if (environment.wrapper !== undefined)
     throw new GigpoError(
       "BAD_CONFIG",
-      "environment.wrapper is built around the environment's own prompts, which an agent does not read: leave out agent, or around.",
+      "environment.wrapper changes the environment's prompts, which an agent does not read: remove agent or environment.wrapper.",
     )
   const opened =
     given ??
@@ -139,17 +139,17 @@ async function openNamed(environment: Config["environment"]): Promise<Environmen
   return await placed(writtenAt.get(environment), opening)
 }
 
-/** The environment in what is built around it. */
+/** Environment in its configured wrapper. */
 async function wrapped(environment: Environment, { wrapper: around }: Config["environment"]): Promise<Environment> {
   if (around === undefined) return environment
   if (!isUsed(around)) return makeWrapper(around as { readonly name: string })(environment)
   const made = (await own(around, customWrapper))(environment)
   const problem = customEnvironment.validate(made)
   if (problem === undefined) return made
-  throw new GigpoError("BAD_CONFIG", `${writtenAt.get(around) ?? around.use}: what it builds ${problem}.`)
+  throw new GigpoError("BAD_CONFIG", `${writtenAt.get(around) ?? around.use}: the wrapped environment ${problem}.`)
 }
 
-/** What a loaded configuration says of training, with the values that its modules export. */
+/** Training options of a loaded configuration, with the exports of its modules. */
 export async function configuredTraining({ seed, training }: Config): Promise<TrainOptions> {
   const { estimator, loss, curriculum, turnHooks: turns, ...rest } = training
   return {
@@ -162,7 +162,7 @@ export async function configuredTraining({ seed, training }: Config): Promise<Tr
   }
 }
 
-/** What it says of cloning, likewise. */
+/** SFT options of a loaded configuration, with the exports of its modules. */
 export async function configuredSft({ seed, sft: { loss, ...rest } }: Config): Promise<SftOptions> {
   return { ...rest, seed, loss: isUsed(loss) ? { use: await own(loss, customLoss) } : loss }
 }
@@ -173,12 +173,15 @@ async function own<T>(part: Used, value: CustomValue<T>, around: Fields = {}): P
   return await placed(writtenAt.get(part), activity.during(`opening ${use}`, make))
 }
 
-/** Refuses options that would hide the keys that stand around every module. */
+/** Loads a module. Refuses options with the name of a key that applies to any module. */
 async function loadFor(use: string, folder: string, around: Fields): Promise<Module> {
   const found = await loadModule(use, folder)
   for (const key of ["name", "use", "sha256", ...Object.keys(around)])
     if (found.options && Object.hasOwn(found.options, key))
-      throw new GigpoError("BAD_CONFIG", `${found.path} exports the option ${key}, which has another meaning there.`)
+      throw new GigpoError(
+        "BAD_CONFIG",
+        `${found.path} exports the option ${key}, which is a reserved key; rename the option.`,
+      )
   return found
 }
 
@@ -186,7 +189,7 @@ function isUsed(part: unknown): part is Used {
   return (part as Partial<Used> | undefined)?.use !== undefined
 }
 
-/** What an environment of somebody's own has beside `use` are its own options, but for what stands around it. */
+/** Whether the key belongs to the module of an environment: all keys next to its `use` do, except the common ones. */
 function isModules({ environment }: Partial<Config>, path: readonly string[]): boolean {
   return (
     path.length > 1 && path[0] === "environment" && isUsed(environment) && !Object.hasOwn(aroundEnvironment, path[1]!)
@@ -202,7 +205,7 @@ function withPart(config: object, [key, ...path]: readonly string[], part: objec
   return { ...config, [key!]: path.length === 0 ? part : withPart(below, path, part) }
 }
 
-/** What comes of it; an error says where the module is named. */
+/** Awaits a result; prefixes errors with the place where the module is named. */
 async function placed<T>(place: string | undefined, coming: Promise<T>): Promise<T> {
   try {
     return await coming

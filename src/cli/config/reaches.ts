@@ -6,23 +6,26 @@ import type { Config } from "./config.ts"
 import type { ConfigDocument } from "./document.ts"
 import { usedModules } from "./modules.ts"
 
-/** Something beyond reading and computing that a configuration asks for: code, a program, a server, a folder to write. */
+/**
+ * Action of a configuration beyond reading and computing: running code or a program, contacting a server, or writing to
+ * a folder.
+ */
 export interface Reach {
   readonly kind: "module" | "program" | "server" | "folder"
-  /** What would be done, for a message: "load the module /theirs/env.mjs (environment)". */
+  /** Description for a message, such as "load the module /theirs/env.mjs (environment)". */
   readonly text: string
-  /** Whether the user gave all that decides it: on the command line, or by an environment variable. */
+  /** Whether the user gave all values that decide the action, on the command line or by an environment variable. */
   readonly given: boolean
 }
 
 interface Keyed {
-  /** Environment variable with the address that the user's keys belong to, as for other clients. */
+  /** Environment variable with the address that the user's keys are meant for. */
   readonly address: string
-  /** Environment variables with what the server is sent as its key. */
+  /** Environment variables whose values are sent as the key. */
   readonly sent: readonly string[]
 }
 
-/** Servers that are sent a key, by the configuration's key of their address. */
+/** Servers that receive a key, by the configuration key of their address. */
 const keyed: Readonly<Record<string, Keyed>> = {
   "engine.url": { address: "TINKER_BASE_URL", sent: ["TINKER_API_KEY"] },
   "mlflow.url": {
@@ -32,9 +35,9 @@ const keyed: Readonly<Record<string, Keyed>> = {
 }
 
 /**
- * What a configuration asks for beyond reading and computing. Loads nothing.
+ * Lists the actions of a configuration beyond reading and computing. Loads nothing.
  *
- * @param folder - which the paths of modules are relative to
+ * @param folder - base of relative module paths
  */
 export function reachesOf(config: Partial<Config>, parsed: ConfigDocument, folder: string): Reach[] {
   return [...modules(config, parsed, folder), ...programs(config, parsed), ...servers(config, parsed)]
@@ -52,7 +55,7 @@ function programs({ agent }: Partial<Config>, { isSet }: ConfigDocument): Reach[
   if (!agent || !("command" in agent)) return []
   const { command, directory, environment = "clean" } = agent as ProgramOptions
   const where = directory === undefined ? "" : ` in ${quoted(directory)}`
-  const keys = environment === "inherit" ? "all variables of your environment" : [...environment].join(", ")
+  const keys = environment === "inherit" ? "all your environment variables" : [...environment].join(", ")
   const gets = environment === "clean" || keys === "" ? "" : `, which would get ${quoted(keys)}`
   const decide = ["command", ...(where === "" ? [] : ["directory"]), ...(gets === "" ? [] : ["environment"])]
   const given = decide.every((key) => isSet(["agent", key]))
@@ -61,14 +64,14 @@ function programs({ agent }: Partial<Config>, { isSet }: ConfigDocument): Reach[
   ]
 }
 
-/** What of an agent that is a program decides what is run, and what that gets. */
+/** Options of a program agent that decide what is run and which variables are passed. */
 interface ProgramOptions {
   readonly command: readonly string[]
   readonly directory?: string | undefined
   readonly environment?: "clean" | "inherit" | readonly string[]
 }
 
-/** Any address in these groups counts, as which option holds one is the environment's own matter. */
+/** Finds servers. Every address in these groups counts, since any option of an environment may hold one. */
 function servers({ environment, engine, mlflow }: Partial<Config>, { isSet }: ConfigDocument): Reach[] {
   const values = [...leaves({ environment, ...(engine && { engine }), ...(mlflow && { mlflow }) })]
   return values.flatMap(([key, value]) =>
@@ -82,7 +85,7 @@ function servers({ environment, engine, mlflow }: Partial<Config>, { isSet }: Co
   )
 }
 
-/** Whether the user's environment names the same server, so that the keys are given for it. */
+/** Whether the user's environment variable names the same server, so that the key is meant for it. */
 function belongsTo(server: Keyed | undefined, url: URL): boolean {
   const usual = process.env[server?.address ?? ""] ?? ""
   if (!URL.canParse(usual)) return false
@@ -100,10 +103,10 @@ function contact(key: string, url: URL): string {
   return `contact ${quoted(`${protocol}//${host}${pathname}`)} (${quoted(key)})${what}`
 }
 
-/** Characters of a text that are shown. */
+/** Maximum characters of a text in a message. */
 const longest = 300
 
-/** A text of the configuration on one line, which cannot be taken for words of the message. */
+/** Text of the configuration on one line, quoted if it could be mistaken for words of the message. */
 export function quoted(text: string): string {
   const shown = text.length > longest ? `${text.slice(0, longest)}…` : text
   return /^[\w./:=,@%+~\- ]+…?$/.test(shown) ? shown : JSON.stringify(shown)

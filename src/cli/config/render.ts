@@ -10,27 +10,27 @@ type Given = Readonly<Record<string, unknown>> | undefined
 
 interface Page {
   readonly lines: string[]
-  /** Tables of modules, by the dotted path of what they stand for. */
+  /** Option tables of modules, by the dotted path of the module's key. */
   readonly modules: ReadonlyMap<string, Fields>
-  /** Whether the options of what is not chosen are shown, too. */
+  /** Whether options of other variants are shown. */
   readonly all: boolean
-  /** Names that the key has for choices, by the dotted path of the choice. */
+  /** Variants named by the key, by the dotted path of the choice. */
   readonly chosen: ReadonlyMap<string, string>
 }
 
-/** What of a configuration is shown. */
+/** Selection of what to show. */
 interface Shown {
-  /** Dotted key of a part, with all below it; default everything. */
+  /** Dotted key of a part, shown with all keys below it. Default: everything. */
   readonly key?: string | undefined
-  /** Also the options of what is not chosen: of every estimator, say. Default where no key is given. */
+  /** Whether options of other variants are shown, such as those of every estimator. Default: true without `key`. */
   readonly all?: boolean | undefined
 }
 
 /**
- * A configuration as YAML, every key with what its table says of it. Without one, the defaults; keys without a default are
- * commented out.
+ * Renders a configuration as YAML with the description of every key. Without a configuration, renders the defaults;
+ * keys without a default are commented out.
  *
- * @param modules - what the configuration's modules say of their options.
+ * @param modules - option tables of the configuration's modules.
  */
 export function renderConfig(
   config?: Config,
@@ -39,7 +39,11 @@ export function renderConfig(
 ): string {
   if (key !== undefined) return renderKey(key, config, modules, all)
   const page: Page = { lines: [], modules, all, chosen: new Map() }
-  comment(page, "", `A number that "may change" also takes ${ramp}: a ramp from one number to another. ${rampWords}`)
+  comment(
+    page,
+    "",
+    `A number that "may change" also accepts a schedule, ${ramp}: a ramp from one number to another. ${rampWords}`,
+  )
   for (const [key, entry] of Object.entries(configFields)) {
     page.lines.push("")
     renderEntry(page, [key], entry, config as unknown as Given, "")
@@ -53,7 +57,7 @@ function renderKey(key: string, config: Config | undefined, modules: Page["modul
   const valueAt = (place: readonly string[]) =>
     place.reduce<Given>((value, name) => value?.[name] as Given, config as unknown as Given)
   const page: Page = { lines: above.map((name, depth) => `${"  ".repeat(depth)}${name}:`), modules, all, chosen }
-  // The configuration has no values for what it has not chosen.
+  // The configuration has no values for a variant that it does not use.
   const other = [...chosen].some(([place, name]) => valueAt(place.split("."))?.name !== name)
   renderEntry(page, path, entry, other ? undefined : valueAt(above), "")
   return `${page.lines.join("\n")}\n`
@@ -64,7 +68,7 @@ const rampWords = Object.entries(rampFields)
   .map(([key, entry]) => `${key}: ${explain(entry)}`)
   .join(" ")
 
-/** `prefix` stands before every line: "# " where all of it is only shown. */
+/** Renders an entry. `prefix` is put before every line: "# " for a part that is only shown as a comment. */
 function renderEntry(page: Page, path: readonly string[], entry: Entry, given: Given, prefix: string): void {
   if ("codeOnly" in entry) return
   const key = path.at(-1)!
@@ -75,7 +79,7 @@ function renderEntry(page: Page, path: readonly string[], entry: Entry, given: G
     page.lines.push(...keyLine(path, shown, entry.default, prefix))
   } else if ("variants" in entry) renderChoice(page, path, entry, value as Given, prefix)
   else {
-    // A group that is not there is shown all the same; one that says nothing would read as empty.
+    // An absent group is shown as a comment; so is a group without values, which YAML would read as empty.
     const absent = ("defaultText" in entry && value === undefined) || saysNothing(entry.fields, value as Given)
     const within = absent ? "# " : prefix
     page.lines.push(`${indent(path, within)}${key}:`)
@@ -95,18 +99,17 @@ function renderFields(page: Page, path: readonly string[], fields: Fields, given
 
 function renderChoice(page: Page, path: readonly string[], choice: Choice, given: Given, prefix: string): void {
   const { use, sha256, name = use === undefined ? choice.default : undefined } = given ?? {}
-  // One that need not be made, and is not, is shown all the same.
+  // An absent optional choice is shown as a comment.
   const within = "defaultText" in choice && given === undefined ? "# " : prefix
   const line = (key: string, value: unknown) => page.lines.push(...keyLine([...path, key], value, undefined, within))
   page.lines.push(`${indent(path, within)}${path.at(-1)}:`)
   const below = indent([...path, "name"], within)
   const named = page.chosen.has(path.join("."))
   const names = Object.keys(choice.variants).join(", ")
-  if (!named)
-    comment(page, below, `One of ${names}; or the path of a module of your own (./mine.mjs), from this file's folder.`)
+  if (!named) comment(page, below, `One of ${names}; or the path of a module (./mine.mjs), relative to this file.`)
   line("name", name)
   if (!named) {
-    comment(page, below, "The path of a module, in place of the name; its options are written beside it.")
+    comment(page, below, "Path of a module, instead of a name; its options are written next to it.")
     line("use", use)
   }
   if (sha256 !== undefined) line("sha256", sha256)
@@ -115,7 +118,7 @@ function renderChoice(page: Page, path: readonly string[], choice: Choice, given
   if (given === undefined) (page.all ? renderOthers : nameOthers)(page, path, choice, below)
 }
 
-/** The options of what is not chosen: each is explained where it first occurs, or has another default than there. */
+/** Options of the other variants. Each is explained where it first occurs, and again if its default differs. */
 function renderOthers(
   page: Page,
   path: readonly string[],
@@ -134,14 +137,14 @@ function renderOthers(
   }
 }
 
-/** Says where the options of what is not chosen are shown. */
+/** Notes how to show the options of another variant. */
 function nameOthers(page: Page, path: readonly string[], { variants, default: fallback }: Choice, below: string): void {
   const other = Object.keys(variants).find((name) => name !== fallback)
   if (other === undefined) return
   comment(page, below, `Options of another: gigpo config ${path.join(".")}.${other}.`)
 }
 
-/** The key with its value; commented out where it has none, with the default that holds then. */
+/** Line of a key with its value; commented out without a value, with the default. */
 function keyLine(path: readonly string[], value: unknown, fallback: unknown, prefix: string): string[] {
   const off = value === undefined && prefix === "" ? "# " : prefix
   const shown = value ?? fallback

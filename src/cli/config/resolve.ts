@@ -14,25 +14,26 @@ import { loadModules } from "./modules.ts"
 import { checkTrusted, type Trust } from "./trust.ts"
 
 /**
- * Reads a configuration file, and loads the modules that it names; see `resolveConfig`.
+ * Reads a configuration file and loads its modules; see `resolveConfig`.
  *
- * @throws GigpoError `UNTRUSTED` where the file is that of a run of another origin, and asks for more than reading and computing
+ * @throws GigpoError `UNTRUSTED` if the file belongs to a run from elsewhere and asks for more than reading and
+ * computing
  */
 export async function loadConfig(path: string, sets: readonly Setting[] = [], trust: Trust = {}): Promise<Config> {
   return await loadFile(await readDocument(path, sets), path, trust)
 }
 
-/** The same for a file that was read already. */
+/** Loads a configuration file that has been read; see `loadConfig`. */
 export async function loadFile(parsed: ConfigDocument, path: string, trust: Trust): Promise<Config> {
   const config = resolveDocument(parsed)
   await checkTrusted(config, parsed, path, trust)
   return await loadModules(config, parsed, dirname(path))
 }
 
-/** Bytes of a configuration file. */
+/** Maximum size of a configuration file, in bytes. */
 const largest = 2 ** 20
 
-/** A configuration file with `sets` put over it. */
+/** Reads a configuration file and applies `sets`. */
 export async function readDocument(path: string, sets: readonly Setting[]): Promise<ConfigDocument> {
   let text: string
   try {
@@ -47,7 +48,7 @@ export async function readDocument(path: string, sets: readonly Setting[]): Prom
   return parsed
 }
 
-/** A folder in the place of a configuration file: the one in it is suggested. */
+/** Error for a folder in place of a configuration file, which suggests the file in it. */
 async function notAFile(folder: string, cause: Error): Promise<GigpoError> {
   const names = ["config.yaml", "config.yml", "config.json"].map((name) => join(folder, name))
   const there = await Promise.all(names.map(isThere))
@@ -56,17 +57,17 @@ async function notAFile(folder: string, cause: Error): Promise<GigpoError> {
   return new GigpoError("BAD_CONFIG", `${folder} is a folder, not a configuration file. ${way}`, { cause })
 }
 
-/** The configuration in a document of the user's own, and the modules that it names, from `folder`. */
+/** Loads a document of the user's own; module paths are relative to `folder`. */
 export async function loadDocument(parsed: ConfigDocument, folder: string): Promise<Config> {
   return await loadModules(resolveDocument(parsed), parsed, folder)
 }
 
 /**
- * A configuration from YAML, with `sets` (`training.iterations=20`) put over it and every default filled in.
+ * Resolves a configuration from YAML: applies `sets` (`training.iterations=20`) and fills in every default.
  *
- * @param source - what the text is called in messages.
- * @throws GigpoError `BAD_CONFIG` that names every unknown key, with the one that was probably meant, and every value of a
- * wrong type or range, with their lines.
+ * @param source - name of the text in messages.
+ * @throws GigpoError `BAD_CONFIG` that lists every unknown key, with the most similar known one, and every value of a
+ * wrong type or range, with line numbers.
  */
 export function resolveConfig(text: string, sets: readonly Setting[] = [], source = "the configuration"): Config {
   const parsed = parseConfigDocument(text, source)
@@ -74,7 +75,7 @@ export function resolveConfig(text: string, sets: readonly Setting[] = [], sourc
   return resolveDocument(parsed)
 }
 
-/** The same for a document that is at hand. */
+/** Resolves a parsed document; see `resolveConfig`. */
 export function resolveDocument({ document, source, where }: ConfigDocument): Config {
   const plain = plainValue(document, source)
   if (isFromCode(plain)) throw fromCode(source)
@@ -84,13 +85,15 @@ export function resolveDocument({ document, source, where }: ConfigDocument): Co
     value as unknown as Config & Pick<RunConfig, "gigpo" | "frozen" | "settled" | "resolved" | "promptDate">,
     ...(["gigpo", "frozen", "settled", "resolved", "promptDate"] as const),
   )
-  // A run's config.json says the date of its prompts.
+  // The config.json of a run contains the date of its prompts.
   const now = dateIn(value as unknown as RunConfig)
   const chat = now === undefined ? {} : { chat: { variables: config.chat?.variables, now } }
   return { ...config, run: config.run ?? join("runs", nameOf(config)), ...chat }
 }
 
-/** Whether a run's configuration was given by a program: those of the command line state their model and environment. */
+/**
+ * Whether the config.json belongs to a run started from code. Runs of the command line store model and environment.
+ */
 export function isFromCode(config: unknown): boolean {
   return isObject(config) && typeof config.gigpo === "string" && !(isObject(config.environment) && "model" in config)
 }
@@ -99,9 +102,9 @@ function fromCode(source: string): GigpoError {
   const run = dirname(source)
   return new GigpoError(
     "BAD_CONFIG",
-    `${source} is of a run that a program began (Run.open): it holds that program's options, and names no environment. The program continues ` +
-      `with the run (resume: true). "${commandLine("runs", run)}", view, episodes, report, export and serve read the run's folder; to evaluate its model: ` +
-      `${commandLine("evaluate", "config.yaml", "--model", run)}, with a configuration of its environment.`,
+    `${source} belongs to a run started from code (Run.open): it holds the options of that program and names no environment. The program resumes ` +
+      `the run (resume: true). "${commandLine("runs", run)}", view, episodes, report, export and serve read the run folder; to evaluate its model: ` +
+      `${commandLine("evaluate", "config.yaml", "--model", run)}, with a configuration that names the environment.`,
   )
 }
 
@@ -114,7 +117,7 @@ function plainValue(document: ConfigDocument["document"], source: string): unkno
   try {
     return document.toJS() ?? {}
   } catch (cause) {
-    // Aliases that unfold to far more than the file.
+    // YAML aliases that expand to far more than the file.
     throw new GigpoError("BAD_CONFIG", `${source}: ${(cause as Error).message}.`, { cause })
   }
 }

@@ -2,15 +2,15 @@ import { totalmem } from "node:os"
 import { GigpoError } from "../../util/errors.ts"
 import type { Config } from "./config.ts"
 
-/** Bytes that an episode of one short step takes. */
+/** Minimum bytes of an episode of one short step. */
 const leastEpisode = 1024
 
 /**
- * Refuses more episodes than this machine could hold, since those of one iteration, evaluation or cloning are all kept until the last
- * is over.
+ * Refuses more episodes than this machine could hold: those of one iteration, evaluation or SFT data set are kept until
+ * the last one ends.
  *
- * @param what the keys that say how many, with their values
- * @throws GigpoError `BAD_CONFIG` with the memory that they would take
+ * @param what - the keys that set the count, with their values
+ * @throws GigpoError `BAD_CONFIG` with the memory they would take
  */
 export function checkCount(episodes: number, what: string): void {
   const most = Math.min(totalmem(), process.constrainedMemory?.() || Number.POSITIVE_INFINITY)
@@ -18,8 +18,8 @@ export function checkCount(episodes: number, what: string): void {
   const gigabytes = (bytes: number) => `${Number((bytes / 1e9).toPrecision(2)).toLocaleString("en-US")} GB`
   throw new GigpoError(
     "BAD_CONFIG",
-    `${what} asks for ${episodes.toLocaleString("en-US")} episodes, which are all kept until the last is over and take ` +
-      `${gigabytes(episodes * leastEpisode)} at the very least; this machine has ${gigabytes(most)}. Ask for fewer.`,
+    `${what} means ${episodes.toLocaleString("en-US")} episodes, which are kept until the last one ends and take ` +
+      `at least ${gigabytes(episodes * leastEpisode)}; this machine has ${gigabytes(most)}. Reduce the number.`,
   )
 }
 

@@ -10,23 +10,23 @@ import type { Config } from "./config.ts"
 import type { ConfigDocument } from "./document.ts"
 import { quoted, type Reach, reachesOf } from "./reaches.ts"
 
-// A configuration file that the user wrote is the user's own: what it names is run. The config.json of a run is data, since runs are
-// handed on. It counts as the user's own only where this user's gigpo wrote it on this machine.
+// A configuration file that the user wrote is trusted: what it names is run. The config.json of a run is data, since
+// runs are shared. It is trusted only if this user's gigpo wrote it on this machine.
 
 export interface Trust {
-  /** What a run of another origin names may be run and contacted. Default false. */
+  /** Whether to run and contact what a run from elsewhere names. Default false. */
   readonly trust?: boolean | undefined
-  /** Folders that the command writes, by their keys in the configuration. */
+  /** Folders that the command writes, by their configuration keys. */
   readonly writes?: readonly ("run" | "model")[]
 }
 
 /**
- * Refuses a run's configuration of another origin that would run code, start a program, contact a server, or write to another folder
- * than the run's own.
+ * Refuses the configuration of a run from elsewhere that would run code, start a program, contact a server, or write
+ * outside the run folder.
  *
- * @param config - what of the configuration the command uses
- * @param path - of the configuration file
- * @throws GigpoError `UNTRUSTED` with all of these; where it is trusted they are reported on standard error
+ * @param config - the part of the configuration that the command uses
+ * @param path - path of the configuration file
+ * @throws GigpoError `UNTRUSTED` with all of these actions; if trusted, they are reported on standard error instead
  */
 export async function checkTrusted(
   config: Partial<Config>,
@@ -38,20 +38,20 @@ export async function checkTrusted(
   const reaches = [...reachesOf(config, parsed, dirname(path)), ...(await written(config, parsed, path, writes))]
   const asked = reaches.filter(({ given }) => !given)
   if (asked.length === 0) return
-  const whose = `${path} is the configuration of a run that was not made here by you`
-  const more = asked.length > mostShown ? [`${asked.length - mostShown} more of this`] : []
+  const whose = `${path} is the configuration of a run that you did not make on this machine`
+  const more = asked.length > mostShown ? [`${asked.length - mostShown} more`] : []
   const what = [...asked.slice(0, mostShown).map(({ text }) => text), ...more].join("; ")
-  if (trust) return new Screen(process.stderr, { live: false }).print(`${whose}. You trust it to ${what}.`)
+  if (trust) return new Screen(process.stderr, { live: false }).print(`${whose}. With --trust it will ${what}.`)
   throw new GigpoError(
     "UNTRUSTED",
-    `${whose}, and it would ${what}. Nothing of this was done. If you trust its author, add --trust.`,
+    `${whose}, and it would ${what}. None of this was done. If you trust its author, add --trust.`,
   )
 }
 
-/** Things asked for that a message lists. */
+/** Maximum actions listed in a message. */
 const mostShown = 30
 
-/** Whether a configuration says that it is a run's, or lies in a run's folder, wherever links lead. */
+/** Whether a configuration marks itself as a run's, or is in a run folder, with links resolved. */
 async function isOfRun({ document }: ConfigDocument, path: string): Promise<boolean> {
   if (document.has("gigpo")) return true
   const folders = [dirname(resolve(path)), dirname(await realpath(path))]

@@ -3,7 +3,7 @@ import type { Entry, Field } from "../../options/table.ts"
 import { visible } from "../../util/visible.ts"
 import { escaped } from "../terminal/print-json.ts"
 
-/** Description of an option: its help, and what holds where it is left out. */
+/** Description of an option: help, and default if there is one. */
 export function explain(entry: Entry): string {
   const words = [entry.help]
   if ("changes" in entry) words.push("May change.")
@@ -16,6 +16,6 @@ export function explain(entry: Entry): string {
 /** A value as YAML on one line. */
 export function inline(value: unknown): string {
   const text = stringify(value, { collectionStyle: "flow", flowCollectionPadding: false, lineWidth: 0 }).trim()
-  // JSON is YAML, and has escapes for what a terminal would obey.
+  // JSON is valid YAML and escapes control characters that a terminal would execute.
   return visible(text) === text ? text : escaped(JSON.stringify(value))
 }

@@ -1,6 +1,6 @@
 import { InvalidArgumentError } from "commander"
 
-// What the options of `gigpo estimate` take.
+// Parsers of the options of `gigpo estimate`.
 
 export function parseDevice(text: string): string {
   if (text === "cpu" || text === "cuda") return text

@@ -1,18 +1,18 @@
 import { GigpoError } from "../../util/errors.ts"
 
-/** What a card's datasheet says; never reached in practice. */
+/** Datasheet of a GPU: upper bounds that are not reached in practice. */
 export interface Card {
   readonly name: string
-  /** Dense bfloat16 on tensor cores with float32 sums, operations a second. */
+  /** Dense bfloat16 operations per second on tensor cores, with float32 accumulation. */
   readonly bfloat16: number
-  /** float32 on the ordinary cores. */
+  /** float32 operations per second without tensor cores. */
   readonly float32: number
-  /** Bytes a second. */
+  /** Memory bandwidth in bytes per second. */
   readonly bandwidth: number
   readonly memoryBytes: number
 }
 
-/** More special names first: a name is looked for from the top. */
+/** Known GPUs. The first match counts, so that more specific names come first. */
 export const cards: readonly Card[] = [
   card("B200", 2250, 80, 8, 180),
   card("H200", 989, 67, 4.8, 141),
@@ -36,7 +36,7 @@ function card(name: string, bfloat16: number, float32: number, bandwidth: number
   }
 }
 
-/** The card that a driver's name ("NVIDIA H100 80GB HBM3") or a user's ("h100") means. */
+/** Finds a card by a driver's name ("NVIDIA H100 80GB HBM3") or a user's ("h100"). */
 export function findCard(name: string): Card | undefined {
   const words = ` ${name.toLowerCase().replace(/[-_]/g, " ")} `
   return cards.find((one) =>
@@ -47,13 +47,10 @@ export function findCard(name: string): Card | undefined {
   )
 }
 
-/** Throws `BAD_ARGUMENT` with the names that are known. */
+/** Finds a card by name. Throws `BAD_ARGUMENT` with the known names. */
 export function requireCard(name: string): Card {
   const found = findCard(name)
   if (found) return found
   const known = cards.map((one) => one.name).join(", ")
-  throw new GigpoError(
-    "BAD_ARGUMENT",
-    `No figures are known for the card ${JSON.stringify(name)}; give one of ${known}.`,
-  )
+  throw new GigpoError("BAD_ARGUMENT", `The card ${JSON.stringify(name)} is unknown; choose one of ${known}.`)
 }

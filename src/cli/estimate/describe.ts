@@ -3,7 +3,11 @@ import type { Estimate } from "./estimate.ts"
 import { type Speed, secondsOf } from "./speeds.ts"
 import type { Part } from "./work.ts"
 
-/** The estimate in words. `peak` is the share of a GPU's peak, in percent, that is assumed besides its floor. */
+/**
+ * Formats an estimate as lines of text.
+ *
+ * @param peak - assumed share of a GPU's peak, in percent.
+ */
 export function describeEstimate(estimate: Estimate, peak: number): string[] {
   const { speeds } = estimate
   return [
@@ -28,10 +32,10 @@ function describeMemory({
   const length = lengths.promptTokens + lengths.replyTokens
   return [
     `memory on ${device}, ${precision}`,
-    `  ${plan.text}${available === undefined ? "" : `; there are ${(available / 1e9).toFixed(1)} GB`}`,
-    ...(teacher === undefined ? [] : [`  beside a teacher: ${teacher.text}`]),
+    `  ${plan.text}${available === undefined ? "" : `; available: ${(available / 1e9).toFixed(1)} GB`}`,
+    ...(teacher === undefined ? [] : [`  next to a teacher: ${teacher.text}`]),
     ...(refusal === undefined ? [] : [`  It does not fit. ${refusal}`]),
-    `  keys and values of one sequence: ${bytes(length * cacheBytesPerToken)} (${bytes(cacheBytesPerToken)} a token)`,
+    `  KV cache of one sequence: ${bytes(length * cacheBytesPerToken)} (${bytes(cacheBytesPerToken)} per token)`,
   ]
 }
 
@@ -39,10 +43,10 @@ function describeIteration({ episodes, lengths, parts }: Estimate): string[] {
   const tokens = (name: Part["name"]) => formatNumber(parts.find((part) => part.name === name)?.tokens ?? 0)
   return [
     "one iteration",
-    `  ${episodes} episodes of ${formatNumber(lengths.steps)} steps, prompts of ${formatNumber(lengths.promptTokens)} and replies ` +
+    `  ${episodes} episodes of ${formatNumber(lengths.steps)} steps, prompts of ${formatNumber(lengths.promptTokens)} and completions ` +
       `of ${formatNumber(lengths.replyTokens)} tokens (${lengths.source})`,
-    `  tokens: ${tokens("prefill")} prefilled, ${tokens("decode")} sampled, ${tokens("training")} trained; what prompts share ` +
-      "is counted each time",
+    `  tokens: ${tokens("prefill")} prefilled, ${tokens("decode")} sampled, ${tokens("training")} trained; prefix sharing ` +
+      "is ignored",
   ]
 }
 
@@ -53,8 +57,8 @@ function describeSpeed(parts: readonly Part[], speed: Speed, peak: number, inDet
   const said =
     source === "measured"
       ? `about ${formatTime(total)} on ${name}, at the rates measured in a short test (${rates})`
-      : `floor ${formatTime(total)} on ${name} by its datasheet (${rates}); at ${formatNumber(peak)} % of that, which is assumed ` +
-        `and not measured, ${formatTime((100 * total) / peak)}`
+      : `at least ${formatTime(total)} on ${name} by its datasheet (${rates}); at an assumed ${formatNumber(peak)} % of that ` +
+        `(not measured) ${formatTime((100 * total) / peak)}`
   if (!inDetail) return [`  ${said}`]
   return [
     `  ${said}`,
@@ -76,7 +80,7 @@ function describeRun(estimate: Estimate, peak: number): string[] {
     ...(run.evaluations === 0 ? [] : [evaluations]),
     count(run.checkpoints, "checkpoint"),
   ]
-  const besides = `the environment's own time${savingSeconds === undefined ? " and the writing of checkpoints" : ""}`
+  const besides = `the time of the environment${savingSeconds === undefined ? " and of writing checkpoints" : ""}`
   const checkpoints = `${count(disk.checkpointsAtOnce, "checkpoint")} of ${bytes(disk.checkpoint)}`
   const logged = [
     ...(disk.episodes > 0 ? [`${bytes(disk.episodes)} of episodes`] : []),
@@ -86,19 +90,19 @@ function describeRun(estimate: Estimate, peak: number): string[] {
     "the whole run",
     `  ${done.join(", ")}; ${besides} not counted`,
     ...speeds.map((speed) => `  ${describeTime(runSeconds(estimate, speed), speed, peak)}`),
-    `  on the disk up to ${bytes(disk.total)}: ${checkpoints}, the model of ${bytes(disk.model)}, ${logged.join(", ")}`,
+    `  disk: up to ${bytes(disk.total)}: ${checkpoints}, the model of ${bytes(disk.model)}, ${logged.join(", ")}`,
   ]
 }
 
 function describeCloning({ cloning, disk, speeds }: Estimate, peak: number): string[] {
   if (!cloning) return []
   const { tasks, rows, epochs, parts, expertSeconds } = cloning
-  const played = expertSeconds === undefined ? "" : `; the expert takes about ${formatTime(expertSeconds)} besides`
+  const played = expertSeconds === undefined ? "" : `; plus about ${formatTime(expertSeconds)} of the expert`
   return [
-    "cloning before it",
+    "supervised fine-tuning before it",
     `  ${count(epochs, "epoch")} of ${count(rows, "step")}, from ${count(tasks, "task")}${played}`,
     ...speeds.map((speed) => `  ${describeTime(secondsOf(parts, speed), speed, peak)}`),
-    `  on the disk a model of ${bytes(disk.model)}`,
+    `  disk: a model of ${bytes(disk.model)}`,
   ]
 }
 
@@ -109,14 +113,14 @@ function count(number: number, one: string): string {
 /** "about 12 min on this CPU" */
 function describeTime(seconds: number, { name, source }: Speed, peak: number): string {
   if (source === "measured") return `about ${formatTime(seconds)} on ${name}`
-  return `floor ${formatTime(seconds)} on ${name}, at ${formatNumber(peak)} % of its peak ${formatTime((100 * seconds) / peak)}`
+  return `at least ${formatTime(seconds)} on ${name}, at ${formatNumber(peak)} % of its peak ${formatTime((100 * seconds) / peak)}`
 }
 
 function runSeconds({ parts, evaluation, run, savingSeconds = 0 }: Estimate, speed: Speed): number {
   return run.iterations * secondsOf(parts, speed) + run.evaluations * secondsOf(evaluation, speed) + savingSeconds
 }
 
-/** The same for programs. */
+/** Estimate as an object for JSON output. */
 export function estimateJson(estimate: Estimate, peak: number): object {
   const { speeds, plan, episodes: _, ...rest } = estimate
   const { text: __, ...memory } = plan
@@ -136,7 +140,7 @@ export function estimateJson(estimate: Estimate, peak: number): object {
 
 const bytes = (count: number) => `${formatRate(count)}B`
 
-/** 12.3 T, 45 G: followed by its unit. */
+/** Number with an SI prefix, to be followed by a unit: "12.3 T", "45 G". */
 function formatRate(value: number): string {
   const [size, prefix] = (
     [
@@ -150,7 +154,7 @@ function formatRate(value: number): string {
   return `${formatNumber(value / size)} ${prefix}`
 }
 
-/** Also what is far below a second. */
+/** Duration, with milliseconds below a second. */
 function formatTime(seconds: number): string {
   return seconds < 0.95 ? `${formatNumber(seconds * 1000)} ms` : formatDuration(seconds)
 }

@@ -2,22 +2,21 @@ import { type Counted, mostCheckpoints } from "../../training/whole-run.ts"
 import type { Config } from "../config/config.ts"
 import type { Lengths } from "./measure.ts"
 
-/** Bytes on the disk. */
+/** Disk use of a run, in bytes. */
 export interface DiskUse {
-  /** One checkpoint, a critic's part included. */
+  /** One checkpoint, with the critic if there is one. */
   readonly checkpoint: number
-  /** As many as there ever are at once. */
+  /** Maximum number of checkpoints kept at once. */
   readonly checkpointsAtOnce: number
-  /** The trained model. */
   readonly model: number
   readonly metrics: number
-  /** Those that are recorded. */
+  /** Recorded episodes. */
   readonly episodes: number
-  /** All of these together. */
+  /** Sum of all of these. */
   readonly total: number
 }
 
-/** A line of metrics.jsonl, one with an evaluation and a critic's numbers. */
+/** Bytes of a line of metrics.jsonl with an evaluation and metrics of a critic. */
 const bytesOfLine = 2000
 
 export function diskUse(training: Counted, checkpoint: number, model: number, episodes: number): DiskUse {
@@ -27,10 +26,10 @@ export function diskUse(training: Counted, checkpoint: number, model: number, ep
   return { checkpoint, checkpointsAtOnce, model, metrics, episodes, total }
 }
 
-/** Compressed: a token of a reply has two numbers that no compressor makes less of, prompts repeat one another. */
+/** Compressed bytes of recorded episodes. A sampled token has two incompressible numbers; prompts are repetitive. */
 const recorded = { file: 1500, step: 40, promptToken: 0.5, replyToken: 9 }
 
-/** Of the episodes that are recorded, about. */
+/** Approximate size of the recorded episodes, in bytes. */
 export function recordedBytes({ episodes, training }: Config, lengths: Lengths): number {
   const { every, groups = Number.POSITIVE_INFINITY, keep = Number.POSITIVE_INFINITY } = episodes
   if (every === 0) return 0

@@ -25,7 +25,7 @@ import { modelSizes } from "./sizes.ts"
 import { findSpeeds, type Speed } from "./speeds.ts"
 import { iterationWork, type Part, samplingWork, sftWork } from "./work.ts"
 
-/** What is said in place of being found out. */
+/** Values from the command line that replace measured ones. */
 export interface Given {
   readonly device?: "cpu" | "cuda"
   readonly card?: Card
@@ -39,25 +39,25 @@ export interface Estimate {
   readonly device: "cpu" | "cuda"
   readonly precision: "float32" | "bfloat16"
   readonly plan: MemoryPlan
-  /** Of a teacher, which is opened first. */
+  /** Memory plan of the teacher, which is opened first. */
   readonly teacher: MemoryPlan | undefined
-  /** What there is beside it. */
+  /** Device memory left for the policy, in bytes. */
   readonly available: number | undefined
-  /** Why it does not fit, where it does not. */
+  /** Why the model does not fit; undefined if it fits. */
   readonly refusal: string | undefined
   readonly cacheBytesPerToken: number
   readonly lengths: Lengths
   /** Episodes of one iteration. */
   readonly episodes: number
-  /** Of one iteration. */
+  /** Work of one iteration. */
   readonly parts: readonly Part[]
-  /** Of one evaluation. */
+  /** Work of one evaluation. */
   readonly evaluation: readonly Part[]
   readonly run: WholeRun
   readonly disk: DiskUse
-  /** All that is written in the run, at the rate measured here; undefined where that was not. */
+  /** Seconds to write checkpoints and model at the measured rate; undefined if the rate was not measured. */
   readonly savingSeconds: number | undefined
-  /** Where the configuration has it. */
+  /** Estimate of the fine-tuning before training, if the configuration has `sft`. */
   readonly cloning: CloningEstimate | undefined
   readonly speeds: readonly Speed[]
 }
@@ -67,11 +67,15 @@ interface CloningEstimate {
   readonly epochs: number
   readonly rows: number
   readonly parts: readonly Part[]
-  /** Of playing the expert, as measured here. */
+  /** Seconds of the expert's episodes, as measured here. */
   readonly expertSeconds: number | undefined
 }
 
-/** @param clones - whether the model is to be cloned first. */
+/**
+ * Estimates training.
+ *
+ * @param clones - whether the model is fine-tuned first.
+ */
 export async function estimateTraining(
   config: Config,
   clones: boolean,
@@ -154,19 +158,21 @@ export async function estimateTraining(
   }
 }
 
-/** An estimate takes less than training does, which the error for a missing folder asks for. */
+/**
+ * Checks that the model folder exists. The general error would ask for all files; an estimate needs only config.json.
+ */
 async function checkModelThere(directory: string): Promise<void> {
   if (await isThere(directory)) return
   const folder = basename(directory)
   const name = /^[\w.-]+\/[\w.-]+$/.test(directory) ? directory : `<owner>/${folder}`
   throw new GigpoError(
     "BAD_MODEL",
-    `There is no folder ${directory}. An estimate needs config.json of the model alone: get it with ` +
+    `There is no folder ${directory}. An estimate needs only the model's config.json: get it with ` +
       `"hf download ${name} config.json --local-dir ${folder}" and set model to ${folder}.`,
   )
 }
 
-/** The plan, of what there is if that suffices; else why not. */
+/** Memory plan for the available memory; without a limit, and with the reason, if that does not suffice. */
 function planMemory(
   plan: (available?: number) => MemoryPlan,
   available: number | undefined,

@@ -9,13 +9,13 @@ import { activity } from "../terminal/activity.ts"
 import type { Given } from "./estimate.ts"
 import { type Counter, type Lengths, measureLengths } from "./measure.ts"
 
-/** Lengths of an agent's episodes, which are not measured. */
+/** Assumed lengths of an agent's episodes, which are not measured. */
 export const assumed = { promptTokens: 1024, replyTokens: 256, steps: 8 }
 
-/** Characters that a token stands for where there is no tokenizer, and tokens that a chat template adds to a message. */
+/** Approximations: characters per token without a tokenizer, and tokens that a chat template adds per message. */
 const [charactersPerToken, tokensPerMessage] = [4, 8]
 
-/** Lengths as given; the others are measured on a few episodes, or assumed where an agent plays. */
+/** Given lengths. Missing ones are measured on a few episodes, or assumed if an agent plays. */
 export async function findLengths(
   config: Config,
   { promptTokens, replyTokens, steps }: Given,
@@ -38,8 +38,9 @@ export async function findLengths(
   if (together <= positions) return found
   throw new GigpoError(
     "BAD_ARGUMENT",
-    `Prompts of ${Math.ceil(found.promptTokens)} and replies of ${Math.ceil(found.replyTokens)} tokens are ${Math.ceil(together)} together, more than ` +
-      `the ${positions} positions of the model (maxPositions): give less (--prompt-tokens, --reply-tokens), or take another model.`,
+    `Prompts of ${Math.ceil(found.promptTokens)} and completions of ${Math.ceil(found.replyTokens)} tokens add up to ${Math.ceil(together)}, ` +
+      "more than " +
+      `the ${positions} positions of the model (maxPositions): reduce --prompt-tokens or --reply-tokens, or choose another model.`,
   )
 }
 
@@ -53,11 +54,11 @@ function assumedLengths({ training }: Config, positions: number): Lengths {
 
 async function measured(config: Config, signal: AbortSignal): Promise<Lengths> {
   const environment = await openConfiguredEnvironment(config)
-  const what = `a few episodes of ${environment.name}, played for their lengths`
+  const what = `measuring the lengths of a few episodes of ${environment.name}`
   return await activity.during(what, async () => {
     if (!(await isThere(join(config.model, "tokenizer.json")))) {
       const lengths = await measureLengths(config, environment, byCharacters, signal)
-      const source = `${lengths.source}; a token is taken for ${charactersPerToken} characters, as the model's folder has no tokenizer`
+      const source = `${lengths.source}; a token is assumed to have ${charactersPerToken} characters, since the model folder has no tokenizer`
       return { ...lengths, source }
     }
     await using tokenizer = await Tokenizer.open(config.model, { chat: config.chat })

@@ -9,8 +9,8 @@ const chunk = 2 ** 22
 const chunks = 8
 
 /**
- * Bytes a second at which checkpoints are written where `folder` will be: written, flushed, and read again twice with a hash. Leaves
- * nothing behind. Undefined where nothing can be written.
+ * Measures the rate of writing checkpoints at `folder`, in bytes per second: data are written, flushed and read twice
+ * with a hash. Leaves no file. Undefined if nothing can be written.
  */
 export async function measureDisk(folder: string): Promise<number | undefined> {
   const started = performance.now()
@@ -18,7 +18,7 @@ export async function measureDisk(folder: string): Promise<number | undefined> {
     const path = join(await nearestFolder(resolve(folder)), `.gigpo-estimate-${randomBytes(6).toString("hex")}`)
     const file = await open(path, "wx+")
     try {
-      await rm(path) // the file lives until it is closed
+      await rm(path) // the file exists until it is closed
       const bytes = randomBytes(chunk)
       for (let i = 0; i < chunks; i++) await file.write(bytes, 0, chunk, i * chunk)
       await file.sync()

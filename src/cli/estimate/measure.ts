@@ -14,27 +14,27 @@ import { modelSizes } from "./sizes.ts"
 
 type Environment = Awaited<ReturnType<typeof openConfiguredEnvironment>>
 
-/** What one step is like, on average, and where that is known from. */
+/** Mean lengths of an episode and its steps, and their source. */
 export interface Lengths {
   readonly steps: number
   readonly promptTokens: number
   readonly replyTokens: number
   readonly source: string
-  /** Of playing it, the expert's time included; absent where nothing was played by an expert. */
+  /** Seconds per episode with the expert; absent if no expert played. */
   readonly secondsPerEpisode?: number
 }
 
-/** Tokens of texts, with what the chat template adds. */
+/** Counts tokens, including those of the chat template. */
 export interface Counter {
   prompt(messages: readonly Message[]): Promise<number>
   reply(text: string): number
 }
 
 const episodes = 16
-/** No further episode is begun after so many seconds. */
+/** Seconds after which no further episode is started. */
 const patience = 5
 
-/** Plays a few training tasks, by the environment's expert or at random. */
+/** Measures lengths on a few training tasks, played by the environment's expert or at random. */
 export async function measureLengths(
   config: Config,
   environment: Environment,
@@ -64,8 +64,8 @@ export async function measureLengths(
     )
   const seconds = (performance.now() - started) / 1000
   const source = environment.expert
-    ? `measured on ${played} episodes of the expert, who may be quicker and briefer than the model`
-    : `measured on ${played} episodes of random actions; replies taken to be as long as they may be`
+    ? `measured on ${played} episodes of the expert, which may be shorter than the model's`
+    : `measured on ${played} episodes of random actions; completions assumed to have the maximum length`
   return {
     steps: steps / played,
     promptTokens: prompt / steps,
@@ -84,7 +84,7 @@ async function* playAtRandom({ maxSteps, ...setup }: RandomSetup) {
     yield { messages: choice.messages, reply: undefined }
 }
 
-/** Operations and bytes a second. */
+/** Rates in operations and bytes per second. */
 export interface Rates {
   readonly operations: number
   readonly bandwidth: number
@@ -107,7 +107,7 @@ const probe: ModelConfig = {
   maxPositions: 512,
 }
 
-/** What this machine's CPU does: a forward pass of this engine, and copying memory. Takes about a second. */
+/** Measures this CPU: a forward pass of the native engine and a memory copy. Takes about a second. */
 export async function measureCpu(precision: "float32" | "bfloat16", threads: number | undefined): Promise<Rates> {
   await using policy = await NativePolicy.create(probe, new Random(1), {
     device: "cpu",
@@ -124,7 +124,7 @@ export async function measureCpu(precision: "float32" | "bfloat16", threads: num
   return { operations, bandwidth }
 }
 
-/** Seconds of the quickest of three. */
+/** Shortest of three runs, in seconds. */
 async function quickest(work: () => Promise<unknown>): Promise<number> {
   let best = Number.POSITIVE_INFINITY
   for (let i = 0; i < 3; i++) {

@@ -2,16 +2,16 @@ import type { AdapterLayout } from "../../model-files/adapter-layout.ts"
 import type { ModelConfig } from "../../model-files/model-config.ts"
 import { countAdapter, countParameters, projectionShapes } from "../../model-files/model-tensors.ts"
 
-/** Weights by how they are used. */
+/** Numbers of weights by use. */
 export interface ModelSizes {
   readonly parameters: number
-  /** In the multiplications of the layers. */
+  /** Weights in matrix products of the layers. */
   readonly body: number
   readonly head: number
-  /** All that is trained of an adapter, and its pairs alone. */
+  /** All trained weights with an adapter. */
   readonly adapter: number
   readonly pairs: number
-  /** Of keys and values, one token. */
+  /** Numbers in the KV cache per token. */
   readonly cacheNumbersPerToken: number
 }
 

@@ -3,13 +3,13 @@ import { type Card, cards, findCard } from "./cards.ts"
 import { measureCpu } from "./measure.ts"
 import { floorSeconds, type Part } from "./work.ts"
 
-/** How fast something is: by a datasheet, or as measured here. */
+/** Rates of a device, from a datasheet or measured. */
 export interface Speed {
   readonly name: string
   readonly source: "datasheet" | "measured"
-  /** A second. */
+  /** Operations per second. */
   readonly operations: number
-  /** Bytes a second. */
+  /** Bytes per second. */
   readonly bandwidth: number
 }
 
@@ -20,7 +20,7 @@ export interface SpeedOptions {
   readonly card: Card | undefined
 }
 
-/** The named card's speed, else this machine's; every known card's where there is none. */
+/** Rates of the named card, else of this machine; those of all known cards without a GPU. */
 export async function findSpeeds({ device, precision, threads, card }: SpeedOptions): Promise<Speed[]> {
   if (device === "cpu") return [{ name: "this CPU", source: "measured", ...(await measureCpu(precision, threads)) }]
   const here = deviceReport().devices[0]
@@ -34,7 +34,7 @@ export async function findSpeeds({ device, precision, threads, card }: SpeedOpti
   }))
 }
 
-/** Seconds of all parts, at this speed. */
+/** Seconds of all parts at these rates. */
 export function secondsOf(parts: readonly Part[], { operations, bandwidth }: Speed): number {
   return parts.reduce((sum, part) => sum + floorSeconds(part, operations, bandwidth), 0)
 }

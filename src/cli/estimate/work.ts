@@ -2,36 +2,37 @@ import type { AdapterLayout } from "../../model-files/adapter-layout.ts"
 import type { ModelConfig } from "../../model-files/model-config.ts"
 import { type ModelSizes, modelSizes } from "./sizes.ts"
 
-// How much there is to compute in one iteration. A multiplication with a matrix of N weights takes 2 N operations a token, its
-// backward pass twice as many. Attention over t tokens takes 4 t × (heads × head size) a layer, half of that where it is causal.
+// Amount of computation in one iteration. A product with a matrix of N weights takes 2 N operations per token, its
+// backward pass twice as many. Attention over t tokens takes 4 t × (heads × head size) per layer, half of that if
+// causal.
 
 export interface Workload {
   readonly episodes: number
-  /** Steps of one episode: each is a prompt and a reply, and one row of training. */
+  /** Steps of one episode: each is a prompt and a completion, and one training sequence. */
   readonly steps: number
   readonly promptTokens: number
   readonly replyTokens: number
-  /** Episodes that are sampled from at once. */
+  /** Episodes in progress at once. */
   readonly concurrency: number
-  /** Passes over the rows, and optimizer steps of each. */
+  /** Passes over the sequences, and optimizer steps per pass. */
   readonly epochs: number
   readonly updates: number
-  /** Whether the policy's own log-probabilities are recomputed, and a frozen reference's asked for. */
+  /** Whether log-probabilities of the policy are recomputed, and whether those of a reference policy are computed. */
   readonly recomputed: boolean
   readonly reference: boolean
-  /** The model of a teacher that is asked for its own of every row. */
+  /** Model of a teacher that computes log-probabilities of every sequence. */
   readonly teacher?: ModelConfig | undefined
-  /** The critic's passes over the rows, and optimizer steps of each, where one is trained beside the policy. */
+  /** Passes of the critic over the sequences, and optimizer steps per pass; absent without a critic. */
   readonly critic?: { readonly epochs: number; readonly updates: number } | undefined
 }
 
-/** What it is computed with. */
+/** Number formats and memory options. */
 export interface Machinery {
-  /** Of an activation or weight that is computed with. */
+  /** Bytes of an activation or weight. */
   readonly bytesPerNumber: 2 | 4
   readonly recompute: "none" | "norms" | "mlp" | "block"
   readonly momentBytes: 2 | 4
-  /** Absent where all weights are trained. */
+  /** Absent if all weights are trained. */
   readonly adapter?: AdapterLayout | undefined
 }
 
@@ -39,11 +40,11 @@ export interface Part {
   readonly name: "prefill" | "decode" | "recomputed" | "reference" | "teacher" | "training" | "critic" | "optimizer"
   readonly tokens: number
   readonly operations: number
-  /** That must pass between memory and processor; 0 where operations decide. */
+  /** Bytes that must pass between memory and processor; 0 if operations dominate. */
   readonly bytes: number
 }
 
-/** What `gigpo sft` computes: passes over the expert's steps. */
+/** Workload of `gigpo sft`: passes over the expert's steps. */
 export interface SftTraining {
   /** Steps of the expert. */
   readonly rows: number
@@ -53,10 +54,7 @@ export interface SftTraining {
   readonly batchSteps: number
 }
 
-/**
- * The parts of one iteration. What prompts share with each other is counted as if each were computed alone, so sampling and
- * training can take less.
- */
+/** Parts of one iteration. Prefix sharing is ignored, so that sampling and training can take less. */
 export function iterationWork(config: ModelConfig, work: Workload, how: Machinery): Part[] {
   const row = rowWork(config, work, how)
   const rows = work.episodes * work.steps
@@ -69,7 +67,7 @@ export function iterationWork(config: ModelConfig, work: Workload, how: Machiner
     parts.push({ name: "teacher", tokens: rows * length, operations: rows * sequence, bytes: 0 })
   }
   parts.push(trainingPart(row, work.epochs * rows))
-  // It predicts every row once, then learns from them.
+  // The critic predicts every sequence once, then trains on them.
   if (critic)
     parts.push({
       name: "critic",
@@ -82,7 +80,7 @@ export function iterationWork(config: ModelConfig, work: Workload, how: Machiner
   return parts
 }
 
-/** The parts of playing episodes alone, as an evaluation does. */
+/** Parts of sampling alone, as in an evaluation. */
 export function samplingWork(config: ModelConfig, work: Workload, how: Machinery): Part[] {
   const { sizes, body, width, causal } = rowWork(config, work, how)
   const { promptTokens: prompt, replyTokens: reply } = work
@@ -101,7 +99,7 @@ export function samplingWork(config: ModelConfig, work: Workload, how: Machinery
   ]
 }
 
-/** The parts of cloning, all epochs together. */
+/** Parts of supervised fine-tuning, all epochs together. */
 export function sftWork(
   config: ModelConfig,
   { rows, epochs, batchSteps, ...lengths }: SftTraining,
@@ -113,7 +111,7 @@ export function sftWork(
 
 type RowWork = ReturnType<typeof rowWork>
 
-/** Operations of one row, a prompt and its reply. */
+/** Operations of one sequence: a prompt and its completion. */
 function rowWork(
   config: ModelConfig,
   { promptTokens, replyTokens: reply }: Pick<Workload, "promptTokens" | "replyTokens">,
@@ -123,7 +121,7 @@ function rowWork(
   const length = promptTokens + reply
   const body = sizes.body + sizes.pairs
   const width = config.layers * config.heads * config.headSize
-  /** Of one token in a causal pass over `tokens`. */
+  /** Attention operations per token in a causal pass over `tokens`. */
   const causal = (tokens: number) => 2 * tokens * width
   const trunk = 2 * body * length + causal(length) * length
   const head = 2 * sizes.head * reply
@@ -135,8 +133,8 @@ function rowWork(
   }[recompute]
   const isFrozen = adapter !== undefined
   const isHeadFrozen = isFrozen && !adapter.tied && !adapter.whole.includes("lm_head.weight")
-  // Forward once, backward twice as much, and what is computed again. A frozen matrix has no gradient of its own, which is half
-  // of the backward pass.
+  // Forward once, backward twice as much, plus recomputation. A frozen matrix has no gradient, which saves half of its
+  // backward pass.
   const trainingTrunk = 3 * trunk - (isFrozen ? 2 * sizes.body * length : 0) + again
   return {
     sizes,
@@ -146,7 +144,7 @@ function rowWork(
     causal,
     trunk,
     sequence: trunk + head,
-    /** A critic's own head is next to nothing. */
+    /** Without the critic's head, whose cost is negligible. */
     trainingTrunk,
     training: trainingTrunk + (isHeadFrozen ? 2 : 3) * head,
   }
@@ -158,12 +156,12 @@ function trainingPart({ length, training }: RowWork, rows: number): Part {
 
 function optimizerPart(sizes: ModelSizes, steps: number, how: Machinery): Part {
   const trained = how.adapter ? sizes.adapter : sizes.parameters
-  // The weight and both moments are read and written, the gradient is read and cleared.
+  // Weight and both moments are read and written; the gradient is read and cleared.
   const bytesOfStep = 8 + 4 * how.momentBytes + 8 + (how.bytesPerNumber === 2 ? 2 : 0)
   return { name: "optimizer", tokens: 0, operations: 0, bytes: steps * trained * bytesOfStep }
 }
 
-/** Seconds that no device with these figures can go below. */
+/** Lower bound in seconds for a device with these rates. */
 export function floorSeconds({ operations, bytes }: Part, rate: number, bandwidth: number): number {
   return Math.max(operations / rate, bytes / bandwidth)
 }

@@ -1,22 +1,22 @@
 import { formatDuration } from "../../util/format.ts"
 import { visible } from "../../util/visible.ts"
 
-/** Piece of work under way. */
+/** Piece of work in progress. */
 export interface Work {
-  /** Its description; one that is a function is asked when it is shown, and may have nothing to say then. */
+  /** Description. A function is called when the work is shown, and may return undefined to show nothing. */
   what: string | (() => string | undefined)
-  /** `performance.now()` when it began. */
+  /** Start, by `performance.now()`. */
   readonly since: number
-  /** Milliseconds of silence until it is shown. */
+  /** Milliseconds without output before the work is announced. */
   patience: number
 }
 
-/** Most milliseconds between two messages of one piece of work. */
+/** Maximum milliseconds between two announcements of one piece of work. */
 const longest = 60_000
 
 /**
- * Messages on what a command is waiting for. Work is announced once nothing has been printed for some time, and again at growing
- * intervals. What ends before that is never mentioned.
+ * Announcements of what a command is waiting for. Work is announced after a time without output, and again at growing
+ * intervals. Work that ends earlier is not announced.
  */
 export class Activity {
   readonly #write: (text: string) => void
@@ -32,10 +32,10 @@ export class Activity {
   }
 
   /**
-   * Begins to watch.
+   * Starts the announcements.
    *
-   * @param what the command, for work that nothing else describes
-   * @param seconds of silence until the first message; 0 turns messages off
+   * @param what - the command, for work without another description
+   * @param seconds - time without output until the first announcement; 0 turns announcements off
    */
   start(what: string, seconds: number): void {
     this.stop()
@@ -61,7 +61,7 @@ export class Activity {
     this.#works = this.#works.filter((one) => one !== work)
   }
 
-  /** Describes work while it lasts. Of works side by side the one that began last is shown. */
+  /** Describes work while `run` is in progress. Of concurrent works the latest is announced. */
   async during<T>(what: Work["what"], run: () => T | Promise<T>): Promise<T> {
     const work = this.begin(what)
     try {
@@ -71,7 +71,7 @@ export class Activity {
     }
   }
 
-  /** Runs what takes as long as a person or a client wants, which is not announced. */
+  /** Runs work whose duration depends on a person or a client, without announcements. */
   async idle<T>(run: () => T | Promise<T>): Promise<T> {
     this.#idle++
     try {
@@ -83,10 +83,9 @@ export class Activity {
   }
 
   /**
-   * Something was printed.
+   * Records that something was printed.
    *
-   * @param covered whether a display that is redrawn now stands on the terminal, which tells of the work itself; left out by what
-   * draws none
+   * @param covered - whether a redrawn display on the terminal now shows the work. Omit if the caller draws no display.
    */
   printed(covered: boolean = this.#covered): void {
     this.#printed = performance.now()
@@ -108,5 +107,5 @@ export class Activity {
   }
 }
 
-/** Of this process. Data goes to standard output, so messages go to standard error. */
+/** Announcements of this process, on standard error, since data go to standard output. */
 export const activity: Activity = new Activity((text) => process.stderr.write(text))

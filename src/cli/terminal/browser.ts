@@ -8,27 +8,27 @@ export interface Size {
 }
 
 export interface Browsed {
-  /** Names the columns of the lines. */
+  /** Column headings of the lines. */
   readonly head: string
-  /** What there is to choose from, a line each. */
+  /** One line per item. */
   readonly lines: readonly string[]
-  /** The whole text of one of them. */
+  /** Full text of an item. */
   readonly open: (index: number) => Promise<string>
 }
 
-/** A list to choose from by keys, and the text of what was chosen: what a terminal shows of it, and what keys do. */
+/** State of a list browser: lines to show, and reactions to keys. */
 export class Browser {
   readonly #browsed: Browsed
   #chosen = 0
   #text: string | undefined
-  /** The first line of the text that is shown. */
+  /** First visible line of the text. */
   #top = 0
 
   constructor(browsed: Browsed) {
     this.#browsed = browsed
   }
 
-  /** Returns false where it is over. */
+  /** Handles a key. Returns false if the browser should close. */
   async press(key: string, size: Size): Promise<boolean> {
     if (key === "q" || key === "escape" || key === "ctrl+c") return false
     const step = steps.get(key)?.(size.rows - chrome)
@@ -43,7 +43,7 @@ export class Browser {
     return true
   }
 
-  /** No more than the screen has rows. */
+  /** Lines to show, at most as many as the screen has rows. */
   lines(size: Size): Line[] {
     return this.#text === undefined ? this.#list(size) : this.#page(this.#text, size)
   }
@@ -57,14 +57,14 @@ export class Browser {
       return top + at === this.#chosen ? { text: `> ${line}`, style: "cyan" } : `  ${line}`
     })
     const place = `${this.#chosen + 1} of ${lines.length}`
-    return [`  ${head}`, ...shown, { text: `${place}   ↑ ↓ choose   enter read   q leave`, style: "dim" }]
+    return [`  ${head}`, ...shown, { text: `${place}   ↑ ↓ select   enter open   q quit`, style: "dim" }]
   }
 
   #page(text: string, size: Size): Line[] {
     const all = wrapped(text, size.width)
     const shown = all.slice(this.#top, this.#top + size.rows - chrome)
     const place = `line ${this.#top + 1} of ${all.length}`
-    return [...shown, { text: `${place}   ↑ ↓ read on   ← back   q leave`, style: "dim" }]
+    return [...shown, { text: `${place}   ↑ ↓ scroll   ← back   q quit`, style: "dim" }]
   }
 
   #scroll(step: number, size: Size): void {
@@ -73,10 +73,10 @@ export class Browser {
   }
 }
 
-/** Rows that are not of the list or the text. */
+/** Rows besides those of the list or the text. */
 const chrome = 2
 
-/** How far keys go, by the rows of a page. */
+/** Steps of the keys, by the rows of a page. */
 const steps: ReadonlyMap<string, (page: number) => number> = new Map([
   ["up", () => -1],
   ["k", () => -1],

@@ -1,4 +1,4 @@
-// How much of a line text takes: most characters one cell, those of East Asian scripts and pictures two, marks on others none.
+// Width of text in terminal cells: most characters take one, East Asian scripts and pictures two, combining marks none.
 
 const wide =
   /[\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6\u{1f300}-\u{1faff}\u{20000}-\u{3fffd}]/u
@@ -10,7 +10,7 @@ export function cellsOf(text: string): number {
   return cells
 }
 
-/** Lines of at most `width` cells, broken where that is reached. */
+/** Breaks text into lines of at most `width` cells. */
 export function wrapped(text: string, width: number): string[] {
   return text.split("\n").flatMap((line) => {
     const lines: string[] = []

@@ -2,7 +2,7 @@ import { visible } from "../../util/visible.ts"
 import type { Said } from "../conversation.ts"
 import type { Output } from "./screen.ts"
 
-/** Shows replies as they come: what is said on one stream, what is thought and all else on the other. */
+/** Prints completions while they are sampled: content to one stream, thinking and notes to another. */
 export class ChatView {
   readonly #replies: Output
   readonly #notes: Output
@@ -20,7 +20,7 @@ export class ChatView {
 
   end(why: "stop" | "length" | "stopped"): void {
     this.#turn(undefined)
-    if (why === "length") this.note("(cut off: --max-tokens allows more, up to what the model takes)")
+    if (why === "length") this.note("(truncated: raise --max-tokens, up to the model's maximum)")
     if (why === "stopped") this.note("(stopped)")
   }
 

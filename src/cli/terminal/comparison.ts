@@ -6,25 +6,25 @@ import type { MeanInterval } from "../../panel/paired.ts"
 import { formatNumber, formatShare } from "./format.ts"
 import { table } from "./table.ts"
 
-/** An evaluation by its file, and by what was evaluated where that is known. */
+/** Evaluation by its file, and by the model if known. */
 export interface Named {
   readonly file: string
   readonly model?: string | undefined
 }
 
-/** So many keys of tasks are shown; JSON has them all. */
+/** Maximum task keys shown; JSON output has all of them. */
 const keysShown = 5
-/** With fewer tasks that differ, a mean over tasks is not yet near normal. */
+/** Number of differing tasks below which a mean over tasks is far from normal. */
 const fewTasks = 10
 
-/** A comparison for a terminal. */
+/** Formats a comparison for a terminal. */
 export function comparisonLines(comparison: Comparison, first: Named, second: Named): string[] {
   const { panel, tasks, differing, failed, success } = comparison
   const kinds = Object.entries(success?.kinds ?? {})
   return [
     `${panel}, ${tasks} tasks`,
     ...[first, second].map(({ file, model }, i) => `  ${"AB"[i]}  ${file}${model === undefined ? "" : `: ${model}`}`),
-    ...differing.map((one) => `Not alike: ${one.what} (${short(one.first)} and ${short(one.second)}).`),
+    ...differing.map((one) => `Different setting: ${one.what} (${short(one.first)} and ${short(one.second)}).`),
     ...(failed.first + failed.second > 0 ? [`Failed episodes: ${failed.first} and ${failed.second}.`] : []),
     "",
     ...table([
@@ -35,14 +35,14 @@ export function comparisonLines(comparison: Comparison, first: Named, second: Na
       ...(comparison.steps ? [row("steps", comparison.steps, formatNumber)] : []),
     ]),
     "",
-    "In brackets 95 % intervals over tasks; that of a difference by Student's t, each task being a pair.",
-    ...(success ? testLines(success) : ["Nothing tells of success here."]),
+    "In parentheses: 95 % intervals over tasks; for differences by Student's t, paired by task.",
+    ...(success ? testLines(success) : ["The environment reports no success."]),
   ]
 }
 
 type Format = (value: number) => string
 
-/** Of shares, so that 5 of 50 % is not taken for 5 % of it. */
+/** Percentage points without a sign, so that 5 points are not mistaken for 5 percent. */
 const points: Format = (share) => (100 * share).toFixed(1)
 
 function row(name: string, { first, second, difference }: Compared, format: Format, other = format): string[] {
@@ -50,17 +50,17 @@ function row(name: string, { first, second, difference }: Compared, format: Form
   return [name, interval(first, format), interval(second, format), interval(difference, signed)]
 }
 
-/** One task alone has none. */
+/** Mean with its interval. A single task has no interval. */
 function interval({ mean, low, high }: MeanInterval, format: Format): string {
   return Number.isFinite(low) ? `${format(mean)} (${format(low)} to ${format(high)})` : format(mean)
 }
 
 function testLines({ test: { name, first, second, p }, onlyFirst, onlySecond }: ComparedSuccess): string[] {
   const more = name === "McNemar" ? "solved by" : "solved more often by"
-  const told = name === "McNemar" ? "McNemar's exact test" : "the exact sign test, as tasks were played more than once"
+  const told = name === "McNemar" ? "McNemar's exact test" : "the exact sign test, since tasks have several episodes"
   return [
     `Tasks ${more} A alone: ${first}, by B alone: ${second}; p = ${formatNumber(p)} by ${told}.`,
-    ...(first + second < fewTasks ? ["So few tasks differ that the interval is rough: go by p."] : []),
+    ...(first + second < fewTasks ? ["Few tasks differ, so the interval is rough; rely on p."] : []),
     ...keyLines("A", onlyFirst),
     ...keyLines("B", onlySecond),
   ]
@@ -72,7 +72,7 @@ function keyLines(name: string, keys: readonly string[]): string[] {
   return [`Only ${name} ever solved: ${keys.slice(0, keysShown).map(short).join(", ")}${more}`]
 }
 
-/** What comes from files may be long; digests are known by their beginnings. */
+/** Short form of a value from a file; a digest is abbreviated. */
 function short(value: unknown): string {
   const text = typeof value === "string" ? value : value === undefined ? "unset" : display(value)
   return isDigest(text) ? shortDigest(text) : text.length > 60 ? `${text.slice(0, 60)}…` : text

@@ -5,7 +5,7 @@ import { formatNumber } from "./format.ts"
 import { mark } from "./last-episodes.ts"
 import { table } from "./table.ts"
 
-/** One episode of a list. */
+/** Episode in a list. */
 export interface ListedEpisode {
   readonly id: string
   readonly iteration: number
@@ -13,18 +13,21 @@ export interface ListedEpisode {
   readonly member: number
   readonly task: string
   readonly outcome: string
-  /** Null where the environment does not tell. */
+  /** Null if the environment does not report success. */
   readonly success: number | null
   readonly return: number
   readonly steps: number
-  /** Sampled. */
+  /** Sampled tokens. */
   readonly tokens: number
 }
 
 export interface EpisodeFilter {
-  /** What the task's name is to contain. */
+  /** Text that the task must contain. */
   readonly task?: string | undefined
-  /** Whether it succeeded: an episode that failed did not, one of which nobody tells is neither. */
+  /**
+   * Whether the episode must have succeeded. Failed episodes count as unsuccessful; episodes without reported success
+   * match neither.
+   */
   readonly succeeded?: boolean | undefined
 }
 
@@ -52,7 +55,7 @@ export function listEpisodes(summary: IterationSummary, { task, succeeded }: Epi
   })
 }
 
-/** A line an episode, below one that names the columns. */
+/** One line per episode, after a line of headings. */
 export function episodeLines(episodes: readonly ListedEpisode[]): string[] {
   const head = ["EPISODE", "", "RETURN", "STEPS", "TOKENS", "ENDED", "TASK"]
   const rows = episodes.map(({ id, success, return: sum, steps, tokens, outcome, task }) => [

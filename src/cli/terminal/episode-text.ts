@@ -4,16 +4,16 @@ import { formatNumber } from "./format.ts"
 import { mark } from "./last-episodes.ts"
 import { table } from "./table.ts"
 
-/** "12/3/5": iteration, group and member. */
+/** Identifier of an episode: iteration, group and member, such as "12/3/5". */
 export function episodeId({ iteration, group }: Pick<RecordedGroup, "iteration" | "group">, member: number): string {
   return `${iteration}/${group}/${member}`
 }
 
 /**
- * An episode as a conversation: what was observed, replied, done and earned at each step, and what the other steps of its group that
- * stood in the same state did and earned. Not made visible yet.
+ * Formats an episode as a conversation: observation, completion, action and reward of each step, and the other steps of
+ * its step group. The result is not yet safe for a terminal.
  *
- * @param longest - characters of one text that are shown.
+ * @param longest - maximum characters of one text.
  */
 export function episodeText(group: RecordedGroup, episode: RecordedEpisode, longest: number): string {
   const { steps, last, outcome, error, metrics, attempt, branch, member } = episode
@@ -23,7 +23,7 @@ export function episodeText(group: RecordedGroup, episode: RecordedEpisode, long
     `${steps.length} steps`,
     ...Object.entries(metrics).map(([name, value]) => `${name} ${formatNumber(value)}`),
     ...(attempt === undefined ? [] : [`attempt ${attempt + 1}`]),
-    ...(branch ? [`branched off ${episodeId(group, branch.of)} at step ${branch.step + 1}`] : []),
+    ...(branch ? [`branch of ${episodeId(group, branch.of)} at step ${branch.step + 1}`] : []),
   ]
   const parts = [
     `${mark(metrics.success)} episode ${episodeId(group, member)}: ${outcome}, ${numbers.join(", ")}`,
@@ -34,7 +34,7 @@ export function episodeText(group: RecordedGroup, episode: RecordedEpisode, long
       [
         `\n--- step ${at + 1} of ${steps.length}\n${cut(step.observation)}`,
         `reply   ${cut(replyText(step)).replaceAll("\n", "\n        ")}`,
-        `action  ${cut(step.action)}${step.valid ? "" : "  (the reply could not be read)"}`,
+        `action  ${cut(step.action)}${step.valid ? "" : "  (invalid: the completion could not be parsed)"}`,
         `earned  ${earned(step)}`,
         ...othersIn(group, member, at),
       ].join("\n"),
@@ -58,7 +58,7 @@ function earned(step: RecordedStep): string {
   ].join("  ")
 }
 
-/** The other steps of the step group, a line each. */
+/** Other steps of the step group, one per line. */
 function othersIn(group: RecordedGroup, member: number, at: number): string[] {
   const { stepGroup } = group.episodes.find((one) => one.member === member)!.steps[at]!
   const rows = group.episodes.flatMap((episode) =>
@@ -71,20 +71,20 @@ function othersIn(group: RecordedGroup, member: number, at: number): string[] {
           shortened(action.replaceAll("\n", " "), 40),
           ...(discountedReturn === undefined ? [] : [`discounted return ${formatNumber(discountedReturn)}`]),
           ...(advantage === undefined ? [] : [`advantage ${signed(mean(advantage))}`]),
-          ...(valid ? [] : ["(unreadable)"]),
+          ...(valid ? [] : ["(invalid)"]),
         ],
       ]
     }),
   )
-  if (rows.length === 0) return ["alone   in this state"]
+  if (rows.length === 0) return ["no other step in this state"]
   const more = rows.length > mostOthers ? [`        and ${rows.length - mostOthers} more`] : []
   return ["others  in this state", ...table(rows.slice(0, mostOthers)), ...more]
 }
 
-/** Steps of a group that are listed. */
+/** Maximum number of listed steps of a step group. */
 const mostOthers = 12
 
-/** Of the tokens, where each has its own. */
+/** Mean over the tokens, if each has an advantage. */
 function mean(advantage: number | readonly number[]): number {
   if (typeof advantage === "number") return advantage
   return advantage.reduce((sum, one) => sum + one, 0) / Math.max(advantage.length, 1)
@@ -97,6 +97,6 @@ function signed(value: number): string {
 function shortened(text: string, longest: number): string {
   if (text.length <= longest) return text
   const left = (text.length - longest).toLocaleString("en-US")
-  // Never half of a pair.
+  // Do not split a surrogate pair.
   return `${text.slice(0, longest).replace(/[\ud800-\udbff]$/, "")}… (${left} more characters)`
 }

@@ -4,14 +4,14 @@ import type { Config } from "../config/config.ts"
 import { formatNumber, formatShare } from "./format.ts"
 import { describeSuccess } from "./training-view.ts"
 
-/** Share of readable replies below which likely causes are given. */
+/** Share of valid actions below which likely causes are reported. */
 const few = 0.1
 
-/** Lines of an evaluation: its numbers by name, and how it was sampled. */
+/** Lines of an evaluation: metrics by name, and how completions were sampled. */
 export function evaluationTable(report: EvaluationReport | PanelReport, { training }: Config): string[] {
   const { success: _, ...metrics } = report.metrics
   const { evaluation, rollout } = training
-  const sampled = typeof rollout.temperature === "number" ? formatNumber(rollout.temperature) : "a scheduled one"
+  const sampled = typeof rollout.temperature === "number" ? formatNumber(rollout.temperature) : "a schedule"
   const rows: [name: string, value: string][] = [
     ["success", describeSuccess(report)],
     ["return", formatNumber(report.meanReturn)],
@@ -30,21 +30,21 @@ export function evaluationTable(report: EvaluationReport | PanelReport, { traini
 
 function describeReplies({ valid, cut = 0 }: EvaluationReport, most: number): [string, string][] {
   if (valid === undefined) return []
-  const long = cut > 0 ? `; ${formatShare(cut)} cut at ${most} tokens` : ""
-  return [["readable", `${formatShare(valid)} of the replies${long}`]]
+  const long = cut > 0 ? `; ${formatShare(cut)} truncated at ${most} tokens` : ""
+  return [["valid", `${formatShare(valid)} of the completions${long}`]]
 }
 
-/** Likely causes where the environment could read few replies or none; undefined where it could, or there was none. */
+/** Message with likely causes if the environment could parse few or no completions; undefined otherwise. */
 export function unreadable(report: EvaluationReport, environment: string, most: number): string | undefined {
   const { valid, cut = 0 } = report
   if (valid === undefined || valid >= few) return undefined
   const share = valid === 0 ? "None" : `Only ${formatShare(valid)}`
   const causes = [
-    `a model that was not trained for ${environment} (gigpo sft teaches the form of its replies)`,
+    `a model that was not trained for ${environment} (gigpo sft teaches the format of its completions)`,
     "a chat template other than the one it was trained with",
     ...(cut > 0
-      ? [`replies that are cut: ${formatShare(cut)} reached training.rollout.maxCompletionTokens, ${most}`]
+      ? [`truncated completions: ${formatShare(cut)} reached training.rollout.maxCompletionTokens=${most}`]
       : []),
   ]
-  return `${share} of the replies could be read as actions of ${environment}. Likely causes: ${causes.join("; ")}.`
+  return `${share} of the completions could be parsed as actions of ${environment}. Likely causes: ${causes.join("; ")}.`
 }

@@ -1,13 +1,13 @@
 export { formatBytes } from "../../files/format-bytes.ts"
 export { formatDuration, formatNumber, formatShare } from "../../util/format.ts"
 
-/** A bar of `width` characters. */
+/** Progress bar of `width` characters. */
 export function formatBar(done: number, total: number, width: number): string {
   const filled = total > 0 ? Math.round((width * Math.min(done, total)) / total) : 0
   return "█".repeat(filled) + "░".repeat(width - filled)
 }
 
-/** A line of columns (two spaces or a comma between them), without those that do not fit: no number is cut in two. */
+/** Shortens a line of columns, separated by two spaces or commas, to whole columns. No number is split. */
 export function shortened(line: string, width: number): string {
   const characters = [...line]
   if (characters.length <= width) return line

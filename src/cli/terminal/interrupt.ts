@@ -7,8 +7,8 @@ import { onStops, type Stopped, stopNames } from "../../util/stop-signals.ts"
 export { Stopped } from "../../util/stop-signals.ts"
 
 /**
- * Ends the process. Where the terminal of a process has gone, Node's own way out fails an assertion, as it cannot reset it: there
- * the signal itself does it, which a shell reports as the same exit code.
+ * Ends the process. If the terminal was closed, `process.exit` would fail an assertion when it resets the terminal; the
+ * signal itself ends the process instead, with the same exit code for a shell.
  */
 export function leave({ signal, exitCode }: Stopped): void {
   const onTerminal = [process.stdin, process.stdout, process.stderr].some((stream) => stream.isTTY)
@@ -16,15 +16,16 @@ export function leave({ signal, exitCode }: Stopped): void {
   else process.exit(exitCode)
 }
 
-/** Milliseconds that a command with nothing to save has to clean up. */
+/** Milliseconds for the cleanup of a command without state to save. */
 const cleaning = 1200
 
 /**
- * Runs `work` with a signal that the first Ctrl-C, SIGTERM or SIGHUP aborts; a second one ends the process at once, but for SIGHUP:
- * a terminal that goes may send it twice, and service managers after SIGTERM. Rejects with `Stopped` where the signal ended the work.
+ * Runs `work` with a signal that the first Ctrl-C, SIGTERM or SIGHUP aborts. A second signal ends the process at once,
+ * except SIGHUP, which may arrive twice from a closing terminal, or after SIGTERM from a service manager. Rejects with
+ * `Stopped` if the signal ended the work.
  *
- * @param options.saves - the work has a state to save, or a folder to clear away: it is waited for. Any other is left where it is
- * if it does not end soon.
+ * @param options.saves - whether the work saves state or removes a folder, and is awaited. Other work is abandoned if
+ * it does not end soon.
  */
 export async function interruptible<T>(
   work: (signal: AbortSignal) => Promise<T>,
@@ -33,7 +34,7 @@ export async function interruptible<T>(
   const controller = new AbortController()
   const left = new AbortController()
   const { signal } = controller
-  // Every episode in flight listens.
+  // Every episode in progress adds a listener.
   setMaxListeners(0, signal)
   let timer: NodeJS.Timeout | undefined
   const stop = (stopped: Stopped) => {

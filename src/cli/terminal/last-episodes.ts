@@ -5,7 +5,7 @@ import { formatNumber } from "./format.ts"
 import type { Line } from "./screen.ts"
 import { table } from "./table.ts"
 
-/** How one episode of each of the last tasks went, in `count` lines at most below a first one. */
+/** Results of one episode of each of the last tasks: a heading and at most `count` lines. */
 export function lastEpisodes(iteration: number, groups: readonly Group[], count: number): Line[] {
   const shown = groups
     .flatMap(({ task, episodes }) => episodes.slice(-1).map((one) => ({ task, ...one })))
@@ -24,13 +24,13 @@ export function lastEpisodes(iteration: number, groups: readonly Group[], count:
   return [`episodes of iteration ${iteration}`, ...lines]
 }
 
-/** So much as a line has room for. */
+/** Task, shortened to fit a line. */
 function shortTask(task: unknown): string {
   const characters = [...display(task)]
   return characters.length > 40 ? `${characters.slice(0, 39).join("")}…` : characters.join("")
 }
 
-/** Whether it succeeded; a point where the environment does not tell. */
+/** Mark of success or failure; a dot if the environment reports neither. */
 export function mark(success: number | null | undefined): string {
   return { success: "✓", failure: "✗", untold: "·" }[resultOf(success)]
 }

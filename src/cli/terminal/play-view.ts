@@ -2,7 +2,7 @@ import type { Message, Observation } from "../../environment/environment.ts"
 import { formatNumber } from "./format.ts"
 import type { Screen } from "./screen.ts"
 
-/** What was done at one step; `reply` where there was more than the action. */
+/** Step of an episode that is shown; `reply` if the completion is more than the action. */
 export interface PlayedStep {
   readonly reply?: string
   readonly action: string
@@ -11,12 +11,12 @@ export interface PlayedStep {
 }
 
 const outcomes: Readonly<Record<string, string>> = {
-  terminated: "The episode reached its end",
-  truncated: "The episode was cut off at the step limit",
+  terminated: "The episode terminated",
+  truncated: "The episode was truncated at the step limit",
   overflow: "The episode stopped: the next prompt does not fit the model",
   failed: "The environment failed",
   stopped: "Stopped",
-  silent: "The expert knows no move here, as the task has no solution or none that it can find",
+  silent: "The expert found no solution of the task",
 }
 
 /** Shows an episode as it is played. */
@@ -29,7 +29,7 @@ export class PlayView {
     this.#screen = screen
   }
 
-  /** What the model is told at the first step: observations alone need not say what the task is. */
+  /** Shows the first prompt: observations alone may not describe the task. */
   prompt(messages: readonly Message[]): void {
     for (const { role, content } of messages) this.#screen.print(`--- the first prompt (${role})\n${content}`)
   }
@@ -42,7 +42,7 @@ export class PlayView {
     this.#steps++
     this.#return += reward
     if (reply !== undefined) this.#screen.print(`reply   ${reply.replaceAll("\n", "\n        ")}`)
-    this.#screen.print(`action  ${action}${valid ? "" : "  (the reply could not be read)"}`)
+    this.#screen.print(`action  ${action}${valid ? "" : "  (invalid: the completion could not be parsed)"}`)
     this.#screen.print(`reward  ${formatNumber(reward)}`)
   }
 

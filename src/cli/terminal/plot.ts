@@ -1,4 +1,4 @@
-/** Dots of a braille character, by column and row. */
+/** Bits of a braille character, by column and row. */
 const dots = [
   [0x01, 0x02, 0x04, 0x40],
   [0x08, 0x10, 0x20, 0x80],
@@ -7,16 +7,16 @@ const blank = 0x2800
 const [across, down] = [dots.length, dots[0].length]
 
 export interface PlotShape {
-  /** Characters of a line, with the labels. */
+  /** Characters per line, including labels. */
   readonly width: number
-  /** Lines, without the one of the x axis. */
+  /** Lines, without the x axis. */
   readonly height: number
-  /** Ends of the y axis. Default: as the points have them. */
+  /** Bounds of the y axis. Default: the range of the points. */
   readonly range?: readonly [low: number, high: number]
   readonly label: (value: number) => string
 }
 
-/** A line through points, of which x only grows, in braille: two dots across a character and four down. */
+/** Draws a line through points with ascending x in braille characters, each two dots wide and four high. */
 export function plot(points: readonly (readonly [x: number, y: number])[], shape: PlotShape): string[] {
   const finite = points.filter(([, y]) => Number.isFinite(y))
   if (finite.length === 0) return []
@@ -39,14 +39,14 @@ export function plot(points: readonly (readonly [x: number, y: number])[], shape
   return [...cells.map((line, row) => axis(row) + line), `${" ".repeat(margin)}└${ends}`]
 }
 
-/** Never of no height. */
+/** Range of the values, widened if they are all equal. */
 function rangeOf(values: readonly number[]): [number, number] {
   const [low, high] = [Math.min(...values), Math.max(...values)]
   const around = low === high ? Math.abs(low) / 10 || 1 : 0
   return [low - around, high + around]
 }
 
-/** The mean of the points in each column of dots up to the last one, and what lies on the way where there are none. */
+/** Mean of the points in each column of dots up to the last point; columns without points are interpolated. */
 function columnMeans(points: readonly (readonly [x: number, y: number])[], columns: number): number[] {
   const [first, last] = [points[0]![0], points.at(-1)![0]]
   const scale = last > first ? (columns - 1) / (last - first) : 0
@@ -66,7 +66,7 @@ function columnMeans(points: readonly (readonly [x: number, y: number])[], colum
   })
 }
 
-/** Each column joined with the one before, so that a steep line has no gaps. */
+/** Draws columns, each connected to the previous one, so that a steep line has no gaps. */
 function draw(heights: readonly number[], columns: number, rows: number): string[] {
   const cells = Array.from({ length: rows }, () => new Uint8Array(columns))
   for (const [at, height] of heights.entries()) {

@@ -4,24 +4,24 @@ import { activity, type Work } from "./activity.ts"
 import { wrapped } from "./cells.ts"
 import { shortened } from "./format.ts"
 
-/** What of a stream is needed: `process.stdout`, or a test's. */
+/** Part of a stream that a screen needs: `process.stdout` or a stand-in in tests. */
 export interface Output {
   readonly isTTY?: boolean
   readonly columns?: number
   readonly rows?: number
-  /** Whether colours are shown, and wanted (NO_COLOR). */
+  /** Whether colors are supported and wanted (NO_COLOR). */
   hasColors?(): boolean
   write(text: string): unknown
 }
 
-/** A line, as a whole in a colour where there are any. */
+/** Line of text, optionally in one color. */
 export type Line = string | { readonly text: string; readonly style: "green" | "red" | "cyan" | "dim" }
 
 const redrawEvery = 80 // milliseconds
 
 /**
- * Lines that stay and, on a terminal, a block below them that is drawn again in its place. Anywhere else there are only the
- * lines, without any escape code; the first line of the block is then what a wait is described by.
+ * Permanent lines and, on a terminal, a block below them that is redrawn in place. Elsewhere only the lines are
+ * printed, without escape codes; the first line of the block then describes the current work.
  */
 export class Screen {
   /** Whether blocks are shown. */
@@ -36,22 +36,22 @@ export class Screen {
     this.live = options.live ?? (output.isTTY === true && process.env.TERM !== "dumb")
   }
 
-  /** Characters of a line of the block: one that wraps would take two rows and break the count of rows to go back. */
+  /** Characters per line of the block. A wrapped line would take two rows and break the cursor movement. */
   get width(): number {
     return Math.max((this.#output.columns || 80) - 1, 1)
   }
 
-  /** Rows that a block may have: what has left the screen cannot be drawn again. */
+  /** Maximum rows of a block: what has scrolled off the screen cannot be redrawn. */
   get rows(): number {
     return Math.max((this.#output.rows || 24) - 1, 1)
   }
 
-  /** Writes lines that stay, above the block. */
+  /** Writes permanent lines above the block. */
   print(text: string): void {
     this.#write(`${visible(text)}\n`, this.#block)
   }
 
-  /** Shows the block, unless it was drawn only just now (`force` draws it all the same). */
+  /** Draws the block, unless it was drawn within the last 80 ms and `force` is false. */
   show(block: readonly Line[], force = false): void {
     if (!this.live) this.#describe(block[0])
     if (!this.live || (!force && performance.now() - this.#drawnAt < redrawEvery)) return
@@ -65,7 +65,7 @@ export class Screen {
     this.#write("", [])
   }
 
-  /** Leaves the block standing; what follows comes below it. */
+  /** Makes the block permanent; further output follows below. */
   keep(): void {
     this.#describe(undefined)
     this.#block = []
@@ -81,7 +81,7 @@ export class Screen {
     else this.#work = activity.begin(text)
   }
 
-  /** In one go, so that nothing flickers: away with the old block, the text, the new block. */
+  /** Writes erasure, text and new block in one call to avoid flicker. */
   #write(text: string, block: readonly Line[]): void {
     const erase = this.#block.length > 0 ? `\x1b[${this.#block.length}A\x1b[J` : "" // up, then clear to the end
     const fitting = block.slice(0, this.rows)
@@ -94,7 +94,7 @@ export class Screen {
 
   #drawn(line: Line): string {
     const { text, style } = typeof line === "string" ? { text: line } : line
-    // Wide characters may not fit all the same.
+    // Wide characters may still exceed the width.
     const shown = wrapped(shortened(visible(text), this.width), this.width)[0]!
     return style && this.#output.hasColors?.() ? styleText(style, shown, { validateStream: false }) : shown
   }

@@ -7,12 +7,12 @@ import { failed } from "../fail.ts"
 import { activity } from "./activity.ts"
 
 /**
- * Runs `work` in which an environment plays, and keeps what it throws where nobody can catch it from ending the process. A promise
- * that nobody awaited and that rejects costs nothing: the first is told, the others are counted. An error from a timer or another
- * callback may have left anything behind: it aborts the signal that `work` is given, so that the state is saved, and is its reason.
+ * Runs `work` with an environment, and contains errors that escape its promises. Unhandled rejections do no harm: the
+ * first is reported, the others are counted. An uncaught error from a timer or another callback may leave inconsistent
+ * state: it aborts the signal of `work`, so that the state is saved, and becomes the reason.
  *
- * @param name - the environment's.
- * @param signal - aborts the work, too.
+ * @param name - name of the environment.
+ * @param signal - also aborts the work.
  */
 export async function containingStrays<T>(
   name: string,
@@ -27,7 +27,7 @@ export async function containingStrays<T>(
   const stray = (error: unknown) => {
     if (++rejected > 1) return
     say(
-      `${name}: a promise that nobody awaited was rejected: ${reason(error)} The work goes on; the environment should await it.`,
+      `${name}: an unhandled promise was rejected: ${reason(error)} The run continues; the environment should await this promise.`,
     )
   }
   let threw = false
@@ -39,23 +39,26 @@ export async function containingStrays<T>(
   const exit = (code: number) => {
     if (code !== 0) return
     process.stderr.write(
-      `${visible(name)}: the environment ended the process; what came after the last checkpoint is lost.\n`,
+      `${visible(name)}: the environment ended the process; progress since the last checkpoint is lost.\n`,
     )
-    process.exitCode = failed // a script must not take it for done
+    process.exitCode = failed // so that a script does not treat it as success
   }
   process.on("exit", exit)
   try {
     return await activity.during(`episodes of ${name}`, () => work(controller.signal))
   } finally {
     process.off("unhandledRejection", stray).off("exit", exit)
-    // The next timer may throw while the command ends, which has been told already.
+    // Another timer may throw while the command ends; the first error has been reported.
     if (!threw) process.off("uncaughtException", thrown)
     unlink()
-    if (rejected > 1) say(`${name}: ${rejected} promises that nobody awaited were rejected.`)
+    if (rejected > 1) say(`${name}: ${rejected} unhandled promises were rejected.`)
   }
 }
 
-/** What is not the package's own is taken to be the environment's: nothing else of somebody's runs beside it. */
+/**
+ * Error for an uncaught exception. Errors other than the package's own are attributed to the environment, the only
+ * foreign code.
+ */
 function thrownError(name: string, error: unknown): GigpoError {
   if (GigpoError.is(error)) return error
   return new GigpoError(

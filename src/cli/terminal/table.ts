@@ -1,6 +1,6 @@
 import { cellsOf } from "./cells.ts"
 
-/** Rows as lines whose columns stand below each other, two spaces apart; `right` are those whose ends do. */
+/** Formats rows as lines with aligned columns, two spaces apart. Columns in `right` are right-aligned. */
 export function table(rows: readonly (readonly string[])[], right: readonly number[] = []): string[] {
   const count = Math.max(0, ...rows.map((row) => row.length))
   const widths = Array.from({ length: count }, (_, column) =>

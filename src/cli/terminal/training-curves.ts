@@ -9,11 +9,11 @@ const curves = [
 ] as const satisfies readonly ({ readonly metric: string; readonly name: string } & Partial<PlotShape>)[]
 
 const height = 5
-/** Characters of a plot, where two stand beside each other. */
+/** Minimum and maximum characters of a plot if two are side by side. */
 const [narrowest, widest] = [24, 72]
 const between = "   "
 
-/** How success and return went over a run, beside each other. */
+/** Curves of success and return over a run, side by side. */
 export class TrainingCurves {
   readonly #points: Readonly<Record<string, [x: number, y: number][]>> = Object.fromEntries(
     curves.map(({ metric }) => [metric, []]),
@@ -27,12 +27,12 @@ export class TrainingCurves {
     for (const { metric } of curves) {
       const value = metrics[metric]
       const points = this.#points[metric]!
-      // An iteration whose evaluation was made up for is reported again.
+      // An iteration is reported again if its evaluation was repeated after resumption.
       if (typeof value === "number" && (points.at(-1)?.[0] ?? -1) < iteration) points.push([iteration, value])
     }
   }
 
-  /** As wide as they fit; nothing before there are two points, which is when a line begins. */
+  /** Lines of the curves that fit the width. Empty with fewer than two points. */
   lines(width: number): Line[] {
     const known = curves.filter(({ metric }) => this.#points[metric]!.length > 1)
     const shown = width < 2 * narrowest + between.length ? known.slice(0, 1) : known

@@ -24,10 +24,10 @@ const learning = [
   ["optimizer/gradient-norm", "gradient"],
 ] as const
 
-/** Episodes that are shown. */
+/** Maximum number of episodes shown. */
 const mostEpisodes = 4
 
-/** Shows a training run: one block that is redrawn on a terminal, one line an iteration elsewhere. */
+/** Display of a training run: a redrawn block on a terminal, elsewhere one line per iteration. */
 export class TrainingView {
   readonly #screen: Screen
   readonly #iterations: number
@@ -36,15 +36,15 @@ export class TrainingView {
   #last: IterationReport | undefined
   #evaluated: string | undefined
   readonly #curves: TrainingCurves
-  /** Not the episodes themselves, which are large. */
+  /** Rendered lines instead of the episodes, which are large. */
   #played: readonly Line[] = []
-  /** Of this process. */
+  /** Failures in this process. */
   #failures: readonly FailureReason[] = []
 
   /**
-   * @param iterations - how many the run will have.
-   * @param first - how many it had before.
-   * @param earlier - what these reported.
+   * @param iterations - total iterations of the run.
+   * @param first - iterations before this process.
+   * @param earlier - reports of these iterations.
    */
   constructor(screen: Screen, iterations: number, first: number, earlier: readonly IterationReport[] = []) {
     this.#screen = screen
@@ -53,7 +53,7 @@ export class TrainingView {
     this.#first = first
   }
 
-  /** Has the last episodes shown, where there is a terminal. */
+  /** Observers that collect the last episodes, on a terminal only. */
   get observers(): readonly RunObserver[] {
     if (!this.#screen.live) return []
     const episodes = (iteration: number, groups: readonly Group[]) => {
@@ -76,17 +76,17 @@ export class TrainingView {
     this.#printFailures([...(report.failures ?? []), ...(evaluation?.failures ?? [])])
     if (report.stopped !== undefined)
       this.#screen.print(
-        `The run ends after iteration ${iteration} of ${this.#iterations}: ${report.stopped}. It goes on where that is raised and ` +
-          "the run resumed.",
+        `The run ends after iteration ${iteration} of ${this.#iterations}: ${report.stopped}. To continue, raise that limit and ` +
+          "resume the run.",
       )
   }
 
-  /** Why episodes failed, the most frequent reasons first. */
+  /** Reasons of failed episodes, most frequent first. */
   get failures(): readonly string[] {
     return this.#failures.slice(0, 5).map(describeReason)
   }
 
-  /** Each reason once, when it appears. */
+  /** Prints each reason once, when it first occurs. */
   #printFailures(failures: readonly FailureReason[]): void {
     for (const failure of failures) {
       const merged = mergeFailures(this.#failures, [failure])
@@ -132,13 +132,13 @@ export class TrainingView {
     const left = (seconds / Math.max(iteration - this.#first, 1)) * (this.#iterations - iteration)
     return [
       ...(speed === undefined ? [] : [`${formatNumber(speed)} tokens/s`]),
-      `${formatDuration(seconds)} gone`,
+      `${formatDuration(seconds)} elapsed`,
       ...(left > 0 ? [`about ${formatDuration(left)} left`] : []),
     ]
   }
 }
 
-/** "success 43.0 % (95 %: 37.1 % to 49.1 %), return 1.92, steps 9.1" */
+/** Formats an evaluation: "success 43.0 % (95 %: 37.1 % to 49.1 %), return 1.92, steps 9.1". */
 export function describeEvaluation(report: EvaluationReport): string {
   return [
     `success ${describeSuccess(report)}`,
@@ -148,9 +148,9 @@ export function describeEvaluation(report: EvaluationReport): string {
   ].join(", ")
 }
 
-/** Nobody may tell of it: then there is nothing to say. */
+/** Success rate with its interval, or "not reported". */
 export function describeSuccess({ success, successInterval: [low, high], metrics }: EvaluationReport): string {
-  if (metrics.success === undefined) return "not told"
+  if (metrics.success === undefined) return "not reported"
   return `${formatShare(success)} (95 %: ${formatShare(low)} to ${formatShare(high)})`
 }
 

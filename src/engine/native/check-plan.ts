@@ -28,7 +28,7 @@ export function refusals(
   const sentences: string[] = []
   const fits = (what: "reference" | "critic") => fitsBeside(what, config, options, availableBytes)
   if (options.training === false)
-    sentences.push("This policy was opened with training: false; open it without to train it.")
+    sentences.push("This policy was opened with training: false; open it without that option to train it.")
   if (plan.loss !== "linear" && !nativeLosses.includes(plan.loss.kind))
     sentences.push(`This engine does not know the loss "${plan.loss.kind}": have it evaluated, as "linear".`)
   for (const statistic of plan.statistics) {

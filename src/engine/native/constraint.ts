@@ -3,16 +3,16 @@ import type { Node } from "../../grammar/node.ts"
 import { type NativeGrammar, type NativeVocabulary, native } from "../../native/native.ts"
 import { GigpoError } from "../../util/errors.ts"
 
-/** What text each token of a vocabulary stands for; a tokenizer tells. */
+/** Text of each token of a vocabulary, as the tokenizer reports it. */
 export interface Vocabulary {
   readonly bytes: Uint8Array
   /** [tokens + 1]: token i is bytes[offsets[i] … offsets[i + 1]). */
   readonly offsets: Int32Array
-  /** Tokens that end a reply. */
+  /** Tokens that end a completion. */
   readonly ends: Int32Array
 }
 
-/** A constraint as it is kept with rows that were sampled under it. */
+/** Serializable form of a constraint, as kept with the sequences sampled under it. */
 export interface WrittenConstraint {
   readonly program: Program
   readonly vocabulary: Vocabulary
@@ -21,14 +21,15 @@ export interface WrittenConstraint {
 const known = new WeakMap<Vocabulary, NativeVocabulary>()
 
 /**
- * What sampled text must be: the tokens that a grammar does not allow have probability 0, and the log-probabilities of the others are
- * those of the distribution that is left. Hand it to `sample`, and with the span to training, which then computes the same.
+ * Grammar that sampled text must satisfy. Tokens that it does not allow have probability 0; log-probabilities are those
+ * of the remaining distribution. Pass it to `sample`, and with the segment to training, which then computes the same
+ * distribution.
  */
 export class Constraint {
   readonly native: NativeGrammar
   readonly #made: WrittenConstraint
 
-  /** @throws GigpoError `BAD_ARGUMENT` where no text is allowed, or the vocabulary cannot say it. */
+  /** @throws GigpoError `BAD_ARGUMENT` if no text is allowed, or the vocabulary cannot express any. */
   constructor(grammar: Node | Program, vocabulary: Vocabulary) {
     const program = "instructions" in grammar ? grammar : compile(grammar)
     this.#made = { program, vocabulary }
@@ -39,12 +40,12 @@ export class Constraint {
     this.native = new Grammar(tokens, program.instructions, program.sets)
   }
 
-  /** All that it is made of; `new Constraint(program, vocabulary)` is the same again. */
+  /** Serializable form; `new Constraint(program, vocabulary)` restores the constraint. */
   toJSON(): WrittenConstraint {
     return this.#made
   }
 
-  /** Instructions of its program. */
+  /** Number of instructions of the program. */
   get length(): number {
     return this.#made.program.instructions.length / 3
   }
@@ -54,7 +55,7 @@ export class Constraint {
     return this.#made.vocabulary.ends
   }
 
-  /** Whether these tokens are a text, with what ends it, or the beginning of one. */
+  /** Whether these tokens are a prefix of an allowed text, or a complete one with its end token. */
   takes(tokens: Int32Array): boolean {
     try {
       this.native.allowed(tokens)

@@ -66,32 +66,32 @@ interface SaveOptions {
 const saveKeys: KeysOf<SaveOptions> = { files: true, overwrite: true, signal: true }
 const logProbsKeys: KeysOf<LogProbsOptions> = { of: true, needs: true, top: true, temperature: true, signal: true }
 
-/** What sampling has cost since the policy was opened. */
+/** Totals of sampling since the policy was opened. */
 export interface SamplingStatistics {
-  /** Tokens that went through the model: of prompts, sampled ones, and again what was given up when the cache was full. */
+  /** Tokens that went through the model: of prompts, sampled ones, and recomputed ones after a preemption. */
   readonly computedTokens: number
-  /** Tokens that did not, because their keys and values were in the cache: shared beginnings of prompts. */
+  /** Tokens that were not computed since their keys and values were in the KV cache: shared prefixes of prompts. */
   readonly reusedTokens: number
   readonly sampledTokens: number
-  /** Times that a completion had to give up its part of the cache; a larger `kvCacheBytes` avoids it. */
+  /** Number of times that a completion lost its part of the KV cache; a larger `kvCacheBytes` avoids it. */
   readonly preemptions: number
 }
 
 /**
- * The policy on this machine: a native engine with a thread of its own. Calls run in the order they are made, samples that
- * stand together run together, and the event loop is never held up. What reads or writes all weights meets one state of them: an
- * update waits until a model is saved, all else only until one is loaded. Rows belong to a call until it is settled.
+ * Policy on this machine: a native engine with its own thread. Calls run in the order they are made, concurrent samples
+ * are batched, and the event loop is never blocked. Reading or writing all weights is atomic: an update waits while a
+ * model is saved, and everything waits while one is loaded. Sequences must not change until their call is settled.
  */
 export class NativePolicy implements Trainable {
   readonly config: ModelConfig
-  /** Longest sequence this policy was opened for, prompt and reply together. */
+  /** Maximum tokens of prompt and completion together. */
   readonly maxPositions: number
   readonly device: "cpu" | "cuda"
   readonly precision: "float32" | "bfloat16"
-  /** The adapter's size where one is trained, undefined where the whole model is. */
+  /** Configuration of the LoRA adapter; undefined if the whole model is trained. */
   readonly lora: AdapterConfig | undefined
   readonly losses: readonly NativeLoss["kind"][] = nativeLosses
-  /** Saves and restores what is trained, with AdamW's moments. */
+  /** Store of the trained weights, with AdamW's moments. */
   readonly store: ModelStore
   readonly #options: NativePolicyOptions
   readonly #engine: NativeEngine
@@ -101,13 +101,13 @@ export class NativePolicy implements Trainable {
   #critic: Promise<NativeCritic> | undefined
 
   /**
-   * Opens a Hugging Face model folder (config.json and safetensors; Qwen2, Qwen3, Llama), or the folder of a LoRA adapter as PEFT
-   * writes it, and with it the model it names.
+   * Opens a Hugging Face model folder (config.json and safetensors; Qwen2, Qwen3, Llama), or the folder of a LoRA
+   * adapter in PEFT's layout together with its base model.
    *
-   * @param options.base - the adapter's model, where it is no longer at the place that the adapter names.
-   * @param options.signal - aborting it gives up opening.
-   * @throws GigpoError `BAD_MODEL` where files are missing, corrupt or do not fit together (nothing is allocated before all
-   * headers have been checked), `OUT_OF_MEMORY` with settings that would fit, `DEVICE_UNAVAILABLE`.
+   * @param options.base - folder of the adapter's base model, if it is no longer at the place that the adapter names.
+   * @param options.signal - aborts opening.
+   * @throws GigpoError `BAD_MODEL` if files are missing, corrupt or inconsistent (checked before any memory is
+   * allocated), `OUT_OF_MEMORY` with settings that would fit, `DEVICE_UNAVAILABLE`.
    */
   static async open(
     directory: string,
@@ -115,7 +115,7 @@ export class NativePolicy implements Trainable {
   ): Promise<NativePolicy> {
     checkArguments("NativePolicy.open", given)
     const { signal, ...options } = given
-    resolveWithoutAdapter(options) // refuses what has no meaning before any file is looked at
+    resolveWithoutAdapter(options) // refuses invalid options before files are read
     await checkModelFolder(directory)
     if (!(await isAdapterFolder(directory))) return await NativePolicy.#openModel(directory, options, signal)
     await checkIntact(directory, "model")
@@ -128,7 +128,7 @@ export class NativePolicy implements Trainable {
     const lora = withoutUnmatched(model, stored.config)
     if (stored.dropout > 0 && options.training !== false)
       warnOnce(
-        `${directory}: lora_dropout is ${stored.dropout}; training here drops nothing. The key is kept when it is saved.`,
+        `${directory}: lora_dropout is ${stored.dropout}; gigpo trains without dropout. The key is kept when the adapter is saved.`,
       )
     const policy = await NativePolicy.#openModel(base, { ...options, lora }, signal)
     return await policy.#orDispose(() => policy.#files.loadAdapter(directory, signal))
@@ -157,8 +157,8 @@ export class NativePolicy implements Trainable {
   }
 
   /**
-   * A model with random weights: matrices from N(0, deviation²) (default 0.02), norms 1, biases 0. An adapter's first values come
-   * from `random` too.
+   * Creates a model with random weights: matrices from N(0, deviation²) (default 0.02), norms 1, biases 0. An adapter
+   * is initialized from `random`, too.
    */
   static async create(
     config: ModelConfig,
@@ -168,7 +168,10 @@ export class NativePolicy implements Trainable {
     checkArguments("NativePolicy.create", given)
     const { signal, ...options } = given
     if (!Array.isArray(random?.key))
-      throw new GigpoError("BAD_ARGUMENT", "NativePolicy.create needs random numbers: give new Random(seed).")
+      throw new GigpoError(
+        "BAD_ARGUMENT",
+        "NativePolicy.create needs a random number generator: pass new Random(seed).",
+      )
     const policy = new NativePolicy(config, options)
     return await policy.#orDispose(async () => {
       await settle(() => policy.#engine.initialize(random.key, options.deviation ?? 0.02), signal)
@@ -183,7 +186,8 @@ export class NativePolicy implements Trainable {
     if (resolved.device === "cpu") warnOfThreads(resolved.threads)
     if (options.maxPositions !== undefined && options.maxPositions > config.maxPositions)
       warnOnce(
-        `maxPositions is ${options.maxPositions}, but the model was made for ${config.maxPositions} positions (max_position_embeddings): what it says beyond them is not to be relied on.`,
+        `maxPositions is ${options.maxPositions}, but the model was made for ${config.maxPositions} positions (max_position_embeddings): its ` +
+          "output beyond them is unreliable.",
       )
     this.config = config
     this.maxPositions = options.maxPositions ?? config.maxPositions
@@ -216,18 +220,18 @@ export class NativePolicy implements Trainable {
     return countParameters(this.config)
   }
 
-  /** Memory that this policy takes on its device. */
+  /** Memory plan of this policy on its device. */
   get plan(): MemoryPlan {
     // The engine has worked already: `open` and `create` wait for its weights.
     return this.#engine.plan!
   }
 
-  /** Longest row that there is memory to learn from. */
+  /** Maximum tokens of a training sequence that fits in memory. */
   get longestRow(): number {
     return this.plan.longestRow
   }
 
-  /** What sampling has cost so far. */
+  /** Totals of sampling so far. */
   get statistics(): SamplingStatistics {
     return this.#engine.statistics
   }
@@ -237,16 +241,14 @@ export class NativePolicy implements Trainable {
     const { prompt, maxTokens, temperature = 1, key, constraint, onTokens, topTokens = 0, client = 0, signal } = request
     const { group = client } = request
     if (constraint !== undefined && !(constraint instanceof Constraint))
-      throw new GigpoError(
-        "BAD_ARGUMENT",
-        "A constraint of sample() is none that this engine reads; give a Constraint.",
-      )
+      throw new GigpoError("BAD_ARGUMENT", "sample() got a constraint of another type; pass a Constraint.")
     const stopTokens = Int32Array.from(request.stopTokens)
     const within = constraint && stopTokens.find((token) => !constraint.ends.includes(token))
     if (within !== undefined)
       throw new GigpoError(
         "BAD_ARGUMENT",
-        `stopTokens holds ${within}, which would end a text before its constraint does; leave it out, or have the constraint's vocabulary name it among its ends.`,
+        `stopTokens contains ${within}, which would end a text before its constraint does; remove it, or add it to the ends of the ` +
+          "constraint's vocabulary.",
       )
     const given = {
       prompt,
@@ -268,22 +270,22 @@ export class NativePolicy implements Trainable {
     return { tokens, logProbs, entropies, finishReason, ...(topTokens > 0 && { top: topOf(top, topTokens) }) }
   }
 
-  /** What the model says after each token of one sequence: [tokens × vocabulary]. */
+  /** Returns the logits after each token of one sequence: [tokens × vocabulary]. */
   async logits(tokens: Int32Array): Promise<Float32Array> {
     checkTokens(tokens, "tokens", this.config.vocabularySize)
     return await this.#turns.call(() => this.#engine.logits(tokens))
   }
 
   /**
-   * As in `Trainable`; "reference" is the only other model. Where a constraint leaves fewer tokens than "top" asks for, others stand
-   * behind them, as good as impossible.
+   * Log-probabilities as in `Trainable`; "reference" is the only other model. If a constraint leaves fewer tokens than
+   * "top" requests, tokens of negligible probability follow.
    */
   async logProbs(rows: readonly Sequence[], options: LogProbsOptions = {}): Promise<TokenStatistics> {
     checkArguments("logProbs", options, logProbsKeys)
     checkList("logProbs: rows", rows)
     const { of = "current", needs = [], top, temperature = 1, signal } = options
     if (of !== "current" && of !== "reference")
-      throw new GigpoError("BAD_ARGUMENT", `This engine has no model "${of}"; give "current" or "reference".`)
+      throw new GigpoError("BAD_ARGUMENT", `This engine has no model "${of}"; use "current" or "reference".`)
     for (const need of needs) {
       if (!nativeStatistics.includes(need)) throw new GigpoError("BAD_ARGUMENT", unknownStatistic(need))
     }
@@ -308,8 +310,8 @@ export class NativePolicy implements Trainable {
   }
 
   /**
-   * False where NVIDIA's matrix library was found and samples (`sampleWithCublas`): it chooses its sums by the size of the batch, and
-   * which completions run together is a matter of time.
+   * Whether a completion depends only on its request. False if NVIDIA's matrix library samples (`sampleWithCublas`):
+   * its order of summation depends on the batch size, and batches depend on timing.
    */
   get deterministic(): boolean {
     return this.#engine.deterministic
@@ -320,7 +322,10 @@ export class NativePolicy implements Trainable {
     return refusals(plan, config, { ...this.#options, device: this.device }, this.plan.available)
   }
 
-  /** Keeps a frozen copy of what is trained (of an adapter no more than that): what `logProbs` of "reference" asks. */
+  /**
+   * Reference policy: `freeze` keeps a frozen copy of the trained weights (of an adapter only these), for `logProbs` of
+   * "reference".
+   */
   readonly reference: { freeze(): Promise<void> } = {
     freeze: async () => {
       this.#checkChange("reference.freeze()")
@@ -357,9 +362,9 @@ export class NativePolicy implements Trainable {
   }
 
   /**
-   * Its critic, made of the weights that this policy has when it is first called; later calls give the same.
+   * Returns the critic, initialized with the weights of this policy at the first call; later calls return the same.
    *
-   * @throws GigpoError `OUT_OF_MEMORY` on a GPU whose memory was planned without it: see `critic` of the options.
+   * @throws GigpoError `OUT_OF_MEMORY` on a GPU whose memory was planned without a critic: see the option `critic`.
    */
   async critic(): Promise<NativeCritic> {
     this.#checkTraining()
@@ -385,27 +390,27 @@ export class NativePolicy implements Trainable {
   /** As in `Trainable`. */
   readConstraint(written: unknown): Constraint {
     const { program, vocabulary } = (written ?? {}) as Partial<WrittenConstraint>
-    if (!program || !vocabulary) throw new GigpoError("BAD_ARGUMENT", "This was not written of a Constraint.")
+    if (!program || !vocabulary) throw new GigpoError("BAD_ARGUMENT", "The value is not a serialized Constraint.")
     return new Constraint(program, vocabulary)
   }
 
-  /** Forgets gradients that no optimizer step has used. */
+  /** Drops accumulated gradients. */
   async clearGradients(): Promise<void> {
     this.#checkChange("clearGradients()")
     await this.#turns.call(() => this.#engine.clearGradients())
   }
 
-  /** One weight by its Hugging Face name, or an adapter's by PEFT's; or its gradient, where it is trained. */
+  /** Returns one weight by its Hugging Face name, or an adapter's by PEFT's name; or its gradient, if trained. */
   async tensor(name: string, buffer: "weights" | "gradients" = "weights"): Promise<Float32Array> {
     return await this.#turns.call(() => readTensor(this.#engine, buffer, name))
   }
 
   /**
-   * Writes the model in Hugging Face layout, an adapter merged into it: a new folder, whole or not at all.
+   * Writes the model in the layout of Hugging Face, with an adapter merged, into a new folder, atomically.
    *
-   * @param options.files - copied beside the weights: the tokenizer's.
-   * @param options.overwrite - replace a model that this package wrote there; all other files stay. Default false.
-   * @throws GigpoError `FILE_EXISTS` where something is there that is not to be replaced, `IO` where the system cannot write.
+   * @param options.files - files to copy next to the weights, such as the tokenizer's.
+   * @param options.overwrite - replace a model that this package wrote there; other files stay. Default false.
+   * @throws GigpoError `FILE_EXISTS` if something exists that must not be replaced, `IO` if the system cannot write.
    */
   async save(directory: string, options: SaveOptions = {}): Promise<void> {
     checkArguments("save", options, saveKeys)
@@ -417,7 +422,7 @@ export class NativePolicy implements Trainable {
     }, signal)
   }
 
-  /** Takes over the weights of a model folder of the same shape; a frozen reference and an adapter stay as they are. */
+  /** Loads the weights of a model folder of the same shape; a frozen reference and an adapter stay unchanged. */
   async load(directory: string): Promise<void> {
     this.#checkChange("load()")
     await this.#turns.changing(async () => {
@@ -426,7 +431,9 @@ export class NativePolicy implements Trainable {
     })
   }
 
-  /** Writes the adapter alone, as PEFT does (adapter_config.json, adapter_model.safetensors). As `save` otherwise. */
+  /**
+   * Writes only the adapter, in PEFT's layout (adapter_config.json, adapter_model.safetensors). Otherwise like `save`.
+   */
   async saveAdapter(directory: string, options: SaveOptions = {}): Promise<void> {
     checkArguments("saveAdapter", options, saveKeys)
     const { overwrite, signal } = options
@@ -435,9 +442,9 @@ export class NativePolicy implements Trainable {
   }
 
   /**
-   * Takes over an adapter of the same rank and alpha, as `saveAdapter` or PEFT wrote it; a frozen reference stays as it is.
+   * Loads an adapter of the same rank and alpha, written by `saveAdapter` or PEFT; a frozen reference stays unchanged.
    *
-   * @throws GigpoError `BAD_MODEL` where it does not fit, or was trained beside a model with other weights.
+   * @throws GigpoError `BAD_MODEL` if it does not fit, or was trained on a base model with other weights.
    */
   async loadAdapter(directory: string): Promise<void> {
     this.#checkChange("loadAdapter()")
@@ -447,14 +454,17 @@ export class NativePolicy implements Trainable {
     })
   }
 
-  /** Refuses what would get in the way of a training that works with this policy. */
+  /** Refuses a change while a training uses this policy. */
   #checkChange(call: string): void {
     checkUnclaimed(this, call)
   }
 
   #checkTraining(): void {
     if (this.#options.training === false)
-      throw new GigpoError("BAD_ARGUMENT", "This policy was opened with training: false; open it without to train it.")
+      throw new GigpoError(
+        "BAD_ARGUMENT",
+        "This policy was opened with training: false; open it without that option to train it.",
+      )
   }
 
   /** Writes AdamW's moments and step count to one safetensors file. */
@@ -463,7 +473,7 @@ export class NativePolicy implements Trainable {
     await this.#turns.reading(() => this.#files.saveOptimizer(path))
   }
 
-  /** Takes over what `saveOptimizer` wrote, from a folder that holds it as model.safetensors. */
+  /** Loads what `saveOptimizer` wrote, from a folder that contains it as model.safetensors. */
   async loadOptimizer(directory: string, steps: number): Promise<void> {
     this.#checkTraining()
     this.#checkChange("loadOptimizer()")
@@ -473,12 +483,12 @@ export class NativePolicy implements Trainable {
     })
   }
 
-  /** AdamW steps taken so far. */
+  /** Number of AdamW steps so far. */
   get steps(): number {
     return this.#engine.steps
   }
 
-  /** Frees the engine's memory and thread. Calls that still wait fail with `DISPOSED`. */
+  /** Frees the engine's memory and thread. Pending calls fail with `DISPOSED`. */
   async dispose(): Promise<void> {
     await this.#engine.dispose()
   }
@@ -488,7 +498,7 @@ export class NativePolicy implements Trainable {
   }
 }
 
-/** At each place, as many of `most` as there are. */
+/** Most likely tokens per position, up to `most`. */
 function topOf({ topTokens, topLogProbs }: Pick<NativeCompletion, "topTokens" | "topLogProbs">, most: number) {
   return Array.from({ length: topTokens.length / most }, (_, place) => {
     const [first, end] = [place * most, (place + 1) * most]
@@ -497,12 +507,12 @@ function topOf({ topTokens, topLogProbs }: Pick<NativeCompletion, "topTokens" | 
   })
 }
 
-/** The shape of what `NativePolicy.open` would open, an adapter's model too. */
+/** Shape of the model that `NativePolicy.open` would open; for an adapter, that of its base model. */
 export async function readPolicyConfig(directory: string): Promise<ModelConfig> {
   return (await readPolicyShape(directory)).model
 }
 
-/** The same with the adapter that the folder holds. */
+/** Shape of the model and configuration of the adapter in a folder. */
 export async function readPolicyShape(directory: string): Promise<{ model: ModelConfig; lora?: AdapterConfig }> {
   await checkModelFolder(directory)
   if (!(await isAdapterFolder(directory))) return { model: await readModelConfig(directory) }
@@ -512,12 +522,12 @@ export async function readPolicyShape(directory: string): Promise<{ model: Model
   return { model: await readModelConfig(base), lora: stored.config }
 }
 
-/** Options may repeat what an adapter's folder says, and must not say otherwise. */
+/** Checks that options equal the adapter's stored configuration, if given. */
 function checkAsked(directory: string, stored: AdapterConfig, options: LoraOptions | undefined): void {
   if (!options) return
   const asked = adapterConfig(options)
   const { rank, alpha } = stored
-  const same = "leave lora out, or give the same"
+  const same = "remove lora, or set the same values"
   if (asked.rank !== rank || asked.alpha !== alpha) {
     const both = `rank ${rank} and alpha ${alpha}, not rank ${asked.rank} and alpha ${asked.alpha}`
     throw new GigpoError("BAD_ARGUMENT", `The adapter in ${directory} has ${both}: ${same}.`)

@@ -15,7 +15,7 @@ import { checkModelConfig, leastPositions } from "../check-arguments.ts"
 
 type Names = readonly string[] | string | undefined
 
-/** Names of modules, or a regular expression. */
+/** Option: names of modules, or a regular expression. */
 function names<const Help extends string>(help: Help, otherwise: string) {
   const problem = (value: unknown) =>
     isText(value) || (Array.isArray(value) && value.length > 0 && value.every(isText))
@@ -24,7 +24,7 @@ function names<const Help extends string>(help: Help, otherwise: string) {
   return field<Names, Help>(undefined, help, problem, { defaultText: otherwise })
 }
 
-/** Numbers by names of modules. */
+/** Option: numbers by module names. */
 function byName<const Help extends string>(help: Help, wanted: string, fits: (value: unknown) => boolean) {
   const problem = (value: unknown) =>
     typeof value === "object" && value !== null && !Array.isArray(value) && Object.values(value).every(fits)
@@ -38,71 +38,81 @@ const isRank = (value: unknown) => Number.isInteger(value) && (value as number) 
 const isAlpha = (value: unknown) => Number.isFinite(value) && (value as number) > 0
 const mostRank = 65536
 
-/** A list that need not be given. */
+/** Optional list. */
 function optionalList<T, const Help extends string>(of: Field<T>, help: Help, otherwise: string) {
   const { validate: problem } = list<T, Help>([], of, help)
   return field<readonly T[] | undefined, Help>(undefined, help, problem, { defaultText: otherwise })
 }
 
-/** y = W x + scale · B A x beside projections (q, k, v, o, gate, up, down), as PEFT's LoraConfig names, scales and stores it. */
+/**
+ * LoRA options: y = W x + scale · B A x for projections (q, k, v, o, gate, up, down), with the names, scaling and
+ * layout of PEFT's LoraConfig.
+ */
 export const loraFields = {
-  rank: required(integer(undefined, "Rows of A; 16 to 64 are usual.", { min: 1, max: mostRank })),
-  alpha: number(undefined, "The pair's output is scaled by alpha / rank.", { above: 0, defaultText: "2 × rank" }),
+  rank: required(integer(undefined, "Rank of the adapter; usually 16 to 64.", { min: 1, max: mostRank })),
+  alpha: number(undefined, "Scaling: the adapter's output is multiplied by alpha / rank.", {
+    above: 0,
+    defaultText: "2 × rank",
+  }),
   targetModules: names(
-    'Projections that have a pair: names or ends of names of modules ("q_proj"), or a regular expression of whole names.',
+    'Projections with an adapter: module names or their ends ("q_proj"), or a regular expression for full names.',
     "every projection: q_proj, k_proj, v_proj, o_proj, gate_proj, up_proj, down_proj",
   ),
-  excludeModules: names("Projections that have none, in the same words.", "none"),
+  excludeModules: names("Projections without an adapter, in the same form.", "none"),
   layersToTransform: optionalList(
     integer(0, "", { min: 0 }),
-    "Layers that have pairs, from 0; not with a regular expression.",
+    "Layers with an adapter, from 0; not with a regular expression.",
     "all",
   ),
   layersPattern: optionalList(
     string(undefined, ""),
-    'Names of lists of layers that layersToTransform counts in, as regular expressions: "layers".',
+    'Names of the layer lists that layersToTransform indexes, as regular expressions: "layers".',
     "any",
   ),
-  rankPattern: byName("Other ranks, by the end of modules' names as a regular expression.", "ranks", isRank),
-  alphaPattern: byName("Other alphas, likewise.", "numbers above 0", isAlpha),
-  useRslora: boolean(false, "Scale by alpha / √rank in the place of alpha / rank."),
+  rankPattern: byName(
+    "Ranks of individual modules, by regular expressions for the ends of their names.",
+    "ranks",
+    isRank,
+  ),
+  alphaPattern: byName("Alphas of individual modules, in the same form.", "numbers above 0", isAlpha),
+  useRslora: boolean(false, "Scale by alpha / √rank instead of alpha / rank."),
   modulesToSave: optionalList(
     string(undefined, ""),
-    'Modules that are trained whole beside the pairs, in copies: "embed_tokens", "lm_head", norms.',
+    'Modules that are fully trained, as copies: "embed_tokens", "lm_head", norms.',
     "none",
   ),
   ensureWeightTying: boolean(
     false,
-    "Where the model ties embedding and head and modulesToSave names one of them: train one copy for both, and not the one without " +
-      "the other.",
+    "If the model ties embedding and output head and modulesToSave names one of them: train one shared copy instead of only " +
+      "the named one.",
   ),
-  seed: integer(0, "Seeds A's first values where the model is opened from files.", { min: 0 }),
+  seed: integer(0, "Seed of the adapter's initial values when a model is opened from files.", { min: 0 }),
 }
 
-/** Tokens and positions are counted in 32 bits. */
+/** Maximum tokens and positions: both are 32-bit integers. */
 const mostTokens = 2 ** 31 - 1
 
 export const nativePolicyFields = {
   device: oneOf(
     "auto",
     ["auto", "cpu", "cuda"],
-    '"auto" takes the first NVIDIA GPU that can be used, else the CPU. "cuda" without one fails with the reason.',
+    '"auto" uses the first usable NVIDIA GPU, else the CPU. "cuda" fails with the reason if there is none.',
   ),
   precision: oneOf(
     undefined,
     ["float32", "bfloat16"],
-    "Numbers that are computed with; what is trained is kept in float32 beside them, and sums are float32.",
+    "Number format of the computation. Trained weights are also kept in float32, and sums are float32.",
     { defaultText: '"bfloat16" on a GPU and "float32" on the CPU' },
   ),
-  threads: integer(undefined, "Threads that compute.", { min: 1, defaultText: "every core that the process may use" }),
-  maxPositions: integer(undefined, "Longest sequence, prompt and reply together.", {
+  threads: integer(undefined, "Number of CPU threads.", { min: 1, defaultText: "all cores available to the process" }),
+  maxPositions: integer(undefined, "Maximum tokens of a sequence (prompt and completion).", {
     min: leastPositions,
     max: mostTokens,
     defaultText: "the model's own limit",
   }),
   microBatchTokens: integer(
     undefined,
-    "Tokens trained at once; more takes more memory, and gradients are added up in another order.",
+    "Tokens per micro-batch in training. A larger value needs more memory and changes the order of gradient sums.",
     {
       min: 1,
       max: mostTokens,
@@ -111,62 +121,62 @@ export const nativePolicyFields = {
   ),
   longestRow: integer(
     undefined,
-    "Tokens of the longest row that will be trained; one longer than microBatchTokens is trained alone, and this counts the " +
-      "memory that it takes.",
+    "Maximum tokens of a training sequence. A sequence longer than microBatchTokens is trained alone; this option reserves the " +
+      "memory for it.",
     {
       min: 1,
       max: mostTokens,
-      defaultText: "as long as there is room for beside what is planned (`plan.longestRow`)",
+      defaultText: "as many as fit in the remaining memory (`plan.longestRow`)",
     },
   ),
-  kvCacheBytes: integer(undefined, "Memory for keys and values while sampling, in bytes.", {
+  kvCacheBytes: integer(undefined, "Size of the KV cache in bytes.", {
     min: 1,
     defaultText:
-      "what 256 sequences of 4096 tokens take, or what is left; on the CPU 64 sequences, or half of what is left",
+      "enough for 256 sequences of 4096 tokens, or the remaining memory; on the CPU 64 sequences, or half of the remaining memory",
   }),
   recompute: oneOf(
     "auto",
     ["auto", "none", "norms", "mlp", "block"],
-    "What the backward pass computes again instead of keeping it: nothing, the inputs of the multiplications, also the inside " +
+    "Activation recomputation in the backward pass (gradient checkpointing): nothing, the inputs of matrix products, also the inside " +
       "of the feed-forward network, or the whole layer. Each saves memory and costs time, up to a third of training; the " +
-      'results are the same. "auto" takes the least that fits.',
+      'results are the same. "auto" recomputes the least that fits in memory.',
   ),
   moments: oneOf(
     "float32",
     ["float32", "bfloat16"],
-    "How AdamW's moments are kept; bfloat16 halves their memory and rounds them.",
+    "Number format of AdamW's moments; bfloat16 halves their memory and rounds them.",
   ),
   sharePrefixes: boolean(
     true,
-    "What rows of one batch have in common at their beginning (prompts, conversations) is computed once in training. False computes " +
-      "each row by itself: a token's log-probability then has the same bits whatever rows stand beside it.",
+    "Prefix sharing in training: equal beginnings of sequences in a batch (prompts, conversations) are computed once. False computes " +
+      "each sequence separately, so that log-probabilities do not depend on the other sequences of the batch, bit by bit.",
   ),
   lora: optionalGroup(
     loraFields,
-    "Train a low-rank adapter (LoRA) and leave the model as it is.",
+    "Train a LoRA adapter instead of the model's own weights.",
     "all weights are trained",
   ),
   sampleWithCublas: boolean(
     false,
-    "Whether NVIDIA's matrix library, which trains where a GPU's machine has it, computes what is sampled too. It may be faster at " +
-      "hundreds of sequences, but adds up by the size of the batch: tokens may then depend on what is sampled beside them.",
+    "Whether to use cuBLASLt for sampling, too (training uses it if installed). It may be faster at " +
+      "hundreds of sequences, but its sums depend on the batch size: tokens may then depend on concurrent requests.",
   ),
   training: boolean(
     true,
-    "False for a policy that only samples: no memory for training is asked for, in bfloat16 nothing is kept in float32 beside, and " +
-      "it cannot be trained.",
+    "False for a policy that only samples: no memory is reserved for training, no float32 copy of bfloat16 weights is kept, and " +
+      "the policy cannot be trained.",
   ),
-  reference: boolean(
-    false,
-    "Whether a frozen copy will be needed (`reference.freeze`), so that its memory is counted.",
-  ),
-  critic: boolean(false, "Whether a critic will be trained (`critic()`), so that its memory is counted."),
+  reference: boolean(false, "Whether to reserve memory for a frozen reference policy (`reference.freeze`)."),
+  critic: boolean(false, "Whether to reserve memory for a critic (`critic()`)."),
 }
 
-/** What `NativePolicy.open` and `create` take beside. */
+/** Further options of `NativePolicy.open` and `create`. */
 const openFields = {
   ...nativePolicyFields,
-  base: string(undefined, "The adapter's model, where it is no longer at the place that the adapter names."),
+  base: string(
+    undefined,
+    "Folder of the adapter's base model, if it is no longer at the place that the adapter names.",
+  ),
   deviation: number(undefined, "Standard deviation of the initial weights.", { above: 0, defaultText: "0.02" }),
 }
 
@@ -175,15 +185,15 @@ export type NativePolicyOptions = OptionsOf<typeof nativePolicyFields>
 /** Options of a LoRA adapter, as PEFT's LoraConfig names them. */
 export type LoraOptions = OptionsOf<typeof loraFields>
 
-/** Memory in bytes that a policy takes, part by part, and in words (`text`). */
+/** Memory plan of a policy, in bytes by part, and as text (`text`). */
 export type MemoryPlan = NativeMemoryPlan
 
 /**
- * What a policy of this model and these options would take, without allocating it. Where `options.device` is "cuda" no GPU need
- * be there.
+ * Returns the memory that a policy with this model and these options would take, without allocating it. If
+ * `options.device` is "cuda", no GPU needs to be present.
  *
- * @param availableBytes - memory of the device. Default: as much as is asked for.
- * @throws GigpoError `OUT_OF_MEMORY` with settings that would fit, where more than `availableBytes` are needed.
+ * @param availableBytes - memory of the device. Default: unlimited.
+ * @throws GigpoError `OUT_OF_MEMORY` with settings that would fit, if more than `availableBytes` are needed.
  */
 export function memoryPlan(
   config: ModelConfig,
@@ -196,7 +206,7 @@ export function memoryPlan(
   return native().memoryPlan(positions, resolved, Math.floor(availableBytes))
 }
 
-/** Memory that the device which the options choose has for a policy; undefined for a GPU that is not there. */
+/** Memory available on the selected device; undefined without a GPU. */
 export function deviceMemory(options: NativePolicyOptions): number | undefined {
   const { cpu, devices } = native().deviceReport()
   return chooseDevice(options) === "cpu" ? cpu.memoryBytes : devices[0]?.memoryBytes
@@ -207,14 +217,14 @@ export function chooseDevice({ device = nativePolicyFields.device.default }: Nat
   return native().deviceReport().devices.length > 0 ? "cuda" : "cpu"
 }
 
-/** Options as the engine takes them beside a model. Throws `BAD_ARGUMENT` for what is unknown or has no meaning. */
+/** Options in the form of the engine, for a model. Throws `BAD_ARGUMENT` for unknown or invalid options. */
 export function resolvePolicyOptions(given: NativePolicyOptions, model: ModelConfig): NativeEngineOptions {
   const resolved = resolveWithoutAdapter(given)
   const adapter = given.lora && layoutOf(given.lora, model)
   return { ...resolved, ...(adapter && { adapter }) }
 }
 
-/** The same before the model is known. */
+/** Options in the form of the engine, before the model is known. */
 export function resolveWithoutAdapter(given: NativePolicyOptions): Omit<NativeEngineOptions, "adapter"> {
   const options = readOptions("policy", given, openFields)
   const device = chooseDevice(options)
@@ -235,7 +245,7 @@ export function resolveWithoutAdapter(given: NativePolicyOptions): Omit<NativeEn
   }
 }
 
-/** The adapter that options ask for. What is as PEFT's adapters are without a word is left out. */
+/** Adapter configuration of the options, without values that are PEFT's defaults. */
 export function adapterConfig({ rank, alpha = 2 * rank, seed: _, ...rest }: LoraOptions): AdapterConfig {
   const { targetModules } = rest
   const isAll =
@@ -248,19 +258,18 @@ export function adapterConfig({ rank, alpha = 2 * rank, seed: _, ...rest }: Lora
   return { rank, alpha, ...Object.fromEntries(said) }
 }
 
-/** The pairs and copies that options ask for beside a model. */
+/** Layout of the adapter for a model. */
 function layoutOf(lora: LoraOptions, model: ModelConfig): AdapterLayout {
   const fail = (what: string) => new GigpoError("BAD_ARGUMENT", `lora: ${what}.`)
   const config = adapterConfig(lora)
   if (typeof config.targetModules === "string" && config.layersToTransform)
-    throw fail("layersToTransform cannot be used where targetModules is a regular expression")
+    throw fail("layersToTransform cannot be combined with a regular expression as targetModules")
   if (config.layersPattern && !config.layersToTransform) throw fail("layersPattern needs layersToTransform")
   const missing = config.layersToTransform?.find((layer) => layer >= model.layers)
   if (missing !== undefined)
-    throw fail(`layersToTransform holds ${missing}, but the model's layers end at ${model.layers - 1}`)
+    throw fail(`layersToTransform contains ${missing}, but the last layer of the model is ${model.layers - 1}`)
   const [unmatched] = unmatchedNames(model, config, "language")
-  if (unmatched !== undefined)
-    throw fail(`no module of the model has the name "${unmatched}"; give ${projections.join(", ")}`)
+  if (unmatched !== undefined) throw fail(`the model has no module "${unmatched}"; use ${projections.join(", ")}`)
   return adapterLayout(model, config, "language", fail)
 }
 

@@ -1,7 +1,9 @@
 import type { NativeLoss, RunPlan } from "../engine.ts"
 import type { Capabilities } from "./capabilities.ts"
 
-/** Whether the server runs this loss itself, as it is meant; any other comes as coefficients of log-probabilities. */
+/**
+ * Whether the server computes this loss itself, as intended; others are passed as coefficients of log-probabilities.
+ */
 export function runs(loss: NativeLoss, capabilities: Capabilities | undefined): boolean {
   if (!capabilities?.tellsLogProbs) return false
   if (loss.kind === "cross-entropy") return capabilities.custom !== undefined
@@ -10,33 +12,33 @@ export function runs(loss: NativeLoss, capabilities: Capabilities | undefined): 
   return plain && capabilities.clips && loss.clipLow <= 1 && loss.clipHigh >= 0
 }
 
-/** What of a run's plan a server cannot do, and what could be set instead. */
+/** Unsupported parts of a run's plan, with alternatives. */
 export function refusals(plan: RunPlan, capabilities: Capabilities): string[] {
   const { optimizer, statistics, models, temperature = 1 } = plan
   const { maxGradientNorm = 1 } = optimizer
   const all: (readonly [boolean, string])[] = [
-    [plan.critic === true, "It trains no critic: take an estimator that needs no values."],
+    [plan.critic === true, "It cannot train a critic: choose an estimator that needs no values."],
     [
       plan.entropyCoefficients || statistics.includes("entropy"),
-      "It tells no entropies: set loss.entropyWeight to 0, and take an estimator and a loss that need none.",
+      "It reports no entropies: set loss.entropyWeight to 0, and choose an estimator and a loss that need none.",
     ],
     [
       statistics.some((statistic) => statistic !== "entropy"),
-      "It tells no other tokens' log-probabilities: take a loss that reads those of sampled tokens alone.",
+      "It reports log-probabilities of sampled tokens only: choose a loss that needs no others.",
     ],
     [
       models.includes("reference") && !capabilities.reference,
-      "It keeps no reference policy: set loss.klWeight to 0, and use no KL in the reward.",
+      "It has no reference policy: set loss.klWeight to 0, and use no KL penalty in the reward.",
     ],
     [
       plan.loss === "linear" && capabilities.custom === undefined,
-      "It runs no losses of one's own: take the clipped surrogate, with loss.clipDual: .inf and loss.klWeight: 0.",
+      "It supports no custom losses: choose the clipped surrogate, with loss.clipDual: .inf and loss.klWeight: 0.",
     ],
     [
       Number.isFinite(maxGradientNorm) && !capabilities.clipsGradients,
-      "It does not scale gradients down to a norm: set optimizer.maxGradientNorm to .inf, and the norm in the server's own configuration.",
+      "It does not clip gradients: set optimizer.maxGradientNorm to .inf, and configure clipping on the server.",
     ],
-    [temperature !== 1, `Its trainer knows temperature 1 only, not ${temperature}: set rollout.temperature to 1.`],
+    [temperature !== 1, `Its trainer supports temperature 1 only, not ${temperature}: set rollout.temperature to 1.`],
   ]
   return all.flatMap(([applies, sentence]) => (applies ? [sentence] : []))
 }

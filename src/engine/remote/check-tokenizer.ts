@@ -5,11 +5,12 @@ import { GigpoError } from "../../util/errors.ts"
 import type { Session } from "./session.ts"
 
 /**
- * Compares the server's tokenizer with the local one, where the server tells its digest; others tell a name, which says little.
+ * Compares the server's tokenizer with the local one, if the server reports its digest; other servers report only a
+ * name.
  *
- * @param directory with the local tokenizer.json
- * @returns what the server calls its tokenizer
- * @throws GigpoError `BAD_TOKENIZER` where they are not the same: every token would mean something else there.
+ * @param directory - folder of the local tokenizer.json
+ * @returns the server's name of its tokenizer
+ * @throws GigpoError `BAD_TOKENIZER` if they differ: tokens would have other meanings on the server.
  */
 export async function checkTokenizer(
   session: Session,
@@ -24,6 +25,6 @@ export async function checkTokenizer(
     return name
   throw new GigpoError(
     "BAD_TOKENIZER",
-    `${file} is not the tokenizer of the engine at ${session.connection.url}: take the folder of the model that it serves.`,
+    `${file} is not the tokenizer of the engine at ${session.connection.url}: use the folder of the model that it serves.`,
   )
 }

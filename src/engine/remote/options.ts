@@ -1,34 +1,36 @@
 import { boolean, integer, number, oneOf, required, string } from "../../options/field.ts"
 import { leastPositions } from "../check-arguments.ts"
 
-/** What opens a remote engine, but for the key, which belongs into no file. */
+/** Options that open a remote engine, except the key, which must not be stored in a file. */
 export const remoteFields = {
-  url: required(string(undefined, "Where the server of the Tinker API is: https://host:port, before /api/v1.")),
-  model: string(undefined, "What the server calls the model.", { defaultText: "the only one that it has" }),
-  rank: integer(32, "Rank of the adapter that is trained; 0 trains the whole model, where the server can.", { min: 0 }),
-  from: string(undefined, "Saved weights to begin with, as the server named them: tinker://…", {
-    defaultText: "what remote.json in the model's folder names, or the server's model with a new adapter",
+  url: required(string(undefined, "URL of the server of the Tinker API, without /api/v1: https://host:port.")),
+  model: string(undefined, "Name of the model on the server.", { defaultText: "the server's only model" }),
+  rank: integer(32, "Rank of the trained LoRA adapter; 0 trains the whole model, if the server supports it.", {
+    min: 0,
   }),
-  plainHttp: boolean(false, "Whether the key may be sent to another machine over http, which is not encrypted."),
-  wire: oneOf(undefined, ["protobuf", "json"], "How calls of training travel.", {
-    defaultText: '"protobuf" where the server takes it',
+  from: string(undefined, "Saved weights to start from, by the server's name: tinker://…", {
+    defaultText: "the weights named in remote.json of the model folder, else the server's model with a new adapter",
   }),
-  patience: number(
-    300,
-    "Seconds in which the server must take a request, or answer a question about its result, over all attempts.",
-    { above: 0 },
-  ),
-  contact: number(10, "Seconds in which the server must answer for the first time, as a run begins.", { above: 0 }),
-  deadline: number(3600, "Seconds in which it must have done what it took, its own pauses included.", { above: 0 }),
+  plainHttp: boolean(false, "Whether the key may be sent to another machine over unencrypted http."),
+  wire: oneOf(undefined, ["protobuf", "json"], "Encoding of training requests.", {
+    defaultText: '"protobuf" if the server supports it',
+  }),
+  patience: number(300, "Timeout in seconds for accepting a request or reporting its result, over all attempts.", {
+    above: 0,
+  }),
+  contact: number(10, "Timeout in seconds for the first response, at the start of a run.", { above: 0 }),
+  deadline: number(3600, "Timeout in seconds for completing a request, including pauses of the server.", { above: 0 }),
 }
 
-/** What `RemoteEngine.open` takes besides. */
+/** Further options of `RemoteEngine.open`. */
 export const openFields = {
   ...remoteFields,
-  key: string(undefined, "Sent to the server, and kept nowhere.", { defaultText: "TINKER_API_KEY of the environment" }),
-  seed: integer(0, "Seeds the adapter's first values.", { min: 0 }),
-  maxPositions: integer(undefined, "Longest sequence, prompt and reply together.", {
+  key: string(undefined, "Key for the server; it is not stored.", {
+    defaultText: "the environment variable TINKER_API_KEY",
+  }),
+  seed: integer(0, "Seed of the adapter's initial values.", { min: 0 }),
+  maxPositions: integer(undefined, "Maximum tokens of a sequence (prompt and completion).", {
     min: leastPositions,
-    defaultText: "the model's own limit, or the server's where that is less",
+    defaultText: "the smaller of the model's and the server's limit",
   }),
 }

@@ -60,34 +60,34 @@ import { stepOf, trainOn } from "./trainer.ts"
 
 /** Options of `RemoteEngine`. */
 export type RemoteEngineOptions = OptionsOf<typeof openFields> & {
-  /** What the server does, where that is known: nothing is tried then. */
+  /** Known features of the server. If given, the server is not probed. */
   readonly capabilities?: Capabilities | undefined
   readonly onWarning?: ((message: string) => void) | undefined
 }
 type Resolved = ReturnType<typeof readOpenOptions>
 
-/** What must be known of a model to ask for its tokens. */
+/** Parameters of a model that are needed to use its tokens. */
 export interface RemoteShape {
   readonly vocabularySize: number
   readonly maxPositions: number
-  /** Weights of the model: a learning rate that is left open follows from it. */
+  /** Number of the model's weights; the default learning rate depends on it. */
   readonly parameters: number
 }
 
-/** The server's context is shorter than what was asked for by name; the model's own limit gives way without a word. */
+/** Refuses a requested maximum beyond the server's context. The model's own limit is reduced silently. */
 function checkLongest(asked: number | undefined, longest: number, model: string): void {
   if (asked === undefined || asked <= longest) return
   throw new GigpoError(
     "ENGINE_REFUSED",
-    `maxPositions is ${asked}, but the longest context of ${model} on this engine is ${longest} tokens: set maxPositions to ${longest} at most.`,
+    `maxPositions is ${asked}, but the longest context of ${model} on this engine is ${longest} tokens: set maxPositions to at most ${longest}.`,
   )
 }
 
 const logProbsKeys: KeysOf<LogProbsOptions> = { of: true, needs: true, top: true, temperature: true, signal: true }
 
 /**
- * The policy on a server of the Tinker API: an existing distributed engine, or `gigpo engine` on another machine. What the server does
- * is tried before a run begins, since servers differ in it; what it cannot do is refused then.
+ * Policy on a server of the Tinker API: an existing distributed engine, or `gigpo engine` on another machine. Servers
+ * differ, so the features of a server are probed before a run starts, and unsupported options are refused then.
  */
 export class RemoteEngine implements Trainable {
   readonly vocabularySize: number
@@ -95,10 +95,10 @@ export class RemoteEngine implements Trainable {
   readonly parameters: number
   readonly deterministic: boolean
   readonly losses: readonly NativeLoss["kind"][] = ["cross-entropy", "clipped-surrogate"]
-  /** What the server calls the model. */
+  /** Name of the model on the server. */
   readonly baseModel: string
   readonly store: ModelStore
-  /** Of the model that training begins with, by the server's own sampler. */
+  /** Reference policy: the initial model, through the server's sampler. */
   readonly reference: { freeze(): Promise<void> }
   readonly #session: Session
   readonly #samplers: Samplers
@@ -109,15 +109,17 @@ export class RemoteEngine implements Trainable {
   readonly #published: Published
   #model: Promise<RemoteModel> | undefined
   #from: Saved | undefined
-  /** Whether the server holds gradients that no step has used. */
+  /** Whether the server holds gradients that no optimizer step has used. */
   #holds = false
-  /** What the trainer said last of rows, under the weights as they are. */
+  /** Latest log-probabilities of sequences from the trainer, under the current weights. */
   #said = new WeakMap<Sequence, Float32Array>()
 
   /**
-   * @param directory a local folder with the model's config.json; its tokenizer must be the server's. Where it holds a remote.json, as
-   * checkpoints and models of such engines do, that says which weights of the server to begin with.
-   * @throws GigpoError `ENGINE_LOST` where nobody answers, `ENGINE_REFUSED` where the key or the model is not known there.
+   * Connects to a server.
+   *
+   * @param directory - local folder with the model's config.json; its tokenizer must be the server's. A remote.json in
+   * it, as in checkpoints and models of remote engines, names the server's weights to start from.
+   * @throws GigpoError `ENGINE_LOST` if no server answers, `ENGINE_REFUSED` if the key or the model is unknown there.
    */
   static async open(directory: string, options: RemoteEngineOptions): Promise<RemoteEngine> {
     const resolved = readOpenOptions(options)
@@ -129,7 +131,7 @@ export class RemoteEngine implements Trainable {
     return await RemoteEngine.#connect(shape, { ...resolved, from }, directory)
   }
 
-  /** The same where there is no folder. */
+  /** Connects to a server without a local model folder. */
   static async connect(shape: RemoteShape, options: RemoteEngineOptions): Promise<RemoteEngine> {
     return await RemoteEngine.#connect(shape, readOpenOptions(options))
   }
@@ -195,17 +197,17 @@ export class RemoteEngine implements Trainable {
     return this.#session.connection.url
   }
 
-  /** Requests that the server has taken and not answered, with their age and what it says of its queue. */
+  /** Requests that the server has accepted but not answered, with their age and the state of its queue. */
   get pending(): readonly Pending[] {
     return this.#session.pending
   }
 
-  /** What keeps the server from answering; undefined while it answers. */
+  /** Why the server does not answer; undefined while it does. */
   get outage(): Outage | undefined {
     return this.#session.connection.outage
   }
 
-  /** What was tried of the server, and came out; undefined before `check`. */
+  /** Result of probing the server; undefined before `check`. */
   async probes(): Promise<ProbeReport | undefined> {
     const found = await this.#found
     if (!found) return undefined
@@ -227,26 +229,29 @@ export class RemoteEngine implements Trainable {
     if (topTokens > 0) throw cannot("report the most likely tokens", "set topTokens to 0")
     const { version } = this.#published
     const of = await this.#published.current()
-    // Its own server takes the key that a native engine takes; others a seed, of 31 bits that both words are in.
+    // gigpo's server accepts the key of a native engine; others get a 31-bit seed derived from both words.
     const drawnBy = this.deterministic ? { key: [...key] } : { seed: (Math.imul(key[0], 0x9e3779b1) ^ key[1]) >>> 1 }
     const params = { max_tokens: maxTokens, temperature, stop: [...stopTokens], ...drawnBy }
     const { sequences } = await this.#samplers.draw(of, { prompt, params }, signal)
     const { tokens, logProbs, stopped } = sequences[0] ?? {}
     if (!tokens || logProbs?.length !== tokens.length)
-      throw new GigpoError("ENGINE_REFUSED", "The engine sampled without telling the log-probabilities.")
+      throw new GigpoError("ENGINE_REFUSED", "The engine returned a sample without log-probabilities.")
     const strange = tokens.find((token) => token < 0 || token >= this.vocabularySize)
     if (strange !== undefined)
-      throw new GigpoError("ENGINE_REFUSED", `The engine sampled token ${strange}, which this model does not have.`)
+      throw new GigpoError(
+        "ENGINE_REFUSED",
+        `The engine sampled token ${strange}, which is not in the model's vocabulary.`,
+      )
     checkFinite(logProbs)
     onTokens?.(tokens)
     return { tokens, logProbs, finishReason: stopped ? "stop" : "length", version }
   }
 
-  /** As in `Trainable`; "reference" is the only other model. */
+  /** Log-probabilities as in `Trainable`; "reference" is the only other model. */
   async logProbs(rows: readonly Sequence[], options: LogProbsOptions = {}): Promise<TokenStatistics> {
     checkArguments("logProbs", options, logProbsKeys)
     const { of = "current", needs = [], temperature = 1, signal } = options
-    if (needs.length > 0) throw cannot(`tell the ${needs.join(" and ")}`, "take a loss that needs none")
+    if (needs.length > 0) throw cannot(`report the ${needs.join(" and ")}`, "choose a loss that needs none")
     checkRows(rows, temperature)
     if (rows.length === 0) return { logProbs: new Float32Array(0) }
     if (of === "reference") {
@@ -277,17 +282,17 @@ export class RemoteEngine implements Trainable {
   ): Promise<LossReport> {
     checkRows(rows, loss.temperature ?? 1)
     checkUnclaimed(this, "forwardBackward()")
-    if (rows.length === 0) throw new GigpoError("BAD_ARGUMENT", "There are no rows to train on.")
+    if (rows.length === 0) throw new GigpoError("BAD_ARGUMENT", "There are no sequences to train on.")
     const { wire, capabilities } = await this.#probed()
     if (this.#holds && capabilities.reduction !== "sum")
       throw cannot(
         "add gradients of two calls, since it takes the mean over all data of a step",
-        "give them in one call",
+        "pass them in one call",
       )
     const pace = new Pace(signal)
     const remote = await this.#translate(rows, loss, capabilities, pace)
     const learned = busy(remote)
-    // A step needs a gradient, if it is 0.
+    // An optimizer step needs a gradient, even if it is 0.
     const kept = learned.length > 0 ? learned : [0]
     const model = await this.#trained()
     this.#holds = true
@@ -316,9 +321,9 @@ export class RemoteEngine implements Trainable {
     }
     const linear = loss.kind === "linear"
     if (linear && (loss.entropyCoefficients ?? loss.top))
-      throw cannot("learn from entropies or from other tokens than the sampled ones", "take another loss")
+      throw cannot("learn from entropies or from other tokens than the sampled ones", "choose another loss")
     const { custom } = capabilities
-    if (!custom) throw cannot("run a loss of one's own", "take the clipped surrogate")
+    if (!custom) throw cannot("run a custom loss", "choose the clipped surrogate")
     const coefficients = linear ? loss.coefficients : sftCoefficients(rows)
     const now = custom === "importance_sampling" ? await this.#now(rows, pace.signal) : undefined
     return linearLoss(await TokenTable.paced(rows, pace), coefficients, custom, capabilities, now)
@@ -354,13 +359,13 @@ export class RemoteEngine implements Trainable {
     }
     const error = new GigpoError(
       "ENGINE_LOST",
-      "This engine cannot forget gradients, and holds some that are not to be used. Resume from the last checkpoint.",
+      "This engine cannot drop gradients, and holds some that must not be used. Resume from the last checkpoint.",
     )
     model.spoil(error)
     throw error
   }
 
-  /** What an aborted call left behind must not be used. */
+  /** Awaits a call; if it was aborted, drops its gradients. */
   async #orForget<T>(call: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
     try {
       return await call
@@ -370,16 +375,16 @@ export class RemoteEngine implements Trainable {
     }
   }
 
-  /** Tries the server, the first time. */
+  /** Returns the unsupported parts of a plan. The first call probes the server. */
   async check(plan: RunPlan): Promise<readonly string[]> {
     const { capabilities } = await this.#probed()
     return refusals(plan, capabilities)
   }
 
   /**
-   * Writes the adapter alone, as PEFT does (adapter_config.json, adapter_model.safetensors).
+   * Writes only the adapter, in PEFT's layout (adapter_config.json, adapter_model.safetensors).
    *
-   * @throws GigpoError `ENGINE_REFUSED` where the server does not give it away.
+   * @throws GigpoError `ENGINE_REFUSED` if the server does not offer it for download.
    */
   async saveAdapter(
     directory: string,
@@ -387,17 +392,18 @@ export class RemoteEngine implements Trainable {
   ): Promise<void> {
     checkArguments("saveAdapter", options, { overwrite: true, signal: true })
     const { overwrite, signal } = options
-    if (this.#options.rank === 0) throw cannot("give an adapter of a model that is trained whole", "set engine.rank")
+    if (this.#options.rank === 0) throw cannot("export an adapter if the whole model is trained", "set engine.rank")
     const bringHome = async (into: string) => {
       const path = await saveThere(await this.#trained(), "/save_weights_for_sampler", signal)
-      // Two matrices of this rank for each of the model's, in float32; small models have larger adapters than weights.
+      // Each matrix of the model has two of this rank, in float32; adapters of small models are larger than their
+      // weights.
       const most = 2 ** 26 + 4 * this.parameters * (1 + this.#options.rank / 64)
       await downloadAdapter(this.#session.connection, path, into, { most, signal })
     }
     await writeDirectory(directory, bringHome, { overwrite })
   }
 
-  /** Ends the session; what is saved on the server stays. */
+  /** Ends the session; weights saved on the server stay. */
   async dispose(): Promise<void> {
     const model = await this.#model?.catch(() => undefined)
     if (model) await this.#models.free(model)
@@ -427,14 +433,14 @@ export class RemoteEngine implements Trainable {
     }
   }
 
-  /** The model that is trained, made when it is first needed. */
+  /** Model that is trained, created at first use. */
   async #trained(): Promise<RemoteModel> {
     const { capabilities } = await this.#probed()
     this.#model ??= this.#models.create(capabilities.knowsAgain, this.#from)
     return await this.#model
   }
 
-  /** Weights are loaded into a model that has not been used yet. */
+  /** Loads saved weights into a new model on the server. */
   async #goOnFrom(path: string): Promise<void> {
     const before = await this.#model
     if (before) await this.#models.free(before)
@@ -459,7 +465,7 @@ function checkFinite(logProbs: Float32Array): void {
     )
 }
 
-/** Log-probabilities of all rows as one column. */
+/** Concatenated log-probabilities of all sequences. Throws if any is not finite. */
 function finite(scores: readonly Float32Array[]): Float32Array {
   const all = joined(Float32Array, scores)
   checkFinite(all)

@@ -68,8 +68,8 @@ describe("serveRetriever", () => {
     ['{"query":"a","topk":"3"}', 400, /"topk" must be/],
     ['{"query":"a","topk":1001}', 400, /"topk" must be/],
     ['{"query":"a","return_scores":"yes"}', 400, /"return_scores"/],
-    [`{"query":"a","more":${"[".repeat(40)}${"]".repeat(40)}}`, 400, /nested more than 32 deep/],
-    ["[".repeat(1_000_000), 400, /nested more than 32 deep/],
+    [`{"query":"a","more":${"[".repeat(40)}${"]".repeat(40)}}`, 400, /nested more than 32 levels deep/],
+    ["[".repeat(1_000_000), 400, /nested more than 32 levels deep/],
     [`{"query":"a","more":[${"{},".repeat(3000)}{}]}`, 400, /more than 2048 objects and lists/],
     [JSON.stringify({ queries: Array(1025).fill("a") }), 400, /1024 queries/],
   ])("refuses %.60s", async (body, status, message) => {

@@ -64,5 +64,5 @@ it("a batch that failed is run again under the constraints that its rows were sa
     code: "BAD_ARGUMENT",
     message: expect.stringContaining("sampled under a constraint, which this policy cannot read"),
   })
-  expect(() => policy.readConstraint({})).toThrow("not written of a Constraint")
+  expect(() => policy.readConstraint({})).toThrow("not a serialized Constraint")
 })

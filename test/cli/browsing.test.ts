@@ -96,7 +96,7 @@ describe("an episode as a conversation", () => {
       return episodeText({ ...group, episodes: [one] }, one, 100)
     }
     expect(show({ valid: false })).toMatch(
-      /action {2}\w+ {2}\(the reply could not be read\)\nearned {2}reward 0\nalone/,
+      /action {2}\w+ {2}\(invalid: the completion could not be parsed\)\nearned {2}reward 0\nno other step in this state/,
     )
     expect(show({ advantage: [0.5, -1, 2] })).toMatch(/reward 0 {2}advantage \+0\.5\n/)
   })
@@ -117,7 +117,7 @@ describe("browsing", () => {
   it("moves through a list that does not fit, and not beyond it", async () => {
     expect(shown(await pressed())).toEqual([
       ...["  HEAD", "> line 0", "  line 1", "  line 2", "  line 3", "  line 4", "  line 5"],
-      expect.stringMatching(/^1 of 30 .*enter.*q leave/),
+      expect.stringMatching(/^1 of 30 .*enter.*q quit/),
     ])
     expect(await chosen("down", "down", "up")).toBe("> line 1")
     expect(await chosen("up")).toBe("> line 0")

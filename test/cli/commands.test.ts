@@ -348,7 +348,7 @@ describe.skipIf(!built)("gigpo (needs dist: npm run build:ts)", () => {
       expect(stdout).toMatch(/^--- the first prompt \(user\)\n.*Sokoban(.*\n)+--- step 1\n# # # # # # #$/m)
       expect(stdout).toContain("success 1")
       refused(await run(["play", "sokoban"]), 2, /Choose a player for sokoban: --expert, --by-hand or --model/)
-      refused(await run(["play", "sokoban", "--expert", "--set", "environment.boxes=0"]), 2, /boxes must be a whole/)
+      refused(await run(["play", "sokoban", "--expert", "--set", "environment.boxes=0"]), 2, /boxes must be an integer/)
     })
 
     it("says why the expert ends where it has no move", async () => {

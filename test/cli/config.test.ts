@@ -298,7 +298,7 @@ describe("the description of all keys", () => {
     expect(text).toContain("    # lambda: 1\n")
     expect(text).toContain("  # size: [6, 6]\n")
     const own = renderConfig(resolveConfig(`${least}  boxes: 2\n`))
-    expect(own).toContain("  # Boxes, and as many targets; 1 to 20. Default 1.\n  boxes: 2\n")
+    expect(own).toContain("  # Number of boxes and of targets; 1 to 20. Default 1.\n  boxes: 2\n")
     expect(own).toContain("  # size: [6, 6]\n")
     expect(own).not.toContain("Options of sokoban")
   })

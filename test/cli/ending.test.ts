@@ -75,12 +75,12 @@ describe.skipIf(!built)("the end of a training (needs dist: npm run build:ts)", 
     const first = await train("plateau", plateau(2))
     expect(first).toMatchObject({ code: 0, stderr: "" })
     expect(first.stdout).toContain(
-      "The run ends after iteration 3 of 6: of 2 evaluations none was better than that after iteration 1 (stop.plateau).",
+      "The run ends after iteration 3 of 6: none of the last 2 evaluations was better than the one after iteration 1 (stop.plateau).",
     )
     expect(await readdir(join(folder, "plateau/model"))).toContain("model.safetensors")
     const same = await train("plateau", plateau(2), "--resume")
-    expect(same).toMatchObject({ code: 0, stdout: expect.stringMatching(/^The run is over: of 2 evaluations none/m) })
+    expect(same).toMatchObject({ code: 0, stdout: expect.stringMatching(/none of the last 2 evaluations/) })
     const more = await train("plateau", plateau(3), "--resume")
-    expect(more.stdout).toContain("The run ends after iteration 4 of 6: of 3 evaluations none")
+    expect(more.stdout).toContain("The run ends after iteration 4 of 6: none of the last 3 evaluations")
   })
 })

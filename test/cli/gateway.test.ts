@@ -129,7 +129,7 @@ describe.skipIf(!built)("programs that play (needs dist: npm run build:ts)", () 
     expect(shown).toMatchObject({
       code: 0,
       stdout: expect.stringMatching(
-        /^ {2}groups {6}1, \d with all returns equal\n(.*\n)+ +3 × in 3 episodes: "\d to \d"\n(Episodes have one|The epi)/,
+        /^ {2}groups {6}1, \d with all returns equal\n(.*\n)+ +3 × in 3 episodes: "\d to \d"\n(All episodes have a single step|The epi)/,
       ),
     })
   })
@@ -144,7 +144,7 @@ describe.skipIf(!built)("programs that play (needs dist: npm run build:ts)", () 
       stdout: expect.stringMatching(/^agent:\n(.*\n){3} {2}use: .*own\.mjs$/m),
     })
     await writeFile(join(folder, "own.mjs"), `${own}// changed\n`)
-    await refuse(/the module .*own\.mjs has changed since the run began/, "train", "own/config.json", "--resume")
+    await refuse(/the module .*own\.mjs has changed since the start of the run/, "train", "own/config.json", "--resume")
     await writeFile(join(folder, "noagent.mjs"), "export default { play() {} }")
     await refuse(
       /noagent\.mjs: its default export must be an agent: a function/,

@@ -25,7 +25,7 @@ describe.runIf(built)("gigpo export --as gguf", () => {
     await handle.close()
     expect(metadata.get("general.file_type")).toBe(7)
     expect(await exported("model", "-o", "a.gguf")).toMatchObject({
-      code: 1,
+      code: 2,
       stderr: expect.stringContaining("--overwrite"),
     })
     expect(await exported("model", "-o", "a.gguf", "--overwrite")).toMatchObject({ code: 0 })

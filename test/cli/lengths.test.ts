@@ -95,7 +95,7 @@ describe.skipIf(!built)("lengths and sizes of a configuration (needs dist: npm r
     const none = await estimated("none.yaml")
     expect(none).toMatchObject({
       code: 2,
-      stderr: expect.stringMatching(/model is missing.*config\.json alone.*--set model=/),
+      stderr: expect.stringMatching(/model is missing.*only the model's config\.json.*--set model=/),
     })
     const absent = await estimated("minimal.yaml", "--set", "model=Qwen/Qwen2.5-1.5B-Instruct")
     expect(absent).toMatchObject({

@@ -213,7 +213,7 @@ describe("a module of one's own", () => {
     )
     const other = await load(`training: { estimator: { use: ./${await put("export default () => 2")} } }\n`)
     expect(() => checkSameConfig("runs/a", config, other, [])).toThrow(
-      /configuration: training\.estimator\.use was ".*" and is now ".*mine-\d+\.mjs"\. Set/,
+      /configuration: training\.estimator\.use was ".*" and is now ".*mine-\d+\.mjs"\. Restore/,
     )
   })
 

@@ -77,7 +77,7 @@ describe.skipIf(!built)("gigpo panel, and evaluate on one (needs dist: npm run b
     )
     refused(
       await evaluate("--panel", panel, "--set", "environment.wrapper.name=plan-first"),
-      /leave environment\.wrapper out/,
+      /remove environment\.wrapper/,
     )
     refused(await evaluate("--panel", "sokoban/6x7@1"), /Did you mean sokoban\/6x6@1\?/)
     refused(await evaluate("--panel", panel, "--out", "none/a.jsonl"), /There is no folder/)

@@ -96,7 +96,7 @@ describe.skipIf(!built)("what a run did (needs dist: npm run build:ts)", () => {
     const won = await text("episodes", "runs/sokoban", "--succeeded", "--json")
     expect(JSON.parse(lost).length + JSON.parse(won).length).toBe(6)
     expect(await text("episodes", "runs/sokoban", "--task", "no such")).toBe(
-      "None of the 6 episodes of iteration 3 are such.\n",
+      "None of the 6 episodes of iteration 3 match.\n",
     )
     const group = JSON.parse(await text("episodes", "runs/sokoban", "--show", "1/1/2", "--json"))
     const shown = await text("episodes", "runs/sokoban", "--show", "1/1/2")
@@ -153,9 +153,9 @@ describe.skipIf(!built)("what a run did (needs dist: npm run build:ts)", () => {
     [["export", "runs/sokoban", "--as", "adapter", "--out", "x"], /was trained on this machine.*model/],
     [["export", "runs/sokoban", "--as", "xml", "--out", "x"], /Allowed choices are csv, .*tensorboard/],
     [["export", "runs/sokoban", "--as", "csv"], /required option.*--out/],
-    [["episodes", "runs/sokoban", "--iteration", "9"], /No episodes of iteration 9 .*there are iterations 1 to 3/],
+    [["episodes", "runs/sokoban", "--iteration", "9"], /No episodes of iteration 9 .*recorded are iterations 1 to 3/],
     [["episodes", "runs/sokoban", "--show", "3"], /iteration\/group\/member, as in 12\/3\/5/],
-    [["episodes", "runs/sokoban", "--show", "3/9/0"], /Task 9 of iteration 3 was not recorded/],
+    [["episodes", "runs/sokoban", "--show", "3/9/0"], /Group 9 of iteration 3 was not recorded/],
     [["episodes", "runs/sokoban", "--show", "3/0/7"], /has 3 episodes; member 7 is not in 0 to 2/],
     [["episodes", "runs/sokoban", "--failed", "--succeeded"], /--failed.*cannot be used with.*--succeeded/],
     [["train", "small/config.yaml", "--set", "mlflow.url=ftp://x"], /mlflow\.url must be the http or https address/],

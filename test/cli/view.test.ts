@@ -84,7 +84,7 @@ describe.skipIf(!built)("gigpo view and gigpo report (need dist: npm run build:t
     await refused(2, /required option '-o, --out <file>'/, "report", "runs")
     await refused(
       2,
-      /runs is a folder: give the report a file's name.* \[FILE_EXISTS\]/,
+      /runs is a folder: give the name of a file.* \[FILE_EXISTS\]/,
       "report",
       "runs",
       "--out",
@@ -92,7 +92,7 @@ describe.skipIf(!built)("gigpo view and gigpo report (need dist: npm run build:t
     )
     await refused(
       2,
-      /There is no folder .*none for the report: make it first/,
+      /There is no folder .*none for the report: create it/,
       "report",
       "runs",
       "--out",

@@ -46,7 +46,7 @@ describe.skipIf(!built)("what a command says while it works (needs dist: npm run
     evaluate: [() => ["evaluate", config, ...few], /opening the model small\/model/],
     "evaluate --json": [() => ["evaluate", config, ...few, "--json"], /episodes? of sokoban|episode \d\/2/],
     anchors: [() => ["anchors", config, ...many], /episodes of sokoban|episode \d+\/32|the expert on the same tasks/],
-    play: [() => ["play", config, "--task", "500", "--expert"], /task \d+ of 500 to be drawn/],
+    play: [() => ["play", config, "--task", "500", "--expert"], /drawing task \d+ of 500/],
     "play with a model": [() => ["play", config], /sampling the completion of step \d|opening the model/],
     estimate: [() => ["estimate", config, "--json"], /episodes of sokoban/],
     doctor: [() => ["doctor", "--json"], /self-test: sampling and training/],

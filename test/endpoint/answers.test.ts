@@ -231,7 +231,7 @@ it("tells of a fault within a stream as an event that clients know, and in the l
     const asked = path === "responses" ? { input: "Hi" } : { messages }
     const told = await events(await post(path, { ...asked, stream: true }))
     expect(JSON.stringify(told)).not.toContain("secret of the house")
-    expect(JSON.stringify(told.at(-1))).toContain("The model failed")
+    expect(JSON.stringify(told.at(-1))).toContain("Internal error of the server")
     expect(errors.map(String)).toEqual(["Error: a secret of the house"])
   }
 })

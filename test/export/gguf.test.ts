@@ -10,7 +10,7 @@ import { openGguf } from "../../src/model-files/gguf/open.ts"
 import { readModelConfig } from "../../src/model-files/model-config.ts"
 import { preTokenizers } from "../../src/tokenizer/gguf/pre-tokenizers.ts"
 import { Tokenizer } from "../../src/tokenizer/tokenizer.ts"
-import { changeConfig, modelFolder } from "./model-folder.ts"
+import { modelFolder } from "./model-folder.ts"
 
 let root: string
 let folder: string
@@ -41,13 +41,6 @@ const relativeError = (found: Float32Array, wanted: Float32Array) =>
 describe.each(["qwen2", "qwen2-untied", "qwen3", "llama", "qwen3-bf16"])("%s as GGUF", (fixture) => {
   beforeEach(async () => {
     await modelFolder(fixture, folder)
-    // A GGUF file can express the rope scaling of the published Llama 3 models only.
-    if (fixture === "llama")
-      await changeConfig(folder, (config) => {
-        const rope = { rope_theta: 500_000, rope_type: "llama3", factor: 8, low_freq_factor: 1, high_freq_factor: 4 }
-        Object.assign(config, { rope_scaling: { ...rope, original_max_position_embeddings: 8192 } })
-        delete config.rope_parameters
-      })
   })
 
   it("in F32 is the same model to the bit, with the same configuration, tokenizer and template", async () => {

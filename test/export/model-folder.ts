@@ -30,13 +30,25 @@ export async function modelFolder(fixture: string, folder: string, pre = "qwen2"
   const config = { bos_token: "<s>", eos_token: "<e>", chat_template: template, clean_up_tokenization_spaces: false }
   await writeFile(join(folder, "tokenizer_config.json"), JSON.stringify(config))
   await rm(join(folder, "generation_config.json"), { force: true })
-  await changeConfig(folder, (model) => Object.assign(model, { eos_token_id: tokens.length + 1 }))
+  await changeConfig(folder, (model) => {
+    model.eos_token_id = tokens.length + 1
+    if (fixture === "llama") Object.assign(model, llama3)
+  })
+}
+
+/** A GGUF file can express the rope scaling of the published Llama 3 models only. */
+const llama3 = {
+  rope_parameters: undefined,
+  rope_scaling: {
+    ...{ rope_theta: 500_000, rope_type: "llama3", factor: 8, low_freq_factor: 1, high_freq_factor: 4 },
+    original_max_position_embeddings: 8192,
+  },
 }
 
 const flags = { single_word: false, lstrip: false, rstrip: false, normalized: false }
 
 /** Changes fields of a folder's config.json. */
-export async function changeConfig(folder: string, change: (config: Record<string, unknown>) => void): Promise<void> {
+async function changeConfig(folder: string, change: (config: Record<string, unknown>) => void): Promise<void> {
   const path = join(folder, "config.json")
   const config = JSON.parse(await readFile(path, "utf8")) as Record<string, unknown>
   change(config)

@@ -21,7 +21,7 @@ describe("a run's folder with a broken file", () => {
     ["config.json", (path) => rm(path), /its config\.json is missing/],
     ["config.json", (path) => truncate(path, 20), /its config\.json is damaged/],
     ["config.json", (path) => truncate(path, 0), /its config\.json is damaged/],
-    ["config.json", (path) => writeFile(path, "{}"), /its config\.json is damaged or not of gigpo/],
+    ["config.json", (path) => writeFile(path, "{}"), /its config\.json is damaged or was not written by gigpo/],
     ["metrics.jsonl", (path) => rm(path), /its metrics\.jsonl is missing/],
   ])("says of %s what is the matter (%#)", async (name, damage, message) => {
     await putRun(directory, 3, [3])

@@ -239,12 +239,12 @@ describe("openEnv", () => {
   it.each([
     [{ url: "127.0.0.1:8000" }, "url must be an address"],
     [{ url: "ftp://host" }, "url must be an address"],
-    [{ url: "" }, "url must be a text"],
+    [{ url: "" }, "url must be a non-empty string"],
     [{ maxSteps: 0 }, "maxSteps must be an integer from 1 to 10000, not 0"],
     [{ messageTimeout: 0 }, "messageTimeout"],
     [{ capacityTimeout: -1 }, "capacityTimeout"],
     [{ maxFrameBytes: 1.5 }, "maxFrameBytes"],
-    [{ textField: 3 }, "textField must be a text"],
+    [{ textField: 3 }, "textField must be a non-empty string"],
     [{ act: "command" }, "act must be a function"],
     [{ action_field: "x" }, "action_field is not an option; did you mean actionField?"],
   ])("refuses the options %j", (options, message) => {

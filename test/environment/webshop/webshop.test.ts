@@ -166,7 +166,7 @@ describe("webshop", () => {
   })
 
   it.each([
-    [{ data: 3 }, "data must be a text"],
+    [{ data: 3 }, "data must be a non-empty string"],
     [{ size: 9 }, "size must be an integer from 10"],
     [{ detail: "long" }, 'detail must be "full" or "short"'],
     [{ resultsPerPage: 0 }, "resultsPerPage"],

@@ -55,7 +55,7 @@ describe.skipIf(!built)("a training that goes wrong (needs dist: npm run build:t
       const sets = [...short, `training.iterations=${iterations}`, "training.optimizer.learningRate=1.0e+9"]
       const { code, stderr } = await train(name, ...sets)
       expect(code).toBe(4)
-      expect(stderr).toMatch(/There is no checkpoint to go back to.*\[NON_FINITE\]/)
+      expect(stderr).toMatch(/There is no good checkpoint.*\[NON_FINITE\]/)
       expect((await checkpoints(name)).filter((one) => one.startsWith("step-"))).toEqual([])
     },
   )

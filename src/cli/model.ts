@@ -7,6 +7,7 @@ import { GigpoError } from "../util/errors.ts"
 import { unlessAborted } from "../util/linked-abort.ts"
 import { chatOf } from "./chat-of.ts"
 import { type Config, policyOptions, trainingOptions } from "./config/config.ts"
+import { localModel } from "./hub.ts"
 import { describePending } from "./pending.ts"
 import { activity } from "./terminal/activity.ts"
 import { Screen } from "./terminal/screen.ts"
@@ -31,9 +32,12 @@ export function describePlace(policy: Policy): string | undefined {
   return policy.device === "cuda" ? `On the GPU: ${policy.plan.text}.` : undefined
 }
 
-/** The folder of a model that was named: of a run its newest state, which is reported on standard error. */
-export async function resolveModel(named: string): Promise<string> {
-  const { directory, about } = await newestModel(named)
+/**
+ * The folder of a model that was named: of a run its newest state, of a name on the Hugging Face Hub its snapshot in the cache. Which one
+ * is reported on standard error.
+ */
+export async function resolveModel(named: string, signal?: AbortSignal): Promise<string> {
+  const { directory, about } = await newestModel(await localModel(named, { signal }))
   if (about !== undefined) new Screen(process.stderr, { live: false }).print(about)
   return directory
 }

@@ -324,6 +324,8 @@ export interface Critic {
 export interface FrozenWeights {
   /** The folder that they are from. */
   readonly directory?: string
+  /** `owner/name@commit` on the Hugging Face Hub, where the folder is one of its cache. */
+  readonly name?: string
   /** Of the model that an adapter is trained beside. */
   readonly base?: string
   /** Of what a KL compares the policy with. */

@@ -2,6 +2,7 @@ import { writeFile } from "node:fs/promises"
 import { join } from "node:path"
 import { io, isSystemError, isThere } from "../files/io-error.ts"
 import { readLinked } from "../files/regular-file.ts"
+import { hubNameOf, parseHubName } from "../hub/names.ts"
 import type { NativeParameter } from "../native/native.ts"
 import { GigpoError } from "../util/errors.ts"
 import { type AdapterConfig, adapterConfigJson, parseAdapterConfig } from "./adapter-config.ts"
@@ -65,10 +66,12 @@ export async function writeAdapter(
   { config, head, base, original }: AdapterDescription,
   tensors: readonly TensorSource[],
 ): Promise<void> {
+  // The name, not the folder of a cache, which another machine does not have.
+  const { repository, revision } = parseHubName((base.directory && hubNameOf(base.directory)) ?? "") ?? {}
   const json = {
     peft_type: "LORA",
-    base_model_name_or_path: base.directory ?? null,
-    revision: null,
+    base_model_name_or_path: repository ?? base.directory ?? null,
+    revision: revision ?? null,
     lora_dropout: 0,
     bias: "none",
     fan_in_fan_out: false,

@@ -1,8 +1,9 @@
 import { readdir, stat } from "node:fs/promises"
-import { basename, dirname, join, resolve } from "node:path"
+import { join, resolve } from "node:path"
 import { checkLinks } from "../files/intact.ts"
 import { ioError, isSystemError, isThere } from "../files/io-error.ts"
 import { settleFolder } from "../files/replace-files.ts"
+import { parentOf, parseHubName } from "../hub/names.ts"
 import { GigpoError } from "../util/errors.ts"
 import { copiedName } from "./copied-files.ts"
 import { isRun, stateOfRun } from "./run-models.ts"
@@ -37,14 +38,13 @@ async function isFolder(directory: string): Promise<boolean> {
 
 async function absence(directory: string): Promise<string> {
   if (await isThere(directory)) return `${directory} is a file; give the folder that the model's files are in.`
-  // An owner and a name, where no folder of that name is.
-  const mayBeName = /^[\w-][\w.-]*\/[\w.-]+$/.test(directory) && !(await isThere(dirname(directory)))
-  const [name, folder] = mayBeName ? [directory, basename(directory)] : ["<name>", "<folder>"]
-  const download = `hf download ${name} --local-dir ${folder}`
-  return mayBeName
-    ? `There is no folder ${directory}. Models are not downloaded by their names on the Hugging Face hub: get the files with ` +
-        `"${download}" and give ${folder}.`
-    : `There is no folder ${resolve(directory)}. Give a model folder in Hugging Face layout, such as "${download}" makes.`
+  const name = parseHubName(directory)
+  if (name && (await isThere(parentOf(name))))
+    return (
+      `There is no folder ${directory}. It is taken for a path, since the folder ${parentOf(name)} is here: for the model of this name on ` +
+      `the Hugging Face Hub give ${name.repository}@main.`
+    )
+  return `There is no folder ${resolve(directory)}. Give a model folder in Hugging Face layout, or a name on the Hugging Face Hub: owner/name.`
 }
 
 /** Names of which one at least lies in the folder of a model, an adapter or a tokenizer. */

@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs"
 import { join } from "node:path"
 import { checkIntact } from "../files/intact.ts"
+import { resolveModel } from "../hub/resolve-model.ts"
 import { checkGenerationKeys } from "../model-files/config-keys.ts"
 import { templateFolder, tokenizerFiles } from "../model-files/copied-files.ts"
 import { checkModelFolder } from "../model-files/model-folder.ts"
@@ -93,14 +94,17 @@ export class Tokenizer implements ChatCodec {
    * additional_chat_templates, else those of tokenizer_config.json). Chats with tools are written by the one named
    * `tool_use` where there is one, as transformers does. Fails with BAD_TOKENIZER where a file is missing or corrupt, with BAD_MODEL where there is no such folder.
    *
+   * A name on the Hugging Face Hub (owner/name) stands for its folder, as `resolveModel` finds it.
+   *
    * The files may come from strangers. Chat templates run under limits of time and size. tokenizer.json has at most 16 normalizers,
    * pre-tokenizers and decoders each, which make at most 64 characters of one. Its patterns take linear time, or at most a second each
    * time: then `encode` and `decode` fail with BAD_TOKENIZER.
    */
-  static async open(directory: string, options: TokenizerOptions = {}): Promise<Tokenizer> {
+  static async open(named: string, options: TokenizerOptions = {}): Promise<Tokenizer> {
     checkArguments("Tokenizer.open", options, openKeys)
     const { chat, ...limits } = options
     const given = readOptions("Tokenizer.open: chat", chat, chatFields)
+    const directory = await resolveModel(named, { weights: false })
     await checkModelFolder(directory)
     await checkIntact(directory, "tokenizer")
     const path = (name: string) => join(directory, name)

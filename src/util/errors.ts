@@ -22,6 +22,8 @@ export type GigpoErrorCode =
   | "DEVICE_LOST" // the device failed and cannot be used any more
   | "ENGINE_REFUSED" // a remote engine cannot or will not do what was asked
   | "ENGINE_LOST" // a remote engine does not answer, or what became of a request is not known: resume
+  | "HUB_REFUSED" // the Hugging Face Hub does not give a model, or gives none that can be used
+  | "HUB_LOST" // the Hugging Face Hub does not answer, or its answer broke off: try again
   | "DISPOSED" // the object was used after dispose()
   | "ABORTED" // stopped before it was done
   | "POLICY_BUSY" // another call trains or evaluates the policy

@@ -43,7 +43,10 @@ export function engineCommand(command: Command): Command {
         `tinker. The first two lines of standard output are the address and the key that clients need, which ${keyVariable} sets and which is ` +
         "made where it is not set. Ctrl-C ends it.",
     )
-    .argument("<model>", "Hugging Face model folder: config.json, safetensors, tokenizer")
+    .argument(
+      "<model>",
+      "Hugging Face model folder (config.json, safetensors, tokenizer), or a name on the Hub: owner/name",
+    )
     .option("--host <address>", "whom to answer; 0.0.0.0 is everybody who has the key", "127.0.0.1")
     .option("-p, --port <number>", "0 takes any that is free", wholeNumber(0, 65_535), 10_610)
     .option("--name <name>", "what clients call the model; default: the folder's name")
@@ -74,7 +77,7 @@ export function engineCommand(command: Command): Command {
 }
 
 async function runEngine(named: string, options: EngineArguments, signal: AbortSignal): Promise<void> {
-  const directory = await resolveModel(named)
+  const directory = await resolveModel(named, signal)
   const key = keyFromEnvironment(keyVariable, keyPrefix) ?? `${keyPrefix}${newKey()}`
   const { host, port, allowHost: names = [], device, precision, alpha, depart, models } = options
   await refuseAdapter(directory)

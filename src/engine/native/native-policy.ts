@@ -2,6 +2,9 @@ import { join } from "node:path"
 import { checkTarget, writeDirectory } from "../../files/atomic-directory.ts"
 import { checkIntact } from "../../files/intact.ts"
 import { isThere } from "../../files/io-error.ts"
+import { parseHubName } from "../../hub/names.ts"
+import type { HubOptions } from "../../hub/progress.ts"
+import { nameOf, resolveModel } from "../../hub/resolve-model.ts"
 import type { AdapterConfig } from "../../model-files/adapter-config.ts"
 import {
   isAdapterFolder,
@@ -110,7 +113,7 @@ export class NativePolicy implements Trainable {
 
   /**
    * Opens a Hugging Face model folder (config.json and safetensors; Qwen2, Qwen3, Llama), or the folder of a LoRA adapter as PEFT
-   * writes it, and with it the model it names.
+   * writes it, and with it the model it names. A name on the Hugging Face Hub (owner/name) stands for its folder, as `resolveModel` finds it.
    *
    * @param options.base - the adapter's model, where it is no longer at the place that the adapter names.
    * @param options.signal - aborting it gives up opening.
@@ -118,18 +121,19 @@ export class NativePolicy implements Trainable {
    * headers have been checked), `OUT_OF_MEMORY` with settings that would fit, `DEVICE_UNAVAILABLE`.
    */
   static async open(
-    directory: string,
+    named: string,
     given: NativePolicyOptions & { readonly base?: string; readonly signal?: AbortSignal | undefined } = {},
   ): Promise<NativePolicy> {
     checkArguments("NativePolicy.open", given)
     const { signal, ...options } = given
     resolveWithoutAdapter(options) // refuses what has no meaning before any file is looked at
+    const directory = await resolveModel(named, { signal })
     await checkModelFolder(directory)
     if (!(await isAdapterFolder(directory))) return await NativePolicy.#openModel(directory, options, signal)
     await checkIntact(directory, "model")
     const stored = await readAdapterConfig(directory)
     checkAsked(directory, stored.config, options.lora)
-    const base = await findBase(directory, stored, options.base)
+    const base = await findBase(directory, stored, { given: options.base, signal })
     await checkModelFolder(base)
     const model = await readModelConfig(base)
     layoutOfStored(directory, stored, model, "language") // refused before weights are read
@@ -511,11 +515,12 @@ export async function readPolicyConfig(directory: string): Promise<ModelConfig> 
 }
 
 /** The same with the adapter that the folder holds. */
-export async function readPolicyShape(directory: string): Promise<{ model: ModelConfig; lora?: AdapterConfig }> {
+export async function readPolicyShape(named: string): Promise<{ model: ModelConfig; lora?: AdapterConfig }> {
+  const directory = await resolveModel(named, { weights: false })
   await checkModelFolder(directory)
   if (!(await isAdapterFolder(directory))) return { model: await readModelConfig(directory) }
   const stored = await readAdapterConfig(directory)
-  const base = await findBase(directory, stored, undefined)
+  const base = await findBase(directory, stored, { weights: false })
   await checkModelFolder(base)
   return { model: await readModelConfig(base), lora: stored.config }
 }
@@ -540,15 +545,26 @@ function checkAsked(directory: string, stored: AdapterConfig, options: LoraOptio
   )
 }
 
-/** The folder of the model that an adapter was trained beside. */
-async function findBase(directory: string, { base }: StoredAdapter, given: string | undefined): Promise<string> {
-  for (const place of [() => base, () => given, () => placeOfBase(directory)]) {
+/** The folder of the model that an adapter was trained beside; its name may be one on the Hub. */
+async function findBase(
+  directory: string,
+  { base, json }: StoredAdapter,
+  { given, ...options }: HubOptions & { readonly given?: string | undefined },
+): Promise<string> {
+  const named = () => given && resolveModel(given, options)
+  for (const place of [() => base, named, () => placeOfBase(directory)]) {
     const folder = await place()
     if (folder !== undefined && (await isThere(join(folder, "config.json")))) return folder
   }
+  if (base !== undefined && (await nameOf(base))) return await resolveModel(revised(base, json.revision), options)
   const where = base === undefined ? "names no model" : `names the model ${base}, which is not there`
   throw new GigpoError(
     "BAD_MODEL",
     `The adapter in ${directory} ${where}. Give the model's folder as base, or put it into adapter_config.json.`,
   )
+}
+
+/** A base's name with the revision that PEFT keeps beside it. */
+function revised(base: string, revision: unknown): string {
+  return typeof revision === "string" && parseHubName(`${base}@${revision}`) ? `${base}@${revision}` : base
 }

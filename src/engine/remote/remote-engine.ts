@@ -1,6 +1,7 @@
 import { join } from "node:path"
 import { writeDirectory } from "../../files/atomic-directory.ts"
 import { checkIntact } from "../../files/intact.ts"
+import { resolveModel } from "../../hub/resolve-model.ts"
 import { refuseAdapter } from "../../model-files/adapter-files.ts"
 import { readModelConfig } from "../../model-files/model-config.ts"
 import { countParameters } from "../../model-files/model-tensors.ts"
@@ -115,12 +116,13 @@ export class RemoteEngine implements Trainable {
   #said = new WeakMap<Sequence, Float32Array>()
 
   /**
-   * @param directory a local folder with the model's config.json; its tokenizer must be the server's. Where it holds a remote.json, as
+   * @param model a local folder with the model's config.json, or a name on the Hugging Face Hub; its tokenizer must be the server's. Where it holds a remote.json, as
    * checkpoints and models of such engines do, that says which weights of the server to begin with.
    * @throws GigpoError `ENGINE_LOST` where nobody answers, `ENGINE_REFUSED` where the key or the model is not known there.
    */
-  static async open(directory: string, options: RemoteEngineOptions): Promise<RemoteEngine> {
+  static async open(model: string, options: RemoteEngineOptions): Promise<RemoteEngine> {
     const resolved = readOpenOptions(options)
+    const directory = await resolveModel(model, { weights: false })
     await refuseAdapter(directory)
     await checkIntact(directory, "shape")
     const config = await readModelConfig(directory)

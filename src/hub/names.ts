@@ -50,6 +50,7 @@ export function folderOf(repository: string): string {
 /** owner/name of a folder in the cache; undefined for other folders. */
 export function repositoryOf(folder: string): string | undefined {
   const [, owner, name] = /^models--(.+?)--(.+)$/.exec(folder) ?? []
+  if (owner === undefined) return undefined
   const repository = `${owner}/${name}`
   return parseHubName(repository)?.repository === repository ? repository : undefined
 }

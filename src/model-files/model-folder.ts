@@ -39,12 +39,11 @@ async function isFolder(directory: string): Promise<boolean> {
 async function absence(directory: string): Promise<string> {
   if (await isThere(directory)) return `${directory} is a file; give the folder that the model's files are in.`
   const name = parseHubName(directory)
-  if (name && (await isThere(parentOf(name))))
-    return (
-      `There is no folder ${directory}. It is taken for a path, since the folder ${parentOf(name)} is here: for the model of this name on ` +
-      `the Hugging Face Hub give ${name.repository}@main.`
-    )
-  return `There is no folder ${resolve(directory)}. Give a model folder in Hugging Face layout, or a name on the Hugging Face Hub: owner/name.`
+  const isPath = name && (await isThere(parentOf(name)))
+  return (
+    `There is no folder ${resolve(directory)}. Give a model folder in Hugging Face layout, or a model's name on the Hugging Face Hub ` +
+    `(owner/name)${isPath ? `: ${name.repository}@main, since a folder ${parentOf(name)} is here` : ""}.`
+  )
 }
 
 /** Names of which one at least lies in the folder of a model, an adapter or a tokenizer. */

@@ -14,8 +14,8 @@ import { table } from "../terminal/table.ts"
 export function modelsCommand(command: Command): Command {
   return command
     .description(
-      "Lists the models in the cache of Hugging Face (HF_HUB_CACHE, HF_HOME), which Python's tools share: each by a name that every command " +
-        "takes for a model, its branches and tags, its size, and whether this engine can run it, with the reason where it cannot.",
+      "Lists the models in the cache of Hugging Face (HF_HUB_CACHE, HF_HOME), which Python's tools share: each by the name that every command " +
+        "takes, with branches, tags and commit, its size, and whether this engine can run it, with the reason where it cannot.",
     )
     .option("--json", "print the models as one JSON line")
     .action((options) => interruptible(() => listModels(options)))
@@ -38,8 +38,8 @@ async function listModels({ json = false }: { readonly json?: boolean }): Promis
       `There are no models in ${cache}. A name on the Hub (owner/name) in place of a folder downloads one.`,
     )
   const rows = models.map(({ repository, commit, refs, bytes, runs, about }) => [
-    `${repository}@${commit.slice(0, 12)}`,
-    refs.join(", ") || "–",
+    repository,
+    [...refs, commit.slice(0, 12)].join(" "),
     formatBytes(bytes),
     `${runs ? "yes" : "no"}: ${about}`,
   ])

@@ -3,7 +3,7 @@ import { readdir, readFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { vi } from "vitest"
-import { type Hub, type Repository, startHub } from "./hub-server.ts"
+import { type Hub, type Repository, sha256, startHub } from "./hub-server.ts"
 
 /** Tries and waits that tests have time for. */
 export const quick = { tries: 1, pause: 1, silence: 5000 }
@@ -30,16 +30,21 @@ export function freshHome(endpoint: string): string {
   return home
 }
 
-/** Contents of a folder, links followed, by path. */
-export async function contentOf(folder: string): Promise<Record<string, Buffer>> {
+/** Digests of the files of a folder, links followed, by path. */
+export async function contentOf(folder: string): Promise<Record<string, string>> {
   const names = await readdir(folder, { recursive: true, withFileTypes: true })
   const files = names.filter((entry) => !entry.isDirectory()).map((entry) => join(entry.parentPath, entry.name))
-  const read = files.map(async (path) => [path.slice(folder.length + 1), await readFile(path)] as const)
+  const read = files.map(async (path) => [path.slice(folder.length + 1), sha256(await readFile(path))] as const)
   return Object.fromEntries((await Promise.all(read)).sort(([a], [b]) => (a < b ? -1 : 1)))
 }
 
 /** Those files of a model that are downloaded. */
-export function neededOf(files: Readonly<Record<string, Buffer>>): Record<string, Buffer> {
+export function neededFiles(files: Readonly<Record<string, Buffer>>): Record<string, Buffer> {
   const needed = Object.entries(files).filter(([name]) => /^[^/]+\.(json|safetensors)$/.test(name))
   return Object.fromEntries(needed.sort(([a], [b]) => (a < b ? -1 : 1)))
+}
+
+/** Their digests. */
+export function neededOf(files: Readonly<Record<string, Buffer>>): Record<string, string> {
+  return Object.fromEntries(Object.entries(neededFiles(files)).map(([name, bytes]) => [name, sha256(bytes)]))
 }

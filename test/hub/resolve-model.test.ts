@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto"
 import { existsSync, lstatSync, mkdirSync, mkdtempSync, readlinkSync } from "node:fs"
-import { chmod, readdir, readFile, rm, symlink, truncate, writeFile } from "node:fs/promises"
+import { chmod, open, readdir, readFile, rm, symlink, truncate, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterEach, describe, expect, it, vi } from "vitest"
@@ -472,6 +472,30 @@ it("stops when it is aborted, and goes on later", async () => {
   expect(await contentOf(await hub("a/b"))).toEqual(neededOf(files))
   expect(server.asked.filter(({ to }) => to === "store").map(({ headers }) => headers.range)).toContain("bytes=150000-")
   await expect(hub("a/b@other", { signal: AbortSignal.abort(reason) })).rejects.toBe(reason)
+})
+
+it("keeps what was downloaded when the disk is full, and goes on from there", async () => {
+  const files = someModel()
+  await using server = await freshHub({ "a/b": { files } })
+  await hub("a/b", { weights: false })
+  const handle = await open(join(server.home, "probe"), "w")
+  await handle.close()
+  const original = Object.getPrototypeOf(handle).write
+  const spy = vi.spyOn(Object.getPrototypeOf(handle), "write").mockImplementation(function (
+    this: unknown,
+    ...given: unknown[]
+  ) {
+    if (Number(given[3]) < 100_000) return original.apply(this, given)
+    return Promise.reject(Object.assign(new Error("no space"), { code: "ENOSPC", syscall: "write" }))
+  })
+  try {
+    await expect(hub("a/b")).rejects.toEqual(failure("IO", "the disk is full; free some space and try again"))
+  } finally {
+    spy.mockRestore()
+  }
+  server.asked.length = 0
+  expect(await contentOf(await hub("a/b"))).toEqual(neededOf(files))
+  expect(server.asked.find(({ to }) => to === "store")?.headers.range).toMatch(/^bytes=\d{5,6}-$/)
 })
 
 it.skipIf(process.getuid?.() === 0)("reads a cache that it cannot write into", async () => {

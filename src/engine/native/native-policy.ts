@@ -1,18 +1,8 @@
-import { join } from "node:path"
 import { checkTarget, writeDirectory } from "../../files/atomic-directory.ts"
 import { checkIntact } from "../../files/intact.ts"
-import { isThere } from "../../files/io-error.ts"
-import { parseHubName } from "../../hub/names.ts"
-import type { HubOptions } from "../../hub/progress.ts"
-import { nameOf, resolveModel } from "../../hub/resolve-model.ts"
+import { resolveModel } from "../../hub/resolve-model.ts"
 import type { AdapterConfig } from "../../model-files/adapter-config.ts"
-import {
-  isAdapterFolder,
-  layoutOfStored,
-  placeOfBase,
-  readAdapterConfig,
-  type StoredAdapter,
-} from "../../model-files/adapter-files.ts"
+import { isAdapterFolder, layoutOfStored, readAdapterConfig } from "../../model-files/adapter-files.ts"
 import { adapterLayout, withoutUnmatched } from "../../model-files/adapter-layout.ts"
 import { checkCopied } from "../../model-files/copied-files.ts"
 import { warnOnce } from "../../model-files/known-keys.ts"
@@ -46,6 +36,7 @@ import type {
 } from "../engine.ts"
 import type { Sequence } from "../rows.ts"
 import { initializeAdapter } from "./adapter.ts"
+import { findBase } from "./adapter-base.ts"
 import { nativeStatistics, refusals, unknownStatistic } from "./check-plan.ts"
 import { Constraint, type WrittenConstraint } from "./constraint.ts"
 import { LearnerFiles, type LearnerModel } from "./learner-files.ts"
@@ -543,28 +534,4 @@ function checkAsked(directory: string, stored: AdapterConfig, options: LoraOptio
     "BAD_ARGUMENT",
     `The adapter in ${directory} has ${has} as ${other}, not ${JSON.stringify(asked[other])}: ${same}.`,
   )
-}
-
-/** The folder of the model that an adapter was trained beside; its name may be one on the Hub. */
-async function findBase(
-  directory: string,
-  { base, json }: StoredAdapter,
-  { given, ...options }: HubOptions & { readonly given?: string | undefined },
-): Promise<string> {
-  const named = () => given && resolveModel(given, options)
-  for (const place of [() => base, named, () => placeOfBase(directory)]) {
-    const folder = await place()
-    if (folder !== undefined && (await isThere(join(folder, "config.json")))) return folder
-  }
-  if (base !== undefined && (await nameOf(base))) return await resolveModel(revised(base, json.revision), options)
-  const where = base === undefined ? "names no model" : `names the model ${base}, which is not there`
-  throw new GigpoError(
-    "BAD_MODEL",
-    `The adapter in ${directory} ${where}. Give the model's folder as base, or put it into adapter_config.json.`,
-  )
-}
-
-/** A base's name with the revision that PEFT keeps beside it. */
-function revised(base: string, revision: unknown): string {
-  return typeof revision === "string" && parseHubName(`${base}@${revision}`) ? `${base}@${revision}` : base
 }

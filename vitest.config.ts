@@ -15,6 +15,7 @@ const apart = [
   "environment",
   "files",
   "fuzz",
+  "hub",
   "http",
   "live",
   "loss",

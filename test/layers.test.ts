@@ -6,6 +6,7 @@ import { expect, it } from "vitest"
 const layers = [
   ["secrets", "util"],
   ["files", "http", "json", "native", "options", "retrieval", "tinker"],
+  ["hub"],
   ["environment", "grammar", "model-files"],
   ["engine", "tokenizer"],
   ["chat", "loss", "rollout"],

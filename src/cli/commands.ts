@@ -100,6 +100,11 @@ export const commands: Readonly<Record<string, CommandEntry>> = {
     usage: "[options] <corpus>",
     load: async () => (await import("./commands/retriever.ts")).retrieverCommand,
   },
+  models: {
+    summary: "list downloaded models of the Hugging Face Hub, and which of them run here",
+    usage: "[options]",
+    load: async () => (await import("./commands/models.ts")).modelsCommand,
+  },
   estimate: {
     summary: "estimate memory, time and disk use of training",
     usage: "[options] <config>",

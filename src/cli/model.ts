@@ -1,3 +1,4 @@
+import { hubBaseOf } from "../engine/native/adapter-base.ts"
 import { NativePolicy } from "../engine/native/native-policy.ts"
 import { RemoteEngine } from "../engine/remote/remote-engine.ts"
 import { newestModel } from "../model-files/run-models.ts"
@@ -7,6 +8,7 @@ import { GigpoError } from "../util/errors.ts"
 import { unlessAborted } from "../util/linked-abort.ts"
 import { chatOf } from "./chat-of.ts"
 import { type Config, policyOptions, trainingOptions } from "./config/config.ts"
+import { localModel } from "./hub.ts"
 import { describePending } from "./pending.ts"
 import { activity } from "./terminal/activity.ts"
 import { Screen } from "./terminal/screen.ts"
@@ -31,10 +33,16 @@ export function describePlace(policy: Policy): string | undefined {
   return policy.device === "cuda" ? `On the GPU: ${policy.plan.text}.` : undefined
 }
 
-/** Folder of a named model. For a run, the newest state, which is reported on standard error. */
-export async function resolveModel(named: string): Promise<string> {
-  const { directory, about } = await newestModel(named)
+/**
+ * Path of a named model: for a run the newest state, for a name on the Hugging Face Hub the snapshot in the cache. The choice is reported
+ * on standard error.
+ */
+export async function resolveModel(named: string, signal?: AbortSignal): Promise<string> {
+  const { directory, about } = await newestModel(await localModel(named, { signal }))
   if (about !== undefined) new Screen(process.stderr, { live: false }).print(about)
+  // Opening an adapter would download it, too, but tell nothing of that.
+  const base = await hubBaseOf(directory)
+  if (base !== undefined) await localModel(base, { signal })
   return directory
 }
 

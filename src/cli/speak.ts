@@ -16,6 +16,7 @@ import { setOption, wholeNumber } from "./arguments.ts"
 import { chatOf } from "./chat-of.ts"
 import { applySet, parseConfigDocument } from "./config/document.ts"
 import { configFields, policyFields } from "./config/fields.ts"
+import { localModel } from "./hub.ts"
 import { type Model, openBeside, resolveModel } from "./model.ts"
 import { activity } from "./terminal/activity.ts"
 
@@ -36,8 +37,11 @@ const samplingFields = {
 
 export function speakOptions(command: Command): Command {
   return command
-    .argument("<model>", "folder of a model, an adapter or a run (its newest state)")
-    .option("-a, --adapter <folder>", "folder of a LoRA adapter for the model")
+    .argument(
+      "<model>",
+      "folder of a model, an adapter or a run (its newest state), a GGUF file, or a name on the Hugging Face Hub",
+    )
+    .option("-a, --adapter <folder>", "folder of a LoRA adapter for the model, or a name on the Hub")
     .option("-t, --temperature <number>", "sampling temperature from 0 (greedy) to 2", readTemperature, 1)
     .option("-n, --max-tokens <count>", "maximum tokens of a completion", wholeNumber(1, 2 ** 31 - 1), 1024)
     .addOption(setOption(`${Object.keys(samplingFields).join(", ")}: e.g. device=cpu; repeatable`))
@@ -60,7 +64,7 @@ export async function openSpeaking(
 ): Promise<Speaking> {
   const { chat, ...sampling } = readSettings(set)
   const options = { ...sampling, training: false, signal }
-  const directory = await resolveModel(named)
+  const directory = await resolveModel(named, signal)
   const tokenizer = await Tokenizer.open(directory, { chat: await chatOf(resolve(directory), chat) })
   const opening = async () => {
     await tokenizer.renderChat([{ role: "user", content: "Hello" }])
@@ -92,9 +96,10 @@ function readSettings(sets: readonly string[]): NativePolicyOptions & { readonly
 /** Opens a model with an adapter. The base model that the adapter names is ignored; its shape must match. */
 async function openAdapted(
   directory: string,
-  adapter: string,
+  named: string,
   options: NativePolicyOptions & { readonly signal: AbortSignal },
 ): Promise<NativePolicy> {
+  const adapter = await localModel(named, options)
   await checkModelFolder(adapter)
   const { config } = await readAdapterConfig(adapter)
   const lora = withoutUnmatched(await readModelConfig(directory), config)

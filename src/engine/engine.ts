@@ -355,6 +355,8 @@ export interface Critic {
 export interface FrozenWeights {
   /** Folder of the weights. */
   readonly directory?: string
+  /** `owner/name@commit` on the Hugging Face Hub, if the folder is in its cache. */
+  readonly name?: string
   /** Digest of an adapter's base model. */
   readonly base?: string
   /** Digest of the reference policy. */

@@ -1,5 +1,6 @@
 import { basename, resolve } from "node:path"
-import { findBase, layoutOfStored, readAdapterConfig } from "../model-files/adapter-files.ts"
+import { findBase } from "../engine/native/adapter-base.ts"
+import { layoutOfStored, readAdapterConfig } from "../model-files/adapter-files.ts"
 import { projectionNames } from "../model-files/adapter-layout.ts"
 import { ggufName } from "../model-files/gguf/families.ts"
 import { rotaryHeads, toPairs } from "../model-files/gguf/rotary-rows.ts"
@@ -21,7 +22,7 @@ const text = (value: string): TypedValue => ({ type: "string", value })
  */
 export async function exportAdapterGguf(adapter: string, path: string): Promise<void> {
   const stored = await readAdapterConfig(adapter)
-  const model = await readModelConfig(await findBase(adapter, stored))
+  const model = await readModelConfig(await findBase(adapter, stored, { weights: false }))
   const { ranks, scales, whole } = layoutOfStored(adapter, stored, model, "language")
   if (whole.length > 0)
     throw new GigpoError(

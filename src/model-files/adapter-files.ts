@@ -2,13 +2,13 @@ import { writeFile } from "node:fs/promises"
 import { join } from "node:path"
 import { io, isSystemError, isThere } from "../files/io-error.ts"
 import { readLinked } from "../files/regular-file.ts"
+import { hubNameOf, parseHubName } from "../hub/names.ts"
 import type { NativeParameter } from "../native/native.ts"
 import { GigpoError } from "../util/errors.ts"
 import { type AdapterConfig, adapterConfigJson, parseAdapterConfig } from "./adapter-config.ts"
 import { checkAdapterKeys } from "./adapter-keys.ts"
 import { type AdapterLayout, adapterLayout, isSameLayout, projectionNames, unmatchedNames } from "./adapter-layout.ts"
 import { type ConfigJson, configFields, describe, largestConfig } from "./config-fields.ts"
-import { isGguf } from "./gguf/open.ts"
 import { warnOnce } from "./known-keys.ts"
 import type { Head, ModelConfig } from "./model-config.ts"
 import { openSafetensors, type TensorFiles } from "./safetensors.ts"
@@ -66,10 +66,12 @@ export async function writeAdapter(
   { config, head, base, original }: AdapterDescription,
   tensors: readonly TensorSource[],
 ): Promise<void> {
+  // The name, not the folder of a cache, which another machine does not have.
+  const { repository, revision } = parseHubName((base.directory && hubNameOf(base.directory)) ?? "") ?? {}
   const json = {
     peft_type: "LORA",
-    base_model_name_or_path: base.directory ?? null,
-    revision: null,
+    base_model_name_or_path: repository ?? base.directory ?? null,
+    revision: revision ?? null,
     lora_dropout: 0,
     bias: "none",
     fan_in_fan_out: false,
@@ -172,24 +174,6 @@ export async function placeOfBase(directory: string): Promise<string | undefined
   } finally {
     await opened.close()
   }
-}
-
-/**
- * Folder or GGUF file of the model that an adapter was trained beside: the one that the adapter names, else `given`, else where it was
- * at the time.
- *
- * @throws GigpoError `BAD_MODEL` where none of them is there
- */
-export async function findBase(directory: string, { base }: StoredAdapter, given?: string): Promise<string> {
-  for (const place of [() => base, () => given, () => placeOfBase(directory)]) {
-    const model = await place()
-    if (model !== undefined && ((await isThere(join(model, "config.json"))) || (await isGguf(model)))) return model
-  }
-  const where = base === undefined ? "names no base model" : `names the base model ${base}, which does not exist`
-  throw new GigpoError(
-    "BAD_MODEL",
-    `The adapter in ${directory} ${where}. Pass the model's folder as base, or set it in adapter_config.json.`,
-  )
 }
 
 /**

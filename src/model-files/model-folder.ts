@@ -1,8 +1,9 @@
 import { readdir, stat } from "node:fs/promises"
-import { basename, dirname, join, resolve } from "node:path"
+import { join, resolve } from "node:path"
 import { checkLinks } from "../files/intact.ts"
 import { ioError, isSystemError, isThere } from "../files/io-error.ts"
 import { settleFolder } from "../files/replace-files.ts"
+import { parentOf, parseHubName } from "../hub/names.ts"
 import { GigpoError } from "../util/errors.ts"
 import { copiedName } from "./copied-files.ts"
 import { isGguf } from "./gguf/open.ts"
@@ -40,14 +41,12 @@ async function isFolder(directory: string): Promise<boolean> {
 async function absence(directory: string): Promise<string> {
   if (await isThere(directory))
     return `${directory} is a file; give the folder that the model's files are in, or a GGUF file.`
-  // An owner and a name, where no folder of that name is.
-  const mayBeName = /^[\w-][\w.-]*\/[\w.-]+$/.test(directory) && !(await isThere(dirname(directory)))
-  const [name, folder] = mayBeName ? [directory, basename(directory)] : ["<name>", "<folder>"]
-  const download = `hf download ${name} --local-dir ${folder}`
-  return mayBeName
-    ? `There is no folder ${directory}. Models are not downloaded by their names on the Hugging Face hub: get the files with ` +
-        `"${download}" and give ${folder}.`
-    : `There is no folder ${resolve(directory)}. Give a model folder in Hugging Face layout, such as "${download}" makes.`
+  const name = parseHubName(directory)
+  const isPath = name && (await isThere(parentOf(name)))
+  return (
+    `There is no folder ${resolve(directory)}. Give a model folder in Hugging Face layout, or a model's name on the Hugging Face Hub ` +
+    `(owner/name)${isPath ? `: ${name.repository}@main, since a folder ${parentOf(name)} is here` : ""}.`
+  )
 }
 
 /** Names of which one at least lies in the folder of a model, an adapter or a tokenizer. */

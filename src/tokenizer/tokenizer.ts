@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs"
 import { join } from "node:path"
 import { checkIntact } from "../files/intact.ts"
+import { resolveModel } from "../hub/resolve-model.ts"
 import { checkGenerationKeys } from "../model-files/config-keys.ts"
 import { templateFolder, tokenizerFiles } from "../model-files/copied-files.ts"
 import { isGguf } from "../model-files/gguf/open.ts"
@@ -97,16 +98,19 @@ export class Tokenizer implements ChatCodec {
    * additional_chat_templates, else those of tokenizer_config.json). Chats with tools use the template `tool_use` if there is one, as in
    * transformers.
    *
+   * A name on the Hugging Face Hub (owner/name) is downloaded by `resolveModel`.
+   *
    * The files may be untrusted. Chat templates run with limits of time and size. tokenizer.json may have at most 16 normalizers,
    * pre-tokenizers and decoders each, which turn a character into at most 64. Patterns take linear time or are limited to one second, after
    * which `encode` and `decode` fail with BAD_TOKENIZER.
    *
    * @throws BAD_TOKENIZER for missing or corrupt files, BAD_MODEL if the folder does not exist
    */
-  static async open(model: string, options: TokenizerOptions = {}): Promise<Tokenizer> {
+  static async open(named: string, options: TokenizerOptions = {}): Promise<Tokenizer> {
     checkArguments("Tokenizer.open", options, openKeys)
     const { chat, ...limits } = options
     const given = readOptions("Tokenizer.open: chat", chat, chatFields)
+    const model = await resolveModel(named, { weights: false })
     await checkModelFolder(model)
     const directory = (await isGguf(model)) ? await ggufTokenizerFolder(model) : model
     await checkIntact(directory, "tokenizer")

@@ -22,6 +22,8 @@ export type GigpoErrorCode =
   | "DEVICE_LOST" // the device failed and is no longer usable
   | "ENGINE_REFUSED" // a remote engine refused or does not support a request
   | "ENGINE_LOST" // a remote engine does not answer, or the result of a request is unknown: resume
+  | "HUB_REFUSED" // the Hugging Face Hub refuses a model, or offers none that can be used
+  | "HUB_LOST" // the Hugging Face Hub does not answer, or its answer broke off: try again
   | "DISPOSED" // the object was used after dispose()
   | "ABORTED" // stopped before it was done
   | "POLICY_BUSY" // another call trains or evaluates the policy

@@ -97,12 +97,10 @@ describe.skipIf(!built)("lengths and sizes of a configuration (needs dist: npm r
       code: 2,
       stderr: expect.stringMatching(/model is missing.*only the model's config\.json.*--set model=/),
     })
-    const absent = await estimated("minimal.yaml", "--set", "model=Qwen/Qwen2.5-1.5B-Instruct")
+    const absent = await estimated("minimal.yaml", "--set", "model=small/none")
     expect(absent).toMatchObject({
       code: 2,
-      stderr: expect.stringContaining(
-        '"hf download Qwen/Qwen2.5-1.5B-Instruct config.json --local-dir Qwen2.5-1.5B-Instruct" and set model to Qwen2.5-1.5B-Instruct',
-      ),
+      stderr: expect.stringContaining('"hf download small/none config.json --local-dir none" and set model to none'),
     })
   })
 

@@ -82,22 +82,8 @@ describe.skipIf(!built)("gigpo view and gigpo report (need dist: npm run build:t
     }
     await refused(2, /from 0 to 65535/, "view", "runs", "--port", "65536")
     await refused(2, /required option '-o, --out <file>'/, "report", "runs")
-    await refused(
-      2,
-      /runs is a folder: give the name of a file.* \[FILE_EXISTS\]/,
-      "report",
-      "runs",
-      "--out",
-      "runs",
-    )
-    await refused(
-      2,
-      /There is no folder .*none for the report: create it/,
-      "report",
-      "runs",
-      "--out",
-      "none/x.html",
-    )
+    await refused(2, /runs is a folder: give the name of a file.* \[FILE_EXISTS\]/, "report", "runs", "--out", "runs")
+    await refused(2, /There is no folder .*none for the report: create it/, "report", "runs", "--out", "none/x.html")
     await writeFile(join(folder, "mine.html"), "<!doctype html>mine")
     await refused(
       2,

@@ -25,9 +25,8 @@ describe.each([
 ])("%s", (_, open) => {
   it.each([
     [join(folder, "none"), `There is no folder ${join(folder, "none")}. Give a model folder`],
-    ["Qwen/Qwen2.5-1.5B-Instruct", "hf download Qwen/Qwen2.5-1.5B-Instruct --local-dir Qwen2.5-1.5B-Instruct"],
-    ["Qwen/Qwen2.5-1.5B-Instruct", "not downloaded by their names"],
     ["src/nothing-there", `There is no folder ${join(process.cwd(), "src/nothing-there")}. Give a model folder`],
+    ["src/nothing-there", "(owner/name): src/nothing-there@main, since a folder src is here."],
     [file, `${file} is a file`],
     [join(file, "below"), `There is no folder ${join(file, "below")}`],
     [run("done", "model", "checkpoints/step-3"), `Its newest state is its model, ${join(folder, "done", "model")}.`],

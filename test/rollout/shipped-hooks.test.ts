@@ -245,7 +245,9 @@ describe("T²PO", () => {
   it("does not look at a policy that tells too little", async () => {
     const { TablePolicy } = await import("../training/table-policy.ts")
     const setup = { ...tableSetup({ policy: new TablePolicy(), environment: patient }), evaluation: { every: 0 } }
-    await expect(train({ ...setup, hooks: t2po() })).rejects.toThrow(/t2po needs the log-probabilities of the most likely tokens/)
+    await expect(train({ ...setup, hooks: t2po() })).rejects.toThrow(
+      /t2po needs the log-probabilities of the most likely tokens/,
+    )
     await expect(train({ ...setup, hooks: entropyBranching() })).rejects.toThrow(/needs the entropies of completions/)
   })
 })

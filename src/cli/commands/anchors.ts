@@ -11,6 +11,7 @@ import { checkConfiguredLengths } from "../config/lengths.ts"
 import { loadConfig } from "../config/resolve.ts"
 import { checkCount } from "../config/sizes.ts"
 import { parseCount } from "../estimate/arguments.ts"
+import { withLocalModel } from "../hub.ts"
 import { configuredPlayer, openPlayer, resolveModel } from "../model.ts"
 import { warnOfOther } from "../other-environment.ts"
 import { activity } from "../terminal/activity.ts"
@@ -46,13 +47,14 @@ async function runAnchors(
   options: AnchorArguments,
   signal: AbortSignal,
 ): Promise<void> {
-  const config = await loadConfig(file, [...options.set, ...programSets(program)], options)
+  const given = await loadConfig(file, [...options.set, ...programSets(program)], options)
+  const config = options.model === undefined ? await withLocalModel(given, signal) : given
   const { groupSize, groups, estimator, iterations } = config.training
   checkCount(
     (options.groups ?? groups) * groupSize,
     `--groups ${options.groups ?? groups} × training.groupSize=${groupSize}`,
   )
-  const directory = options.model === undefined ? undefined : await resolveModel(options.model)
+  const directory = options.model === undefined ? undefined : await resolveModel(options.model, signal)
   await checkConfiguredLengths(config, directory)
   await using configured = await configuredPlayer(config)
   await using model = await openPlayer(config, signal, directory)

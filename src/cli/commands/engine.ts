@@ -43,7 +43,7 @@ export function engineCommand(command: Command): Command {
         `tinker. The first two lines of standard output are the address and the key for clients. ${keyVariable} sets the key; by default it is ` +
         "random. Ctrl-C stops the server.",
     )
-    .argument("<model>", "Hugging Face model folder: config.json, safetensors, tokenizer")
+    .argument("<model>", "model folder, or a name on the Hugging Face Hub (owner/name)")
     .option("--host <address>", "address to listen on; 0.0.0.0: all interfaces", "127.0.0.1")
     .option("-p, --port <number>", "port to listen on; 0: any free port", wholeNumber(0, 65_535), 10_610)
     .option("--name <name>", "name of the model for clients; default: name of the folder")
@@ -85,7 +85,7 @@ export function engineCommand(command: Command): Command {
 }
 
 async function runEngine(named: string, options: EngineArguments, signal: AbortSignal): Promise<void> {
-  const directory = await resolveModel(named)
+  const directory = await resolveModel(named, signal)
   const key = keyFromEnvironment(keyVariable, keyPrefix) ?? `${keyPrefix}${newKey()}`
   const { host, port, allowHost: names = [], device, precision, alpha, depart, models } = options
   await refuseAdapter(directory)

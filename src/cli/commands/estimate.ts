@@ -9,6 +9,7 @@ import { parseCount, parseDevice, parseMemory, parsePercent } from "../estimate/
 import { cards, requireCard } from "../estimate/cards.ts"
 import { describeEstimate, estimateJson } from "../estimate/describe.ts"
 import { estimateTraining, type Given } from "../estimate/estimate.ts"
+import { withLocalModels } from "../hub.ts"
 import { interruptible } from "../terminal/interrupt.ts"
 import { printJson } from "../terminal/print-json.ts"
 
@@ -57,7 +58,7 @@ async function runEstimate(file: string, options: EstimateArguments, signal: Abo
       `${file}: model is missing. An estimate needs only the model's config.json: get it with ` +
         '"hf download <owner>/<name> config.json --local-dir <name>", and add --set model=<name>.',
     )
-  const config = await loadFile(parsed, file, options)
+  const config = await withLocalModels(await loadFile(parsed, file, options), { signal, weights: false })
   await checkConfiguredLengths(config)
   const estimate = await estimateTraining(config, parsed.document.has("sft"), options, signal)
   if (options.json) printJson(estimateJson(estimate, options.peak))

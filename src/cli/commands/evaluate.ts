@@ -7,6 +7,7 @@ import { type ConfigArguments, commandLine, configCommand, wholeNumber } from ".
 import { checkConfiguredLengths } from "../config/lengths.ts"
 import { loadConfig } from "../config/resolve.ts"
 import { checkEvaluationSize } from "../config/sizes.ts"
+import { withLocalModel } from "../hub.ts"
 import { configuredPlayer, openPlayer, resolveModel } from "../model.ts"
 import { warnOfOther } from "../other-environment.ts"
 import {
@@ -48,14 +49,15 @@ export function evaluateCommand(command: Command): Command {
 }
 
 async function runEvaluate(file: string, options: EvaluateArguments, signal: AbortSignal): Promise<void> {
-  const config = await loadConfig(file, options.set, options)
+  const given = await loadConfig(file, options.set, options)
+  const config = options.model === undefined ? await withLocalModel(given, signal) : given
   if (options.panel === undefined) checkEvaluationSize(config)
   const say = (text: string) => new Screen(process.stderr, { live: false }).print(text)
   const panel = await openAskedPanel(config, options, signal)
   for (const line of panel ? describeReplaced(panel) : []) say(line)
   await using player = await configuredPlayer(config, panel?.environment)
   const { environment, ...who } = player
-  const directory = options.model === undefined ? config.model : await resolveModel(options.model)
+  const directory = options.model === undefined ? config.model : await resolveModel(options.model, signal)
   await checkConfiguredLengths(config, directory)
   await warnOfOther(config, directory, environment.name, say)
   await using model = await openPlayer(config, signal, directory)

@@ -12,6 +12,7 @@ import type { Config } from "../config/config.ts"
 import { applySet, parseConfigDocument } from "../config/document.ts"
 import { checkConfiguredLengths } from "../config/lengths.ts"
 import { loadConfig, loadDocument } from "../config/resolve.ts"
+import { withLocalModel } from "../hub.ts"
 import { openConfiguredEnvironment, openPlayer, resolveModel } from "../model.ts"
 import { warnOfOther } from "../other-environment.ts"
 import { expertPlayer, handPlayer, playActions } from "../play.ts"
@@ -124,12 +125,13 @@ interface ModelEpisode {
 }
 
 async function playModel(
-  config: Config,
+  given: Config,
   directory: string | undefined,
   episode: ModelEpisode,
   view: PlayView,
 ): Promise<void> {
-  const resolved = directory === undefined ? undefined : await resolveModel(directory)
+  const resolved = directory === undefined ? undefined : await resolveModel(directory, episode.signal)
+  const config = resolved === undefined ? await withLocalModel(given, episode.signal) : given
   await checkConfiguredLengths(config, resolved)
   const say = (text: string) => new Screen(process.stderr, { live: false }).print(text)
   await warnOfOther(config, resolved ?? config.model, episode.environment.name, say)

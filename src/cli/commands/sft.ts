@@ -17,6 +17,7 @@ import { configuredSft } from "../config/modules.ts"
 import { loadConfig } from "../config/resolve.ts"
 import { checkSftSize } from "../config/sizes.ts"
 import { openData } from "../data.ts"
+import { fetchWeights, keptModels, refuseCache, withLocalModels } from "../hub.ts"
 import { openConfiguredEnvironment, openModel, precisionOf } from "../model.ts"
 import { checkTargetGiven, isSftModel, sftTarget, type TargetArguments } from "../sft-target.ts"
 import { chosenRate } from "../terminal/chosen-rate.ts"
@@ -51,19 +52,22 @@ const mayChange = [...placeKeys, "training", "initialize", "sft.checkpointEvery"
 
 async function runClone(file: string, options: CloneArguments, signal: AbortSignal): Promise<void> {
   checkTargetGiven(options)
-  const { data: given } = options
-  const from = { text: `sft.data=${JSON.stringify(given)}`, from: "--data" }
-  const sets = given === undefined ? options.set : [...options.set, from]
-  const config = await unlessAborted(signal, () =>
+  const { data: named } = options
+  const from = { text: `sft.data=${JSON.stringify(named)}`, from: "--data" }
+  const sets = named === undefined ? options.set : [...options.set, from]
+  const given = await unlessAborted(signal, () =>
     loadConfig(file, sets, { ...options, writes: options.inPlace ? ["model"] : [] }),
   )
-  checkSftSize(config)
+  checkSftSize(given)
+  const config = { ...given, ...(await withLocalModels({ model: given.model }, { signal, weights: false })) }
+  if (options.inPlace) refuseCache(given, config)
   const { data: path } = config.sft
   const data = path === undefined ? undefined : await openData(path)
   const environment = data ? undefined : await unlessAborted(signal, () => openConfiguredEnvironment(config))
   const out = await sftTarget(config.model, options)
   const folder = `${out.replace(/[/\\]+$/, "")}.cloning`
   await checkRunFolder(folder, options)
+  await fetchWeights({ ...given, teacher: undefined }, config, signal)
   await using model = await openModel(config, signal, new Set(config.sft.implicitQ ? ["value"] : []))
   const { files } = model.tokenizer
   const { store } = model.policy
@@ -77,7 +81,12 @@ async function runClone(file: string, options: CloneArguments, signal: AbortSign
     say(`${out} was fine-tuned before; training continues from its weights.`)
   const settled = resolveLearningRate(config.sft.optimizer, sftLearningRate(config.sft), model.policy)
   const { resume, overwrite } = options
-  const kept = { ...config, ...precisionOf(model.policy), sft: { ...config.sft, optimizer: settled } }
+  const kept = {
+    ...config,
+    ...keptModels(given, config),
+    ...precisionOf(model.policy),
+    sft: { ...config.sft, optimizer: settled },
+  }
   await using run = await Run.open(folder, kept, { resume, overwrite, mayChange, complete, onWarning: say })
   if (run.iteration > 0) say(`Resuming after step ${run.iteration}.`)
   else if (config.sft.optimizer.learningRate === undefined)

@@ -23,6 +23,7 @@ import { noteOwnRun } from "../config/own-run.ts"
 import { loadConfig } from "../config/resolve.ts"
 import { configuredSinks } from "../config/sinks.ts"
 import { checkTrainingSize } from "../config/sizes.ts"
+import { fetchWeights, keptModels, withLocalModels } from "../hub.ts"
 import { describePlace, openModel, precisionOf } from "../model.ts"
 import { warnOfOther } from "../other-environment.ts"
 import { openTeacher } from "../teacher.ts"
@@ -91,13 +92,14 @@ async function runTrain(
   program?: readonly string[],
 ): Promise<void> {
   const sets = [...options.set, ...programSets(program ?? [])]
-  const config = await unlessAborted(signal, () => loadConfig(file, sets, { ...options, writes: ["run"] }))
-  if (program && !config.agent)
+  const given = await unlessAborted(signal, () => loadConfig(file, sets, { ...options, writes: ["run"] }))
+  if (program && !given.agent)
     throw new GigpoError(
       "BAD_CONFIG",
       `No agent is configured. Give one: ${commandLine("gateway", file)} -- node agent.mjs, or set agent in ${file}.`,
     )
-  checkTrainingSize(config)
+  checkTrainingSize(given)
+  const config = await withLocalModels(given, { signal, weights: false })
   await checkConfiguredLengths(config)
   await using player = await unlessAborted(signal, () => configuredPlayer(config))
   const training = await configuredTraining(config)
@@ -106,6 +108,7 @@ async function runTrain(
   await checkRunFolder(config.run, options)
   if (options.overwrite) await checkModelOutside(config)
   const needs = needsOf(training)
+  await fetchWeights(given, config, signal)
   await using teacher = await openTeacher(config, needs, signal)
   await using model = await openModel(config, signal, needs)
   const screen = new Screen(process.stdout, options.json ? { live: false } : {})
@@ -114,7 +117,7 @@ async function runTrain(
   const settled = resolveLearningRates(config.training, model.policy)
   const { optimizer, critic } = settled
   // Stored, so that resumption uses the same rates in another version and the same precision on another device.
-  const kept = { ...config, ...precisionOf(model.policy), training: settled }
+  const kept = { ...config, ...keptModels(given, config), ...precisionOf(model.policy), training: settled }
   const mode: RunMode = without(options, "set", "json", "trust")
   await using run = await Run.open(config.run, kept, { ...mode, mayChange, complete, onWarning: say })
 

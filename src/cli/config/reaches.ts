@@ -1,4 +1,6 @@
+import { existsSync } from "node:fs"
 import { resolve } from "node:path"
+import { parentOf, parseHubName } from "../../hub/names.ts"
 import { isObject } from "../../options/read.ts"
 import { leaves } from "../../runs/config.ts"
 import { isLoopback } from "../../util/key-address.ts"
@@ -40,7 +42,12 @@ const keyed: Readonly<Record<string, Keyed>> = {
  * @param folder - base of relative module paths
  */
 export function reachesOf(config: Partial<Config>, parsed: ConfigDocument, folder: string): Reach[] {
-  return [...modules(config, parsed, folder), ...programs(config, parsed), ...servers(config, parsed)]
+  return [
+    ...modules(config, parsed, folder),
+    ...programs(config, parsed),
+    ...servers(config, parsed),
+    ...downloads(config, parsed),
+  ]
 }
 
 function modules(config: Partial<Config>, { document, isSet }: ConfigDocument, folder: string): Reach[] {
@@ -83,6 +90,16 @@ function servers({ environment, engine, mlflow }: Partial<Config>, { isSet }: Co
       }),
     ),
   )
+}
+
+/** Lists downloads of models by their names on the Hub. As in `resolveModel`, an existing path or its parent folder takes precedence. */
+function downloads(config: Partial<Config>, { isSet }: ConfigDocument): Reach[] {
+  return (["model", "teacher"] as const).flatMap((key) => {
+    const name = parseHubName(config[key] ?? "")
+    if (!name || existsSync(config[key]!) || (name.revision === undefined && existsSync(parentOf(name)))) return []
+    const text = `download the model ${quoted(config[key]!)} from the Hugging Face Hub (${key})`
+    return [{ kind: "server", text, given: isSet([key]) }]
+  })
 }
 
 /** Whether the user's environment variable names the same server, so that the key is meant for it. */

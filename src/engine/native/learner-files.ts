@@ -2,6 +2,7 @@ import { createHash } from "node:crypto"
 import { mkdir } from "node:fs/promises"
 import { resolve } from "node:path"
 import { io } from "../../files/io-error.ts"
+import { hubNameOf } from "../../hub/names.ts"
 import type { AdapterConfig } from "../../model-files/adapter-config.ts"
 import {
   type AdapterBase,
@@ -85,8 +86,10 @@ export class LearnerFiles {
     if (!reference && !this.lora) return undefined
     const { directory, sha256 } = this.base
     const hash = (buffer: StoredBuffer) => hashBuffer(this.#learner, buffer, signal)
+    const name = directory && hubNameOf(directory)
     return {
       ...(directory !== undefined && { directory }),
+      ...(name && { name }),
       ...(this.lora && { base: sha256 ?? (await hash("weights")) }),
       ...(reference && { reference: await hash(this.lora ? "adapter" : "weights") }),
     }

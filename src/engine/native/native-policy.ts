@@ -1,7 +1,8 @@
 import { checkTarget, writeDirectory } from "../../files/atomic-directory.ts"
 import { checkIntact } from "../../files/intact.ts"
+import { resolveModel } from "../../hub/resolve-model.ts"
 import type { AdapterConfig } from "../../model-files/adapter-config.ts"
-import { findBase, isAdapterFolder, layoutOfStored, readAdapterConfig } from "../../model-files/adapter-files.ts"
+import { isAdapterFolder, layoutOfStored, readAdapterConfig } from "../../model-files/adapter-files.ts"
 import { adapterLayout, withoutUnmatched } from "../../model-files/adapter-layout.ts"
 import { checkCopied } from "../../model-files/copied-files.ts"
 import { warnOnce } from "../../model-files/known-keys.ts"
@@ -35,6 +36,7 @@ import type {
 } from "../engine.ts"
 import type { Sequence } from "../rows.ts"
 import { initializeAdapter } from "./adapter.ts"
+import { findBase } from "./adapter-base.ts"
 import { nativeStatistics, refusals, unknownStatistic } from "./check-plan.ts"
 import { Constraint, type WrittenConstraint } from "./constraint.ts"
 import { LearnerFiles, type LearnerModel } from "./learner-files.ts"
@@ -102,7 +104,8 @@ export class NativePolicy implements Trainable {
 
   /**
    * Opens a Hugging Face model folder (config.json and safetensors; Qwen2, Qwen3, Llama), or the folder of a LoRA
-   * adapter in PEFT's layout together with its base model.
+   * adapter in PEFT's layout together with its base model. A name on the Hugging Face Hub (owner/name) is downloaded by
+   * `resolveModel`.
    *
    * @param options.base - folder of the adapter's base model, if it is no longer at the place that the adapter names.
    * @param options.signal - aborts opening.
@@ -110,18 +113,19 @@ export class NativePolicy implements Trainable {
    * allocated), `OUT_OF_MEMORY` with settings that would fit, `DEVICE_UNAVAILABLE`.
    */
   static async open(
-    directory: string,
+    named: string,
     given: NativePolicyOptions & { readonly base?: string; readonly signal?: AbortSignal | undefined } = {},
   ): Promise<NativePolicy> {
     checkArguments("NativePolicy.open", given)
     const { signal, ...options } = given
     resolveWithoutAdapter(options) // refuses invalid options before files are read
+    const directory = await resolveModel(named, { signal })
     await checkModelFolder(directory)
     if (!(await isAdapterFolder(directory))) return await NativePolicy.#openModel(directory, options, signal)
     await checkIntact(directory, "model")
     const stored = await readAdapterConfig(directory)
     checkAsked(directory, stored.config, options.lora)
-    const base = await findBase(directory, stored, options.base)
+    const base = await findBase(directory, stored, { given: options.base, signal })
     await checkModelFolder(base)
     const model = await readModelConfig(base)
     layoutOfStored(directory, stored, model, "language") // refused before weights are read
@@ -513,11 +517,12 @@ export async function readPolicyConfig(directory: string): Promise<ModelConfig> 
 }
 
 /** Shape of the model and configuration of the adapter in a folder. */
-export async function readPolicyShape(directory: string): Promise<{ model: ModelConfig; lora?: AdapterConfig }> {
+export async function readPolicyShape(named: string): Promise<{ model: ModelConfig; lora?: AdapterConfig }> {
+  const directory = await resolveModel(named, { weights: false })
   await checkModelFolder(directory)
   if (!(await isAdapterFolder(directory))) return { model: await readModelConfig(directory) }
   const stored = await readAdapterConfig(directory)
-  const base = await findBase(directory, stored, undefined)
+  const base = await findBase(directory, stored, { weights: false })
   await checkModelFolder(base)
   return { model: await readModelConfig(base), lora: stored.config }
 }

@@ -1,6 +1,7 @@
 import { join } from "node:path"
 import { writeDirectory } from "../../files/atomic-directory.ts"
 import { checkIntact } from "../../files/intact.ts"
+import { resolveModel } from "../../hub/resolve-model.ts"
 import { refuseAdapter } from "../../model-files/adapter-files.ts"
 import { readModelConfig } from "../../model-files/model-config.ts"
 import { countParameters } from "../../model-files/model-tensors.ts"
@@ -117,12 +118,13 @@ export class RemoteEngine implements Trainable {
   /**
    * Connects to a server.
    *
-   * @param directory - local folder with the model's config.json; its tokenizer must be the server's. A remote.json in
+   * @param model - local folder with the model's config.json, or a name on the Hugging Face Hub; its tokenizer must be the server's. A remote.json in
    * it, as in checkpoints and models of remote engines, names the server's weights to start from.
    * @throws GigpoError `ENGINE_LOST` if no server answers, `ENGINE_REFUSED` if the key or the model is unknown there.
    */
-  static async open(directory: string, options: RemoteEngineOptions): Promise<RemoteEngine> {
+  static async open(model: string, options: RemoteEngineOptions): Promise<RemoteEngine> {
     const resolved = readOpenOptions(options)
+    const directory = await resolveModel(model, { weights: false })
     await refuseAdapter(directory)
     await checkIntact(directory, "shape")
     const config = await readModelConfig(directory)

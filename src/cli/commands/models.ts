@@ -1,0 +1,72 @@
+import type { Command } from "commander"
+import { isWholeSnapshot } from "../../hub/cached.ts"
+import { type CachedCommit, scanCache } from "../../hub/scan.ts"
+import { hubCache } from "../../hub/settings.ts"
+import { readAdapterConfig } from "../../model-files/adapter-files.ts"
+import { readModelConfig } from "../../model-files/model-config.ts"
+import { GigpoError } from "../../util/errors.ts"
+import { formatBytes } from "../terminal/format.ts"
+import { interruptible } from "../terminal/interrupt.ts"
+import { printJson } from "../terminal/print-json.ts"
+import { Screen } from "../terminal/screen.ts"
+import { table } from "../terminal/table.ts"
+
+export function modelsCommand(command: Command): Command {
+  return command
+    .description(
+      "Lists the models in the cache of Hugging Face (HF_HUB_CACHE, HF_HOME), which Python's tools share: each by the name that every command " +
+        "takes, with branches, tags and commit, its size, and whether this engine can run it, with the reason where it cannot.",
+    )
+    .option("--json", "print the models as one JSON line")
+    .action((options) => interruptible(() => listModels(options)))
+}
+
+/** Whether a model of the cache can be run, and as what; else why not. */
+interface Verdict {
+  readonly runs: boolean
+  readonly about: string
+}
+
+async function listModels({ json = false }: { readonly json?: boolean }): Promise<void> {
+  const cache = hubCache()
+  const found = await scanCache(cache)
+  const models = await Promise.all(found.map(async (one) => ({ ...one, ...(await verdictOf(one)) })))
+  if (json) return void printJson(models.map(({ files: _, ...model }) => model))
+  const screen = new Screen(process.stdout, { live: false })
+  if (models.length === 0)
+    return screen.print(
+      `There are no models in ${cache}. A name on the Hub (owner/name) in place of a folder downloads one.`,
+    )
+  const rows = models.map(({ repository, commit, refs, bytes, runs, about }) => [
+    repository,
+    [...refs, commit.slice(0, 12)].join(" "),
+    formatBytes(bytes),
+    `${runs ? "yes" : "no"}: ${about}`,
+  ])
+  for (const line of table([["MODEL", "REVISION", "SIZE", "RUNS"], ...rows], [2])) screen.print(line)
+}
+
+async function verdictOf({ path, files }: CachedCommit): Promise<Verdict> {
+  const has = (name: string) => files.includes(name)
+  const ggufs = files.filter((name) => /\.gguf$/i.test(name))
+  try {
+    if (has("adapter_config.json") && !has("model.safetensors")) {
+      const { base } = await readAdapterConfig(path)
+      return await whole(path, files, `LoRA adapter of ${base ?? "a model that it does not name"}`)
+    }
+    if (has("config.json") && ggufs.length === 0)
+      return await whole(path, files, (await readModelConfig(path)).architecture)
+  } catch (error) {
+    if (!GigpoError.is(error)) throw error
+    return { runs: false, about: error.message.replaceAll(`${path}/`, "") }
+  }
+  if (ggufs.length > 0) return { runs: true, about: `GGUF ${ggufs.join(", ")}` }
+  return { runs: false, about: "it has no config.json" }
+}
+
+async function whole(path: string, files: readonly string[], about: string): Promise<Verdict> {
+  const isWhole = await isWholeSnapshot(path, new Set(files), true)
+  return isWhole
+    ? { runs: true, about }
+    : { runs: false, about: `${about}, but not all of its weights were downloaded` }
+}

@@ -1,0 +1,83 @@
+import { hubNameOf } from "../hub/names.ts"
+import type { HubOptions, HubProgress } from "../hub/progress.ts"
+import { resolveModel } from "../hub/resolve-model.ts"
+import { GigpoError } from "../util/errors.ts"
+import type { Config } from "./config/config.ts"
+import { formatBar, formatBytes, formatDuration } from "./terminal/format.ts"
+import { Screen } from "./terminal/screen.ts"
+
+/** Local path of a model that a folder or a name on the Hugging Face Hub stands for. A download is shown on standard error. */
+export async function localModel(named: string, options: Omit<HubOptions, "onProgress"> = {}): Promise<string> {
+  const screen = new Screen(process.stderr)
+  try {
+    return await resolveModel(named, { ...options, onProgress: downloadView(screen) })
+  } finally {
+    screen.clear()
+  }
+}
+
+const places = ["model", "teacher"] as const
+type Models = Pick<Config, "model"> & Partial<Pick<Config, "teacher">>
+
+/** A configuration whose model and teacher are local paths. */
+export async function withLocalModels<C extends Models>(given: C, options: Omit<HubOptions, "onProgress">): Promise<C> {
+  let local = given
+  for (const key of places) {
+    const named = given[key]
+    if (named !== undefined) local = { ...local, [key]: await localModel(named, options) }
+  }
+  return local
+}
+
+/** The same for a model that only plays: no teacher is asked, and an engine elsewhere has weights of its own. */
+export async function withLocalModel(given: Config, signal: AbortSignal): Promise<Config> {
+  return { ...given, model: await localModel(given.model, { signal, weights: !given.engine }) }
+}
+
+/** Downloads the weights of models of which `withLocalModels` got configuration and tokenizer: of the same commits. */
+export async function fetchWeights(given: Config, local: Config, signal: AbortSignal): Promise<void> {
+  if (!given.engine) await withLocalModels(keptModels(given, local), { signal })
+}
+
+/** What a run keeps of its models: those from the Hub as name and commit, which mean the same on another machine. */
+export function keptModels(given: Models, local: Models): Models {
+  const kept = (key: keyof Models) => (given[key] === local[key] ? undefined : hubNameOf(local[key]!)) ?? given[key]
+  const teacher = kept("teacher")
+  return { model: kept("model")!, ...(teacher !== undefined && { teacher }) }
+}
+
+/** Shows the size of a download first, and then a line with its rate and the time left. */
+export function downloadView(
+  screen: Screen,
+  now: () => number = () => performance.now(),
+): (progress: HubProgress) => void {
+  let since = 0
+  let begun: number | undefined
+  return (progress) => {
+    if (progress.kind === "note") return screen.print(progress.text)
+    if (progress.kind === "start") {
+      const { model, files, bytes, missing } = progress
+      const rest = missing < bytes ? `, of which ${formatBytes(missing)} are missing` : ""
+      screen.print(`Downloading ${model}: ${files} files, ${formatBytes(bytes)}${rest}.`)
+      ;[since, begun] = [now(), undefined]
+      return
+    }
+    const { done, total } = progress
+    begun ??= done
+    const seconds = (now() - since) / 1000
+    const rate = (done - begun) / Math.max(seconds, 0.001)
+    const pace =
+      rate > 0 && seconds > 1 ? [`${formatBytes(rate)}/s`, `about ${formatDuration((total - done) / rate)} left`] : []
+    const parts = [formatBar(done, total, 20), `${formatBytes(done)} of ${formatBytes(total)}`, ...pace]
+    screen.show([parts.join("  ")], done === total)
+  }
+}
+
+/** Refuses to write into the cache of the Hub, which others share. */
+export function refuseCache(given: Models, local: Models): void {
+  if (given.model === local.model) return
+  throw new GigpoError(
+    "BAD_ARGUMENT",
+    `${given.model} is a model of the Hugging Face Hub, and what was downloaded stays as it is: give --out <folder> in place of --in-place.`,
+  )
+}

@@ -1,0 +1,53 @@
+import { readFile } from "node:fs/promises"
+import { join } from "node:path"
+import { filesOf, type Place, readRef } from "./cache.ts"
+import { chooseFiles } from "./choose.ts"
+import { type HubName, isCommit } from "./names.ts"
+
+/** A model that the cache has. */
+export interface Cached {
+  readonly commit: string
+  /** What to open: the snapshot's folder, or a GGUF file in it. */
+  readonly path: string
+}
+
+/** Bytes of an index of weights. */
+const largestIndex = 64 * 2 ** 20
+
+/**
+ * What the cache has of a model: of a branch or tag the commit that it stood for when it was last asked for. Undefined where nothing is
+ * there, or not all of it: a download that broke off.
+ */
+export async function cachedModel(place: Place, name: HubName, weights: boolean): Promise<Cached | undefined> {
+  const { revision = "main" } = name
+  const commit = isCommit(revision) ? revision : await readRef(place, revision)
+  if (commit === undefined) return undefined
+  const folder = join(place.snapshots, commit)
+  const files = await filesOf(place, commit)
+  try {
+    const { gguf } = chooseFiles(name, files, weights)
+    if (gguf !== undefined) return { commit, path: join(folder, ...gguf.split("/")) }
+  } catch {
+    return undefined
+  }
+  const names = new Set(files.map(({ path }) => path))
+  return (await isWholeSnapshot(folder, names, weights)) ? { commit, path: folder } : undefined
+}
+
+/** Whether the files that no model or adapter does without are there. What else it needs is told where it is opened. */
+export async function isWholeSnapshot(folder: string, names: ReadonlySet<string>, weights: boolean): Promise<boolean> {
+  if (!["config.json", "adapter_config.json", "tokenizer_config.json"].some((name) => names.has(name))) return false
+  if (!weights || names.has("model.safetensors") || names.has("adapter_model.safetensors")) return true
+  const shards = await shardsOf(join(folder, "model.safetensors.index.json"))
+  return shards.length > 0 && shards.every((name) => names.has(name))
+}
+
+async function shardsOf(index: string): Promise<string[]> {
+  try {
+    const text = await readFile(index, "utf8")
+    if (text.length > largestIndex) return []
+    return [...new Set(Object.values(Object(JSON.parse(text).weight_map) as Record<string, string>))]
+  } catch {
+    return []
+  }
+}

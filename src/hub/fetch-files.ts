@@ -1,0 +1,79 @@
+import { stat } from "node:fs/promises"
+import { join } from "node:path"
+import { checkWritable } from "../files/check-space.ts"
+import { linkAbort } from "../util/linked-abort.ts"
+import { hasBlob, type Place, placeBlob } from "./cache.ts"
+import { downloadBlob, partialOf } from "./download.ts"
+import type { HubFile } from "./listing.ts"
+import { locked } from "./lock.ts"
+import type { HubProgress } from "./progress.ts"
+import type { Asking } from "./request.ts"
+
+/** Files that are downloaded at once. */
+const atOnce = 4
+
+interface Fetching {
+  readonly commit: string
+  readonly files: readonly HubFile[]
+  /** Those that the snapshot lacks. */
+  readonly missing: readonly HubFile[]
+  /** The model, for messages. */
+  readonly what: string
+  readonly onProgress: ((progress: HubProgress) => void) | undefined
+}
+
+/**
+ * Downloads what a snapshot lacks, small files first, and puts each into it once it is whole.
+ *
+ * @throws GigpoError `IO` where the disk has too little room, before anything is downloaded; what `downloadBlob` throws
+ */
+export async function fetchFiles(asking: Asking, place: Place, fetching: Fetching): Promise<void> {
+  const { commit, files, missing, what, onProgress = () => {} } = fetching
+  const bytes = total(files)
+  const there = new Map(await Promise.all(missing.map(async (file) => [file, await begun(place, file)] as const)))
+  const left = total(missing) - sum([...there.values()])
+  onProgress({ kind: "start", model: what, files: files.length, bytes, missing: left })
+  await checkWritable(place.blobs, left)
+  let done = bytes - left
+  const controller = new AbortController()
+  const unlink = linkAbort(asking.signal, controller)
+  const own = { ...asking, signal: controller.signal }
+  const queue = missing.toSorted((a, b) => a.size - b.size)
+  const one = async (file: HubFile): Promise<void> => {
+    const onWait = () => onProgress({ kind: "note", text: `Another process downloads ${file.path}; waiting for it.` })
+    const onBytes = (now: number) => {
+      done += now - there.get(file)!
+      there.set(file, now)
+      onProgress({ kind: "bytes", done, total: bytes })
+    }
+    await locked(join(place.locks, `${file.blob}.lock`), { signal: own.signal, onWait }, async () => {
+      await downloadBlob(own, place, { commit, file }, onBytes)
+      await placeBlob(place, commit, file)
+    })
+  }
+  const worker = async (): Promise<void> => {
+    for (let file = queue.shift(); file; file = queue.shift()) await one(file)
+  }
+  try {
+    const workers = Array.from({ length: atOnce }, () =>
+      worker().catch((error) => {
+        controller.abort(error) // the first error ends the others
+        throw error
+      }),
+    )
+    const ended = await Promise.allSettled(workers)
+    if (ended.some(({ status }) => status === "rejected")) throw controller.signal.reason
+  } finally {
+    unlink()
+  }
+}
+
+/** Bytes that are there of a blob. */
+async function begun(place: Place, file: HubFile): Promise<number> {
+  if (await hasBlob(place, file)) return file.size
+  const partial = await stat(partialOf(place, file)).catch(() => undefined)
+  return partial && partial.size <= file.size ? partial.size : 0
+}
+
+const sum = (numbers: readonly number[]) => numbers.reduce((all, one) => all + one, 0)
+const total = (files: readonly HubFile[]) => sum(files.map(({ size }) => size))

@@ -1,0 +1,106 @@
+import type { GigpoError } from "../util/errors.ts"
+import { badAnswer } from "./errors.ts"
+import { isCommit } from "./names.ts"
+import { type Asking, bounded, request, tried } from "./request.ts"
+
+/** A file of a repository. */
+export interface HubFile {
+  /** In the repository, with slashes. */
+  readonly path: string
+  readonly size: number
+  /** Name of its content in the cache: SHA-256 of a large file, git's SHA-1 of a small one. */
+  readonly blob: string
+}
+
+/** What a server tells of a file in its listing; mirrors may leave out all but the path. */
+export type ListedFile = Pick<HubFile, "path"> & Partial<HubFile>
+
+export interface Listing {
+  readonly commit: string
+  readonly files: readonly ListedFile[]
+}
+
+/** Bytes of a listing: some ten times the largest of the Hub. */
+const largest = 32 * 2 ** 20
+/** Milliseconds that a listing may take. */
+const longest = 120_000
+
+/**
+ * Commit that a revision stands for now, and its files.
+ *
+ * @throws GigpoError `HUB_REFUSED` for a model that is not given, and for names and sizes that cannot be; `HUB_LOST`
+ */
+export async function readListing(asking: Asking): Promise<Listing> {
+  const { settings, name } = asking
+  const { endpoint } = settings
+  const { host } = new URL(endpoint)
+  const url = `${endpoint}/api/models/${name.repository}/revision/${encodeURIComponent(name.revision ?? "main")}?blobs=true`
+  const text = await tried(asking, () =>
+    request(asking, url, { headers: { accept: "application/json" } }, async (response, alive) => {
+      const end = performance.now() + longest
+      const timed = () => {
+        if (performance.now() > end) throw badAnswer(host, `a listing that takes more than ${longest / 1000} s`)
+        alive()
+      }
+      const found = await bounded(response, timed, largest)
+      if (found === undefined) throw badAnswer(host, `a listing of more than ${largest / 2 ** 20} MiB`)
+      return found.toString("utf8")
+    }),
+  )
+  return parseListing(text, host)
+}
+
+/** Listing in the JSON of the Hub, each name and size checked. */
+export function parseListing(text: string, host: string): Listing {
+  const fail = (what: string) => badAnswer(host, what)
+  let json: { readonly sha?: unknown; readonly siblings?: unknown }
+  try {
+    json = Object(JSON.parse(text))
+  } catch {
+    throw fail("a listing that is no JSON")
+  }
+  const { sha, siblings } = json
+  if (typeof sha !== "string" || !isCommit(sha)) throw fail("a listing without a commit")
+  if (!Array.isArray(siblings)) throw fail("a listing without files")
+  const files = siblings.map((one) => readFile(one, fail))
+  const names = new Set<string>()
+  for (const { path } of files) {
+    // One file on a disk that does not tell capitals from small letters.
+    const name = path.toLowerCase()
+    if (names.has(name)) throw fail(`two files of the name ${JSON.stringify(path.slice(0, 200))}`)
+    names.add(name)
+  }
+  return { commit: sha, files }
+}
+
+function readFile(value: unknown, fail: (what: string) => GigpoError): ListedFile {
+  const { rfilename: path, size: plain, blobId, lfs } = Object(value) as Record<string, unknown>
+  if (typeof path !== "string" || !isPlainPath(path))
+    throw fail(`a file of the name ${(JSON.stringify(path) ?? "undefined").slice(0, 200)}`)
+  const large = Object(lfs ?? {}) as Record<string, unknown>
+  const size = large.size ?? plain
+  const blob = large.sha256 ?? blobId
+  if (size === undefined || size === null || blob === undefined || blob === null) return { path }
+  return checkedFile(path, size, blob, fail)
+}
+
+/** A file whose size and digest can be. */
+export function checkedFile(path: string, size: unknown, blob: unknown, fail: (what: string) => GigpoError): HubFile {
+  if (!Number.isSafeInteger(size) || (size as number) < 0 || (size as number) > 2 ** 50)
+    throw fail(`a size of ${String(size)} for ${path}`)
+  if (typeof blob !== "string" || !/^([0-9a-f]{40}|[0-9a-f]{64})$/.test(blob)) throw fail(`no digest for ${path}`)
+  return { path, size: size as number, blob }
+}
+
+/** Names that Windows gives another meaning, with any ending. */
+const reserved = /^(con|prn|aux|nul|com\d|lpt\d)(\.|$)/i
+
+/** Whether a path leads to a file below its folder, on every system. */
+function isPlainPath(path: string): boolean {
+  if (path.length > 1000) return false
+  // Control characters, and what has a meaning in paths of Windows.
+  if (/[\p{Cc}\p{Cs}\\:*?"<>|]/u.test(path)) return false
+  return path
+    .split("/")
+    .every((part) => part !== "" && part.length <= 255 && !/^\.+$|[. ]$/.test(part) && !reserved.test(part))
+}

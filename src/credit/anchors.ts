@@ -27,7 +27,7 @@ export function groupByAnchor(tasks: ArrayLike<Key>, anchors: ArrayLike<Key>): I
   if (areTexts(anchors)) return groupAnchors(tasks, anchors).groups
   const task = denseIds(tasks)
   const anchor = denseIds(anchors)
-  // One number a pair. Both ids are below the number of steps, so the product is exact.
+  // Numeric id of the pair. Both ids are below the number of steps, so the product is exact.
   return denseIds(Float64Array.from(task, (id, row) => id * task.length + anchor[row]!))
 }
 

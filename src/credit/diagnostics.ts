@@ -44,7 +44,7 @@ export function gigpoMetrics(diagnostics: GigpoDiagnostics): Record<string, numb
     "step-group/singletons": diagnostics.singletonShare,
     "step-group/compared": diagnostics.comparedShare,
     "step-group/compared-across": diagnostics.comparedAcrossShare,
-    // Of advantages that are all 0 no level has a share.
+    // Shares are undefined where all advantages are 0.
     ...(diagnostics.episodeShare + diagnostics.stepShare > 0 && { "advantage/step-share": diagnostics.stepShare }),
   }
 }

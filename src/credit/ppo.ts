@@ -12,7 +12,7 @@ import { joinTokens, perToken, rewardsOfTokens, spread } from "./tokens.ts"
 import { generalizedAdvantages, type TraceSettings } from "./traces.ts"
 import { whiten } from "./whiten.ts"
 
-/** Defaults of the variants whose decisions are steps, each counted once. */
+/** Defaults of the variants with decisions per step. Each step counts once. */
 const stepDefaults = { level: "step", whitenOver: "steps" } as const
 
 /** Options of `ppo`. */
@@ -114,7 +114,7 @@ export const ppo = defineEstimator({
   },
 })
 
-/** 1 for the token that speaks for its step, [tokens]. */
+/** 1 for the first token of each step, which represents the step, [tokens]. */
 function firstTokens(lengths: Int32Array): Int32Array {
   const first = new Int32Array(lengths.reduce((sum, length) => sum + length, 0))
   let begin = 0

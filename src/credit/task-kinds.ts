@@ -37,7 +37,11 @@ export const kindFields = {
   success: string("success", "Metric that is 1 at the last step of a successful episode."),
 }
 
-/** @param epsilon added to deviations */
+/**
+ * Returns advantages that are normalized separately for each kind of task.
+ *
+ * @param epsilon constant added to standard deviations
+ */
 export function renormalizeByKind(
   advantages: Float64Array,
   batch: Batch,

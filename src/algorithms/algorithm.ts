@@ -2,5 +2,5 @@ import type { About } from "../options/about.ts"
 
 export { type Change, changes, type Origin, type Standing, standings } from "../options/about.ts"
 
-/** Entry of the table of algorithms: `gigpo algorithms`, docs/algorithms.md, the tests and bench:algorithms are made of it. */
+/** Entry of the table of algorithms, the source of `gigpo algorithms`, docs/algorithms.md, tests and bench:algorithms. */
 export type Algorithm = About

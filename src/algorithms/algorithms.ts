@@ -11,7 +11,7 @@ import { rewards } from "./table/rewards.ts"
 import { rollouts } from "./table/rollouts.ts"
 import { steps } from "./table/steps.ts"
 
-/** Every algorithm that is there, and every system that cites GiGPO, by what it changes first. */
+/** All available algorithms and all systems that cite GiGPO, ordered by what they change first. */
 export const algorithms: readonly Algorithm[] = [
   ...shipped,
   ...steps,

@@ -1,11 +1,11 @@
 import type { Algorithm } from "./algorithm.ts"
 
-/** The settings that ask for it, as `--set` takes them, one each. */
+/** Settings that select an algorithm, each in the form of `--set`. */
 export function settingsOf({ set = {} }: Algorithm): string[] {
   return Object.entries(set).map(([key, value]) => `${key}=${Array.isArray(value) ? `[${value.join(",")}]` : value}`)
 }
 
-/** How it is asked for: settings, and what is handed in besides; nothing where it is absent. */
+/** Settings and code that select an algorithm; empty for an algorithm that is not available. */
 export function askedFor(algorithm: Algorithm): string[] {
   return [...settingsOf(algorithm), ...(algorithm.code === undefined ? [] : [algorithm.code])]
 }

@@ -3,14 +3,21 @@ import { GigpoError } from "../util/errors.ts"
 import { type Algorithm, type Change, changes } from "./algorithm.ts"
 import { algorithms } from "./algorithms.ts"
 
-/** What is meant by words, each what is changed ("credit"), a name of ours ("hgpo") or part of a system's ("StepPO"), in the table's order. */
+/**
+ * Returns the algorithms that words select, in the order of the table. A word is a kind of change ("credit"), a name in gigpo ("hgpo") or
+ * a part of the name of a system ("StepPO"). Without words, all algorithms are returned.
+ */
 export function findAlgorithms(words: readonly string[]): readonly Algorithm[] {
   if (words.length === 0) return algorithms
   const found = new Set(words.flatMap(meant))
   return algorithms.filter((algorithm) => found.has(algorithm))
 }
 
-/** @throws GigpoError `BAD_ARGUMENT` where it is neither. */
+/**
+ * Algorithms that a word selects.
+ *
+ * @throws GigpoError `BAD_ARGUMENT` for a word without a match.
+ */
 function meant(word: string): readonly Algorithm[] {
   if (Object.hasOwn(changes, word)) return algorithms.filter((one) => one.changes.includes(word as Change))
   const plain = word.toLowerCase()
@@ -23,7 +30,7 @@ function meant(word: string): readonly Algorithm[] {
   throw new GigpoError("BAD_ARGUMENT", `There is no algorithm ${word}. ${hint}`)
 }
 
-/** The whole name of a system, the names that its settings have, and the functions that are handed in, all in small letters. */
+/** Lower-case names of an algorithm: the system, the names in its settings, and the functions in its code. */
 function namesOf({ system, set = {}, code = "" }: Algorithm): string[] {
   const named = Object.entries(set).filter(([key]) => /\.(name|memory)$/.test(key))
   const called = code.match(/\w+(?=\()/g) ?? []

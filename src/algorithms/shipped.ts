@@ -4,7 +4,7 @@ import { losses } from "../loss/losses.ts"
 import type { About } from "../options/about.ts"
 import type { Algorithm } from "./algorithm.ts"
 
-/** Entries of what ships as an estimator or a loss, each described beside its implementation; GiGPO first. */
+/** Entries of the shipped estimators and losses, described next to their implementations. Those of origin "gigpo" come first. */
 export const shipped: readonly Algorithm[] = [
   ...entriesOf(estimators, "training.estimator.name", "src/credit"),
   ...entriesOf(losses, "training.loss.name", "src/loss"),

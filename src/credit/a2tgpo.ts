@@ -13,7 +13,7 @@ import { groupsOf } from "./outcomes.ts"
 import { discountedReturns } from "./returns.ts"
 import { stepsAfter, turnsOf } from "./turns.ts"
 
-/** What a turn told, for estimators that compare it. */
+/** Option for the information gain of a turn. */
 export const gainField = stepNumbers(
   "information-gain",
   "Information gain of a turn, P(answer) after the turn minus P(answer) before: the name of a metric of steps, or in programs a " +
@@ -42,9 +42,10 @@ export const a2tgpoFields = {
 export type A2tgpoOptions = OptionsOf<typeof a2tgpoFields>
 
 /**
- * A²TGPO (arXiv 2605.06200): A_t = A(τ) + w D_t, A(τ) the outcome as in `grpo`, D_t = Σ_{j≥t} γ^(j-t) z_j / √n_t over the n_t turns from
- * t on, z_t the turn's gain compared among the turns of its number in the task's episodes. The clip is scaled by 1 + c (2σ(z_t) - 1).
- * The turn that answers, an episode's last unless it was cut off, has the outcome alone, and so has a turn whose gain nobody told.
+ * A²TGPO estimator (arXiv 2605.06200): A_t = A(τ) + w D_t. A(τ) is the outcome advantage as in `grpo`. D_t = Σ_{j≥t} γ^(j-t) z_j / √n_t
+ * over the n_t turns from t on. z_t is the gain of the turn, normalized over the turns with the same index in the episodes of the task.
+ * The clip range is scaled by 1 + c (2σ(z_t) - 1). Two kinds of turns get the outcome advantage alone: the answering turn (the last one of
+ * an episode that was not truncated) and turns without a gain.
  *
  * @throws BAD_ARGUMENT for an invalid option
  */
@@ -93,7 +94,7 @@ export const a2tgpo = defineEstimator({
   },
 })
 
-/** Turns of one number in the episodes of one task, those that answer left out, [steps]; -1 for these and for turns without a gain. */
+/** Dense ids of the turns with the same index in the episodes of one task, [steps]; -1 for answering turns and for turns without a gain. */
 export function peerTurns(batch: Batch, gains: Float64Array): Int32Array {
   const after = stepsAfter(batch.episode)
   const isPeer = (row: number) => !Number.isNaN(gains[row]!) && (after[row]! >= 0 || batch.truncated[row] === 1)

@@ -31,8 +31,9 @@ export const aepoFields = {
 export type AepoOptions = OptionsOf<typeof aepoFields>
 
 /**
- * Entropy-balanced advantages (AEPO, RUC-NLPIR/ARPO) around any estimator: A' = A (1 + w z), z the entropy of the token, less the mean of
- * the batch, over its standard deviation; 0 where all are equal. Steps that are left out count in neither.
+ * Entropy-balanced advantages (AEPO, RUC-NLPIR/ARPO) around another estimator: A' = A (1 + w z). z is the entropy of the token minus the
+ * mean of the batch, divided by the standard deviation; 0 where all entropies are equal. Skipped steps enter neither the mean nor the
+ * deviation.
  *
  * @throws BAD_ARGUMENT for an invalid option
  */

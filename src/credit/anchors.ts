@@ -10,12 +10,12 @@ import type { SimilarityOptions } from "./types.ts"
 type Key = string | number
 
 /**
- * Step groups (Eq. 4, 6): steps of one task with equal anchors, or with equal keys of any other kind. Exact: texts are compared,
- * not only their hashes, natively where all keys are texts.
+ * Returns step groups (Eq. 4, 6): steps of one task with equal anchor states, or with equal keys of another kind. Texts are compared
+ * exactly, not only by their hashes. The comparison is native where all keys are texts.
  *
- * @param tasks the task of each step, [steps]
- * @param anchors the anchor of each step, [steps]
- * @returns the group of each step, [steps]: dense ids in order of first occurrence
+ * @param tasks task of each step, [steps]
+ * @param anchors anchor state of each step, [steps]
+ * @returns group of each step, [steps]: dense ids in order of first occurrence
  * @throws BAD_ARGUMENT when the lengths differ
  */
 export function groupByAnchor(tasks: ArrayLike<Key>, anchors: ArrayLike<Key>): Int32Array {
@@ -27,7 +27,7 @@ export function groupByAnchor(tasks: ArrayLike<Key>, anchors: ArrayLike<Key>): I
   if (areTexts(anchors)) return groupAnchors(tasks, anchors).groups
   const task = denseIds(tasks)
   const anchor = denseIds(anchors)
-  // One number a pair. Both ids are below the number of steps, so the product is exact.
+  // Numeric id of the pair. Both ids are below the number of steps, so the product is exact.
   return denseIds(Float64Array.from(task, (id, row) => id * task.length + anchor[row]!))
 }
 
@@ -36,14 +36,14 @@ function areTexts(keys: ArrayLike<Key>): keys is readonly string[] {
 }
 
 /**
- * Step groups of steps of one task with similar anchors, as the reference code forms them: in row order, each step joins
- * the first group of its task whose FIRST member it resembles, `similarityRatio(anchor, first) >= threshold`, or founds a
- * group. So the result depends on the order of the steps. Costs one comparison for each pair of a new anchor and a group
- * of its task, most of them settled by the cheap bounds.
+ * Returns step groups of steps of one task with similar anchor states, as the reference code forms them. Steps are processed in order. A
+ * step joins the first group of its task for which `similarityRatio(anchor, first) >= threshold`, where `first` is the anchor of the FIRST
+ * member. Otherwise the step starts a new group. The result depends on the order of the steps. Each pair of a distinct anchor and a group
+ * of its task costs one comparison; cheap bounds decide most of them.
  *
- * @param tasks the task of each step, [steps]
- * @param anchors the anchor of each step, [steps]
- * @returns the group of each step, [steps]: dense ids in order of first occurrence
+ * @param tasks task of each step, [steps]
+ * @param anchors anchor state of each step, [steps]
+ * @returns group of each step, [steps]: dense ids in order of first occurrence
  * @throws BAD_ARGUMENT when the lengths differ, or the threshold is not in (0, 1]
  */
 export function groupBySimilarity(

@@ -8,39 +8,38 @@ import { groupByAnchor } from "./anchors.ts"
 import type { Batch, StepRecord } from "./estimator.ts"
 import type { GrpoStep } from "./types.ts"
 
-/** One step and all that may be known of it; what is left out is asked for only by the estimators that read it. */
+/** Step as input of `toBatch`. Absent optional data is needed only by the estimators that read the corresponding column. */
 export interface BatchStep extends GrpoStep {
-  /** What identifies the environment's state before the action. */
+  /** Anchor state before the action. */
   readonly anchor?: string | undefined
-  /** The state after the action. */
+  /** Anchor state after the action. */
   readonly nextAnchor?: string | undefined
-  /** Whether the episode came to an end of its own with this step. Default false. */
+  /** Whether the episode terminated with this step. Default false. */
   readonly terminated?: boolean | undefined
-  /** Whether the episode was cut off after this step. Default false. */
+  /** Whether the episode was truncated after this step. Default false. */
   readonly truncated?: boolean | undefined
-  /** Return of the greedy episode of its task; NaN where that episode failed. */
+  /** Return of the greedy episode of the task; NaN where that episode failed. */
   readonly baseline?: number | undefined
-  /** Where its reward falls on its tokens, one number each, of which the reward is the sum. Default: all on the last. */
+  /** Reward of each token, [tokens]. The sum is the reward of the step. Default: the whole reward at the last token. */
   readonly tokenRewards?: Column | undefined
-  /** What each of its tokens adds to its reply's text; see `Batch.tokenTexts`. */
+  /** Text of each token of the completion, [tokens]; see `Batch.tokenTexts`. */
   readonly tokenTexts?: readonly string[] | undefined
-  /** Sampled tokens, at least 1. Default 1. */
+  /** Number of sampled tokens, at least 1. Default 1. */
   readonly length?: number | undefined
-  /** What was said and done. */
+  /** Recorded data of the step. */
   readonly record?: StepRecord | undefined
-  /** Which conversation of its episode it belongs to; steps without one share one. */
+  /** Conversation of the episode that the step belongs to. Steps without a value share one conversation. */
   readonly conversation?: string | number | undefined
-  /** Whose step it is, over all episodes; steps without one share one. */
+  /** Agent that took the step, with ids shared by all episodes. Steps without a value share one agent. */
   readonly agent?: string | number | undefined
 }
 
 /**
- * The columns that estimators read, from plain objects. Padding is left out.
+ * Returns a batch of columns, as estimators read them, from plain objects. Padding is left out.
  *
  * @param steps [steps], in time order within an episode; episodes may interleave
- * @param statistics what `Estimator.needs` asked for, [steps][tokens]
- * @throws NON_FINITE for a reward that is not finite, BAD_ARGUMENT for a step that has no meaning; where a step has no anchor, as
- * soon as the anchors are asked for
+ * @param statistics statistics that `Estimator.needs` requests, [steps][tokens]
+ * @throws NON_FINITE for a reward that is not finite, BAD_ARGUMENT for an invalid step. A missing anchor throws when the anchors are read.
  */
 export function toBatch(steps: readonly BatchStep[], statistics?: Batch["statistics"]): Batch {
   return collect(steps, statistics).batch
@@ -48,11 +47,11 @@ export function toBatch(steps: readonly BatchStep[], statistics?: Batch["statist
 
 interface Collected {
   readonly batch: Batch
-  /** Row of the input that each row of the batch came from, [steps]. */
+  /** Index in the input of each row of the batch, [steps]. */
   readonly index: Int32Array
 }
 
-/** Batch of plain steps, with the place of each row in the input. */
+/** Returns a batch of plain steps, with the input index of each row. */
 export function collect(input: readonly BatchStep[], statistics?: Batch["statistics"]): Collected {
   checkList("The steps", input)
   const steps = input.filter((step) => step.padding !== true)
@@ -99,7 +98,7 @@ export function collect(input: readonly BatchStep[], statistics?: Batch["statist
   return { batch, index }
 }
 
-/** Columns that only some batches have. */
+/** Columns that are present in some batches only. */
 function optionalColumns(steps: readonly BatchStep[], episode: Int32Array): Partial<Batch> {
   const has = (name: keyof BatchStep) => steps.some((step) => step[name] !== undefined)
   const all = (name: keyof BatchStep) => steps.every((step) => step[name] !== undefined)
@@ -113,7 +112,7 @@ function optionalColumns(steps: readonly BatchStep[], episode: Int32Array): Part
   return found
 }
 
-/** Puts row values back where their steps stood in the input. */
+/** Returns row values in the order of the input steps. */
 export function scatter<Values extends Float64Array | Int32Array>(
   values: Values,
   index: Int32Array,

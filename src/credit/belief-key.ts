@@ -6,11 +6,11 @@ interface Belief {
 }
 
 /**
- * What a reply says that it believes, as far as it tells step groups apart (ReBel, arXiv 2605.20061): the phase of the task, its target
- * without articles and punctuation (numbers stay: "apple 1" is another thing than "apple 2"), whether an object is in the hand, and
- * whether the state of one was changed. Read from the JSON between <belief> tags, `{ task: { phase, target }, state: { objects, states }
- * }`; all that cannot be read is one belief. The authors take the phase from the environment's admissible actions: hand in a function
- * of the step for that.
+ * Returns a key of the belief that a completion states, for step groups (ReBel, arXiv 2605.20061). The key consists of the phase of the
+ * task, its target without articles and punctuation, whether an object is in the hand, and whether the state of an object was changed.
+ * Numbers stay in the target: "apple 1" and "apple 2" differ. The belief is read from the JSON between <belief> tags, `{ task: { phase,
+ * target }, state: { objects, states } }`. All unreadable beliefs have the same key. The authors take the phase from the admissible
+ * actions of the environment; pass a function of the step for that.
  */
 export function beliefKey({ text }: Pick<StepRecord, "text">): string {
   const belief = readBelief(text)

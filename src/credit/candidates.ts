@@ -5,18 +5,18 @@ import type { Batch, CandidateRecord } from "./estimator.ts"
 // Replies that were sampled beside those that were acted on (`hooks.candidates`): they were given in the very same state, and are learned
 // from as extra rows.
 
-/** The scores of all replies to the steps' prompts, each step's own before the others of it. */
+/** Scores of all completions of the steps' prompts. The completion that was acted on comes first in each step. */
 export interface CandidateScores {
-  /** [replies] */
+  /** Score of each completion, [completions]. */
   readonly scores: Float64Array
-  /** The step of each, [replies]: groups for a normalizer. */
+  /** Step of each completion, [completions]; groups for a normalizer. */
   readonly steps: Int32Array
-  /** Where the replies of each step begin, [steps + 1]. */
+  /** Index of the first completion of each step, [steps + 1]. */
   readonly offsets: Int32Array
 }
 
 /**
- * A step without candidates is alone, with its reward for a score.
+ * Returns the scores of all completions. A step without candidates has a single completion, scored with its reward.
  *
  * @throws BAD_ARGUMENT for a batch without records
  */
@@ -34,10 +34,10 @@ export function candidateScores(batch: Batch): CandidateScores {
 }
 
 /**
- * `Credit.extraRows` of the candidates, with an advantage each; tokens that were put there and not sampled weigh nothing.
+ * Returns `Credit.extraRows` for the candidates that were not acted on, with one advantage each. Forced tokens have weight 0.
  *
- * @param advantagesOf the candidates' of one step; undefined leaves them all out, NaN one
- * @throws BAD_ARGUMENT for a batch without records, or another number of advantages
+ * @param advantagesOf advantages of the candidates of one step; undefined leaves out all of them, NaN a single one
+ * @throws BAD_ARGUMENT for a batch without records, or a wrong number of advantages
  */
 export function candidateRows(
   batch: Batch,

@@ -2,7 +2,10 @@ import type { Credit } from "./estimator.ts"
 
 // What estimators around others do to advantages, be they one a step or one a token.
 
-/** The same credit with other advantages: `change` is given each with its step, those of its tokens one after the other. */
+/**
+ * Returns the credit with changed advantages. `change` receives each advantage with its step. Advantages per token are passed one after
+ * the other.
+ */
 export function changeAdvantages(credit: Credit, change: (advantage: number, step: number) => number): Credit {
   const { advantages } = credit
   return {
@@ -14,12 +17,12 @@ export function changeAdvantages(credit: Credit, change: (advantage: number, ste
   }
 }
 
-/** 1 for a step that is learned from, [steps]; 0 for one that is left out, and so is in no mean. */
+/** 1 for steps that are learned from, 0 for skipped steps, [steps]. Skipped steps enter no mean. */
 export function learnedSteps({ skip }: Credit, steps: number): Uint8Array {
   return new Uint8Array(steps).map((_, step) => (skip?.[step] === 1 ? 0 : 1))
 }
 
-/** Over the steps that are learned from, or over their tokens. */
+/** Mean advantage over the steps that are learned from, or over their tokens where advantages are per token. */
 export function meanAdvantage({ advantages }: Credit, learned: Uint8Array): number {
   let [sum, count] = [0, 0]
   for (const [step, one] of advantages.entries()) {

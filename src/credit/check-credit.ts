@@ -34,10 +34,10 @@ const keys = {
 } satisfies Record<keyof Credit, true>
 
 /**
- * Refuses credit that does not fit its batch, as an estimator of somebody else's may give it: unknown keys, wrong types and lengths,
- * numbers that are not finite. What a skipped step holds is not looked at.
+ * Checks that the result of an estimator fits its batch: known keys, types, lengths and finite numbers. Values of skipped steps are not
+ * checked.
  *
- * @throws BAD_ARGUMENT, or NON_FINITE, with the estimator's name and the step
+ * @throws BAD_ARGUMENT, or NON_FINITE, with the name of the estimator and the step
  */
 export function checkCredit<C extends Credit>(credit: C, batch: Batch, name: string): C {
   const refusals = refusalsOf(estimatorKind, name)

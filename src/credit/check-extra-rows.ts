@@ -2,7 +2,7 @@ import { isFloat32Array, isInt32Array } from "node:util/types"
 import type { Segment, Sequence } from "../engine/rows.ts"
 import type { Refusals } from "../options/outcome.ts"
 
-/** Refuses rows that nothing could be learned from, with their numbers: they never were steps of the batch, so nobody else checks them. */
+/** Checks extra sequences and their numbers. They are not steps of the batch, so no other check covers them. */
 export function checkExtraRows(rows: unknown, refusals: Refusals): void {
   if (rows === undefined) return
   if (!Array.isArray(rows)) throw refusals.bad("extraRows that are not a list of sequences")

@@ -3,7 +3,7 @@ import { countGroups, type GroupStatistics, groupStatistics } from "./statistics
 import { joinTokens } from "./tokens.ts"
 import type { GigpoDiagnostics, GrpoDiagnostics } from "./types.ts"
 
-/** Mean and sample standard deviation of all; 0 and 0 for none. */
+/** Mean and sample standard deviation of all values; 0 and 0 without values. */
 export function spreadOf(values: Float64Array): { readonly mean: number; readonly std: number } {
   const { mean, std } = groupStatistics(values, new Int32Array(values.length))
   return { mean: mean[0] ?? 0, std: std[0] ?? 0 }
@@ -15,8 +15,8 @@ export function summarizeAdvantages(advantages: Float64Array): Pick<GrpoDiagnost
 }
 
 /**
- * "advantage/mean" and "advantage/std" (sample) of what is learned from: over steps, or over tokens where advantages are one a
- * token. Steps that are skipped do not count; where all are there is neither.
+ * Metrics "advantage/mean" and "advantage/std" (sample) of the advantages that are learned from, over steps, or over tokens where
+ * advantages are per token. Skipped steps do not count. Both metrics are absent where all steps are skipped.
  */
 export function advantageMetrics({ advantages, skip }: Credit): Record<string, number> {
   const isLearned = (_: unknown, step: number) => skip?.[step] !== 1
@@ -27,7 +27,7 @@ export function advantageMetrics({ advantages, skip }: Credit): Record<string, n
   return { "advantage/mean": advantageMean, "advantage/std": advantageStd }
 }
 
-/** How the episode level fared, by the names that an iteration reports. */
+/** Metrics of the episode level, by their names in an iteration report. */
 export function episodeMetrics({
   episodeGroups,
   constantEpisodeGroups,
@@ -35,7 +35,7 @@ export function episodeMetrics({
   return { "group/constant": share(constantEpisodeGroups, episodeGroups) }
 }
 
-/** How both levels fared. */
+/** Metrics of the episode level and the step level. */
 export function gigpoMetrics(diagnostics: GigpoDiagnostics): Record<string, number> {
   return {
     ...episodeMetrics(diagnostics),
@@ -44,12 +44,12 @@ export function gigpoMetrics(diagnostics: GigpoDiagnostics): Record<string, numb
     "step-group/singletons": diagnostics.singletonShare,
     "step-group/compared": diagnostics.comparedShare,
     "step-group/compared-across": diagnostics.comparedAcrossShare,
-    // Of advantages that are all 0 no level has a share.
+    // Shares are undefined where all advantages are 0.
     ...(diagnostics.episodeShare + diagnostics.stepShare > 0 && { "advantage/step-share": diagnostics.stepShare }),
   }
 }
 
-/** How large the step groups are. Steps of no group (-1) are in none of the numbers. */
+/** Sizes of the step groups. Steps without a group (-1) are not counted. */
 export function summarizeStepGroups(
   groups: Int32Array,
 ): Pick<GigpoDiagnostics, "stepGroups" | "stepGroupSizes" | "meanStepGroupSize" | "singletonShare"> {
@@ -68,10 +68,10 @@ export function summarizeStepGroups(
 }
 
 /**
- * At how many steps the step level has something to say.
+ * Shares of the steps that have a step advantage.
  *
- * @param groups step group of each step, [steps]; -1 for none, which is in neither number
- * @param statistics of what is compared in these groups
+ * @param groups step group of each step, [steps]; -1 for a step without a group, which is not counted
+ * @param statistics statistics of the compared values of these groups
  * @param episodes dense ids, [steps]
  */
 export function summarizeCompared(
@@ -97,7 +97,7 @@ export function summarizeCompared(
   return { comparedShare: share(compared, grouped), comparedAcrossShare: share(across, grouped) }
 }
 
-/** What each level contributes to the size of the advantages. */
+/** Contribution of each level to the magnitude of the advantages. */
 export function summarizeLevels(
   episode: Float64Array,
   step: Float64Array,

@@ -23,9 +23,9 @@ export const dpepoFields = {
 export type DpepoOptions = OptionsOf<typeof dpepoFields>
 
 /**
- * DPEPO (arXiv 2604.24320): the policy drives several copies of the environment at once, and what it does in them should differ. A = z v
- * where z ≥ 0, else z (2 - v), with z as in `grpo` and v the variety of the step's actions: success by repeating oneself counts less,
- * failure by it more. Its details hold `variety`, [steps].
+ * DPEPO estimator (arXiv 2604.24320): the policy acts in several copies of the environment at once and is encouraged to act differently in
+ * them. A = z v where z ≥ 0, else z (2 - v). z is the advantage as in `grpo`, v the variety of the step's actions. Repeated actions lower
+ * the advantage of a success and strengthen that of a failure. The details contain `variety`, [steps].
  *
  * @throws BAD_ARGUMENT for an invalid option
  */

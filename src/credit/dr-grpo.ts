@@ -4,8 +4,8 @@ import { type OutcomeOptions, outcomeFields, settle } from "./options.ts"
 import { centred, outcomeEstimator } from "./outcomes.ts"
 
 /**
- * Dr. GRPO (arXiv 2503.20783): A(τ) = R(τ) - mean R over the episodes of the task, undivided, so that tasks which are nearly always
- * solved, or never, weigh no more than others. Belongs with a loss that is summed over tokens.
+ * Dr. GRPO estimator (arXiv 2503.20783): A(τ) = R(τ) - mean R over the episodes of the task. There is no division, so tasks that are
+ * nearly always or never solved have no larger weight than others. Intended for a loss that is summed over tokens.
  *
  * @throws BAD_ARGUMENT for an invalid option
  */

@@ -15,9 +15,9 @@ export const drMasFields = grpoFields
 export type DrMasOptions = OptionsOf<typeof drMasFields>
 
 /**
- * Dr. MAS (arXiv 2602.08847): episodes in which several agents play, compared agent by agent: A = (R(τ) - mean) / F_norm over those
- * episodes of the task in which the agent took a step. So an agent that plays seldom, or only when things go wrong, has a baseline of
- * its own. Where no step names its agent it is `grpo`.
+ * Dr. MAS estimator (arXiv 2602.08847) for episodes with several agents: A = (R(τ) - mean) / F_norm over those episodes of the task in
+ * which the agent of the step took a step. An agent that acts rarely therefore has a separate baseline. Equal to `grpo` where no step
+ * names an agent.
  *
  * @throws BAD_ARGUMENT for an invalid option
  */
@@ -46,7 +46,7 @@ export const drMas = defineEstimator({
   },
 })
 
-/** Dense ids of pairs with the agent, [steps]. */
+/** Dense ids of pairs of a given id and the agent, [steps]. */
 function byAgent({ agent }: Batch, ids: Int32Array): Int32Array {
   return agent === undefined ? ids : groupByAnchor(ids, agent)
 }

@@ -35,14 +35,14 @@ export const emaGrpoFields = {
 /** Options of `emaGrpo`. */
 export type EmaGrpoOptions = OptionsOf<typeof emaGrpoFields>
 
-/** Moving averages of a kind's returns and of their squares. */
+/** Moving averages of the returns of a task kind and of their squares. */
 type Moments = readonly [first: number, second: number]
 
 /**
- * EMA-GRPO (OneThinker, tulerfeng/OneThinker): A(τ) = (R(τ) - mean R over the episodes of the task) / (σ + ε), σ = √(m2 - m1²) of all tasks
- * of its kind, m1 and m2 moving averages over iterations of returns and their squares, this one among them: so kinds of task whose
- * returns differ in scale are learned alike. They begin as those of the iteration that first meets the kind, and are its state. An
- * episode is of its first step's kind.
+ * EMA-GRPO estimator (OneThinker, tulerfeng/OneThinker): A(τ) = (R(τ) - mean R over the episodes of the task) / (σ + ε). σ = √(m2 - m1²)
+ * is shared by all tasks of a kind. m1 and m2 are moving averages of returns and squared returns over iterations, including the present
+ * one. Kinds of tasks with returns of different scale are thereby learned equally. The averages start with the first iteration that
+ * contains the kind, and are saved in checkpoints. The kind of an episode is that of its first step.
  *
  * @throws BAD_ARGUMENT for an invalid option
  */
@@ -82,7 +82,7 @@ export const emaGrpo = defineEstimator({
   },
 })
 
-/** The name of the kind of each step's episode, [steps]. */
+/** Name of the kind of each step's episode, [steps]. */
 function episodeKinds(batch: Batch, kind: StepKey | undefined): string[] {
   const keys = kind === undefined ? [] : keysOf(kind, batch, "ema-grpo")
   const names: string[] = []
@@ -91,7 +91,7 @@ function episodeKinds(batch: Batch, kind: StepKey | undefined): string[] {
   return Array.from(batch.episode, (episode) => names[episode]!)
 }
 
-/** The moments of the kinds that this iteration met, each episode counted once. */
+/** Moments of the kinds in this iteration. Each episode counts once. */
 function metMoments(
   { batch, returns }: Outcomes,
   names: readonly string[],
@@ -113,7 +113,10 @@ function metMoments(
   return Object.fromEntries(moved)
 }
 
-/** Distances from the task's mean over the kind's deviation, or where one of them then exceeds the guard over the task's own. */
+/**
+ * Distances from the mean of the task, divided by the deviation of the kind. Where a distance then exceeds the guard, the deviation of the
+ * task is used instead.
+ */
 function scaled(
   outcomes: Outcomes,
   settings: AtMoment<Resolved<typeof emaGrpoFields>>,

@@ -31,10 +31,11 @@ export const empgFields = {
 export type EmpgOptions = OptionsOf<typeof empgFields>
 
 /**
- * Entropy-modulated policy gradients (EMPG, arXiv 2509.09265) around any estimator: A'_t = g_t A_t + ζ e^(-k_f h_{t+1}), less its mean over
- * the steps of the batch. h is the mean entropy of a step's tokens, brought to 0 … 1 over the batch, and g = e^(-k h) over its mean; an
- * episode's last step has no bonus. Steps that are left out count in none of this; advantages that are one a token are each changed as
- * their step's, and their mean is over tokens. The details hold h and g, `unitEntropies` and `entropyScales`, [steps]. The bonus knows of no reward: where all are equal it is what is learned.
+ * Entropy-modulated policy gradients (EMPG, arXiv 2509.09265) around another estimator: A'_t = g_t A_t + ζ e^(-k_f h_{t+1}), minus the
+ * mean over the steps of the batch. h is the mean entropy of a step's tokens, scaled to [0, 1] over the batch. g is e^(-k h) divided by
+ * its mean. The last step of an episode has no bonus. Skipped steps enter none of these numbers. Advantages per token are each changed
+ * with the numbers of their step, and the mean is then over tokens. The details contain h and g as `unitEntropies` and `entropyScales`,
+ * [steps]. The bonus does not depend on rewards: where all rewards are equal, only the bonus is learned.
  *
  * @throws BAD_ARGUMENT for an invalid option
  */
@@ -72,7 +73,7 @@ export const empg = defineEstimator({
   },
 })
 
-/** (x - least) / (most - least + ε), both of the steps that are learned from. */
+/** Values scaled to (x - minimum) / (maximum - minimum + ε), with minimum and maximum over the steps that are learned from. */
 function toUnit(values: Float64Array, learned: Uint8Array, epsilon: number): Float64Array {
   const [least, most] = values.reduce(
     ([low, high], value, row) => (learned[row] === 1 ? [Math.min(low!, value), Math.max(high!, value)] : [low!, high!]),

@@ -2,13 +2,13 @@ import type { Column } from "../engine/rows.ts"
 import { GigpoError } from "../util/errors.ts"
 import type { Batch } from "./estimator.ts"
 
-/** Entropies of the sampled tokens, in nats, [steps][tokens], where they were asked for (`needs`). */
+/** Entropies of the sampled tokens in nats, [steps][tokens]. Available where `needs` requests them. */
 export function entropiesOf({ statistics }: Batch, who: string): readonly Column[] {
   if (statistics?.entropy) return statistics.entropy
   throw new GigpoError("BAD_ARGUMENT", `${who} needs the entropy of each sampled token; give statistics.entropy.`)
 }
 
-/** Their mean over each step's tokens, [steps]. */
+/** Mean entropy of each step's tokens, [steps]. */
 export function meanEntropies(batch: Batch, who: string): Float64Array {
   return Float64Array.from(entropiesOf(batch, who), (tokens) => {
     let sum = 0

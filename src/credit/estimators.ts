@@ -2,5 +2,5 @@ import { byName } from "../options/define.ts"
 import { plainEstimators } from "./plain-estimators.ts"
 import * as wrappers from "./shipped-wrappers.ts"
 
-/** All shipped estimators by their names in configurations: those that stand alone, and those around another one (`of`). */
+/** All shipped estimators by their names in configurations, including wrappers of another estimator (option `of`). */
 export const estimators = { ...plainEstimators, ...byName(wrappers) }

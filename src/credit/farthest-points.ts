@@ -1,14 +1,14 @@
 import { GigpoError } from "../util/errors.ts"
 
 /**
- * Points that lie far from each other, by farthest-point sampling (StraTA, arXiv 2605.06642, which picks strategies so): after the first
- * always the one whose largest cosine with those that were picked is smallest, the earlier of equals.
+ * Selects points that are far apart by farthest-point sampling (StraTA, arXiv 2605.06642, which selects strategies this way). Each further
+ * point is the one whose largest cosine with the selected points is smallest. Ties go to the earlier point.
  *
- * @param points vectors of one length, none of them 0, [points]
- * @param count how many, from 1 to as many as there are
- * @param first the index to begin with
- * @returns indices, in the order in which they were picked
- * @throws BAD_ARGUMENT for a count or a first that there is not
+ * @param points nonzero vectors of equal length, [points]
+ * @param count number of points to select, from 1 to the number of points
+ * @param first index of the first selected point
+ * @returns indices in the order of selection
+ * @throws BAD_ARGUMENT for an invalid count or first index
  */
 export function farthestPoints(points: readonly ArrayLike<number>[], count: number, first = 0): number[] {
   const isIndex = Number.isInteger(first) && first >= 0 && first < points.length

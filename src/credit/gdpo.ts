@@ -40,11 +40,11 @@ export const gdpoFields = {
 export type GdpoOptions = OptionsOf<typeof gdpoFields>
 
 /**
- * Group reward-decoupled normalization (GDPO, arXiv 2601.05242): A = Σ_k w_k A_k, A_k GRPO's advantage of the channel k alone, then
- * whitened over all sampled tokens. So a channel of small numbers, or of few different ones, is not drowned by the others, as it is where
- * rewards are summed first. The penalty of invalid actions is the channel `reward`'s.
+ * Group reward-decoupled normalization (GDPO, arXiv 2601.05242): A = Σ_k w_k A_k, then whitened over all sampled tokens. A_k is the GRPO
+ * advantage of reward channel k alone. Channels with small or few distinct values therefore keep their influence, which they lose where
+ * rewards are summed first. The invalid-action penalty belongs to the channel `reward`.
  *
- * @throws BAD_ARGUMENT for an invalid option, or weights that are not as many as channels
+ * @throws BAD_ARGUMENT for an invalid option, or where the number of weights differs from the number of channels
  */
 export const gdpo = defineEstimator({
   name: "gdpo",

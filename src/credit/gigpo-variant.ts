@@ -5,14 +5,14 @@ import { gigpo } from "./gigpo.ts"
 import { type GigpoOptions, outsideRuns, settle } from "./options.ts"
 import type { GigpoParts } from "./parts.ts"
 
-/** GiGPO's options and parts, as `gigpo` takes them. */
+/** Options and parts of GiGPO, as `gigpo` accepts them. */
 export type GigpoSetup = GigpoOptions & { readonly [name in keyof GigpoParts]?: GigpoParts[name] | undefined }
 
 /**
- * GiGPO with other parts, an estimator of its own: its options come to GiGPO's options and parts anew for every batch, and so may the
- * parts be prepared from it. Metrics and details are GiGPO's.
+ * Returns an estimator that is GiGPO with other parts. `prepare` derives the options and parts of GiGPO from the variant's options for
+ * every batch. Metrics and details are those of GiGPO.
  *
- * @param prepare what GiGPO is set up with; what it throws is the estimator's
+ * @param prepare returns the options and parts of GiGPO; errors are reported as errors of the variant
  */
 export function gigpoVariant<F extends Fields>(
   name: string,

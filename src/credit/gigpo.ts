@@ -31,7 +31,7 @@ import { whiten } from "./whiten.ts"
 
 type Parts = { readonly [name in keyof GigpoParts]?: GigpoParts[name] | undefined }
 
-/** The options that a part takes the place of. */
+/** Options that each part replaces. */
 const replaced = [
   ["signal", "gamma"],
   ["levels", "similarity"],
@@ -40,14 +40,14 @@ const replaced = [
 ] as const satisfies readonly (readonly [keyof GigpoParts, keyof GigpoOptions])[]
 
 /**
- * Group-in-group policy optimization (GiGPO, arXiv 2505.10978): credit for every step of a batch of episodes, from two
- * comparisons. Whole episodes are compared with the others of their task; single steps with the other steps of the task that were
- * taken from the same state. No critic, no extra rollout. Linear in the number of steps. Its parts can be exchanged one by one.
+ * Group-in-group policy optimization (GiGPO, arXiv 2505.10978): advantages of steps from two comparisons. Episodes are compared with the
+ * other episodes of their task. Steps are compared with the other steps of the task that were taken in the same anchor state. Neither a
+ * critic nor additional rollouts are needed. The cost is linear in the number of steps. Each part can be replaced (`GigpoParts`).
  *
- * Its details hold, [steps] each: `episodeAdvantages`, `stepAdvantages` (before omega), `returns` (the step signal), `stepGroups`
+ * The details contain, [steps] each: `episodeAdvantages`, `stepAdvantages` (before omega), `returns` (the step signal) and `stepGroups`
  * (of the first level).
  *
- * @throws BAD_ARGUMENT for an invalid option, or stands beside the part that replaces it
+ * @throws BAD_ARGUMENT for an invalid option, or an option together with the part that replaces it
  */
 export const gigpo = defineEstimator({
   name: "gigpo",
@@ -129,10 +129,10 @@ export const gigpo = defineEstimator({
 })
 
 /**
- * The same credit as a pure function of plain steps, with diagnostics. A number that is a schedule counts as it begins.
+ * Returns the advantages of `gigpo` for plain steps, with diagnostics. Scheduled options have their initial values.
  *
- * @param steps [steps], in time order within an episode; none give an empty result
- * @throws NON_FINITE for a reward that is not finite, BAD_ARGUMENT for a step or an option that has no meaning
+ * @param steps [steps], in time order within an episode; an empty list gives an empty result
+ * @throws NON_FINITE for a reward that is not finite, BAD_ARGUMENT for an invalid step or option
  */
 export function gigpoAdvantages(steps: readonly GigpoStep[], options: GigpoOptions = {}): GigpoResult {
   const settings = settle("gigpo", options, gigpoFields, outsideRuns)
@@ -210,7 +210,7 @@ function compareLevels(plain: Batch, given: Parts, settings: SettingsNow, contex
   }
 }
 
-/** Σ weight · level, [steps]. */
+/** Weighted sum of the levels, Σ weight · level, [steps]. */
 function sumLevels(compared: readonly Float64Array[], levels: readonly StepLevel[], steps: number): Float64Array {
   if (compared.length === 1 && levels[0]!.weight === undefined) return compared[0]!
   const sum = new Float64Array(steps)

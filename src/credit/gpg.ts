@@ -4,9 +4,9 @@ import { type OutcomeOptions, outcomeFields, settle } from "./options.ts"
 import { centred, firstSteps, outcomeEstimator } from "./outcomes.ts"
 
 /**
- * Group policy gradient (GPG, arXiv 2504.02546): A(τ) = α (R(τ) - mean R over the episodes of the task). α makes up for episodes that
- * teach nothing: all episodes of the batch over those whose return is not 0, as verl has it (the paper counts tasks of equal returns
- * instead). Belongs with a policy-gradient loss without ratio.
+ * Group policy gradient (GPG, arXiv 2504.02546): A(τ) = α (R(τ) - mean R over the episodes of the task). α compensates for episodes
+ * without a learning signal. α is the number of episodes of the batch divided by the number of those whose return is not 0, as in verl.
+ * The paper counts tasks with equal returns instead. Intended for a policy-gradient loss without ratio.
  *
  * @throws BAD_ARGUMENT for an invalid option
  */

@@ -10,8 +10,8 @@ import type { Paid } from "./penalties.ts"
 import type { GrpoOptions, GrpoResult, GrpoStep, Normalization } from "./types.ts"
 
 /**
- * GRPO on episodes: every step of an episode gets A^E of Eq. 3, the episode's return compared with those of the same task. Its
- * details hold `episodeReturns`, [steps].
+ * GRPO on episodes: every step of an episode has the advantage A^E of Eq. 3, the return of the episode normalized over the episodes of the
+ * task. The details contain `episodeReturns`, [steps].
  *
  * @throws BAD_ARGUMENT for an invalid option
  */
@@ -31,7 +31,10 @@ export const grpo = defineEstimator({
   },
 })
 
-/** REINFORCE leave-one-out: the episode's return against the mean of the others. `grpo` under `normalization: "leaveOneOut"`. */
+/**
+ * REINFORCE leave-one-out: return of the episode minus the mean return of the other episodes of the task. Equal to `grpo` with
+ * `normalization: "leaveOneOut"`.
+ */
 export const rloo = defineEstimator({
   name: "rloo",
   fields: { ...without(grpoFields, "normalization", "epsilon") },
@@ -53,14 +56,14 @@ export const rloo = defineEstimator({
   },
 })
 
-// GiGPO's keys may be there, as in its presets: their values are checked and left aside.
+// Options of GiGPO are accepted, as presets contain them. Their values are checked and not used.
 const rlooFields = without(gigpoFields, "normalization")
 
 /**
- * The same credit as a pure function of plain steps, with diagnostics. A number that is a schedule counts as it begins.
+ * Returns the advantages of `grpo` for plain steps, with diagnostics. Scheduled options have their initial values.
  *
- * @param steps [steps]; none give an empty result
- * @throws NON_FINITE for a reward that is not finite, BAD_ARGUMENT for a step or an option that has no meaning
+ * @param steps [steps]; an empty list gives an empty result
+ * @throws NON_FINITE for a reward that is not finite, BAD_ARGUMENT for an invalid step or option
  */
 export function grpoAdvantages(steps: readonly GrpoStep[], options: GrpoOptions = {}): GrpoResult {
   const settings = settle("grpo", options, gigpoFields, outsideRuns)
@@ -72,7 +75,7 @@ export function grpoAdvantages(steps: readonly GrpoStep[], options: GrpoOptions 
   }
 }
 
-/** Eq. 3 for every step: A^E(τ_i) = (R(τ_i) - mean_j R(τ_j)) / F_norm({R(τ_j)}), over the episodes τ_j of one task. */
+/** Episode advantage of every step (Eq. 3): A^E(τ_i) = (R(τ_i) - mean_j R(τ_j)) / F_norm({R(τ_j)}), over the episodes τ_j of one task. */
 export function episodeLevel(batch: Batch, settings: EpisodeSettings, paid?: Paid) {
   const outcomes = outcomesOf(batch, settings, paid)
   return { advantages: normalized(outcomes, settings), ...countTasks(outcomes) }
@@ -83,7 +86,7 @@ function normalized({ batch, scores, statistics }: Outcomes, settings: EpisodeSe
   return normalizerOf({ ...normalizers[normalization], epsilon, singleton })(scores, batch.task, statistics)
 }
 
-/** F_norm by the names that options give it. */
+/** F_norm by the values of the option `normalization`. */
 export const normalizers = {
   sample: { std: "sample" },
   population: { std: "population" },

@@ -37,9 +37,9 @@ export const hgpoFields = {
 export type HgpoOptions = OptionsOf<typeof hgpoFields>
 
 /**
- * Hierarchy-of-groups policy optimization (HGPO, arXiv 2602.22817): steps of a task from the same state are compared once for every
- * history that they share, A = Σ_k w_k a_k / (Σ_k w_k + ε), a_k the return compared among the steps with the same last k states,
- * k = 1 … history + 1, w_k = (k + 1)^α. What is exactly 0, as of a step that is alone, is in neither sum; without items A = 0.
+ * Hierarchy-of-groups policy optimization (HGPO, arXiv 2602.22817). Steps of a task in the same state are compared once for each length of
+ * shared history: A = Σ_k w_k a_k / (Σ_k w_k + ε), k = 1 … history + 1, w_k = (k + 1)^α. a_k is the return compared among the steps with
+ * the same last k states. Levels with a_k exactly 0, such as that of a singleton, enter neither sum. A = 0 where no level remains.
  *
  * @throws BAD_ARGUMENT for an invalid option
  */

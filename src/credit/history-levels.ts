@@ -7,11 +7,11 @@ import { stepsBefore } from "./turns.ts"
 const fields = { history: integer(2, "Number of earlier states.", { min: 0 }) }
 
 /**
- * Step groups by what led to a state (HGPO, arXiv 2602.22817): level k holds the steps of one task with the same last k states, the
- * present one among them, k = 1 … history + 1. A step with fewer than k states behind and under it is in no group of level k. Linear:
- * the last k states are equal where the present ones are, and the last k - 1 of the step before.
+ * Returns levels of step groups by shared history (HGPO, arXiv 2602.22817). Level k groups the steps of one task with the same last k
+ * states, including the present one, k = 1 … history + 1. A step with fewer than k states so far has no group at level k. The cost is
+ * linear: the last k states are equal where the present states and the last k - 1 states of the previous steps are equal.
  *
- * @throws BAD_ARGUMENT unless `history` is a whole number of at least 0
+ * @throws BAD_ARGUMENT unless `history` is an integer of at least 0
  */
 export function historyLevels(history: number): GigpoParts["levels"] {
   readOptions("historyLevels", { history }, fields)
@@ -21,7 +21,7 @@ export function historyLevels(history: number): GigpoParts["levels"] {
     for (let k = 2; k <= history + 1; k++) {
       const shorter = levels.at(-1)!.ids
       const led = before.map((row) => (row < 0 ? -1 : shorter[row]!))
-      // One number a pair, exact: both ids are below the number of steps.
+      // Numeric id of the pair. Exact, since both ids are below the number of steps.
       const ids = denseIds(Float64Array.from(led, (id, row) => (id < 0 ? -1 : id * led.length + anchorGroups[row]!)))
       levels.push({ ids: ids.map((id, row) => (led[row]! < 0 ? -1 : id)) })
     }

@@ -35,9 +35,10 @@ export const igpoFields = {
 export type IgpoOptions = OptionsOf<typeof igpoFields>
 
 /**
- * Information-gain policy optimization (IGPO, GuoqingWang1/IGPO): every turn is rewarded with its gain, but the one that answers, an episode's
- * last unless it was cut off; the last has the episode's return besides; A_t = Σ_{j≥t} γ^(j-t) (r_j - mean) / F_norm. The authors' first code compares by
- * position and does not divide, which is the default; later it compares all rewards of a task, or each kind, over their deviation.
+ * Information-gain policy optimization (IGPO, GuoqingWang1/IGPO): the reward of a turn is its information gain, except for the answering
+ * turn (the last one, unless the episode was truncated). The last turn also has the return of the episode. A_t = Σ_{j≥t} γ^(j-t) (r_j -
+ * mean) / F_norm. The default follows the first code of the authors, which compares turns by position and does not divide. Their later
+ * code normalizes all rewards of a task together, or each kind, by the standard deviation.
  *
  * @throws BAD_ARGUMENT for an invalid option
  */

@@ -34,7 +34,10 @@ export async function answerProbabilities(
   })
 }
 
-/** What each turn gained: P after it less P before, [turns], from the probabilities before the first turn and after each, [turns + 1]. */
+/**
+ * Returns the information gain of each turn, P(answer) after the turn minus P(answer) before, [turns]. The probabilities are those before
+ * the first turn and after each turn, [turns + 1].
+ */
 export function informationGains(probabilities: ArrayLike<number>): Float64Array {
   return Float64Array.from(
     { length: Math.max(probabilities.length - 1, 0) },

@@ -1,6 +1,6 @@
 import type { Json, Stateful } from "../util/state.ts"
 
-/** The state of an estimator that remembers something, around another that may too: what each keeps stays apart. */
+/** Returns the combined state of a stateful estimator and an inner estimator, which may have a state. Both are stored separately. */
 export function jointState(own: Stateful, inner: Partial<Stateful>): Stateful {
   return {
     state() {

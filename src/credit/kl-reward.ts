@@ -4,12 +4,12 @@ import { joinTokens, rewardsOfTokens, split } from "./tokens.ts"
 import { withColumns } from "./with-columns.ts"
 
 /**
- * KL in the reward (RLHF, arXiv 2203.02155): the batch with rewards of its tokens, each less by weight · KL(policy ‖ reference) as the
- * token estimates it; a step's reward is their sum. What was asked of the batch lazily stays lazy.
+ * Returns the batch with a KL penalty in the rewards (RLHF, arXiv 2203.02155). Each token's reward is reduced by weight · KL(policy ‖
+ * reference), estimated at the token. The reward of a step is the sum over its tokens. Lazy columns of the batch stay lazy.
  *
- * @param weight in units of reward a nat, at least 0; 0 gives the batch as it is
- * @param estimate of d = log p_ref - log p_old of a token. Default k1, -d. `klEstimators[name].value` are others.
- * @throws BAD_ARGUMENT where the batch has no log-probabilities of old and reference, or for a weight that has no meaning
+ * @param weight in units of reward per nat, at least 0; 0 returns the batch unchanged
+ * @param estimate function of d = log p_ref - log p_old of a token. Default k1, -d. Others are `klEstimators[name].value`.
+ * @throws BAD_ARGUMENT where the batch has no log-probabilities of old and reference policy, or for an invalid weight
  */
 export function klRewards(batch: Batch, weight: number, estimate: (d: number) => number = (d) => -d): Batch {
   if (!(weight >= 0 && Number.isFinite(weight)))

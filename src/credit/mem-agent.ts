@@ -7,16 +7,17 @@ import { centred, outcomeEstimator } from "./outcomes.ts"
 import { stepsAfter } from "./turns.ts"
 import { withRewards } from "./with-columns.ts"
 
-/** Options of `memAgent`: samples are compared, each once. */
+/** Options of `memAgent`. Each sample counts once in the mean, so `episodeStatistics` does not apply. */
 export const memAgentFields = { ...without(outcomeFields, "episodeStatistics") }
 
 /** Options of `memAgent`. */
 export type MemAgentOptions = OptionsOf<typeof memAgentFields>
 
 /**
- * MemAgent (BytedTsinghua-SIA/MemAgent): an episode is one sample of several conversations, which hand a memory on. What its last
- * conversation is rewarded with is the sample's; A = R - mean R over the samples of the task, the same for every step of every
- * conversation; invalid actions are paid for wherever they are. Belongs with the aggregation `token-mean`. Of one conversation it is `dr-grpo`.
+ * MemAgent estimator (BytedTsinghua-SIA/MemAgent): an episode is one sample of several conversations that pass on a memory. The reward of
+ * the last conversation is the reward of the sample. A = R - mean R over the samples of the task, equal for all steps of all
+ * conversations. The invalid-action penalty applies in every conversation. Intended for the aggregation `token-mean`. Equal to `dr-grpo`
+ * for a single conversation.
  *
  * @throws BAD_ARGUMENT for an invalid option
  */
@@ -43,7 +44,7 @@ export const memAgent = defineEstimator({
   },
 })
 
-/** The batch with rewards only where an episode's last conversation stands. */
+/** Batch with the rewards of each episode's last conversation only. */
 function lastConversations(batch: Batch): Batch {
   const { conversation, episode, rewards } = batch
   if (conversation === undefined) return batch

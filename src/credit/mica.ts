@@ -44,9 +44,9 @@ export const micaFields = {
 export type MicaOptions = OptionsOf<typeof micaFields>
 
 /**
- * MICA's mixture (arXiv 2603.06194): A_t = α norm(G_t) + (1 - α) norm(Δ_t), Δ_t what the turn brought and G_t = Σ_{j≥t} γ^(j-t) Δ_j, each
- * compared among the turns of its number in the task's episodes. Which potential Δ is a difference of the paper's code does not tell: it
- * is handed in. A turn without one is left to itself.
+ * MICA estimator (arXiv 2603.06194): A_t = α norm(G_t) + (1 - α) norm(Δ_t) with G_t = Σ_{j≥t} γ^(j-t) Δ_j. Δ_t is the progress of turn t.
+ * Both terms are normalized over the turns with the same index in the episodes of the task. The code of the paper does not show which
+ * potential Δ is the difference of, so Δ is an option. A turn without Δ is compared with no other turn.
  *
  * @throws BAD_ARGUMENT for an invalid option
  */

@@ -2,34 +2,38 @@ import { checkArguments, type KeysOf } from "../options/arguments.ts"
 import { GigpoError } from "../util/errors.ts"
 import { type GroupStatistics, groupStatistics } from "./statistics.ts"
 
-/** How values are compared within their group. Published codes disagree on each of these, so each can be said. */
+/** Options of the normalization of values within groups. Published implementations differ in each of them. */
 export interface NormalizerOptions {
-  /** Which standard deviation a value's distance from the mean is divided by: n - 1 below the sum, n, or none. Default "sample". */
+  /** Standard deviation that the distance from the mean is divided by: sample (n - 1), population (n), or none. Default "sample". */
   readonly std?: "none" | "sample" | "population" | undefined
-  /** Added to the deviation, so that nearly equal values do not blow up. At least 0. Default 1e-6. */
+  /** Constant added to the standard deviation, for numerical stability. At least 0. Default 1e-6. */
   readonly epsilon?: number | undefined
-  /** What a value alone in its statistic gets: 0, or itself, as if its group had mean 0 and deviation 1. Default "zero". */
+  /** Result for a value that is alone in its group: 0, or the value itself, as with mean 0 and deviation 1. Default "zero". */
   readonly singleton?: "zero" | "raw" | undefined
-  /** Compare with the mean of the others, which is n / (n - 1) as far (RLOO). Default false. */
+  /** Whether to subtract the mean of the other values (RLOO), which multiplies the distance by n / (n - 1). Default false. */
   readonly leaveOneOut?: boolean | undefined
 }
 
 const optionKeys: KeysOf<NormalizerOptions> = { std: true, epsilon: true, singleton: true, leaveOneOut: true }
 
 /**
- * Values [rows] compared within their groups [rows] (dense ids, -1 for a row of no group), as advantages [rows]: (x - mean) / F_norm.
- * Exactly 0 where the group's values are equal up to rounding, and for a row of no group.
+ * Function that returns advantages (x - mean) / F_norm, [rows], of values, [rows], within their groups, [rows] (dense ids; -1 for a value
+ * without a group). Exactly 0 where the values of a group are equal up to rounding, and for a value without a group.
  */
 export type Normalizer = (values: Float64Array, groups: Int32Array) => Float64Array
 
-/** @throws BAD_ARGUMENT for an invalid option */
+/**
+ * Returns a normalizer of values within groups.
+ *
+ * @throws BAD_ARGUMENT for an invalid option
+ */
 export function normalizer(options: NormalizerOptions = {}): Normalizer {
   checkArguments("normalizer", options, optionKeys)
   const normalize = normalizerOf(options)
   return (values, groups) => normalize(values, groups, groupStatistics(values, groups))
 }
 
-/** The same from statistics that are at hand, and may be of some of the rows only. */
+/** Returns a normalizer that accepts existing statistics, which may cover some of the rows only. */
 export function normalizerOf(
   options: NormalizerOptions,
 ): (values: Float64Array, groups: Int32Array, statistics: GroupStatistics) => Float64Array {

@@ -7,14 +7,17 @@ import type { Estimator } from "./estimator.ts"
 import { customEstimator } from "./options.ts"
 import { plainEstimators } from "./plain-estimators.ts"
 
-/** The option of an estimator that changes what another one says. */
+/** Option of a wrapper: the estimator whose result is changed. */
 export const ofFields = {
   of: choice("gigpo", fieldsOf(plainEstimators), "Estimator whose advantages are changed.", {
     own: customEstimator,
   }),
 }
 
-/** The estimator that options speak of: a name with its options, or one's own. In code an estimator, or its function, stands for itself. */
+/**
+ * Returns the inner estimator of a wrapper: a shipped estimator by name and options, or a custom one. In code, an estimator or its
+ * function can be passed directly.
+ */
 export function innerEstimator(name: string, of: OptionsOf<typeof ofFields>["of"]): Estimator {
   const resolved: Resolved<typeof ofFields>["of"] = readOptions(name, { of }, ofFields).of
   return "use" in resolved ? asEstimator(resolved.use) : makeNamed<Estimator>(plainEstimators, resolved)

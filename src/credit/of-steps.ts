@@ -6,10 +6,10 @@ import type { Batch, EstimatorContext, StepRecord } from "./estimator.ts"
 // What estimators are told of steps besides their rewards. An option names a metric of the steps, which a configuration can, or is a
 // function, in code. Metrics are what the environment measured, or what a hook of the rollout (`score`) put there.
 
-/** A number for each step: the name of a metric, or a function that gives them all, [steps]; NaN where a step has none. */
+/** One number per step: name of a metric, or a function that returns the numbers of a batch, [steps]. NaN for a step without a number. */
 export type StepNumbers = string | ((batch: Batch, context: EstimatorContext) => Float64Array | Promise<Float64Array>)
 
-/** Which steps belong together: the name of a metric, or a function of each step; undefined for a step that belongs to none. */
+/** Grouping key of a step: name of a metric, or a function of the step. undefined for a step without a group. */
 export type StepKey = string | ((step: StepRecord, row: number, batch: Batch) => string | number | undefined)
 
 export function stepNumbers<F extends StepNumbers | undefined, const Help extends string>(
@@ -28,7 +28,11 @@ export function stepKey<F extends StepKey | undefined, const Help extends string
   return nameOrFunction<StepKey, F, Help>(fallback, help, "(step, row, batch) => key", otherwise)
 }
 
-/** @throws BAD_ARGUMENT where a function gives other than one number a step, infinite ones among them, or no step has the metric */
+/**
+ * Returns the numbers of all steps, [steps].
+ *
+ * @throws BAD_ARGUMENT where a function returns a wrong number of values or infinite ones, or no step has the metric
+ */
 export async function numbersOf(
   given: StepNumbers,
   batch: Batch,
@@ -45,7 +49,7 @@ export async function numbersOf(
   )
 }
 
-/** Dense ids of equal keys within each task, [steps]; -1 for a step without one. */
+/** Dense ids of equal keys within each task, [steps]; -1 for a step without a key. */
 export function groupByKey(given: StepKey, batch: Batch, who: string): Int32Array {
   const known = new Map<number, Map<string | number, number>>() // ids of keys, by task
   const ids = new Int32Array(batch.length).fill(-1)
@@ -62,7 +66,7 @@ export function groupByKey(given: StepKey, batch: Batch, who: string): Int32Arra
   return ids
 }
 
-/** The key of each step, [steps]. */
+/** Key of each step, [steps]. */
 export function keysOf(given: StepKey, batch: Batch, who: string): (string | number | undefined)[] {
   if (typeof given === "string")
     return Array.from(metricOf(batch, given, who, Number.NaN), (value) => (Number.isNaN(value) ? undefined : value))
@@ -76,7 +80,7 @@ export function keysOf(given: StepKey, batch: Batch, who: string): (string | num
   })
 }
 
-/** A metric of every step, `missing` where it has none. */
+/** Metric of every step, [steps]; `missing` where a step does not have the metric. */
 export function metricOf(
   { steps = [], length }: Batch,
   name: string,

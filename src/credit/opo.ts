@@ -6,15 +6,15 @@ import { outcomeFields, settle } from "./options.ts"
 import { centred, outcomeEstimator } from "./outcomes.ts"
 import { groupStatistics } from "./statistics.ts"
 
-/** Options of `opo`: its mean says how long episodes weigh. */
+/** Options of `opo`. Episodes are weighted by length, so `episodeStatistics` does not apply. */
 export const opoFields = { ...without(outcomeFields, "episodeStatistics") }
 
 /** Options of `opo`. */
 export type OpoOptions = OptionsOf<typeof opoFields>
 
 /**
- * On-policy optimization with the optimal baseline (OPO, arXiv 2505.23585): A(τ) = R(τ) - Σ l_j R(τ_j) / Σ l_j over the episodes of
- * the task, l their sampled tokens. The baseline of least variance where a gradient's size goes with its length.
+ * On-policy optimization with the optimal baseline (OPO, arXiv 2505.23585): A(τ) = R(τ) - Σ l_j R(τ_j) / Σ l_j over the episodes of the
+ * task, with l the number of sampled tokens. This baseline minimizes the variance if the norm of the gradient grows with the length.
  *
  * @throws BAD_ARGUMENT for an invalid option
  */

@@ -49,7 +49,7 @@ export const grpoFields = {
 
 const share = { above: 0, max: 1 } as const
 
-/** See `groupBySimilarity`. */
+/** Options of `groupBySimilarity`. */
 export const similarityFields = {
   threshold: required(
     number(undefined, "Minimum `similarityRatio` of the members of a group to its first member, in (0, 1].", share),
@@ -90,28 +90,28 @@ export type OutcomeOptions = OptionsOf<typeof outcomeFields>
 export type GrpoOptions = OptionsOf<typeof grpoFields>
 /** Options of `gigpo` and `gigpoAdvantages`. */
 export type GigpoOptions = OptionsOf<typeof gigpoFields>
-/** Similarity above which anchors are one group, and how it is computed. */
+/** Options of step groups by similarity: threshold and computation. */
 export type SimilarityOptions = OptionsOf<typeof similarityFields>
-/** Divisor of a value's distance from its group's mean. */
+/** Divisor of the distance from the group mean. */
 export type Normalization = Resolved<typeof grpoFields>["normalization"]
 
-/** Every option decided, at one moment of a run. */
+/** Options of both levels with defaults and schedules resolved. */
 export type SettingsNow = AtMoment<Resolved<typeof gigpoFields>>
 
-/** The same of the episode level alone. */
+/** Options of the episode level with defaults and schedules resolved. */
 export type EpisodeSettings = AtMoment<Resolved<typeof grpoFields>>
 
-/** The same of what all comparisons of episodes share. */
+/** Options that all comparisons of episodes share, with defaults and schedules resolved. */
 export type OutcomeSettings = AtMoment<Resolved<typeof outcomeFields>>
 
-/** For advantages that belong to no run: schedules stand at their beginning. */
+/** Progress for advantages outside a run: schedules have their initial values. */
 export const outsideRuns: TrainingProgress = { iteration: 0, iterations: 1 }
 
 /**
- * What the options of a table are at this moment of a run, with the paper's values filled in.
+ * Returns the values of options at one point of a run, with defaults filled in.
  *
- * @param name whose options they are, for messages
- * @throws BAD_ARGUMENT for what is unknown or has no meaning
+ * @param name name of the estimator, for messages
+ * @throws BAD_ARGUMENT for an unknown option or an invalid value
  */
 export function settle<F extends Fields>(
   name: string,
@@ -120,7 +120,7 @@ export function settle<F extends Fields>(
   moment: TrainingProgress,
 ): AtMoment<Resolved<F>> {
   const read = readOptions(name, options, table)
-  // Functions that are no schedules stay as they are.
+  // Functions that are not schedules are left unchanged.
   const moving = Object.keys(read).filter((key) => "changes" in table[key]!)
   const numbers = Object.fromEntries(moving.map((key) => [key, read[key as keyof F]]))
   return { ...read, ...scheduleValues(numbers, moment) } as AtMoment<Resolved<F>>
@@ -132,7 +132,7 @@ export function checkGamma(gamma: number): void {
   if (wrong !== undefined) throw new GigpoError("BAD_ARGUMENT", `gamma ${wrong}, not ${String(gamma)}.`)
 }
 
-/** An estimator of one's own: an object, or its function alone. */
+/** Custom estimator: an object, or a function only. */
 export const customEstimator: CustomValue<Estimator | Estimator["estimate"]> = {
   validate: estimatorProblem,
   meant: (value) => "estimate" in value,

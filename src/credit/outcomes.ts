@@ -7,14 +7,14 @@ import { type Paid, payPenalties } from "./penalties.ts"
 import { episodeReturns } from "./returns.ts"
 import { countConstant, countGroups, type GroupStatistics, groupStatistics } from "./statistics.ts"
 
-/** What the episodes of a batch came to, and how those of one task compare. */
+/** Returns of the episodes of a batch and their statistics per task. */
 export interface Outcomes {
   readonly batch: Batch
-  /** R(τ) of each step's episode, [steps]. */
+  /** Return R(τ) of each step's episode, [steps]. */
   readonly returns: Float64Array
-  /** What each step brings into the comparison: the return, less what the step itself pays, [steps]. */
+  /** Compared value of each step: the return, minus the step's own penalty, [steps]. */
   readonly scores: Float64Array
-  /** Of the scores of each task. */
+  /** Statistics of the scores of each task. */
   readonly statistics: GroupStatistics
 }
 
@@ -29,16 +29,17 @@ export function outcomesOf(
   return { batch, returns, scores, statistics: groupStatistics(scores, batch.task, members) }
 }
 
-/** R(τ) - mean R of its task, for every step. */
+/** R(τ) minus the mean R of the task, for every step. */
 export function centred({ batch, scores, statistics }: Outcomes, settings: OutcomeSettings): Float64Array {
   return normalizerOf({ std: "none", singleton: settings.singletonEpisode })(scores, batch.task, statistics)
 }
 
 /**
- * An estimator that gives every step of an episode the same, from comparing outcomes. Its details hold `episodeReturns`, [steps].
+ * Returns an estimator that gives all steps of an episode the same advantage, by comparing returns. The details contain `episodeReturns`,
+ * [steps].
  *
- * @param settingsAt its options at a moment; refuses what has no meaning
- * @param compare the advantage of each step, [steps]
+ * @param settingsAt returns the options at a point of the run; throws for invalid options
+ * @param compare returns the advantage of each step, [steps]
  */
 export function outcomeEstimator<S extends OutcomeSettings>(
   name: string,
@@ -60,17 +61,17 @@ export function outcomeEstimator<S extends OutcomeSettings>(
   }
 }
 
-/** A lone episode that keeps its return is learned from as it is. */
+/** Dependence of an estimator on groups. An episode without others of its task is learned from if its return is kept unchanged. */
 export function groupsOf({ singletonEpisode }: Pick<OutcomeSettings, "singletonEpisode">): Estimator["groups"] {
   return singletonEpisode === "zero" ? "needed" : undefined
 }
 
-/** How many tasks there are, and how many of them teach nothing. */
+/** Number of tasks, and number of tasks without a learning signal. */
 export function countTasks({ batch, statistics }: Pick<Outcomes, "batch" | "statistics">) {
   return { episodeGroups: countGroups(batch.task), constantEpisodeGroups: countConstant(statistics) }
 }
 
-/** 1 for the first row of each episode, which speaks for it in the statistic. */
+/** 1 for the first row of each episode, which represents the episode in the statistics. */
 export function firstSteps(episodes: Int32Array): Uint8Array {
   let seen = 0 // dense ids count up in order of first occurrence
   return new Uint8Array(episodes.length).map((_, row) => {

@@ -1,7 +1,7 @@
 import { integer, number, required, scheduled } from "../options/field.ts"
 import { GigpoError } from "../util/errors.ts"
 
-/** Options of the penalty of long replies. */
+/** Options of the penalty for long completions. */
 export const overlongFields = {
   cache: required(
     integer(
@@ -16,12 +16,12 @@ export const overlongFields = {
 }
 
 /**
- * Soft overlong punishment (DAPO, arXiv 2503.14476, Eq. 13), to be added to a reward: 0 for a reply of up to most - cache tokens, then
- * falling in a line to -1 at the longest, and -1 beyond.
+ * Returns the soft overlong punishment (DAPO, arXiv 2503.14476, Eq. 13), to be added to a reward. 0 for up to most - cache tokens, then
+ * linearly decreasing to -1 at `most` tokens, and -1 beyond.
  *
- * @param length tokens of the reply
- * @param most tokens of the longest reply there may be
- * @param cache over how many of them it falls, from 1 to `most`
+ * @param length number of tokens of the completion
+ * @param most maximum number of tokens of a completion
+ * @param cache number of tokens over which the penalty grows, from 1 to `most`
  * @throws BAD_ARGUMENT for a cache out of that range
  */
 export function overlongPenalty(length: number, most: number, cache: number): number {

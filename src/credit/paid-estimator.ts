@@ -4,11 +4,11 @@ import { type OutcomeSettings, outsideRuns } from "./options.ts"
 import { paidBatch, payPenalties } from "./penalties.ts"
 
 /**
- * An estimator of rewards that hold the penalty of invalid actions.
+ * Returns an estimator that receives rewards with the invalid-action penalty included.
  *
- * @param settingsAt its options at a moment; refuses what has no meaning
- * @param more what else is to be known of it
- * @param estimate its credit, from the batch with what was paid; the last is the batch without
+ * @param settingsAt returns the options at a point of the run; throws for invalid options
+ * @param more further properties of the estimator
+ * @param estimate returns the credit from the batch with penalties; its last argument is the batch without penalties
  */
 export function paidEstimator<S extends Pick<OutcomeSettings, "invalidActionPenalty">, C extends Credit>(
   name: string,

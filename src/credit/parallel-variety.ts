@@ -6,7 +6,7 @@ import type { Batch } from "./estimator.ts"
 
 const base = { above: 0, max: 1 } as const
 
-/** Options of `parallelVariety`: what is left of 1 at each repetition. */
+/** Options of `parallelVariety`: the factor that each repetition multiplies with. */
 export const varietyFields = {
   actionBase: number(0.8, "α, for an action that its environment has seen, in (0, 1].", base),
   pairBase: number(
@@ -28,14 +28,15 @@ export const varietyFields = {
 export type VarietyOptions = OptionsOf<typeof varietyFields>
 
 /**
- * How varied the actions of each step of one episode are (DPEPO, arXiv 2604.24320, as its code has it): (ω^d + mean_e (α^a + γ^t + β^w) / 3)
- * / 2, a how often environment e got this action before, t how often after the action before it, w the same in the other environments,
- * this step's among them, and d the actions of the step less those that differ. The first step has no pairs. An environment that gets no
- * action at a step, because it is over or the reply has none for it, takes no part in the mean, in d or in the others' w.
+ * Returns the variety of the actions at each step of one episode with several environments (DPEPO, arXiv 2604.24320, as in its code): (ω^d
+ * + mean_e (α^a + γ^t + β^w) / 3) / 2. For environment e, a counts earlier occurrences of the action in e, and t counts earlier
+ * occurrences directly after the action before it. w counts occurrences of that pair in the other environments, including those of this
+ * step. d is the number of actions of the step minus the number of distinct ones. The first step has no pairs. An environment without an
+ * action at a step (finished, or missing in the completion) enters neither the mean, nor d, nor the w of the others.
  *
- * @param actions of each step and environment, [steps][environments]; an empty text is no action
- * @returns in (0, 1], [steps]
- * @throws BAD_ARGUMENT for steps of different numbers of environments, or an option that has no meaning
+ * @param actions action of each step and environment, [steps][environments]; an empty text is no action
+ * @returns numbers in (0, 1], [steps]
+ * @throws BAD_ARGUMENT for steps with different numbers of environments, or an invalid option
  */
 export function parallelVariety(actions: readonly (readonly string[])[], options: VarietyOptions = {}): Float64Array {
   const settings = readOptions("parallelVariety", options, varietyFields)
@@ -71,7 +72,7 @@ export function parallelVariety(actions: readonly (readonly string[])[], options
   })
 }
 
-/** How often an environment got each action, and each right after another. */
+/** Number of occurrences of each action in an environment, and of each pair of consecutive actions. */
 class ActionCounts {
   last: string | undefined
   readonly #actions = new Map<string, { count: number; readonly after: Map<string, number> }>()
@@ -94,7 +95,7 @@ class ActionCounts {
   }
 }
 
-/** The same of all episodes of a batch, whose actions hold a line for each environment, [steps]. */
+/** Variety of the steps of a batch, [steps]. The action of a step contains one line per environment. */
 export function varietyOf(batch: Batch, options: Resolved<typeof varietyFields>): Float64Array {
   const { steps, episode, length } = batch
   if (steps === undefined && length > 0)

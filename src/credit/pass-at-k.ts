@@ -22,8 +22,8 @@ export const passAtKFields = {
 export type PassAtKOptions = OptionsOf<typeof passAtKFields>
 
 /**
- * Pass@k training (arXiv 2503.19595), k the episodes of a task: what counts is that one of them succeeds, so that the best gets its lead
- * before the second, R(best) - R(second), and the others 0. Equals at the top have no lead.
+ * Pass@k training (arXiv 2503.19595), with k the number of episodes of a task. The objective is that at least one episode succeeds. The
+ * best episode gets R(best) - R(second), all others 0. Ties at the top give 0.
  *
  * @throws BAD_ARGUMENT for an invalid option
  */
@@ -60,7 +60,7 @@ export const passAtK = defineEstimator({
   },
 })
 
-/** Of each task the best episode and the return of the second, [tasks]. */
+/** Best episode of each task and the return of the second best, [tasks]. */
 function bestOf(returns: Float64Array, { task: tasks, episode: episodes }: Batch) {
   const count = countGroups(tasks)
   const best = new Int32Array(count).fill(-1)

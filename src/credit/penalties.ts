@@ -2,11 +2,11 @@ import type { Batch } from "./estimator.ts"
 import type { OutcomeSettings } from "./options.ts"
 import { withRewards } from "./with-columns.ts"
 
-/** Where the penalty of invalid actions goes. */
+/** Placement of the invalid-action penalty. */
 export interface Paid {
-  /** r_t, with the penalty in it under `penaltyPlacement: "reward"`, [steps]. */
+  /** Rewards r_t, [steps]; including the penalty with `penaltyPlacement: "reward"`. */
   readonly rewards: Float64Array
-  /** Takes off what is taken off a row's own scores: the penalty under `penaltyPlacement: "row"`, else nothing. */
+  /** Subtracts the penalty from a row's own scores with `penaltyPlacement: "row"`; otherwise returns the values unchanged. */
   score(values: Float64Array): Float64Array
 }
 
@@ -27,7 +27,7 @@ export function payPenalties(
     : { rewards: batch.rewards, score: pay }
 }
 
-/** The batch with what was paid in its rewards. */
+/** Batch with the penalty included in the rewards. */
 export function paidBatch(batch: Batch, { rewards }: Paid): Batch {
   return rewards === batch.rewards ? batch : withRewards(batch, rewards)
 }

@@ -12,7 +12,7 @@ import { joinTokens, perToken, rewardsOfTokens, spread } from "./tokens.ts"
 import { generalizedAdvantages, type TraceSettings } from "./traces.ts"
 import { whiten } from "./whiten.ts"
 
-/** Defaults of the variants whose decisions are steps, each counted once. */
+/** Defaults of the variants with decisions per step. Each step counts once. */
 const stepDefaults = { level: "step", whitenOver: "steps" } as const
 
 /** Options of `ppo`. */
@@ -49,10 +49,11 @@ export const ppoFields = {
 export type PpoOptions = OptionsOf<typeof ppoFields>
 
 /**
- * The advantages of PPO with a critic: GAE (arXiv 1506.02438; `generalizedAdvantages`) over tokens or steps of each episode. Its
- * `returns` are A + V before whitening: what the critic should learn, the same for all tokens of a step at `level: "step"`. An episode
- * that was cut off counts as over, since nobody asked the critic where it stopped. Over steps and whitened over steps it is StepPO
- * (AgentR1/StepPO), with the population's deviation turn-level PPO (thu-nics/VPR): `step-ppo` and `turn-ppo` in configuration.
+ * PPO advantages with a critic: GAE (arXiv 1506.02438; `generalizedAdvantages`) over the tokens or steps of each episode. `returns` are A
+ * + V before whitening, the target of the critic; with `level: "step"` they are equal for all tokens of a step. Truncated episodes are
+ * treated as terminated, since the critic does not evaluate their final state. With `level: "step"` and whitening over steps the estimator
+ * is StepPO (AgentR1/StepPO, `step-ppo` in configurations). With the population deviation in addition it is turn-level PPO (thu-nics/VPR,
+ * `turn-ppo`).
  *
  * @throws BAD_ARGUMENT for an invalid option
  */
@@ -114,7 +115,7 @@ export const ppo = defineEstimator({
   },
 })
 
-/** 1 for the token that speaks for its step, [tokens]. */
+/** 1 for the first token of each step, which represents the step, [tokens]. */
 function firstTokens(lengths: Int32Array): Int32Array {
   const first = new Int32Array(lengths.reduce((sum, length) => sum + length, 0))
   let begin = 0

@@ -15,7 +15,7 @@ import { kindFields, renormalizeByKind } from "./task-kinds.ts"
 import { turnsOf } from "./turns.ts"
 import { withRewards } from "./with-columns.ts"
 
-/** What both of its levels share with GiGPO. */
+/** Options of both levels that are those of GiGPO. */
 const levelFields = {
   ...without(gigpoFields, "gamma", "omega", "similarity", "stepScope", "whiten", "normalization"),
   normalization: oneOf("none", ["none", "sample", "population"], "F_norm of both levels, as in `gigpo`."),
@@ -54,11 +54,12 @@ export const rebelFields = {
 export type RebelOptions = OptionsOf<typeof rebelFields>
 
 /**
- * ReBel (arXiv 2605.20061): steps compared where the policy believes the same, by two channels. b_t = Σ w_k of its belief rewards, G = R(τ)
- * - Σ b_t. A^E = G compared over the task's episodes; A^S = norm(γ^(T-1-t) G) + norm(Σ_{k≥t} γ^(k-t) b_k), each among the task's steps
- * of one belief, 0 for a belief that is held once; A = A^E + ω A^S. With `kind` the advantages are then normalised kind by kind.
+ * ReBel estimator (arXiv 2605.20061): steps are compared where the policy states the same belief. There are two reward channels: b_t = Σ
+ * w_k of the belief rewards, and G = R(τ) - Σ b_t. A = A^E + ω A^S. A^E is G normalized over the episodes of the task. A^S =
+ * norm(γ^(T-1-t) G) + norm(Σ_{k≥t} γ^(k-t) b_k), each over the steps of the task with the same belief; 0 for a belief that occurs once.
+ * With `kind` the advantages are then normalized separately for each kind of task.
  *
- * @throws BAD_ARGUMENT for an invalid option, or weights that are not as many as rewards
+ * @throws BAD_ARGUMENT for an invalid option, or where the number of weights differs from the number of rewards
  */
 export const rebel = defineEstimator({
   name: "rebel",
@@ -104,7 +105,7 @@ export const rebel = defineEstimator({
   },
 })
 
-/** γ^(T-1-t) G: the outcome as it looks from each step. */
+/** Discounted outcome γ^(T-1-t) G of each step. */
 function fromTheEnd({ rewards, episode }: Batch, gamma: number): Float64Array {
   const turns = turnsOf(episode)
   const last = new Map<number, number>()

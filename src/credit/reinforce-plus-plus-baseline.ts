@@ -6,7 +6,7 @@ import { whiten } from "./whiten.ts"
 
 /**
  * REINFORCE++ with a baseline (arXiv 2501.03262): R(τ) - mean R over the episodes of the task, then whitened over all sampled tokens of
- * the batch, so that the scale is the batch's and not each task's.
+ * the batch. The scale is therefore that of the batch, not of each task.
  *
  * @throws BAD_ARGUMENT for an invalid option
  */

@@ -19,8 +19,8 @@ export const reinforcePlusPlusFields = {
 export type ReinforcePlusPlusOptions = OptionsOf<typeof reinforcePlusPlusFields>
 
 /**
- * REINFORCE++ (arXiv 2501.03262): A_t = R_t = Σ_{k≥t} γ^(k-t) r_k over the sampled tokens of the whole episode, what lies between its
- * replies taken out, then whitened over all tokens of the batch. No critic, no group. `returns` are the R_t.
+ * REINFORCE++ (arXiv 2501.03262): A_t = R_t = Σ_{k≥t} γ^(k-t) r_k over the sampled tokens of the whole episode, then whitened over all
+ * tokens of the batch. Tokens between completions are not counted. Neither a critic nor groups are needed. `returns` are the R_t.
  *
  * @throws BAD_ARGUMENT for an invalid option
  */

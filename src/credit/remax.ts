@@ -8,15 +8,15 @@ import { episodeReturns } from "./returns.ts"
 
 const { invalidActionPenalty, penaltyPlacement } = outcomeFields
 
-/** Options of `remax`, which compares with no group. */
+/** Options of `remax`. Options of group comparisons do not apply. */
 export const remaxFields = { invalidActionPenalty, penaltyPlacement }
 
 /** Options of `remax`. */
 export type RemaxOptions = OptionsOf<typeof remaxFields>
 
 /**
- * ReMax (arXiv 2310.10505): A(τ) = R(τ) - R(greedy episode of its task). Where that episode failed the steps of the task are left out;
- * the metric "greedy/failed" is their share. Its details hold `episodeReturns`, [steps].
+ * ReMax estimator (arXiv 2310.10505): A(τ) = R(τ) - R(greedy episode of the task). Steps of tasks whose greedy episode failed are skipped;
+ * the metric "greedy/failed" is their share. The details contain `episodeReturns`, [steps].
  *
  * @throws BAD_ARGUMENT for an invalid option
  */

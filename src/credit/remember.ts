@@ -4,7 +4,7 @@ import { joined } from "../util/joined.ts"
 import type { Batch, StepRecord } from "./estimator.ts"
 import type { Remembered } from "./replay-memory.ts"
 
-/** What training records of a step beside what estimators read. */
+/** Record of a step as the training stores it, with data that estimators do not read. */
 interface SampledRecord extends StepRecord {
   readonly prompt: Int32Array
   readonly reply: Int32Array
@@ -15,7 +15,8 @@ interface SampledRecord extends StepRecord {
 }
 
 /**
- * The steps that are good, as they may be learned again; those with images or constraints, which no checkpoint could keep, are left out.
+ * Returns the good steps in the form in which they can be learned from again. Steps with images or constraints are left out, because
+ * checkpoints cannot store them.
  *
  * @param returns R(τ) of each step's episode, [steps]
  * @throws BAD_ARGUMENT where steps have no tokens

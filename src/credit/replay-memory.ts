@@ -1,21 +1,21 @@
 import { joined } from "../util/joined.ts"
 import type { State, Stateful } from "../util/state.ts"
 
-/** One step of an earlier iteration, with what it was sampled with. */
+/** Step of an earlier iteration, with its sampling data. */
 export interface Remembered {
   readonly tokens: Int32Array
-  /** Where its reply begins. */
+  /** Index of the first token of the completion. */
   readonly start: number
   readonly logProbs: Float32Array
   readonly referenceLogProbs?: Float32Array
   readonly weights?: Float32Array
   readonly offPolicy?: boolean
-  /** R(τ) of its episode. */
+  /** Return R(τ) of the episode. */
   readonly outcome: number
   readonly iteration: number
 }
 
-/** The last steps that did well, and what tasks have come to, oldest first; saved with every checkpoint. */
+/** Replay buffer of the latest good steps and of mean returns of tasks, oldest first. Saved with every checkpoint. */
 export class ReplayMemory implements Stateful {
   steps: readonly Remembered[] = []
   /** Mean returns of tasks. */
@@ -31,7 +31,7 @@ export class ReplayMemory implements Stateful {
     this.means = [...this.means, ...means].slice(-history)
   }
 
-  /** The median of what tasks came to; 0 where there were none. */
+  /** Median of the mean returns of tasks; 0 without any. */
   baseline(): number {
     const sorted = [...this.means].sort((a, b) => a - b)
     const half = sorted.length / 2
@@ -74,7 +74,7 @@ export class ReplayMemory implements Stateful {
   restore({ json, arrays }: State): void {
     const { means, tokens, ...columns } = arrays as Record<"means" | "tokens" | keyof typeof ends, never>
     const ends = { logProbs: 0, reference: 0, weights: 0 }
-    /** The next numbers of a column. */
+    /** Next numbers of a column. */
     const next = (name: keyof typeof ends, length: number) => {
       ends[name] += length
       return (columns[name] as Float32Array).slice(ends[name] - length, ends[name])

@@ -9,20 +9,20 @@ const names = (fallback: readonly string[], help: string) =>
       : "must be a list of names of tags, without brackets",
   )
 
-/** Which tags parts of a reply stand between. */
+/** Options for the tags that enclose parts of a completion. */
 export const tagFields = {
   thinkTags: names(["think"], "Tags around thinking."),
   actionTags: names(["action", "answer"], "Tags around actions."),
   toolTags: names(["tool_call", "search", "sql"], "Tags around tool calls."),
 }
 
-/** What a part of a reply is for; "other" is what stands between them. */
+/** Purpose of a part of a completion; "other" for text outside tags. */
 export type SpanKind = "think" | "action" | "tool" | "other"
 
-/** Names of tags, letters only and of any case, by what stands between them: `<think>…</think>`. */
+/** Names of tags by purpose, for `<think>…</think>` and the like. Letters only, case-insensitive. */
 export type SpanTags = Readonly<Record<Exclude<SpanKind, "other">, readonly string[]>>
 
-/** Characters start … end - 1 of a reply. */
+/** Characters start … end - 1 of a completion. */
 export interface ReplySpan {
   readonly kind: SpanKind
   readonly start: number
@@ -30,11 +30,12 @@ export interface ReplySpan {
 }
 
 /**
- * The tagged parts of a reply, tags included, in order. A part ends with its own closing tag, and other tags within it are text; one
- * that is not closed goes to where the next one opens, or to the end. A thought may lack its opening tag, which some chat templates put
- * into the prompt: it begins with the reply then. What is closed and was never opened is text.
+ * Returns the tagged parts of a completion, including the tags, in order. A part ends with its own closing tag; other tags inside are
+ * text. A part without a closing tag ends where the next part opens, or at the end. The opening tag of a thought may be missing, because
+ * some chat templates put it into the prompt; the thought then begins with the completion. Any other closing tag without an opening tag is
+ * text.
  *
- * @throws BAD_ARGUMENT for a tag of two kinds, or a name that is none
+ * @throws BAD_ARGUMENT for a tag with two purposes, or an invalid name
  */
 export function replySpans(text: string, tags: SpanTags): ReplySpan[] {
   const kinds = kindsByName(tags)
@@ -65,14 +66,18 @@ export function replySpans(text: string, tags: SpanTags): ReplySpan[] {
   return spans
 }
 
-/** @throws BAD_ARGUMENT for a tag of two kinds */
+/**
+ * Returns the tags of the options.
+ *
+ * @throws BAD_ARGUMENT for a tag with two purposes
+ */
 export function tagsOf({ thinkTags: think, actionTags: action, toolTags: tool }: Resolved<typeof tagFields>): SpanTags {
   const tags = { think, action, tool }
   kindsByName(tags)
   return tags
 }
 
-/** What each token of a reply is for, by where the text that it adds begins. Of one that adds none, where the next one's does. */
+/** Purpose of each token of a completion, by the position at which its text begins. A token without text has the purpose of the next token. */
 export function tokenKinds(texts: readonly string[], tags: SpanTags): SpanKind[] {
   const spans = replySpans(texts.join(""), tags)
   let [at, span] = [0, 0]

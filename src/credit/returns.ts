@@ -2,11 +2,11 @@ import { GigpoError } from "../util/errors.ts"
 import { checkGamma } from "./options.ts"
 
 /**
- * Discounted returns R_t = Σ_{k≥t} γ^(k-t) r_k (Eq. 5).
+ * Returns the discounted returns R_t = Σ_{k≥t} γ^(k-t) r_k (Eq. 5), [steps].
  *
- * @param rewards one a step, [steps], in time order within an episode
+ * @param rewards reward of each step, [steps], in time order within an episode
  * @param gamma in (0, 1]
- * @param episodes the episode of each step, [steps]; episodes may interleave. Default: all steps are one episode.
+ * @param episodes episode of each step, [steps]; episodes may interleave. Default: all steps are one episode.
  * @throws BAD_ARGUMENT when gamma is out of range or the lengths differ
  */
 export function discountedReturns(
@@ -30,7 +30,7 @@ export function discountedReturns(
   return returns
 }
 
-/** R(τ) = Σ_t r_t of the episode that each step belongs to, [steps]; `episodes` are dense ids. */
+/** Return R(τ) = Σ_t r_t of each step's episode, [steps]; `episodes` are dense ids. */
 export function episodeReturns(rewards: Float64Array, episodes: Int32Array): Float64Array {
   const totals = new Float64Array(rewards.length)
   for (let row = 0; row < rewards.length; row++) totals[episodes[row]!]! += rewards[row]!

@@ -32,11 +32,11 @@ export const rewardFlowFields = {
 export type RewardFlowOptions = OptionsOf<typeof rewardFlowFields>
 
 /**
- * RewardFlow (arXiv 2603.18859): GiGPO whose step signal is what a step gains on the graph of its task's states, V(s') - V(s), with
- * V(s) = max(r(s), γ max V(successors of s)) and r(s) the reward on arriving at s. A step that leads to no state of the graph, by an idle
- * action or to one that nobody told, has its reward as its signal. F_norm is 1, as published; singletons have no step advantage.
+ * RewardFlow estimator (arXiv 2603.18859): GiGPO with the step signal V(s') - V(s) on the graph of the task's states. V(s) = max(r(s), γ
+ * max V(successors of s)), with r(s) the reward on arrival at s. The signal of a step that leads to no state of the graph (idle action, or
+ * unknown next state) is its reward. F_norm is 1, as published. Singletons have no step advantage.
  *
- * @throws BAD_ARGUMENT for an invalid option, or where no step says what it led to
+ * @throws BAD_ARGUMENT for an invalid option, or where no step has a next state
  */
 export const rewardFlow = defineEstimator({
   name: "reward-flow",

@@ -3,43 +3,42 @@
  * code groups with it: Ratcliff and Obershelp's matching, on code points. Not symmetric.
  */
 
-/** A text as its code points, with the number of times each occurs. */
+/** Text as code points, with the number of occurrences of each. */
 export interface Text {
   readonly points: Int32Array
   readonly counts: ReadonlyMap<number, number>
 }
 
-/** A text to compare others to. */
+/** Text that others are compared with. */
 export interface IndexedText extends Text {
-  /** Where each code point occurs, ascending; those left out start no match. */
+  /** Positions of each code point, ascending. Code points that are left out start no match. */
   readonly positions: ReadonlyMap<number, Int32Array>
 }
 
 const NOWHERE: Int32Array = new Int32Array(0)
 
 /**
- * 2 M / (length of a + length of b), in [0, 1], where M counts the characters in the matching blocks: the longest common
- * block (the earliest in `a`, then in `b`), and again to the left and to the right of it. Two empty texts give 1.
+ * Returns 2 M / (length of a + length of b), in [0, 1]. M is the number of characters in matching blocks: the longest common block (the
+ * earliest in `a`, then in `b`), and recursively those to its left and right. Two empty texts give 1.
  *
- * With `autojunk` (default true, as in CPython) characters that make up more than about 1% of a `b` of 200 characters or
- * more start no match. Lengths count code points. The time grows with the product of the lengths; `autojunk` is what keeps
- * it short for long texts.
+ * With `autojunk` (default true, as in CPython), characters that make up more than about 1% of a `b` of at least 200 characters start no
+ * match. Lengths are in code points. The time is proportional to the product of the lengths; `autojunk` keeps it short for long texts.
  */
 export function similarityRatio(a: string, b: string, { autojunk = true }: { autojunk?: boolean } = {}): number {
   return exactRatio(readText(a), indexText(readText(b), autojunk))
 }
 
-/** An upper bound of `similarityRatio` in linear time: as if characters could match in any order. */
+/** Upper bound of `similarityRatio` in linear time, which ignores the order of characters. */
 export function quickRatio(a: string, b: string): number {
   return countBound(readText(a), readText(b))
 }
 
-/** An upper bound of `quickRatio`, from the lengths alone. */
+/** Upper bound of `quickRatio` from the lengths alone. */
 export function realQuickRatio(a: string, b: string): number {
   return lengthBound(readText(a), readText(b))
 }
 
-/** `similarityRatio(a, b) >= threshold`, settled by the cheap bounds where they can. */
+/** Whether `similarityRatio(a, b) >= threshold`. Cheap upper bounds are tried first. */
 export function resembles(a: Text, b: IndexedText, threshold: number): boolean {
   return lengthBound(a, b) >= threshold && countBound(a, b) >= threshold && exactRatio(a, b, threshold) >= threshold
 }
@@ -84,7 +83,7 @@ function countBound(a: Text, b: Text): number {
 /** Start and end in `a`, start and end in `b`. */
 type Region = readonly [aStart: number, aEnd: number, bStart: number, bEnd: number]
 
-/** The ratio where it is at least `threshold`; below that, maybe an upper bound of it that is also below. */
+/** Ratio where it is at least `threshold`; otherwise the ratio or an upper bound below `threshold`. */
 function exactRatio(a: Text, b: IndexedText, threshold = 0): number {
   const longestMatch = matcher(a, b)
   const regions: Region[] = [[0, a.points.length, 0, b.points.length]]
@@ -109,7 +108,7 @@ function roomIn([aStart, aEnd, bStart, bEnd]: Region): number {
   return Math.min(aEnd - aStart, bEnd - bStart)
 }
 
-/** Finds the longest block of `a` and `b` in a region: its start in `a`, its start in `b`, its size. */
+/** Returns a function that finds the longest common block of `a` and `b` in a region: its start in `a`, its start in `b`, its size. */
 function matcher(a: Text, b: IndexedText): (region: Region) => readonly [number, number, number] {
   const hits = Array.from(a.points, (point) => b.positions.get(point) ?? NOWHERE)
   // [j + 1]: length of the common block that ends at the row's character of `a` and at b[j]. All 0 between regions.

@@ -44,12 +44,13 @@ export const spearFields = {
 export type SpearOptions = OptionsOf<typeof spearFields>
 
 /**
- * Self-imitation (SPEAR, TencentYoutuResearch/SPEAR) around any estimator: steps of an advantage of at least 1 are remembered and learned
- * again beside later ones, with A = c (R(τ) - median of the mean returns of past tasks) where that is above 0. Of what it does besides,
- * clip-cov is a loss (`clip-cov`) and the reward of tool calls a reward. Steps rather than whole episodes are remembered and drawn, and a
- * step is not learned again in its own iteration: our reading. Steps with images or constraints are not remembered.
+ * Self-imitation (SPEAR, TencentYoutuResearch/SPEAR) around another estimator. Steps with an advantage of at least 1 enter a replay
+ * buffer. They are learned from again in later iterations with A = c (R(τ) - median of the mean returns of past tasks), where that is
+ * above 0. Other parts of SPEAR are separate: clip-cov is the loss `clip-cov`, the reward of tool calls is a reward. Two points are our
+ * interpretation: single steps are stored and drawn instead of whole episodes, and a step is not replayed in its own iteration. Steps with
+ * images or constraints are not stored.
  *
- * @throws BAD_ARGUMENT for an invalid option, or steps without their tokens
+ * @throws BAD_ARGUMENT for an invalid option, or steps without tokens
  */
 export const spear = defineEstimator({
   name: "spear",
@@ -91,7 +92,7 @@ export const spear = defineEstimator({
   },
 })
 
-/** c ½ (1 - cos(π · iteration / warmup)), and c from then on. */
+/** Weight c ½ (1 - cos(π · iteration / warmup)) during warm-up, then c. */
 export function imitationWeight(
   iteration: number,
   { coefficient, warmup }: { readonly coefficient: number; readonly warmup: number },
@@ -99,7 +100,7 @@ export function imitationWeight(
   return iteration >= warmup ? coefficient : (coefficient * (1 - Math.cos((Math.PI * iteration) / warmup))) / 2
 }
 
-/** Remembered steps as rows, those of them that did better than tasks mostly do. */
+/** Stored steps as sequences, limited to those with a return above the baseline. */
 function replay(memory: ReplayMemory, most: number, weight: number, random: Random): Sequence[] {
   const baseline = memory.baseline()
   const better = memory.steps.filter(({ outcome }) => outcome > baseline)
@@ -116,7 +117,7 @@ function replay(memory: ReplayMemory, most: number, weight: number, random: Rand
     )
 }
 
-/** What is left out already, and the steps of tasks whose returns differ less than those of the share that is kept. */
+/** Steps that are already skipped, and steps of tasks whose returns differ less than those of the kept share. */
 function narrow({ skip }: Credit, { task }: Batch, widths: Float64Array, share: number): Uint8Array | undefined {
   if (share === 1 || widths.length === 0) return skip
   const least = widths

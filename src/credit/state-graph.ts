@@ -5,19 +5,21 @@ import { stepsAfter, stepsBefore } from "./turns.ts"
 
 export type Arrivals = "largest" | "first"
 
-/** The states of each task that its episodes went through, as one directed graph. */
+/** Directed graph of the states that the episodes of each task visited. */
 export interface StateGraph {
-  /** The node that each step was taken at, [steps]. */
+  /** Node before each step, [steps]. */
   readonly from: Int32Array
-  /** The node that it led to; -1 where that is not known, or was idle. [steps] */
+  /** Node after each step, [steps]; -1 where unknown or after an idle action. */
   readonly to: Int32Array
-  /** What arriving at each node was rewarded with, [nodes]. */
+  /** Reward on arrival at each node, [nodes]. */
   readonly rewards: Float64Array
 }
 
 /**
- * @param options.arrivals which reward counts of several
- * @param options.idleActions actions that are no edges
+ * Returns the state graph of a batch.
+ *
+ * @param options.arrivals which reward counts where a node has several
+ * @param options.idleActions actions that are not edges
  */
 export function stateGraph(
   batch: Batch,
@@ -26,7 +28,7 @@ export function stateGraph(
   const { length, task, anchors, nextAnchors, steps } = batch
   const idle = new Set(idleActions)
   const known = nextAnchors.map((anchor, row) => anchor !== undefined && !idle.has(steps?.[row]?.action.trim() ?? ""))
-  // What a step led to is mostly where the next one was taken: only other texts are looked up.
+  // The next state is usually the state of the next step. Only other texts are looked up.
   const after = stepsAfter(batch.episode)
   const others = Array.from(after.keys()).filter((row) => known[row] && nextAnchors[row] !== anchors[after[row]!])
   const nodes = groupByAnchor(
@@ -44,16 +46,16 @@ export function stateGraph(
   }
   for (const [row, before] of stepsBefore(batch.episode).entries()) {
     if (before < 0) arrive(from[row]!, 0)
-    // A state that one only stayed in was not arrived at.
+    // Staying in a state is no arrival.
     if (to[row]! >= 0 && to[row] !== from[row]) arrive(to[row]!, batch.rewards[row]!)
   }
   return { from, to, rewards: rewards.map((reward) => (Number.isNaN(reward) ? 0 : reward)) }
 }
 
-/** As far as losses are handed on: where states with nothing but losses form a circle these shrink, and never come to an end. */
+/** Limit of the rounds that propagate losses. In cycles whose states have only losses, the values shrink forever without reaching 0. */
 const mostRounds = 1000
 
-/** V(s) = max(r(s), γ max V(successors of s)), [nodes], by rounds over all edges until nothing changes. */
+/** Values V(s) = max(r(s), γ max V(successors of s)), [nodes], by rounds over all edges until nothing changes. */
 export function flowValues({ from, to, rewards }: StateGraph, gamma: number): Float64Array {
   const edges = edgesOf(from, to, rewards.length)
   let values = rewards
@@ -72,7 +74,7 @@ export function flowValues({ from, to, rewards }: StateGraph, gamma: number): Fl
   return values
 }
 
-/** Each edge once, without those from a node to itself. */
+/** Distinct edges, without self-loops. */
 function edgesOf(from: Int32Array, to: Int32Array, nodes: number): Pick<StateGraph, "from" | "to"> {
   const known = new Set<number>()
   const isNew = (row: number) => {

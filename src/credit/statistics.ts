@@ -1,11 +1,11 @@
 /**
- * A spread this small against the size of the values is rounding, not signal. Without the guard a group of equal returns
- * can get advantages far from 0: the rounding of the mean, divided by 1e-6.
+ * Relative spread below which values count as equal. A smaller spread is rounding error. Without this limit, a group of equal returns can
+ * get advantages far from 0: the rounding error of the mean divided by 1e-6.
  */
 const CONSTANT_TOLERANCE = 1e-10
 
 export interface GroupStatistics {
-  /** Values in the statistic, each as often as it counts, [groups]. */
+  /** Number of values in each group, counted with `counts`, [groups]. */
   readonly size: Float64Array
   readonly mean: Float64Array
   /** Sample standard deviation (n - 1), [groups]; exactly 0 where the values are equal up to rounding. */
@@ -13,11 +13,12 @@ export interface GroupStatistics {
 }
 
 /**
- * Statistics of each group. Two passes: the one-pass formula loses its digits when the mean is large against the spread.
+ * Returns the statistics of each group, computed in two passes. The one-pass formula loses precision where the mean is large compared to
+ * the spread.
  *
  * @param values [rows]
- * @param groups [rows], dense ids; -1 for a row of no group
- * @param counts how often each row counts, [rows]: 0 for one that does not enter. Default: each once.
+ * @param groups dense ids, [rows]; -1 for a row without a group
+ * @param counts number of times that each row counts, [rows]; 0 for a row that is left out. Default: 1 each.
  */
 export function groupStatistics(
   values: Float64Array,
@@ -60,7 +61,7 @@ export function countGroups(groups: Int32Array): number {
   return count
 }
 
-/** Number of groups of two or more values that are all equal: they teach nothing. */
+/** Number of groups of two or more values that are all equal, which give no learning signal. */
 export function countConstant({ size, std }: GroupStatistics): number {
   return size.filter((n, group) => n > 1 && std[group] === 0).length
 }

@@ -38,17 +38,21 @@ export const strataFields = {
 /** Options of `strata`. */
 export type StrataOptions = OptionsOf<typeof strataFields>
 
-/** Options of `strata` where the first reply of an episode is its strategy: with `planFirst`, and `forkAt` for several episodes of each. */
+/**
+ * Options of `strata` where the first completion of an episode is its strategy, for `planFirst`, and `forkAt` for several episodes per
+ * strategy.
+ */
 export const plannedStrategies = {
   strategy: (_step, row, batch) => batch.steps![batch.episode.indexOf(batch.episode[row]!)]!.action,
   planning: ({ episode }) => Float64Array.from(firstSteps(episode)),
 } satisfies StrataOptions
 
 /**
- * StraTA (arXiv 2605.06642): the episodes of a task follow several strategies, some of them each. A step that acts has A = R(τ) compared
- * among the episodes of its strategy; one that wrote the strategy has A = R(z) compared among the task's strategies, each once, R(z) the
- * mean return of the better half of its episodes (rounded up). Its details hold both for every step, `strategyAdvantages` and
- * `actionAdvantages`. That the two meet in no sum, and that a bad judgement is taken off the advantage, is our reading.
+ * StraTA estimator (arXiv 2605.06642): the episodes of a task follow several strategies, with several episodes each. A step that acts has
+ * A = R(τ) normalized over the episodes of its strategy. A step that wrote a strategy has A = R(z) normalized over the strategies of the
+ * task. R(z) is the mean return of the better half of the strategy's episodes (rounded up). The details contain both for every step,
+ * `strategyAdvantages` and `actionAdvantages`. Two points are our interpretation: the two advantages are never added, and a bad judgement
+ * is subtracted from the advantage.
  *
  * @throws BAD_ARGUMENT for an invalid option
  */
@@ -104,7 +108,7 @@ export const strata = defineEstimator({
   },
 })
 
-/** R(z) of each step's strategy, [steps]; 0 for a step without one. */
+/** R(z) of each step's strategy, [steps]; 0 for a step without a strategy. */
 function worthOf(scores: Float64Array, ids: Int32Array, each: Uint8Array, share: number): Float64Array {
   const returns = Array.from({ length: countGroups(ids) }, (): number[] => [])
   for (const [row, id] of ids.entries()) if (each[row] === 1 && id >= 0) returns[id]!.push(scores[row]!)

@@ -13,13 +13,13 @@ export const kindField = stepKey(
   "all tasks have the same kind",
 )
 
-/** The kind of each step, dense ids over all tasks, [steps]. */
+/** Kind of each step as dense ids over all tasks, [steps]. */
 export function kindsOf(kind: StepKey | undefined, batch: Batch, who: string): Int32Array {
   if (kind === undefined) return new Int32Array(batch.length)
   return denseIds(keysOf(kind, batch, who).map((key) => `${typeof key} ${key}`))
 }
 
-/** Options of what is done to advantages kind by kind. */
+/** Options of the normalization of advantages per kind of task. */
 export const kindFields = {
   kind: { ...kindField, defaultText: "advantages are not changed" },
   minSteps: integer(
@@ -37,7 +37,11 @@ export const kindFields = {
   success: string("success", "Metric that is 1 at the last step of a successful episode."),
 }
 
-/** @param epsilon added to deviations */
+/**
+ * Returns advantages that are normalized separately for each kind of task.
+ *
+ * @param epsilon constant added to standard deviations
+ */
 export function renormalizeByKind(
   advantages: Float64Array,
   batch: Batch,
@@ -60,7 +64,7 @@ export function renormalizeByKind(
   })
 }
 
-/** Of each kind, [kinds]. */
+/** Weight of each kind, [kinds]. */
 function weightsOf(success: Float64Array, episodes: Int32Array, kinds: Int32Array): Float64Array {
   const after = stepsAfter(episodes)
   const isLast = Uint8Array.from(after, (row) => (row < 0 ? 1 : 0))

@@ -7,7 +7,7 @@ import type { Batch, Estimator, EstimatorContext } from "./estimator.ts"
 import { outsideRuns, settle } from "./options.ts"
 import { tagFields, tagsOf, tokenKinds } from "./reply-spans.ts"
 
-/** What a teacher finds of what was said, who has seen what came of it: its log-probabilities, [steps][tokens of the step]. */
+/** Function that returns log-probabilities of a teacher who knows the outcome, [steps][tokens of the step]. */
 export type Hindsight = (batch: Batch, context: EstimatorContext) => readonly Column[] | Promise<readonly Column[]>
 
 export const teacherWeightFields = {
@@ -85,7 +85,7 @@ export function teacherWeights(
   })
 }
 
-/** clip(e^(sign(A) alpha D), low, high), of one token; 1 where its advantage is 0. */
+/** Weight clip(e^(sign(A) alpha D), low, high) of one token; 1 where its advantage is 0. */
 export function hindsightWeight(
   gap: number,
   advantage: number,

@@ -26,11 +26,11 @@ export type TokenWeightOptions = OptionsOf<typeof tokenWeightFields>
 const kinds: readonly SpanKind[] = ["think", "action", "tool", "other"]
 
 /**
- * An estimator whose tokens weigh by what they are for: thought, action, call of a tool. So actions, which decide what happens, are not
- * outweighed by the thoughts before them: the static form of ActFocus (arXiv 2605.14558), whose own weights, by the variance of
- * rewards and an energy, are not established. Our reading: tags belong to what they enclose, a token to the part in which its text
- * begins (`replySpans` says where parts begin and end). What weights the estimator gives are multiplied. Reports each kind's share of
- * all tokens: "tokens/think-share", "tokens/action-share", "tokens/tool-share".
+ * Returns an estimator with token weights by purpose: thought, action, tool call. Actions determine the outcome and should not be
+ * outweighed by the longer thoughts before them. This is the static form of ActFocus (arXiv 2605.14558), whose own weights (from the
+ * variance of rewards and an energy) are not established. Our interpretation: tags belong to the part that they enclose, and a token
+ * belongs to the part in which its text begins (see `replySpans`). Weights of the inner estimator are multiplied. Reports the share of
+ * each purpose in all tokens: "tokens/think-share", "tokens/action-share", "tokens/tool-share".
  *
  * @throws BAD_ARGUMENT for an invalid option
  */

@@ -2,20 +2,20 @@ import { checkArguments, checkList, type KeysOf } from "../options/arguments.ts"
 import { countGroups } from "./statistics.ts"
 
 export interface TraceSettings {
-  /** Discount of what comes next, in (0, 1]. */
+  /** Discount factor from one moment to the next, in (0, 1]. */
   readonly gamma: number
-  /** How far one looks past the critic, in [0, 1]: 0 believes the next value, 1 waits for the outcome. */
+  /** λ of GAE, in [0, 1]. 0 uses the critic's next value only, 1 the whole return. */
   readonly lambda: number
 }
 
 const settingKeys: KeysOf<TraceSettings> = { gamma: true, lambda: true }
 
 /**
- * Generalized advantage estimation (GAE, arXiv 1506.02438, Eq. 16): A_t = Σ_k (γλ)^k δ_{t+k}, δ_t = r_t + γ V_{t+1} - V_t. The value
- * after an episode's last moment is 0.
+ * Returns generalized advantage estimates (GAE, arXiv 1506.02438, Eq. 16): A_t = Σ_k (γλ)^k δ_{t+k}, δ_t = r_t + γ V_{t+1} - V_t. The
+ * value after the last moment of an episode is 0.
  *
- * @param rewards one a moment (a step, or a token), [moments], in time order within an episode
- * @param values the critic's, before each moment, [moments]
+ * @param rewards reward of each moment (a step or a token), [moments], in time order within an episode
+ * @param values value of the critic before each moment, [moments]
  * @param episodes dense ids, [moments]; episodes may interleave
  */
 export function generalizedAdvantages(

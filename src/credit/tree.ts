@@ -8,14 +8,14 @@ import type { GigpoParts } from "./parts.ts"
 import { stepsBefore } from "./turns.ts"
 
 /**
- * One level of step groups, the nodes of a tree: the episodes of a task are one where they begin alike, so that steps are compared
- * which came to the same state by the same states.
+ * Level of step groups by the tree of a task's episodes. Episodes with equal beginnings share nodes, so steps are compared that reached
+ * the same state through the same states.
  */
 export const treeLevels: GigpoParts["levels"] = ({ episode, anchorGroups, length }) => {
   const nodes = new Map<number, number>()
   const ids = new Int32Array(length)
   for (const [row, before] of stepsBefore(episode).entries()) {
-    // One number a pair of parent and state, exact: both ids are below the number of steps. States are of one task each.
+    // Numeric id of the pair of parent and state. Exact, since both ids are below the number of steps. Each state id belongs to one task.
     const key = ((before < 0 ? -1 : ids[before]!) + 1) * length + anchorGroups[row]!
     const node = nodes.get(key) ?? nodes.size
     nodes.set(key, node)
@@ -24,16 +24,16 @@ export const treeLevels: GigpoParts["levels"] = ({ episode, anchorGroups, length
   return [{ ids }]
 }
 
-/** Options of `gigpoTree`: how episodes merge is not one of them. */
+/** Options of `gigpoTree`. The merging of episodes has no options. */
 export const gigpoTreeFields = { ...without(gigpoFields, "similarity", "stepScope") }
 
 /** Options of `gigpoTree`. */
 export type GigpoTreeOptions = OptionsOf<typeof gigpoTreeFields>
 
 /**
- * GiGPO over the nodes of a task's tree of episodes (after T-STAR, arXiv 2604.07165: reason in chains, learn in trees): A = A^E + ω A^S, A^S
- * among the steps of one node, `treeLevels`. What that paper does with the tree beyond this (its advantages, grafted thoughts) is not
- * published to the number, so that merging by equal beginnings, and GiGPO on top, are our reading.
+ * GiGPO over the nodes of a task's tree of episodes (after T-STAR, arXiv 2604.07165): A = A^E + ω A^S, with A^S among the steps of one
+ * node (`treeLevels`). The details of that paper's further use of the tree (its advantages, grafted thoughts) are not published. Merging
+ * by equal beginnings with GiGPO on top is our interpretation.
  *
  * @throws BAD_ARGUMENT for an invalid option
  */

@@ -2,13 +2,13 @@ import { countGroups } from "./statistics.ts"
 
 // Where steps stand in their episodes; all from the dense ids of episodes [steps], whose steps stand in time order and may interleave.
 
-/** The number of each step in its episode, from 0, [steps]. */
+/** Index of each step in its episode, from 0, [steps]. */
 export function turnsOf(episodes: Int32Array): Int32Array {
   const played = new Int32Array(countGroups(episodes))
   return episodes.map((episode) => played[episode]!++)
 }
 
-/** The row of the step before, in the same episode, [steps]; -1 for the first. */
+/** Row of the previous step of the same episode, [steps]; -1 for the first step. */
 export function stepsBefore(episodes: Int32Array): Int32Array {
   const last = new Int32Array(countGroups(episodes)).fill(-1)
   return episodes.map((episode, row) => {
@@ -18,7 +18,7 @@ export function stepsBefore(episodes: Int32Array): Int32Array {
   })
 }
 
-/** The row of the step after, in the same episode, [steps]; -1 for the last. */
+/** Row of the next step of the same episode, [steps]; -1 for the last step. */
 export function stepsAfter(episodes: Int32Array): Int32Array {
   const after = new Int32Array(episodes.length).fill(-1)
   for (const [row, before] of stepsBefore(episodes).entries()) if (before >= 0) after[before] = row

@@ -30,8 +30,9 @@ export const vinePpoFields = {
 export type VinePpoOptions = OptionsOf<typeof vinePpoFields>
 
 /**
- * VinePPO (arXiv 2410.01679) with steps for decisions: A_t = r_t + γ V(s_{t+1}) - V(s_t), V a Monte Carlo estimate that is handed in, 0
- * after an episode's last step; then whitened over all sampled tokens. No critic is trained.
+ * VinePPO estimator (arXiv 2410.01679) with steps as decisions: A_t = r_t + γ V(s_{t+1}) - V(s_t), then whitened over all sampled tokens.
+ * V is a Monte Carlo estimate that is provided as an option; 0 after the last step of an episode. Steps with unknown values are skipped.
+ * No critic is trained.
  *
  * @throws BAD_ARGUMENT for an invalid option
  */

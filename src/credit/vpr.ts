@@ -60,17 +60,16 @@ export const vprFields = {
 export type VprOptions = OptionsOf<typeof vprFields>
 
 /**
- * Verifiable process rewards (VPR, thu-nics/VPR): every step is scored by itself and compared with others from the same state, A = (r -
- * mean) / (std + ε). Where these are equal, and where a step is alone, there is nothing to compare: such steps are left out (`skip`), not
- * learned with 0, and so are steps without a score. The metric "step-group/skipped" is their share. Compared by turns, equal scores
- * give 0.
+ * Verifiable process rewards (VPR, thu-nics/VPR): every step has its own score and is compared with others in the same state, A = (r -
+ * mean) / (std + ε). Steps are skipped, not learned with 0, where all scores of the state are equal, where a step is alone, and where a
+ * score is missing. The metric "step-group/skipped" is the share of skipped steps. With `compare: "turn"`, equal scores give 0 instead.
  *
- * As its authors have it, several replies are sampled in every state, of which the episode goes on with one of the best:
- * `hooks.candidates`, whose score is the oracle's. These replies are then the state's group, of which all are learned from, those
- * that were not acted on as extra rows (which need `loss.klWeight: 0`). Without candidates states are told apart by their anchors: our
- * reading, and so is that bonus and penalty count for candidates as for steps.
+ * In the authors' code several completions are sampled in every state, and the episode continues with one of the best: `hooks.candidates`,
+ * with scores by an oracle. These completions form the group of the state. All are learned from; those that were not acted on are extra
+ * sequences (which need `loss.klWeight: 0`). Two points are our interpretation: without candidates, states are identified by anchor
+ * states, and bonus and penalty apply to candidates as to steps.
  *
- * @throws BAD_ARGUMENT for an invalid option, for `score` or `state` where candidates are compared
+ * @throws BAD_ARGUMENT for an invalid option, or for `score` or `state` where candidates are compared
  */
 export const vpr = defineEstimator({
   name: "vpr",
@@ -130,7 +129,7 @@ function refuseWithCandidates(score: unknown, state: unknown): void {
 
 type Normalize = ReturnType<typeof normalizerOf>
 
-/** Compared with those of the same id; -1 is left out, and so is where there is nothing to compare. */
+/** Advantages among values with the same id. Values with id -1, singletons and groups of equal values are skipped. */
 function inStates(values: Float64Array, ids: Int32Array, whiten: "group" | "batch", normalize: Normalize) {
   const groups = groupStatistics(values, ids)
   const skip = Uint8Array.from(ids, (id) => (id < 0 || groups.size[id] === 1 || groups.std[id] === 0 ? 1 : 0))
@@ -140,7 +139,7 @@ function inStates(values: Float64Array, ids: Int32Array, whiten: "group" | "batc
   return { advantages: normalize(centred, learned, groupStatistics(centred, learned)), skip }
 }
 
-/** Every reply compared with those to the same prompt. */
+/** Advantages of all completions, each compared with those of the same prompt. */
 function amongCandidates(
   batch: Batch,
   { whiten, invalidActionPenalty }: { readonly whiten: "group" | "batch"; readonly invalidActionPenalty: number },
@@ -179,7 +178,7 @@ function withBonus({ episode }: Batch, scores: Float64Array, success: Float64Arr
   return scores.map((score, row) => score + (after[row]! < 0 && success[row] === 1 ? bonus : 0))
 }
 
-/** Compared among the steps of one number where there are enough, else among all. */
+/** Advantages among the steps with the same index where there are at least `least`, otherwise among all steps. */
 function overTurns(
   values: Float64Array,
   turns: Int32Array,

@@ -1,22 +1,22 @@
 import { checkArguments, type KeysOf } from "../options/arguments.ts"
 import { groupStatistics } from "./statistics.ts"
 
-/** How values are whitened, where published codes disagree. */
+/** Options of `whiten`, in which published implementations differ. */
 export interface WhitenOptions {
-  /** The deviation of the sample, n - 1 below the sum, or of the population, n. Default "sample". */
+  /** Standard deviation of the sample (n - 1) or of the population (n). Default "sample". */
   readonly std?: "sample" | "population" | undefined
-  /** Added to the variance, so that nearly equal values do not blow up. Default 1e-8. */
+  /** Constant added to the variance, for numerical stability. Default 1e-8. */
   readonly epsilon?: number | undefined
 }
 
 const optionKeys: KeysOf<WhitenOptions> = { std: true, epsilon: true }
 
 /**
- * Values over all sampled tokens brought to mean 0 and variance 1: (x - mean) / √(var + epsilon). Exactly 0 where all are equal up to
- * rounding.
+ * Returns values normalized to mean 0 and variance 1 over all sampled tokens: (x - mean) / √(var + epsilon). Exactly 0 where all values
+ * are equal up to rounding.
  *
  * @param values [rows]
- * @param lengths the tokens that each stands for, [rows]; 0 for one that is not counted. Default: one each.
+ * @param lengths number of tokens of each row, [rows]; 0 for a row that is not counted. Default: 1 each.
  */
 export function whiten(values: Float64Array, lengths?: Int32Array, options: WhitenOptions = {}): Float64Array {
   checkArguments("whiten", options, optionKeys)

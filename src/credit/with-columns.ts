@@ -1,9 +1,6 @@
 import type { Batch } from "./estimator.ts"
 
-/**
- * The same batch but for some columns. Columns that are found when they are asked for stay unasked, of either, which a spread would
- * not leave them.
- */
+/** Returns the batch with some columns replaced. Lazy columns of both stay lazy, which a spread would not preserve. */
 export function withColumns(batch: Batch, columns: Partial<Batch>): Batch {
   return Object.create(Object.getPrototypeOf(batch), {
     ...Object.getOwnPropertyDescriptors(batch),
@@ -11,7 +8,7 @@ export function withColumns(batch: Batch, columns: Partial<Batch>): Batch {
   })
 }
 
-/** The same batch but for the rewards of its steps. Where rewards fall on tokens the difference falls on a step's last. */
+/** Returns the batch with other rewards. Where rewards are per token, the difference is applied to the last token of each step. */
 export function withRewards(batch: Batch, rewards: Float64Array): Batch {
   const tokenRewards = batch.tokenRewards?.map((tokens, step) => {
     const other = Float64Array.from(tokens)

@@ -1,9 +1,9 @@
 import type { EvaluatedEpisode } from "./evaluation-file.ts"
 
-/** A task's repeats. */
+/** Repeats of one task. */
 export type TaskEpisodes = readonly EvaluatedEpisode[]
 
-/** The episodes of each task, whose repeats follow each other. */
+/** Episodes by task. The repeats of a task are adjacent. */
 export function byTask(episodes: readonly EvaluatedEpisode[], repeats: number): TaskEpisodes[] {
   return Array.from({ length: episodes.length / repeats }, (_, task) =>
     episodes.slice(task * repeats, (task + 1) * repeats),

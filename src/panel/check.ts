@@ -3,7 +3,7 @@ import type { PanelDefinition } from "./definition.ts"
 import { tasksDigest } from "./digest.ts"
 import type { PanelTask } from "./tasks.ts"
 
-/** Refuses other tasks than the panel's. */
+/** Checks that the tasks are those of the panel. */
 export async function checkTasks(panel: PanelDefinition, tasks: readonly PanelTask[]): Promise<void> {
   const { digests, keys, tasks: choice } = panel
   if (tasks.length !== choice.count)
@@ -15,7 +15,7 @@ export async function checkTasks(panel: PanelDefinition, tasks: readonly PanelTa
   throw other(panel, which || `its ${choice.count} tasks are others`, "is other data, or in another order")
 }
 
-/** Refuses a world that answers otherwise. */
+/** Checks that the responses of the environment are those of the panel. */
 export function checkWorld(panel: PanelDefinition, world: string): void {
   if (world === panel.digests.world) return
   throw other(panel, "the tasks are the same, but the environment answers otherwise", "is other data")

@@ -45,7 +45,7 @@ export function compareSuccess(pairs: readonly Pair[]): ComparedSuccess {
   }
 }
 
-/** An episode that failed at once may not have told. */
+/** Kind of a task from either evaluation. An episode that failed at its start may not have reported a kind. */
 function kindOf({ first, second }: Pair): string | undefined {
   return first[0]!.kind ?? second[0]!.kind
 }

@@ -24,7 +24,7 @@ function told({ digests, repeats, seed, settings }: EvaluationHeader): Map<strin
   return new Map([["prompt", digests.prompt], ["repeats", repeats], ["seed", seed], ...leaves(settings)])
 }
 
-/** Settings by their paths: ["environment.history", 2]. */
+/** Settings with their paths, such as ["environment.history", 2]. */
 function leaves(settings: object, above = ""): [path: string, value: unknown][] {
   return Object.entries(settings).flatMap(([key, value]) =>
     isObject(value) ? leaves(value, `${above}${key}.`) : [[`${above}${key}`, value]],

@@ -23,7 +23,7 @@ export function tasksDigest(tasks: readonly PanelTask[]): Promise<string> {
   return digestOf(tasks.map(({ key }) => key))
 }
 
-/** Of the tasks, and of everything that the environment answered in these plays. */
+/** Digest of the tasks and of all responses of the environment in these plays. */
 export async function worldDigest(
   tasks: readonly PanelTask[],
   plays: readonly Play[],
@@ -44,7 +44,7 @@ export async function worldDigest(
   return await digestOf(lines(), signal)
 }
 
-/** Of every message that an agent would have been shown in these plays, and of what is read from its replies. */
+/** Digest of all messages that an agent would have received in these plays, and of the actions parsed from its completions. */
 export async function promptDigest(
   environment: Environment,
   plays: readonly Play[],

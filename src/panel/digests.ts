@@ -1,8 +1,8 @@
 import type { KnownDigests } from "./definition.ts"
 
 /**
- * What the panels that ship come to; a test computes it. Where one changes, results before and after cannot be compared: the panel gets a
- * new version, and the old one goes, or is kept with rules of its own.
+ * Digests of the built-in panels; a test computes them. Results before and after a changed digest cannot be compared. The panel then gets
+ * a new version, and the old version is removed or kept with its own rules.
  */
 export const knownDigests: Readonly<Record<string, KnownDigests>> = {
   "alfworld/seen@1": {

@@ -127,7 +127,7 @@ const episodeChecks: Checks<EvaluatedEpisode> = {
   cut: (value) => value === undefined || isCount(value),
 }
 
-/** Refuses what is no whole evaluation. `path` is what it is called in messages. */
+/** Checks that an evaluation is valid and complete. `path` is its name in messages. */
 export function checkEvaluation(code: Code, path: string, evaluation: PanelEvaluation): void {
   const { header, episodes } = (evaluation ?? {}) as Partial<PanelEvaluation>
   const wrong = wrongKey(header, headerChecks)

@@ -3,8 +3,8 @@ import { Random } from "../util/random.ts"
 import type { PanelTask } from "./tasks.ts"
 
 /**
- * An environment whose held-out tasks are a panel's, and in whose episodes of them what is random follows from panel and task
- * alone. What is trained on stays as it is.
+ * Returns an environment whose held-out tasks are those of a panel. Random numbers of their episodes depend on panel and task only.
+ * Training tasks are unchanged.
  */
 export function withTasks(panel: string, environment: Environment, tasks: readonly PanelTask[]): Environment {
   const keys = new Map(tasks.map(({ task, key }) => [task, key]))

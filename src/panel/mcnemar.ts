@@ -2,13 +2,13 @@ import { GigpoError } from "../util/errors.ts"
 import { regularizedBeta } from "./beta.ts"
 
 /**
- * McNemar's exact test (McNemar, Psychometrika 12, 1947), which is the sign test: of the pairs whose two sides differ, each is as
- * likely to speak for the one as for the other if there is nothing between them. Pairs must be independent of one another.
+ * Returns the p-value of McNemar's exact test (McNemar, Psychometrika 12, 1947), which is the sign test. Under the null hypothesis, each
+ * pair with a difference is equally likely to favor either side. Pairs must be independent.
  *
- * @param first pairs that speak for the one side, a whole number
- * @param second pairs that speak for the other
- * @returns two-sided p: twice the smaller tail of the binomial, at most 1
- * @throws GigpoError `BAD_ARGUMENT`
+ * @param first number of pairs that favor the first side, an integer
+ * @param second number of pairs that favor the second side, an integer
+ * @returns two-sided p: twice the smaller tail of the binomial distribution, at most 1
+ * @throws GigpoError `BAD_ARGUMENT` for an invalid number
  */
 export function mcnemarTest(first: number, second: number): number {
   if (![first, second].every((count) => Number.isSafeInteger(count) && count >= 0)) {

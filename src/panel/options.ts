@@ -5,29 +5,29 @@ import { isObject } from "../options/read.ts"
 // Whose an option of an environment is, where a panel is played: how the agent is spoken to, where files and servers are, and what a
 // machine allows are the configuration's; all others make the world, which the panel fixes.
 
-/** How the agent is spoken to, and how its replies are read. */
+/** Options of prompts and of the parsing of completions. */
 export const speech: readonly string[] = [...Object.keys(agentFields()), "admissible", "reply"]
 
-/** Where files are. */
+/** Options with paths of files. */
 const files: readonly string[] = [
   ...["data", "products", "attributes", "humanGoals"],
   ...["questions", "testQuestions", "corpus", "databases"],
   ...["tasks", "testTasks"],
 ]
 
-/** Where data is, in files or at servers. */
+/** Options with locations of data, in files or on servers. */
 export const places: readonly string[] = [...files, "retriever", "url"]
 
-/** How a server is asked, where there is one. */
+/** Options of requests to a server. */
 export const asking: readonly string[] = ["requestForm", "retrieverTimeout", "retrieverAttempts", "retrieverDelay"]
 
-/** What a machine allows. */
+/** Options that depend on the machine. */
 export const limits: readonly string[] = [
   ...["signal", "timeLimit", "memoryLimit", "processes"],
   ...["messageTimeout", "capacityTimeout", "maxFrameBytes"],
 ]
 
-/** What says nothing of how held-out tasks are played. */
+/** Options without influence on held-out tasks. */
 export const training: readonly string[] = ["expert", "trainSplit"]
 
 type Options = Readonly<Record<string, unknown>>
@@ -36,13 +36,13 @@ export function pick(options: Options, keys: readonly string[]): Options {
   return Object.fromEntries(Object.entries(options).filter(([key]) => keys.includes(key)))
 }
 
-/** The options that make the world. */
+/** Options that determine the world. */
 export function worldOf(options: Options): Options {
   const others = [...speech, ...places, ...asking, ...limits]
   return Object.fromEntries(Object.entries(options).filter(([key]) => !others.includes(key)))
 }
 
-/** Paths made absolute, so that it can be told where one begins a text. */
+/** Options with absolute paths, so that texts that begin with a path can be recognized. */
 export function located(options: Options): Options {
   const absolute = ([key, value]: [string, unknown]) => [
     key,
@@ -51,15 +51,18 @@ export function located(options: Options): Options {
   return Object.fromEntries(Object.entries(options).map(absolute))
 }
 
-/** JSON in which the paths of `located` options stand by the options' names, so that it is the same wherever the files lie. */
+/**
+ * JSON in which paths of `located` options are replaced by the names of the options. The result does not depend on the location of the
+ * files.
+ */
 export function withoutPlaces(json: string, options: Options): string {
   const named = Object.entries(pick(options, files)).filter(([, path]) => typeof path === "string")
-  // The longest first: one may lie within another.
+  // Longest paths first, because a path may be inside another.
   const inOrder = (named as [string, string][]).sort(([, a], [, b]) => b.length - a.length)
   return inOrder.reduce((text, [key, path]) => text.replaceAll(JSON.stringify(path).slice(0, -1), `"<${key}>`), json)
 }
 
-/** What JSON can hold of options: no functions, no signals. */
+/** Options that JSON can represent: no functions, no signals. */
 export function plainOptions(options: Options): Options {
   const isPlain = (value: unknown): boolean =>
     Array.isArray(value) || isObject(value)

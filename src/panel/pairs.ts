@@ -3,13 +3,17 @@ import { byTask, type TaskEpisodes } from "./by-task.ts"
 import { shortDigest } from "./digest-text.ts"
 import type { PanelEvaluation } from "./evaluation-file.ts"
 
-/** One task in two evaluations. */
+/** Results of one task in two evaluations. */
 export interface Pair {
   readonly first: TaskEpisodes
   readonly second: TaskEpisodes
 }
 
-/** @throws GigpoError `BAD_ARGUMENT` where the evaluations are of different panels, versions or worlds */
+/**
+ * Returns the tasks of two evaluations as pairs.
+ *
+ * @throws GigpoError `BAD_ARGUMENT` where the evaluations are of different panels, versions or worlds
+ */
 export function pairsOf(a: PanelEvaluation, b: PanelEvaluation): Pair[] {
   const fail = (what: string, first: string, second: string): never => {
     const way = "evaluate both models on one panel with one version of gigpo"

@@ -12,14 +12,14 @@ import type { PanelDefinition } from "./definition.ts"
 import { isDigest } from "./digest-text.ts"
 import { places, worldOf } from "./options.ts"
 
-/** What a panel's file holds: the definition, and by which version it was made. */
+/** Contents of a panel file: the definition and the version of gigpo that wrote it. */
 interface PanelFile extends Required<PanelDefinition> {
-  /** The layout of the file. */
+  /** Version of the file format. */
   readonly panel: 1
   readonly gigpo: string
 }
 
-/** Bytes: a million keys take some 25 MB. */
+/** Maximum size of a panel file in bytes. A million keys take about 25 MB. */
 const largest = 64 * 2 ** 20
 
 const isText = (value: unknown): value is string => typeof value === "string" && value !== ""
@@ -38,13 +38,17 @@ const checks: { readonly [Key in keyof PanelFile]: (value: unknown, file: Values
   environment: (value) => environmentNames.includes(value as EnvironmentName),
   options: isObject,
   places: (value) => isTexts(value) && value.every((place) => places.includes(place)),
-  // No more than the file has keys for: as many tasks are made before anything can be compared.
+  // The count must equal the number of keys: that many tasks are created before anything is compared.
   tasks: (value, { keys }) => isDeepStrictEqual(value, { count: Array.isArray(keys) ? keys.length : 0 }),
   digests: (value) => isObject(value) && ["tasks", "world", "prompt"].every((part) => isDigest(value[part])),
   keys: (value) => isTexts(value) && value.length > 0 && value.every((key) => /^[0-9a-f]{16}(-\d{1,9})?$/.test(key)),
 }
 
-/** @throws GigpoError `BAD_DATA` with the key where it is no panel's file */
+/**
+ * Reads a panel file.
+ *
+ * @throws GigpoError `BAD_DATA` with the key for an invalid file
+ */
 export async function readPanelFile(path: string): Promise<PanelDefinition> {
   let read: unknown
   try {
@@ -59,7 +63,7 @@ export async function readPanelFile(path: string): Promise<PanelDefinition> {
   if (wrong) throw misfit(wrong[0])
   const { panel: _, gigpo: __, ...definition } = file as unknown as PanelFile
   const { environment, options } = definition
-  // A file from elsewhere says what the world is, and not which files are read, nor which server is asked.
+  // A file from elsewhere may set options of the world, but must not choose the files that are read or the servers that are requested.
   const own = worldOf(options)
   if (
     !Object.keys(options).every((key) => Object.hasOwn(own, key) && Object.hasOwn(environmentFields[environment]!, key))

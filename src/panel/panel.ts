@@ -67,7 +67,7 @@ export async function openPanel(
   return { name, tasks: told, digests, usualPrompt, environment: own, options: opened, replaced }
 }
 
-/** What the environment of a panel is opened with, and which of the given options the panel sets otherwise. */
+/** Options for the environment of a panel, and names of the given options that the panel replaces. */
 function settle(definition: PanelDefinition, given: Readonly<Record<string, unknown>>) {
   const { environment, name, options } = definition
   const missing = definition.places.find((place) => given[place] === undefined)
@@ -79,7 +79,7 @@ function settle(definition: PanelDefinition, given: Readonly<Record<string, unkn
   const taken = [...speech, ...limits, ...definition.places, ...(definition.places.length > 0 ? asking : [])]
   const fields = environmentFields[environment]!
   const unknown = Object.keys(given).filter((key) => !Object.hasOwn(fields, key))
-  // Unknown ones are refused by the environment, in its own words.
+  // Unknown options are passed on, so that the environment rejects them with its own message.
   const kept = Object.entries(pick(given, [...taken, ...unknown])).filter(([, value]) => value !== undefined)
   const opened = located({ ...Object.fromEntries(kept), ...options })
   const usual = (key: string) => (fields[key] as { readonly fallback?: unknown }).fallback

@@ -13,14 +13,14 @@ import type { PanelTask } from "./tasks.ts"
 // What the rules of a world are, is told by playing it: the expert's way through a task, and a way of fixed dice, unreadable replies
 // among its actions. Whoever changes what the environment answers changes one of these.
 
-/** One episode, as the environment answered it. */
+/** Episode with the responses of the environment. */
 export interface Play {
   readonly task: PanelTask
   readonly turns: readonly Played[]
   readonly last: Observation
 }
 
-/** Replies of all forms that environments read, and of none. */
+/** Completions in all formats that environments parse, and unparsable ones. */
 export const fixedReplies: readonly string[] = [
   "",
   "look",
@@ -40,12 +40,15 @@ export const fixedReplies: readonly string[] = [
   "<action>look",
 ]
 
-/** Steps of one play. */
+/** Maximum number of steps of a play. */
 const mostSteps = 100
-/** Of so many replies one is a fixed one. */
+/** One of this many completions is a fixed one. */
 const fixedOf = 6
 
-/** Plays the tasks, so many at once, each from its own fixed random numbers; in the tasks' order, the expert's play first. */
+/**
+ * Plays the tasks with limited concurrency, each with fixed random numbers. Returns the plays in the order of the tasks, the expert's play
+ * of a task first.
+ */
 export async function playTasks(
   environment: Environment,
   tasks: readonly PanelTask[],
@@ -74,12 +77,12 @@ export async function playTasks(
 
 interface Stage {
   readonly environment: Environment
-  /** Lets others work where it is time to. */
+  /** Pauses when it is time to let other work run. */
   readonly rest: () => Promise<void>
   readonly signal: AbortSignal
 }
 
-/** Many that rested at once would go on at once. */
+/** Serializes pauses: plays that paused together would otherwise all continue together. */
 function oneByOne(pace: Pace): () => Promise<void> {
   let last = Promise.resolve()
   return () => {
@@ -123,12 +126,12 @@ function dice(random: Random): ActionSelector {
   }
 }
 
-/** What was said and seen before each turn of a play. */
+/** History before each turn of a play. */
 export function historyOf({ turns }: Play): Turn[] {
   return turns.map(({ observation, choice: { reply, action } }) => ({ observation, reply, action }))
 }
 
-/** The tasks with the kinds that these plays tell of. */
+/** Tasks with the kinds that the plays report. */
 export function withKinds(tasks: readonly PanelTask[], plays: readonly Play[]): PanelTask[] {
   const prefix = "success/"
   const kinds = new Map<PanelTask, string>()

@@ -3,13 +3,13 @@ import { knownDigests } from "./digests.ts"
 
 type Shipped = Omit<PanelDefinition, "digests" | "keys">
 
-/** ALFWorld's own games, whole, in the order of their paths. */
+/** Panel of all games of a split of ALFWorld, in the order of their paths. */
 function alfworldGames(split: "seen" | "unseen", count: number): Shipped {
   return {
     name: `alfworld/${split}@1`,
     about: `ALFWorld's ${count} games of valid_${split}, in the order of their paths`,
     environment: "alfworld",
-    // Nobody trains here: no time is spent on reading the training games.
+    // Panels do not train, so the training games are not read.
     options: { testSplit: `valid_${split}`, trainSplit: "none", maxSteps: 50 },
     places: ["data"],
     tasks: { count, sorted: true },
@@ -123,7 +123,7 @@ const shipped: readonly Shipped[] = [
   },
 ]
 
-/** The panels that ship. */
+/** Definitions of the built-in panels. */
 export const shippedPanels: readonly PanelDefinition[] = shipped.map((panel) => ({
   ...panel,
   digests: knownDigests[panel.name]!,

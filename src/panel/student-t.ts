@@ -2,11 +2,11 @@ import { GigpoError } from "../util/errors.ts"
 import { logBeta, regularizedBeta } from "./beta.ts"
 
 /**
- * The probability that Student's t is at most `t` (Student, Biometrika 6, 1908; by the incomplete beta function, DLMF 8.17). Absolute
- * error below 1e-12.
+ * Returns the probability that Student's t is at most `t` (Student, Biometrika 6, 1908; by the incomplete beta function, DLMF 8.17). The
+ * absolute error is below 1e-12.
  *
  * @param freedom degrees of freedom, above 0, at most 1e6
- * @throws GigpoError `BAD_ARGUMENT`
+ * @throws GigpoError `BAD_ARGUMENT` for an invalid argument
  */
 export function tDistribution(t: number, freedom: number): number {
   checkFreedom(freedom)
@@ -18,11 +18,11 @@ export function tDistribution(t: number, freedom: number): number {
 }
 
 /**
- * The t that Student's t stays below with a probability, its inverse.
+ * Returns the quantile of Student's t distribution, the inverse of `tDistribution`.
  *
- * @param probability between 0 and 1, neither of them
+ * @param probability above 0 and below 1
  * @param freedom degrees of freedom, above 0, at most 1e6
- * @throws GigpoError `BAD_ARGUMENT`
+ * @throws GigpoError `BAD_ARGUMENT` for an invalid argument
  */
 export function tQuantile(probability: number, freedom: number): number {
   checkFreedom(freedom)
@@ -30,7 +30,7 @@ export function tQuantile(probability: number, freedom: number): number {
     throw new GigpoError("BAD_ARGUMENT", "tQuantile: the probability must lie between 0 and 1.")
   }
   if (probability < 0.5) return -tQuantile(1 - probability, freedom)
-  // Newton's steps from 0 never pass the solution: right of 0 the distribution is concave.
+  // Newton's method from 0 never overshoots the solution, because the distribution is concave to the right of 0.
   const density = (t: number) =>
     Math.exp((-(freedom + 1) / 2) * Math.log1p((t * t) / freedom) - logBeta(0.5, freedom / 2)) / Math.sqrt(freedom)
   for (let t = 0; ; ) {

@@ -9,12 +9,12 @@ import { chooseTasks, type PanelTask } from "./tasks.ts"
 
 /** Options of `openPanel` that change no result. */
 export interface OpenPanelOptions {
-  /** Plays side by side by which the environment's rules are found to be the panel's. Default 32. */
+  /** Number of concurrent plays in the verification of the environment. Default 32. */
   readonly concurrency?: number | undefined
   readonly signal?: AbortSignal | undefined
 }
 
-/** A world, its panel's tasks, and how it answers in them. */
+/** World, tasks of the panel, and responses of the environment. */
 export interface Survey {
   readonly environment: Environment
   readonly tasks: readonly PanelTask[]
@@ -22,9 +22,9 @@ export interface Survey {
 }
 
 /**
- * Opens a world, with the default ways to speak to the agent: what it is does not depend on them; and plays it.
+ * Opens a world with the default prompt options, on which the world does not depend, and plays its tasks.
  *
- * @param check - refuses the tasks before they are played.
+ * @param check - throws for wrong tasks, before they are played.
  */
 export async function surveyWorld(
   { environment: name, tasks: choice }: Pick<PanelDefinition, "environment" | "tasks">,
@@ -44,7 +44,7 @@ export async function surveyWorld(
   return { environment, tasks, plays: await playTasks(environment, tasks, concurrency, signal) }
 }
 
-/** Opens an environment that can be played. */
+/** Opens an environment whose episodes can be played. */
 export async function open(
   name: EnvironmentName,
   options: Readonly<Record<string, unknown>>,

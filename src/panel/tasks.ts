@@ -11,23 +11,23 @@ import type { TaskChoice } from "./definition.ts"
 import { shortDigest } from "./digest-text.ts"
 import { withoutPlaces } from "./options.ts"
 
-/** A task of a panel. */
+/** Task of a panel. */
 export interface PanelTask<Task = unknown> {
-  /** 16 hexadecimal digits that follow from the task alone; "-2" and so on behind them where the same task comes again. */
+  /** Key of 16 hexadecimal digits that depends on the task only. Repetitions of the same task have the suffixes "-2" and so on. */
   readonly key: string
   readonly task: Task
-  /** Where its environment tells of success by kinds: the metric `success/<kind>`. */
+  /** Kind of the task, where the environment reports the metric `success/<kind>`. */
   readonly kind?: string | undefined
 }
 
-/** Tasks without a new one among them, after which a world is taken to have no more. */
+/** Number of consecutive tasks without a new one after which a world is assumed to have no more. */
 const mostMisses = 2000
 
 /**
- * The panel's tasks among those that an environment holds out, whatever the seed of a run.
+ * Returns the tasks of a panel from the held-out tasks of an environment, independent of the seed of a run.
  *
- * @param count - most of them.
- * @param options - the environment's: paths in them are no part of a task.
+ * @param count - maximum number of tasks.
+ * @param options - options of the environment; paths in them are not part of a task.
  */
 export async function chooseTasks(
   environment: OffersTasks,
@@ -50,7 +50,7 @@ export async function chooseTasks(
     tasks.push(task)
   }
   const told = tasks.map((task) => ({ task, text: withoutPlaces(canonicalJson(stringify(task)), options) }))
-  // By code units: the order of no language and of no disk.
+  // Order of code units, which does not depend on locale or file system.
   if (sorted) told.sort((a, b) => (a.text < b.text ? -1 : Number(a.text > b.text)))
   const seen = new Map<string, number>()
   return told.slice(0, count).map(({ task, text }) => {

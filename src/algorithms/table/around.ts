@@ -1,6 +1,6 @@
 import type { Algorithm } from "../algorithm.ts"
 
-/** What changes the advantages of another estimator, and what tokens weigh. */
+/** Changes of the advantages of another estimator, and token weights. */
 export const around: readonly Algorithm[] = [
   {
     system: "ActFocus (Resolving Action Bottleneck)",

@@ -2,7 +2,7 @@ import type { Algorithm } from "../algorithm.ts"
 
 const curriculum = (name: string) => ({ "training.curriculum.name": name })
 
-/** What is played, from where and for how long, as training goes on. */
+/** Curricula: choice of tasks, start states and step limits as training progresses. */
 export const curricula: readonly Algorithm[] = [
   {
     system: "TCOD",

@@ -1,6 +1,6 @@
 import type { Algorithm } from "../algorithm.ts"
 
-/** What is learned from in place of rewards: experts, transcripts, preferences, teachers. */
+/** Learning without rewards: from experts, transcripts, preferences and teachers. */
 export const data: readonly Algorithm[] = [
   {
     system: "IPO",

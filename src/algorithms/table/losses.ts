@@ -1,6 +1,9 @@
 import type { Algorithm } from "../algorithm.ts"
 
-/** Policy losses; r = p / p_old of a token, l = log r, A its advantage. Any of them stands under an aggregation, a KL and an entropy term. */
+/**
+ * Policy losses. r = p / p_old of a token, l = log r, A its advantage. Each can be combined with an aggregation, a KL term and an entropy
+ * term.
+ */
 export const losses: readonly Algorithm[] = [
   {
     system: "KL to the reference, adaptive",

@@ -9,7 +9,7 @@ const other = (system: string, change: "environment" | "other", note: string): A
   note,
 })
 
-/** What cites GiGPO and is nothing that a training could be asked for. */
+/** Works that cite GiGPO and contain nothing that a training could select. */
 export const others: readonly Algorithm[] = [
   other(
     "ClawForge / ClawForge-Bench",

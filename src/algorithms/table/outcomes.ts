@@ -2,7 +2,7 @@ import type { Algorithm } from "../algorithm.ts"
 
 const estimator = (name: string) => ({ "training.estimator.name": name })
 
-/** Whole episodes of a task are compared, or foretold by a critic: what GiGPO and its successors are measured against. */
+/** Comparison of whole episodes of a task, and critics: the baselines of GiGPO and its successors. */
 export const outcomes: readonly Algorithm[] = [
   {
     system: "DAPO",

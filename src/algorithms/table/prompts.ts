@@ -2,7 +2,7 @@ import type { Algorithm } from "../algorithm.ts"
 
 const memory = (name: string) => ({ "environment.memory": name })
 
-/** What prompts tell of the past: memories. */
+/** Prompt memories: what prompts contain of earlier steps. */
 export const prompts: readonly Algorithm[] = [
   {
     system: "the last steps",

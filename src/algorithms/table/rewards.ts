@@ -1,6 +1,6 @@
 import type { Algorithm } from "../algorithm.ts"
 
-/** What is rewarded. In every training the hook `score` gives steps other rewards. */
+/** Rewards. In any training the hook `score` can replace the rewards of steps. */
 export const rewards: readonly Algorithm[] = [
   {
     system: "DERL (Differentiable Evolutionary RL)",

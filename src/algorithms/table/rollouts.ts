@@ -1,6 +1,6 @@
 import type { Algorithm } from "../algorithm.ts"
 
-/** How episodes are played: hooks of the rollout, and environments around others. */
+/** Rollouts: hooks, and wrappers of environments. */
 export const rollouts: readonly Algorithm[] = [
   {
     system: "T²PO",

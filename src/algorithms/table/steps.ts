@@ -2,7 +2,7 @@ import type { Algorithm } from "../algorithm.ts"
 
 const estimator = (name: string) => ({ "training.estimator.name": name })
 
-/** Credit of single steps: GiGPO, and those that compare other steps, or by other signals. */
+/** Advantages of single steps: GiGPO, and estimators that compare other steps or use other signals. */
 export const steps: readonly Algorithm[] = [
   {
     system: "Odysseus",

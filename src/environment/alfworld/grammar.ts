@@ -1,13 +1,13 @@
 import { readJson } from "../../json/depth.ts"
 import { fault } from "./fault.ts"
 
-/** One way to write a symbol; the first whose condition holds is taken. */
+/** One expansion of a symbol. The first rule whose condition holds is used. */
 export interface Rule {
   readonly condition?: string
   readonly rhs: string
 }
 
-/** How an action is told: its command, and what is read after it. */
+/** Texts of an action: command and feedback. */
 export interface Wording {
   readonly template: string
   readonly feedback: string
@@ -15,11 +15,11 @@ export interface Wording {
 
 export interface Grammar {
   readonly rules: ReadonlyMap<string, readonly Rule[]>
-  /** By the lower-cased name of the action. */
+  /** Texts of actions by the lower-case name of the action. */
   readonly wordings: ReadonlyMap<string, Wording>
 }
 
-// A comment or white space; a text in three or one quotation marks; a name; punctuation.
+// Alternatives: comment or white space, text in three or one quotation marks, name, punctuation.
 const token = /\s+|#[^\n]*|\/\/[^\n]*|"""([\s\S]*?)"""|"([^"\n]*)"|([\w.-]+)|::|[{};]/y
 
 interface Token {
@@ -94,7 +94,7 @@ function addRules(json: string, rules: Map<string, readonly Rule[]>): void {
   }
 }
 
-/** Without lines that begin with `#`, whatever blanks stand before it. */
+/** JSON without lines whose first character after blanks is `#`. */
 function withoutComments(json: string): string {
   if (!json.includes("#")) return json
   const isComment = (line: string) => line.trimStart().startsWith("#")

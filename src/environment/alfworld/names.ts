@@ -1,9 +1,9 @@
 /**
- * What objects are called. `Drawer_bar_…` is a drawer, `Sink_bar_…_bar_SinkBasin` a sinkbasin. Of three drawers, the
- * first in the order of ids is "drawer 3", the last "drawer 1". An id without `_bar_` is its own name, and keeps the
- * space where its number would stand, as ALFWorld writes it. `_dot_` and its like stand for characters that no id may have.
+ * Display names of objects. `Drawer_bar_…` is a drawer, `Sink_bar_…_bar_SinkBasin` a sinkbasin. Of three drawers, the first in the order
+ * of ids is "drawer 3", the last "drawer 1". An id without `_bar_` is its own name followed by a space without a number, as in ALFWorld.
+ * `_dot_` and the like encode characters that ids cannot contain.
  *
- * @param ids of the objects that some fact is about, ascending
+ * @param ids ids of the objects that occur in facts, ascending
  */
 export function displayNames(ids: readonly string[]): Map<string, string> {
   const kinds = ids.map((id) => {

@@ -5,7 +5,7 @@ import { always, type Binding, type Condition, Query, Slots, unbound } from "./q
 import { readTemplate } from "./template.ts"
 import type { Vocabulary } from "./vocabulary.ts"
 
-/** A part of a text, written from the facts and the objects that the narrator's placeholders stand for. */
+/** Function that writes a part of a text from the facts and the current objects of the narrator's placeholders. */
 export type Part = (facts: Facts) => string
 
 interface Choice {
@@ -16,14 +16,14 @@ interface Choice {
 const maxDepth = 50
 const maxLength = 2000
 
-/** Writes what the player reads, by the rules of a grammar. Rules are read when first used: real ones hold typos. */
+/** Writes observations by the rules of a grammar. Rules are parsed at first use, because real grammars contain typos. */
 export class Narrator {
   readonly #rules: ReadonlyMap<string, readonly Rule[]>
   readonly #vocabulary: Vocabulary
   readonly #names: ReadonlyMap<string, string>
-  /** Two different placeholders never stand for the same object. */
+  /** Two different placeholders are never bound to the same object. */
   readonly #slots: Slots
-  /** Slots by placeholder, "name:type"; and those of each name, the newest last. */
+  /** Slots by placeholder ("name:type"); a second map has the slots of each name, the newest last. */
   readonly #placeholders = new Map<string, number>()
   readonly #slotsByName = new Map<string, number[]>()
   readonly #choices = new Map<string, Choice[]>()
@@ -39,7 +39,7 @@ export class Narrator {
     this.#binding = this.#slots.free()
   }
 
-  /** The slot of a placeholder, made where it is new. */
+  /** Slot of a placeholder, created if new. */
   placeholder(name: string, type: string): number {
     const key = `${name}:${type}`
     let slot = this.#placeholders.get(key)
@@ -53,7 +53,7 @@ export class Narrator {
     return slot
   }
 
-  /** Writes a text with placeholders standing for these objects. */
+  /** Writes a text with placeholders bound to these objects. */
   tell(text: string, facts: Facts, placeholders: readonly number[] = [], objects: readonly number[] = []): string {
     this.#binding.fill(unbound)
     this.#depth = 0
@@ -70,7 +70,7 @@ export class Narrator {
     return parts
   }
 
-  /** A symbol by the first of its rules whose condition holds. */
+  /** Expands a symbol by its first rule whose condition holds. */
   derive(symbol: string, facts: Facts): string {
     if (++this.#depth > maxDepth) fault(`the symbol ${symbol} of the grammar leads deeper than ${maxDepth} symbols`)
     const choice = this.#choicesOf(symbol).find(({ query }) => !query || query.match(facts, this.#binding, always))
@@ -79,7 +79,7 @@ export class Narrator {
     return text
   }
 
-  /** What the expression gives for every match of the query, in order. */
+  /** Values of the expression for every match of the query, in order. */
   all(expression: Part, query: Query, facts: Facts): string[] {
     const texts: string[] = []
     query.match(facts, this.#binding, () => {
@@ -89,7 +89,7 @@ export class Narrator {
     return texts
   }
 
-  /** The object that a variable stands for: that of a placeholder of this name. */
+  /** Id of the object that the placeholder of this name is bound to. */
   idOf(name: string): string {
     for (const slot of this.#slotsByName.get(name) ?? []) {
       const object = this.#binding[slot]!
@@ -102,7 +102,7 @@ export class Narrator {
     return this.#names.get(id) ?? ""
   }
 
-  /** Reads `p(x:type) & q(x:type, y:type)`: facts to be matched in the order written. */
+  /** Parses `p(x:type) & q(x:type, y:type)`. Facts are matched in the written order. */
   query(text: string): Query {
     const conjuncts = text.length > maxLength ? fault("the grammar asks for too many facts at once") : text.split("&")
     const conditions = conjuncts.map((part): Condition => {

@@ -1,10 +1,10 @@
 import { fault } from "./fault.ts"
 import { asList, asWord, type Expression, readExpression, readTyped, type Typed } from "./s-expression.ts"
 
-/** One household: what there is, how it stands, and what is wanted. */
+/** Household: objects, initial facts and goal. */
 export interface Problem {
   readonly objects: readonly Typed[]
-  /** Facts that hold at the start, as [predicate, ...ids]; some repeat. */
+  /** Facts that hold at the start, as [predicate, ...ids]; may contain duplicates. */
   readonly init: readonly (readonly string[])[]
   readonly goal: Expression
 }
@@ -21,7 +21,7 @@ export function readProblem(text: string): Problem {
   const init: string[][] = []
   for (const entry of section(":init")) {
     const fact = asList(entry, "every entry of :init")
-    // Costs such as (= (total-cost) 0) change nothing here; what is said not to hold would not hold anyway.
+    // Costs such as (= (total-cost) 0) have no effect. Negated facts do not hold anyway.
     if (fact[0] === "=" || fact[0] === "not") continue
     init.push(fact.map((word) => asWord(word, "every part of a fact in :init")))
   }

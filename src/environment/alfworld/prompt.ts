@@ -6,8 +6,8 @@ import type { AlfworldSettings } from "./options.ts"
 type PromptOptions = Speech<Pick<AlfworldSettings, "history" | "rules" | "thinking" | "admissible">>
 
 /**
- * What the model reads, with the parts of verl-agent's prompt: who it is, what it has to do, what it saw and did last,
- * what it sees, what it may do, how to reply.
+ * Prompt with the parts of verl-agent's prompt: role, task, recent observations and actions, current observation, admissible actions, and
+ * format of the completion.
  */
 export function promptText(history: readonly Turn[], now: Observation, options: PromptOptions): string {
   if (!options.rules) return bareText(history, now, options)
@@ -25,7 +25,7 @@ export function promptText(history: readonly Turn[], now: Observation, options: 
     .join("\n\n")
 }
 
-/** The task, what was seen and done last, what is seen and what may be done, without a word more. */
+/** Prompt with only the task, recent observations and actions, current observation, and admissible actions. */
 function bareText(history: readonly Turn[], now: Observation, options: PromptOptions): string {
   const past = options.memory
     ? [options.memory(history)]
@@ -47,7 +47,7 @@ function taskOf(opening: string): string {
   return start < 0 ? "" : opening.slice(start + taskMark.length).trim()
 }
 
-/** An observation without the greeting and the task, which the first one has around it. */
+/** Observation without the greeting and the task that surround the first one. */
 function sceneOf(text: string): string {
   const [scene = ""] = text.split(taskMark)
   return scene.replace(/^-=.*=-\s*/, "").trim()

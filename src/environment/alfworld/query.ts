@@ -1,22 +1,22 @@
 import { type Facts, factsOf, holds } from "./facts.ts"
 import { fault, work } from "./fault.ts"
 
-/** An argument: a slot (a variable's place in the binding), or ~n for the object n. */
+/** Argument: a slot (index of a variable in the binding), or ~n for object n. */
 export type Term = number
 
-/** One condition on a binding. Facts and objects of a type also bind what is not bound yet. */
+/** Condition on a binding. Facts and objects of a type also bind unbound variables. */
 export type Condition =
   | { readonly kind: "fact" | "no fact"; readonly predicate: number; readonly terms: readonly Term[] }
   | { readonly kind: "equal" | "unequal"; readonly terms: readonly [Term, Term] }
   | { readonly kind: "none"; readonly queries: readonly Query[]; readonly terms: readonly Term[] }
   | { readonly kind: "object"; readonly terms: readonly [Term] }
 
-/** The variables of a rule, by slot, with the objects that each may be bound to. */
+/** Variables of a rule by slot, with the objects that each may be bound to. */
 export class Slots {
   readonly #members: Uint8Array[] = []
-  /** How many objects the game has. */
+  /** Number of objects in the game. */
   readonly base: number
-  /** Whether two variables never stand for the same object. */
+  /** Whether two variables are never bound to the same object. */
   readonly distinct: boolean
 
   constructor(base: number, distinct: boolean) {
@@ -44,12 +44,12 @@ export class Slots {
   }
 }
 
-/** The object in each slot, or `unbound`. */
+/** Object in each slot, or `unbound`. */
 export type Binding = Int32Array
 export const unbound = -1
 const maxSlots = 64
 
-/** Conditions that must hold together, tried in order, depth first. */
+/** Conjunction of conditions, evaluated in order by depth-first search. */
 export class Query {
   readonly conditions: readonly Condition[]
   readonly #slots: Slots
@@ -59,7 +59,7 @@ export class Query {
     this.#slots = slots
   }
 
-  /** Calls `visit` with every way to complete the binding, until it returns true; gives back whether it did. */
+  /** Calls `visit` with every completion of the binding until it returns true. Returns whether it did. */
   match(facts: Facts, binding: Binding, visit: () => boolean): boolean {
     return this.#match(0, facts, binding, visit)
   }
@@ -95,7 +95,7 @@ export class Query {
     binding: Binding,
     visit: () => boolean,
   ): boolean {
-    // The arguments still to be bound, as bits.
+    // Unbound arguments, as bits.
     let free = 0
     for (let i = 0; i < terms.length; i++) if (terms[i]! >= 0 && binding[terms[i]!] === unbound) free |= 1 << i
     if (free === 0) {
@@ -148,7 +148,7 @@ export function resolve(term: Term, binding: Binding): number {
   return term < 0 ? ~term : binding[term]!
 }
 
-/** The fact that a predicate with these arguments is. */
+/** Fact of a predicate with these arguments. */
 export function encode(terms: readonly Term[], binding: Binding, base: number): number {
   let fact = 0
   for (const term of terms) fact = fact * base + resolve(term, binding)

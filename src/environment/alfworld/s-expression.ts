@@ -1,17 +1,17 @@
 import { fault } from "./fault.ts"
 
-/** A PDDL text as it is written: a word, or a list in parentheses. */
+/** PDDL expression: a word, or a list in parentheses. */
 export type Expression = string | readonly Expression[]
 
-/** Real texts are nested about 10 deep; everything that walks an expression may recurse this far. */
+/** Maximum nesting, which bounds recursion. Real texts are nested about 10 deep. */
 const maxDepth = 100
 
 const [newline, open, close, semicolon, space] = [10, 40, 41, 59, 32]
 
 /**
- * Reads the one expression of a text, in lower case as PDDL is blind to case. `;` starts a comment.
+ * Parses a text with a single expression, converted to lower case because PDDL is case-insensitive. `;` starts a comment.
  *
- * @param what names the text in faults, e.g. "pddl_domain"
+ * @param what name of the text in faults, e.g. "pddl_domain"
  */
 export function readExpression(text: string, what: string): Expression {
   const lower = text.toLowerCase()
@@ -54,15 +54,15 @@ export function asWord(expression: Expression | undefined, what: string): string
   return typeof expression === "string" ? expression : fault(`${what} must be a word`)
 }
 
-/** Something with its type, e.g. `?r - receptacle`. */
+/** Name with a type, e.g. `?r - receptacle`. */
 export interface Typed {
   readonly name: string
   readonly type: string
 }
 
 /**
- * Reads `a b - type c`; what has no type is an `object`. A type is kept as it stands: the comma in
- * `(?l - location, ?r - receptacle)` makes a type "location,", of which there is nothing, and real games rest on that.
+ * Parses `a b - type c`. Names without a type have the type `object`. Types are kept unchanged: the comma in `(?l - location, ?r -
+ * receptacle)` makes a type "location," without any objects, and real games depend on this.
  */
 export function readTyped(list: readonly Expression[], what: string): Typed[] {
   const typed: Typed[] = []

@@ -3,7 +3,7 @@ import { fault } from "./fault.ts"
 import type { Part } from "./narrator.ts"
 import type { Query } from "./query.ts"
 
-/** What a text is written from. */
+/** Source of the values in a text. */
 interface Source {
   derive(symbol: string, facts: Facts): string
   all(expression: Part, query: Query, facts: Facts): string[]
@@ -12,17 +12,17 @@ interface Source {
   nameOf(id: string): string
 }
 
-// In turn: a list, a value or a concatenation (quotation marks hide braces), a symbol, other text; a lone mark stands
-// for itself, as real grammars have such typos.
+// Alternatives: list; value or concatenation (quotation marks hide braces); symbol; other text. A lone mark is literal, because real
+// grammars have such typos.
 const piece =
   /\[\{((?:'[^']*'|"[^"]*"|[^{}'"])*)\}\]|\{((?:'[^']*'|"[^"]*"|[^{}'"])*)\}|#([^#{}\s][^#{}]*)#|[^[{#]+|[[{#]/y
 
-/** The longest text of the real grammars, that of `help`, has about 1,000 characters. */
+/** Maximum length in characters. The longest text of real grammars, that of `help`, has about 1,000. */
 const maxLength = 10_000
 
 /**
- * Reads a text with `#symbol#`, `{value}`, `{value | query}` (for every match, run together) and `[{value | query}]`
- * (the same, as a list). White space at its start is dropped, as the reference's parser does.
+ * Parses a text with `#symbol#`, `{value}`, `{value | query}` (all matches, concatenated) and `[{value | query}]` (all matches, as a
+ * list). Leading white space is dropped, as in the reference's parser.
  */
 export function readTemplate(text: string, source: Source): readonly Part[] {
   if (text.length > maxLength) fault(`a text of the grammar is longer than ${maxLength} characters`)
@@ -55,17 +55,17 @@ function listPart(value: Part, query: Query | undefined, source: Source): Part {
   }
 }
 
-/** Splits `value | query` and reads both. */
+/** Splits `value | query` and parses both parts. */
 function readQuery(text: string, source: Source): [value: Part, query: Query | undefined] {
   const [value] = /^(?:'[^']*'|"[^"]*"|[^|'"])*/.exec(text)!
   const query = text.slice(value.length + 1)
   return [readValue(value, source), query.trim() === "" ? undefined : source.query(query)]
 }
 
-// In turn: a text, a symbol, a variable with an attribute, an operator.
+// Alternatives: text, symbol, variable with an optional attribute, operator.
 const word = /\s*(?:'([^']*)'|"([^"]*)"|#([^#]+)#|([A-Za-z_]\w*)(?:\.(\w+))?|([+]))\s*/y
 
-/** Reads `a + b or c`: sums, of which the first that is not empty counts. */
+/** Parses `a + b or c`: sums, of which the first nonempty one is used. */
 function readValue(text: string, source: Source): Part {
   const sums: Part[][] = [[]]
   let expectsOperand = true

@@ -5,8 +5,8 @@ import type { Problem } from "./problem.ts"
 const maxObjects = 5000
 
 /**
- * Numbers for the words of a game. Objects are numbered in the order of their ids, so that sorting by number is sorting
- * by id, on which the order of every list in the texts rests.
+ * Numbers of the words of a game. Objects are numbered in the order of their ids. Sorting by number is therefore sorting by id, which
+ * determines the order of all lists in the texts.
  */
 export class Vocabulary {
   /** Ids by number. */
@@ -39,7 +39,7 @@ export class Vocabulary {
     return this.#objects.get(id)
   }
 
-  /** Which objects are of a type or of one below it: 1 at their numbers. Nothing is of a type that is not declared. */
+  /** 1 for the objects of a type or its subtypes, 0 for others, [objects]. An undeclared type has no objects. */
   members(type: string): Uint8Array {
     let members = this.#members.get(type)
     if (!members) {
@@ -51,7 +51,7 @@ export class Vocabulary {
   }
 
   #isA(own: string, type: string): boolean {
-    // Counting also ends a hierarchy that runs in a circle.
+    // The count also ends a cyclic hierarchy.
     for (let at: string | undefined = own, up = 0; at !== undefined && up <= this.#parents.size; up++) {
       if (at === type) return true
       work(1)
@@ -60,7 +60,7 @@ export class Vocabulary {
     return type === "object"
   }
 
-  /** The number of a predicate, made where it is new. A predicate has one number of arguments throughout. */
+  /** Number of a predicate, created if new. A predicate always has the same number of arguments. */
   predicate(name: string, arity: number): number {
     const known = this.#predicates.get(name)
     if (known !== undefined) {
@@ -72,7 +72,7 @@ export class Vocabulary {
     return this.#arities.push(arity) - 1
   }
 
-  /** The same for one that a rule or the goal speaks of, which the domain must declare; facts may be of any. */
+  /** Number of a predicate in a rule or goal, which the domain must declare. Facts may have undeclared predicates. */
   declared(name: string, arity: number): number {
     const declared = this.#declared.get(name) ?? fault(`the predicate ${name} is not declared`)
     if (declared !== arity) fault(`the predicate ${name} is declared with ${declared} arguments, not ${arity}`)

@@ -1,11 +1,11 @@
 import { element } from "./element.ts"
 
-/** In place of what is not there: what is missing, and what to do about it. */
+/** Notice in place of missing content: what is missing, and how to get it. */
 export function notice(title: string, ...sentences: readonly (string | Node)[]): HTMLElement {
   return element("div", { class: "notice" }, element("p", { class: "title" }, title), element("p", {}, ...sentences))
 }
 
-/** In place of the episodes of a run that has none on disk. */
+/** Notice for a run without recorded episodes. */
 export function noEpisodes(): HTMLElement {
   return notice(
     "This run has no recorded episodes.",

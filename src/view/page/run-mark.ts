@@ -1,7 +1,7 @@
 import { drawing } from "./element.ts"
 
 const colours = 8
-/** [pattern] Of lengths of line and gap; one shorter than the colours, so that 56 runs are told apart. */
+/** Dash patterns, [pattern], as lengths of line and gap. One pattern fewer than colours, so that 56 runs are distinct. */
 const dashes: readonly (readonly number[])[] = [[], [7, 4], [2, 3], [10, 3, 2, 3], [5, 2], [12, 5], [4, 2, 1, 2]]
 
 /** How a run is drawn everywhere, by its place: a colour of main.css and a dash, so that nobody needs the colour. */

@@ -6,14 +6,14 @@ interface Held {
   readonly reports: readonly IterationReport[]
 }
 
-/** As many are shown at first: so many colours there are. */
+/** Number of runs that are shown initially, equal to the number of colours. */
 const shownAtFirst = 8
 
-/** The runs, which of them are shown, and their reports: asked once for all views, and kept up to date while runs go on. */
+/** Runs, the selection of shown runs, and their reports. Requested once for all views, and updated while runs are in progress. */
 export class RunStore {
   readonly #source: Source
   #runs: readonly RunInfo[]
-  /** Whether a run is shown, where somebody has said so. Kept while the page is open: another report has other runs by these names. */
+  /** Runs that the user has shown or hidden. Kept only while the page is open, because another report may have other runs with these names. */
   readonly #chosen = new Map<string, boolean>()
   readonly #held = new Map<string, Promise<Held>>()
   readonly #listeners = new Set<() => void>()
@@ -23,12 +23,12 @@ export class RunStore {
     this.#runs = runs
   }
 
-  /** In the order in which they became known: a run keeps its place, and so its colour. */
+  /** Runs in the order of discovery. The order determines the colour of a run. */
   get runs(): readonly RunInfo[] {
     return this.#runs
   }
 
-  /** Those that are compared. At least one, where there are any. */
+  /** Runs that are compared. At least one if there are any runs. */
   get shown(): readonly RunInfo[] {
     const shown = this.#runs.filter(({ id }, place) => this.#chosen.get(id) ?? place < shownAtFirst)
     return shown.length > 0 ? shown : this.#runs.slice(0, 1)
@@ -39,26 +39,26 @@ export class RunStore {
     this.#tell()
   }
 
-  /** What a run has reported so far. */
+  /** Reports of a run so far. */
   async reports(run: string): Promise<readonly IterationReport[]> {
     let held = this.#held.get(run)
     if (!held) {
       held = this.#ask(run)
       this.#held.set(run, held)
-      // What failed may be asked again.
+      // Allows a new request after a failure.
       held.catch(() => this.#held.delete(run))
     }
     return (await held).reports
   }
 
-  /** Calls `listener` when runs, reports, or what is shown have changed, until `signal`. */
+  /** Calls `listener` when runs, reports or the selection have changed, until `signal` is aborted. */
   subscribe(listener: () => void, signal: AbortSignal): void {
     if (signal.aborted) return
     this.#listeners.add(listener)
     signal.addEventListener("abort", () => this.#listeners.delete(listener))
   }
 
-  /** Asks for what is new of the runs that go on; with `all` also whether others began to. */
+  /** Requests new reports of runs in progress; with `all`, also new runs. */
   async refresh({ all }: { readonly all: boolean }): Promise<void> {
     const before = this.#runs
     if (all) for (const info of await this.#source.runs()) this.#note(info)
@@ -82,7 +82,7 @@ export class RunStore {
     this.#note(info)
     if (!old || reset) return { cursor, reports }
     if (reports.length === 0) return { cursor, reports: old.reports }
-    // One that lacked its evaluation comes again with it.
+    // A report that lacked its evaluation is sent again with the evaluation.
     const first = reports[0]!.iteration
     return { cursor, reports: [...old.reports.filter(({ iteration }) => iteration < first), ...reports] }
   }

@@ -1,6 +1,9 @@
 import type { Source } from "../data/source.ts"
 
-/** The server that the page came from. Its token came behind the # of the address, which no request carries, and is kept for a reload. */
+/**
+ * Source that reads from the server of the page. The token is in the part of the address after #, which requests do not contain, and is
+ * stored for reloads.
+ */
 export function serverSource(): Source {
   const given = new URLSearchParams(location.hash.replace(/^#\/?\??/, "")).get("token")
   if (given !== null) {

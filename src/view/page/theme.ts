@@ -6,7 +6,7 @@ const changed = new EventTarget()
 const systemDark = matchMedia("(prefers-color-scheme: dark)")
 systemDark.addEventListener("change", () => changed.dispatchEvent(new Event("change")))
 
-/** The choice of light, dark, or what the system has; remembered. */
+/** Control for the theme: light, dark, or that of the system. The choice is stored. */
 export function themeChoice(): HTMLElement {
   const apply = (theme: string) => {
     if (theme === "light" || theme === "dark") document.documentElement.dataset.theme = theme
@@ -29,15 +29,15 @@ export function themeChoice(): HTMLElement {
   return select
 }
 
-/** Calls `listener` when the colours have changed: what is drawn on a canvas does not follow by itself. */
+/** Calls `listener` after the colours have changed. Canvas drawings do not update automatically. */
 export function onThemeChange(listener: () => void, signal: AbortSignal): void {
   changed.addEventListener("change", listener, { signal })
 }
 
 /**
- * A colour of main.css as a canvas takes it: `var(--x)` and `light-dark()` worked out.
+ * Resolved value of a colour in main.css, with `var(--x)` and `light-dark()` computed, for a canvas.
  *
- * @param percent - of it; the rest is see-through
+ * @param percent - opacity in percent
  */
 export function colour(name: string, percent = 100): string {
   const key = `${name} ${percent}`
@@ -52,6 +52,6 @@ export function colour(name: string, percent = 100): string {
   return color
 }
 
-/** Until the theme changes: working one out lays the page out. */
+/** Cache until the theme changes, because resolving a colour forces a layout of the page. */
 const resolved = new Map<string, string>()
 changed.addEventListener("change", () => resolved.clear())

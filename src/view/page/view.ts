@@ -1,28 +1,28 @@
 import type { RunInfo, Source } from "../data/source.ts"
 import type { RunStore } from "./run-store.ts"
 
-/** Where in the page somebody is; stands in the address behind the #: `#/graph/0/12/3?colour=return`. */
+/** Location in the page, stored in the address after the #: `#/graph/0/12/3?colour=return`. */
 export interface Route {
-  /** A view's name and what it shows. */
+  /** Name of a view and its arguments. */
   readonly path: readonly string[]
   readonly query: Readonly<Record<string, string>>
 }
 
 export interface PageContext {
   readonly source: Source
-  /** All of them, as they were when the view was opened; `store` has them as they are now. */
+  /** All runs at the time the view was opened; `store` has the current ones. */
   readonly runs: readonly RunInfo[]
-  /** Runs, which of them are shown, and their reports; tells when they change. */
+  /** Runs, the selection of shown runs, and their reports; notifies about changes. */
   readonly store: RunStore
-  /** Aborted when the view is left: listeners, timers and requests end with it. */
+  /** Signal that is aborted when the view is left. Ends its listeners, timers and requests. */
   readonly signal: AbortSignal
-  /** Says in the address where somebody is; `replace` without a step to go back to, and without drawing the view again. */
+  /** Changes the address. `replace` adds no history entry and does not draw the view again. */
   go(route: Route, options?: { readonly replace?: boolean }): void
-  /** Tells a screen reader, and nobody else. */
+  /** Announces a text to screen readers only. */
   announce(text: string): void
 }
 
-/** Fills `root`. What it throws is shown in its place. */
+/** Function that fills `root`. An error is shown in place of the view. */
 export type View = (root: HTMLElement, route: Route, context: PageContext) => void | Promise<void>
 
 export function readRoute(hash: string): Route {
@@ -38,7 +38,7 @@ export function writeRoute({ path, query }: Route): string {
   return `#/${path.map(encodeURIComponent).join("/")}${words && `?${words}`}`
 }
 
-/** Somebody may have typed it. */
+/** Decoded part of the address, which may have been typed and be invalid. */
 function decoded(word: string): string {
   try {
     return decodeURIComponent(word)

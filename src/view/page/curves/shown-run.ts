@@ -2,11 +2,11 @@ import type { IterationReport } from "../../../runs/report.ts"
 import { visible } from "../../../util/visible.ts"
 import type { RunStore } from "../run-store.ts"
 
-/** A run that is compared, with what it has reported. */
+/** Compared run with its reports. */
 export interface ShownRun {
   readonly id: string
   readonly name: string
-  /** Among all runs: gives its colour and dash. */
+  /** Index among all runs; determines colour and dash. */
   readonly place: number
   readonly reports: readonly IterationReport[]
 }

@@ -1,7 +1,7 @@
 import type { Child } from "../element.ts"
 import { element } from "../element.ts"
 
-/** Rows that are drawn at once. */
+/** Maximum number of rows drawn at once. */
 const most = 200
 
 export interface Rows {

@@ -6,7 +6,7 @@ const hand = `${rank}(?: ${rank}){0,20}`
 const formula = new RegExp(`^Cards: (${hand})\nFormula: ([0-9+*/()=-]{0,60})$`)
 const blackjack = new RegExp(`^Dealer: (${rank}) \\?\nYou: (${hand})$`)
 const numberLine = /^Target: (\d{1,4})\nCurrent: (\d{1,4})$/
-/** Longer lines have too many numbers to be told apart. */
+/** Maximum length of number lines. Longer lines have too many numbers to be legible. */
 const longestLine = 30
 
 /** The tables of the card games, and the number line. */

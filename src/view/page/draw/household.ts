@@ -20,7 +20,7 @@ function describe({ place, isClosed, things, carried }: Scene): string {
     .join("; ")
 }
 
-/** Widths of a letter in the sizes of the style sheet. */
+/** Width of a letter in the font sizes of the style sheet. */
 const letter = 6.2
 const most = 8
 
@@ -48,7 +48,7 @@ function block(x: number, y: number): SVGRectElement {
   return drawing("rect", { class: "thing", x, y, width: 7, height: 7, rx: 1.5 })
 }
 
-/** What stands around, as dots. */
+/** Receptacles of the room, as dots. */
 function roomStamp(around: readonly string[]): SVGSVGElement {
   const dots = around.slice(0, 24).map((_, at, { length }) => {
     const angle = (2 * Math.PI * at) / length - Math.PI / 2
@@ -109,7 +109,7 @@ function room(around: readonly string[]): SVGSVGElement {
   )
 }
 
-/** Chips in rows between left and right; how many rows that are. */
+/** Chips in rows between left and right, and the number of rows. */
 function wrap(things: readonly string[], left: number, right: number, top: number): readonly [Node[], number] {
   const parts: Node[] = []
   let [x, row] = [left, 0]

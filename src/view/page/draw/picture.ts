@@ -1,9 +1,9 @@
 import { drawing } from "../element.ts"
 
 /**
- * A drawing with a text in its place for who does not see it.
+ * Drawing with a text alternative for screen readers.
  *
- * @param least smallest scale at which its words can be read; 0 where it has none
+ * @param least smallest scale at which its words are legible; 0 for a drawing without words
  */
 export function picture(
   name: string,
@@ -14,7 +14,7 @@ export function picture(
   return drawing("svg", { class: "drawn", role: "img", "aria-label": name, ...size }, ...parts)
 }
 
-/** Somebody who stands there, in a square of 10 by 10. */
+/** Standing person, in a square of 10 by 10. */
 export function person(x: number, y: number, scale = 1): SVGGElement {
   return drawing(
     "g",

@@ -3,7 +3,7 @@ export interface Point {
   readonly y: number
 }
 
-/** What is to be placed, in pixels. */
+/** Boxes and links of a layout, in pixels. */
 export interface LayoutRequest {
   readonly boxes: readonly { readonly width: number; readonly height: number }[]
   /** With the size of the label. */
@@ -12,7 +12,7 @@ export interface LayoutRequest {
     readonly to: number
     readonly width: number
     readonly height: number
-    /** How often it was taken: what was taken often runs straight. */
+    /** Number of times the link was taken. Frequent links run straight. */
     readonly weight: number
   }[]
   /** Ranks from top to bottom, not from left to right. */

@@ -1,4 +1,4 @@
-/** Nearer to the middle nothing is better or worse. */
+/** Distance from the middle below which values are neutral. */
 const faint = 0.02
 
 /** Colours an element and what stands in it; the style sheet says by what. */

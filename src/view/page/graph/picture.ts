@@ -19,10 +19,10 @@ const longestName = 22
 const lineWidths = { least: 1.5, most: 8 }
 
 export interface Picture {
-  /** Shows these episodes' paths and dims what is on none of them; undefined shows all alike. */
+  /** Highlights the paths of these episodes and dims the rest; undefined shows everything equally. */
   light(paths: readonly number[] | undefined): void
   colour(colouring: Colouring, scale: Scale): void
-  /** Marks a node as the one that is looked at, and brings it into sight. */
+  /** Marks the selected node and scrolls it into view. */
   select(node: number | undefined): void
   focus(node: number): void
 }
@@ -186,7 +186,7 @@ export async function drawGraph(
   }
 }
 
-/** What each node is called in the picture: states told apart from states, ends from ends. */
+/** Names of nodes in the picture. Names of states, and names of ends, are distinct among themselves. */
 export function namesOf(nodes: readonly GraphNode[]): string[] {
   const names = (["state", "end"] as const).map((kind) => {
     const texts = nodes.flatMap((node) => (node.kind === kind && node.observation ? [node.observation] : []))

@@ -66,7 +66,7 @@ export function steer(
   )
 }
 
-/** The nearest that way; what lies to the side counts as twice as far. */
+/** Nearest point in a direction. Sideways distance counts twice. */
 export function nearest(centres: readonly Point[], from: number, [right, down]: readonly [number, number]) {
   const start = centres[from]!
   let [best, least]: [number | undefined, number] = [undefined, Number.POSITIVE_INFINITY]

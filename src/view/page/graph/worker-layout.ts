@@ -1,10 +1,10 @@
 import { layered } from "./layered.ts"
 import type { Layout, LayoutRequest } from "./layout.ts"
 
-/** The script of the worker, put in when the page is bundled. */
+/** Script of the worker, inserted when the page is bundled. */
 declare const LAYOUT_WORKER: string
 
-/** Places the boxes in a worker of their own, so that the page stays quick, or plainly where there may be none. */
+/** Computes the layout in a worker, so that the page stays responsive, or by the simple layout where workers are not available. */
 export async function layOut(request: LayoutRequest, signal: AbortSignal): Promise<Layout> {
   let worker: Worker
   const address = URL.createObjectURL(new Blob([LAYOUT_WORKER], { type: "text/javascript" }))
@@ -17,7 +17,7 @@ export async function layOut(request: LayoutRequest, signal: AbortSignal): Promi
   try {
     return await new Promise<Layout>((resolve, reject) => {
       worker.onmessage = ({ data }: MessageEvent<Layout>) => resolve(data)
-      // Whatever keeps it from working: a policy, too large a graph.
+      // Possible causes: a content security policy, or a graph that is too large.
       worker.onerror = () => resolve(layered(request))
       signal.addEventListener("abort", () => reject(signal.reason), { once: true })
       worker.postMessage(request)

@@ -1,22 +1,22 @@
 import type { Point } from "./layout.ts"
 
-/** How far one may go in and out. */
+/** Limits of the zoom factor. */
 const scales = { least: 0.08, most: 4 }
-/** A picture does not begin smaller than this: it begins with its start instead, since nobody could read it. */
+/** Minimum initial scale. A larger picture initially shows its start, because a smaller scale is not legible. */
 const readable = 0.6
-/** What a press has moved before it is no click any more, in pixels. */
+/** Movement in pixels from which a press is no longer a click. */
 const still = 4
 
 export interface Zoom {
-  /** Shows everything, as far as it can be read; or else the start. */
+  /** Shows everything if legible, otherwise the start. */
   begin(): void
   /** Shows everything. */
   fit(): void
-  /** Nearer or further by a factor, around the middle. */
+  /** Zooms by a factor around the middle. */
   by(factor: number): void
-  /** In pixels of the screen. */
+  /** Moves by pixels of the screen. */
   pan(x: number, y: number): void
-  /** Brings a place of the drawing into sight, where it is not. */
+  /** Scrolls a point of the drawing into view if it is not visible. */
   reveal(at: Point): void
 }
 

@@ -204,7 +204,8 @@ class Faulty {
     else if (this.#fault === "half" || this.#fault === "stall") {
       this.#response.writeHead(status, usual)
       this.#response.write(half, () => {
-        if (this.#fault === "half") this.#response.socket?.destroy()
+        // A client that has not read the bytes yet would lose them with the connection.
+        if (this.#fault === "half") setTimeout(() => this.#response.socket?.destroy(), 250)
       })
     } else this.#response.writeHead(status, usual).end(body)
   }

@@ -123,7 +123,7 @@ describe("tokenizer_config.json", () => {
       lowercase_first: true,
       auto_map: {},
     })
-    expect(warnings.join()).toMatch(/the key "lowercase_first" is not known.*auto_map names/s)
+    expect(warnings.join()).toMatch(/the key "lowercase_first" is not known.*auto_map refers to/s)
   })
 
   it("as Qwen2.5 and Llama 3 have it says nothing that is not known", () => {

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises"
-import { describe, expect, it } from "vitest"
+import { describe, expect, it, vi } from "vitest"
 import type { Episode } from "../../src/rollout/episode.ts"
 import type { AgentLoop, AgentLoopContext, EpisodeEnd } from "../../src/rollout/play.ts"
 import { type RolloutSetup, rollout, type StepPlace } from "../../src/rollout/rollout.ts"
@@ -558,14 +558,15 @@ describe("a rollout of agents", () => {
     const controller = new AbortController()
     const reason = new Error("Ctrl-C")
     const policy = new FakePolicy(tokenizer.get())
-    let told = 0
+    let [told, started] = [0, 0]
     const endless: Agent = async ({ sample, signal }) => {
+      started++
       signal.addEventListener("abort", () => told++)
       for (let i = 0; i < 3; i++) await sample(say("x"))
       return await new Promise<never>(() => {})
     }
     const running = run(endless, { signal: controller.signal, policy })
-    await sleep(30)
+    await vi.waitFor(() => expect(started).toBe(16), 10_000)
     controller.abort(reason)
     await expect(running).rejects.toBe(reason)
     expect([told, policy.running]).toEqual([16, 0])

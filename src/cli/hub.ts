@@ -1,3 +1,4 @@
+import { hubBaseOf } from "../engine/native/adapter-base.ts"
 import { hubNameOf } from "../hub/names.ts"
 import type { HubOptions, HubProgress } from "../hub/progress.ts"
 import { resolveModel } from "../hub/resolve-model.ts"
@@ -6,11 +7,18 @@ import type { Config } from "./config/config.ts"
 import { formatBar, formatBytes, formatDuration } from "./terminal/format.ts"
 import { Screen } from "./terminal/screen.ts"
 
-/** Local path of a model that a folder or a name on the Hugging Face Hub stands for. A download is shown on standard error. */
+/**
+ * Local path of a model that a folder or a name on the Hugging Face Hub stands for. A download is shown on standard error; so is that of an
+ * adapter's base, which opening the adapter would do in silence.
+ */
 export async function localModel(named: string, options: Omit<HubOptions, "onProgress"> = {}): Promise<string> {
   const screen = new Screen(process.stderr)
   try {
-    return await resolveModel(named, { ...options, onProgress: downloadView(screen) })
+    const shown = { ...options, onProgress: downloadView(screen) }
+    const path = await resolveModel(named, shown)
+    const base = options.weights === false ? undefined : await hubBaseOf(path)
+    if (base !== undefined) await resolveModel(base, shown)
+    return path
   } finally {
     screen.clear()
   }

@@ -1,4 +1,3 @@
-import { hubBaseOf } from "../engine/native/adapter-base.ts"
 import { NativePolicy } from "../engine/native/native-policy.ts"
 import { RemoteEngine } from "../engine/remote/remote-engine.ts"
 import { newestModel } from "../model-files/run-models.ts"
@@ -40,10 +39,7 @@ export function describePlace(policy: Policy): string | undefined {
 export async function resolveModel(named: string, signal?: AbortSignal): Promise<string> {
   const { directory, about } = await newestModel(await localModel(named, { signal }))
   if (about !== undefined) new Screen(process.stderr, { live: false }).print(about)
-  // Opening an adapter would download it, too, but tell nothing of that.
-  const base = await hubBaseOf(directory)
-  if (base !== undefined) await localModel(base, { signal })
-  return directory
+  return directory === named ? directory : await localModel(directory, { signal })
 }
 
 /** Opens the configured model for training, with memory for what `needs` names. */

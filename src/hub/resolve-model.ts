@@ -10,11 +10,11 @@ import { refused } from "./errors.ts"
 import { fetchFiles } from "./fetch-files.ts"
 import { describeFiles } from "./file-info.ts"
 import { readListing } from "./listing.ts"
-import { formatHubName, type HubName, isCommit, parentOf, parseHubName } from "./names.ts"
+import { folderOf, formatHubName, type HubName, isCommit, parentOf, parseHubName } from "./names.ts"
 import type { HubOptions } from "./progress.ts"
 import { type Asking, isLost } from "./request.ts"
 import { cachedRepositories } from "./scan.ts"
-import { hubSettings } from "./settings.ts"
+import { hubCache, hubSettings } from "./settings.ts"
 
 /** How patiently the Hub is asked. */
 const usual = { tries: 5, pause: 1000, silence: 30_000 }
@@ -56,7 +56,12 @@ export async function nameOf(text: string, { onProgress }: HubOptions = {}): Pro
   const name = parseHubName(text)
   if (!name) return undefined
   if (await isHere(text)) {
-    onProgress?.({ kind: "note", text: `${text} is taken from here, not from the Hugging Face Hub.` })
+    // Most paths of two parts are no names; where the cache has one of this name, which is meant is not clear.
+    if (onProgress && (await isThere(join(hubCache(), folderOf(name.repository)))))
+      onProgress({
+        kind: "note",
+        text: `${text} is taken from here, not the model of this name on the Hugging Face Hub.`,
+      })
     return undefined
   }
   // A path that was mistyped, rather than a name: the Hub has no business with names of one's own folders.

@@ -188,13 +188,15 @@ it("refuses pickle files, and a repository without weights, with what they have"
 })
 
 describe("what is here wins", () => {
-  it("over a name, and that is told", async () => {
+  it("over a name, and that is told where the cache has a model of this name", async () => {
     await using server = await freshHub({ "test/hub": { files: someModel() } })
     const notes: string[] = []
     const onProgress = (progress: HubProgress) => progress.kind === "note" && notes.push(progress.text)
     expect(await hub("test/hub", { onProgress })).toBe("test/hub")
-    expect(notes).toEqual(["test/hub is taken from here, not from the Hugging Face Hub."])
-    expect(server.asked).toEqual([])
+    expect([notes, server.asked]).toEqual([[], []])
+    await hub("test/hub@main")
+    expect(await hub("test/hub", { onProgress })).toBe("test/hub")
+    expect(notes).toEqual(["test/hub is taken from here, not the model of this name on the Hugging Face Hub."])
   })
 
   it("and the name of a folder that is not there is not told to the Hub, unless a revision says that it is a name", async () => {

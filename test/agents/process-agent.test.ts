@@ -75,7 +75,7 @@ describe("a program that plays an episode", () => {
     [`echo '{"score":1}'`, /: "score" is not known \(known: reward, success, metrics\)\.$/],
     [`echo '{"\\u001b[2J":1}'`, /: "\\x1b\[2J" is not known/],
     [`echo '{"reward":1,"metrics":{"a":"b"}}'`, /metrics must be finite numbers, but a is 'b'/],
-    [`echo '{"reward":1,"metrics":[1]}'`, /metrics must be an object of at most 100 numbers/],
+    [`echo '{"reward":1,"metrics":[1]}'`, /metrics must be an object with at most 100 named numbers/],
     [
       `echo '{"reward":1,"metrics":{"\\u001b[2J":1}}'`,
       /names of metrics must be printable and at most 100 characters long/,

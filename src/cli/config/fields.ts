@@ -50,7 +50,12 @@ export const runConfigFields = {
 
 /** Every key of a configuration file. The seed stands once, at the top. */
 export const configFields = {
-  model: required(string(undefined, "Hugging Face model folder: config.json, safetensors, tokenizer.")),
+  model: required(
+    string(
+      undefined,
+      "Hugging Face model folder (config.json, safetensors, tokenizer), or a name on the Hub: owner/name.",
+    ),
+  ),
   teacher: string(
     undefined,
     "gigpo train: model folder of a teacher with the same tokenizer, which is asked how likely it finds what the model says " +

@@ -8,21 +8,24 @@ import { GigpoError } from "../util/errors.ts"
 const look = 200
 /** Milliseconds after which a holder marks its lock, and after which one that bears no new mark is taken for dead. */
 const beat = 15_000
-const dead = 120_000
+const longest = 120_000
+
+interface Waiting {
+  readonly signal: AbortSignal | undefined
+  /** Told once where the lock is held. */
+  readonly onWait: () => void
+  /** Milliseconds without a sign of life after which a holder on another machine is taken for dead; for tests. */
+  readonly dead?: number
+}
 
 /**
  * Does work that one process does at a time, once the lock at `path` is free. That of a dead process is taken over: at once on this
  * machine, after two minutes without a sign of life on another one that shares the disk.
  *
- * @param onWait - told once where the lock is held.
  * @throws GigpoError `IO`; the reason of the signal; what `work` throws
  */
-export async function locked<T>(
-  path: string,
-  { signal, onWait }: { readonly signal: AbortSignal | undefined; readonly onWait: () => void },
-  work: () => Promise<T>,
-): Promise<T> {
-  const lock = await freed(path, signal, onWait)
+export async function locked<T>(path: string, waiting: Waiting, work: () => Promise<T>): Promise<T> {
+  const lock = await freed(path, waiting)
   const timer = setInterval(() => {
     const now = new Date()
     utimes(path, now, now).catch(() => {})
@@ -35,7 +38,7 @@ export async function locked<T>(
   }
 }
 
-async function freed(path: string, signal: AbortSignal | undefined, onWait: () => void): Promise<Lock> {
+async function freed(path: string, { signal, onWait, dead = longest }: Waiting): Promise<Lock> {
   let [mark, since] = [await markOf(path), performance.now()]
   for (let waits = 0; ; waits++) {
     signal?.throwIfAborted()

@@ -37,8 +37,8 @@ it("goes on after kill -9 where it was", async () => {
   await resolveModel("a/b", { weights: false }, quick)
   server.fault = ({ to, path }) => (to === "store" && path.includes(blob) ? "stall" : undefined)
   const partial = join(server.home, "hub", "models--a--b", "blobs", `${blob}.gigpo.incomplete`)
-  const child = starting("a/b", ({ done }) => {
-    if (Number(done) > 150_000) child.kill("SIGKILL")
+  const child = starting("a/b", ({ done, total }) => {
+    if (Number(done) >= Number(total) - 150_000) child.kill("SIGKILL")
   })
   expect((await once(child, "exit"))[1]).toBe("SIGKILL")
   expect((await stat(partial)).size).toBe(150_000)

@@ -421,8 +421,8 @@ describe("a fault at every request", () => {
     await using server = await freshHub({ "a/b": { files } })
     await hub("a/b", { weights: false })
     server.fault = ({ to, path }) =>
-      to === "store" && path.includes(sha256(files["model.safetensors"]!)) ? "half" : undefined
-    await expect(hub("a/b")).rejects.toEqual(failure("HUB_LOST"))
+      to === "store" && path.includes(sha256(files["model.safetensors"]!)) ? "stall" : undefined
+    await expect(hub("a/b", {}, { ...quick, silence: 500 })).rejects.toEqual(failure("HUB_LOST"))
     server.fault = undefined
     server.asked.length = 0
     const told: HubProgress[] = []
@@ -462,11 +462,12 @@ describe("a fault at every request", () => {
 it("stops when it is aborted, and goes on later", async () => {
   const files = someModel()
   await using server = await freshHub({ "a/b": { files } })
-  server.fault = ({ to }) => (to === "store" ? "stall" : undefined)
+  const weights = sha256(files["model.safetensors"]!)
+  server.fault = ({ path }) => (path.includes(weights) ? "stall" : undefined)
   const controller = new AbortController()
   const reason = new Error("enough")
   const onProgress = (progress: HubProgress) => {
-    if (progress.kind === "bytes" && progress.done > 150_000) controller.abort(reason)
+    if (progress.kind === "bytes" && progress.done >= progress.total - 150_000) controller.abort(reason)
   }
   await expect(hub("a/b", { signal: controller.signal, onProgress })).rejects.toBe(reason)
   server.fault = undefined

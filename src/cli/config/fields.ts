@@ -53,7 +53,12 @@ export const runConfigFields = {
 
 /** Every key of a configuration file. The seed exists only at the top level. */
 export const configFields = {
-  model: required(string(undefined, "Hugging Face model folder: config.json, safetensors, tokenizer.")),
+  model: required(
+    string(
+      undefined,
+      "Hugging Face model folder (config.json, safetensors, tokenizer), or a name on the Hub: owner/name.",
+    ),
+  ),
   teacher: string(
     undefined,
     "gigpo train: model folder of a teacher with the same tokenizer, whose log-probabilities are used for distillation " +

@@ -88,7 +88,7 @@ describe.skipIf(!built)("gigpo panel, and evaluate on one (needs dist: npm run b
     refused(await evaluate("--repeats", "2"), /--repeats needs a panel/)
     refused(await evaluate("--out", "c.jsonl"), /--out needs a panel/)
     refused(await run(["panel", "shw"]), /unknown command 'shw'/)
-    refused(await run(["panel", "pin", "small/config.yaml", "--out", "a.txt"]), /ends in \.json/)
+    refused(await run(["panel", "pin", "small/config.yaml", "--out", "a.txt"]), /must end in \.json/)
     expect(await readdir(folder)).toEqual(before)
   })
 

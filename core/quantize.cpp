@@ -72,7 +72,7 @@ void q5_0(const float* x, Out to) {
   std::memcpy(to + 2, &fifth, 4);
 }
 
-int nearest(float value, int least, int most) { return std::clamp(int(std::nearbyint(value)), least, most); }
+int nearest(float value, int least, int most) { return int(std::nearbyint(std::clamp(value, float(least), float(most)))); }
 
 // Scale of one block of integers from -32 to 31 with the least error Σ x² (x - scale·q)² among 19 candidates. For given integers q the best
 // scale is Σ x²·x·q / Σ x²·q².

@@ -34,7 +34,7 @@ export async function cachedModel(place: Place, name: HubName, weights: boolean)
   return (await isWholeSnapshot(folder, names, weights)) ? { commit, path: folder } : undefined
 }
 
-/** Whether the files that no model or adapter does without are there. What else it needs is told where it is opened. */
+/** Whether the files that no model or adapter does without are there. Missing optional files are reported when the model is opened. */
 export async function isWholeSnapshot(folder: string, names: ReadonlySet<string>, weights: boolean): Promise<boolean> {
   if (!["config.json", "adapter_config.json", "tokenizer_config.json"].some((name) => names.has(name))) return false
   if (!weights || names.has("model.safetensors") || names.has("adapter_model.safetensors")) return true

@@ -2,7 +2,7 @@ import { GigpoError } from "../util/errors.ts"
 import { formatHubName, type HubName } from "./names.ts"
 import type { HubSettings } from "./settings.ts"
 
-// What goes wrong with the Hub: HUB_LOST may go away by itself and is tried again, HUB_REFUSED stays.
+// What goes wrong with the Hub: HUB_LOST is temporary and retried; HUB_REFUSED is permanent.
 
 export function refused(message: string): GigpoError {
   return new GigpoError("HUB_REFUSED", message)

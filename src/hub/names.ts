@@ -56,7 +56,7 @@ export function repositoryOf(folder: string): string | undefined {
 }
 
 /**
- * `owner/name@commit` (with `:file.gguf` for a file) of a path in the cache, which it is told from alone; undefined for other paths.
+ * `owner/name@commit` (with `:file.gguf` for a file) of a path in the cache, derived from the path alone; undefined for other paths.
  */
 export function hubNameOf(path: string): string | undefined {
   const parts = path.replace(/[/\\]+$/, "").split(sep)

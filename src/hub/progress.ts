@@ -1,4 +1,4 @@
-/** What is told while a model is looked for and downloaded. */
+/** Progress of finding and downloading a model. */
 export type HubProgress =
   /** Something that a user should know, in a sentence. */
   | { readonly kind: "note"; readonly text: string }
@@ -14,7 +14,7 @@ export type HubProgress =
   | { readonly kind: "bytes"; readonly done: number; readonly total: number }
 
 export interface HubOptions {
-  /** Ends a download, which goes on from there the next time. */
+  /** Aborts a download; the next call continues it. */
   readonly signal?: AbortSignal | undefined
   readonly onProgress?: ((progress: HubProgress) => void) | undefined
   /** Whether the weights are needed; without, configuration and tokenizer alone are downloaded. Default true. */

@@ -46,7 +46,7 @@ describe.skipIf(!built)("a name on the Hub in commands", () => {
     expect(second).toMatchObject({ code: 0, stderr: expect.not.stringMatching(/Downloading/) })
   })
 
-  it("train records name and commit, and goes on with them without a network", async () => {
+  it("train records name and commit, and continues with them without a network", async () => {
     const env = freshCache()
     expect(await run(train("runs/named"), env)).toMatchObject({ code: 0 })
     const config = JSON.parse(await readFile(join(cwd, "runs/named/config.json"), "utf8"))
@@ -125,7 +125,7 @@ describe.skipIf(!built)("a name on the Hub in commands", () => {
     })
   })
 
-  it("Ctrl-C ends a download, and the next goes on", async () => {
+  it("Ctrl-C ends a download, and the next continues it", async () => {
     const env = freshCache()
     server.fault = ({ to }) => (to === "store" ? "stall" : undefined)
     const stopped = await run(["chat", "me/tiny"], env, {

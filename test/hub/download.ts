@@ -1,6 +1,6 @@
 import { resolveModel } from "../../src/hub/resolve-model.ts"
 
-// A process of its own that downloads a model and prints what it is told, and at last the path.
+// A process of its own that downloads a model and prints the progress, and at last the path.
 
 const path = await resolveModel(process.argv[2]!, {
   onProgress: (progress) => process.stdout.write(`${JSON.stringify(progress)}\n`),

@@ -30,7 +30,7 @@ function starting(name: string, onLine: (line: Record<string, unknown>) => void 
   return child
 }
 
-it("goes on after kill -9 where it was", async () => {
+it("continues after kill -9 where it was", async () => {
   const files = someModel()
   await using server = await freshHub({ "a/b": { files } })
   const blob = sha256(files["model.safetensors"]!)

@@ -166,7 +166,7 @@ describe("GGUF files", () => {
     await expect(hub("a/b:b")).rejects.toEqual(failure("HUB_REFUSED", "several GGUF files of the name b"))
   })
 
-  it("that is alone needs no name; a part that is missing is told", async () => {
+  it("that is alone needs no name; a part that is missing is reported", async () => {
     await using server = await freshHub({ "a/b": { files: { "x.gguf": "x", "README.md": "" } } })
     expect(await hub("a/b")).toMatch(/x\.gguf$/)
     server.repositories["a/b"] = { files: { "x-00001-of-00003.gguf": "x", "x-00002-of-00003.gguf": "y" } }
@@ -188,7 +188,7 @@ it("refuses pickle files, and a repository without weights, with what they have"
 })
 
 describe("what is here wins", () => {
-  it("over a name, and that is told where the cache has a model of this name", async () => {
+  it("over a name, and that is reported where the cache has a model of this name", async () => {
     await using server = await freshHub({ "test/hub": { files: someModel() } })
     const notes: string[] = []
     const onProgress = (progress: HubProgress) => progress.kind === "note" && notes.push(progress.text)
@@ -417,7 +417,7 @@ describe("a fault at every request", () => {
     }
   })
 
-  it("goes on where the first call broke off", async () => {
+  it("continues where the first call broke off", async () => {
     await using server = await freshHub({ "a/b": { files } })
     await hub("a/b", { weights: false })
     server.fault = ({ to, path }) =>
@@ -459,7 +459,7 @@ describe("a fault at every request", () => {
   })
 })
 
-it("stops when it is aborted, and goes on later", async () => {
+it("stops when it is aborted, and continues later", async () => {
   const files = someModel()
   await using server = await freshHub({ "a/b": { files } })
   const weights = sha256(files["model.safetensors"]!)
@@ -477,7 +477,7 @@ it("stops when it is aborted, and goes on later", async () => {
   await expect(hub("a/b@other", { signal: AbortSignal.abort(reason) })).rejects.toBe(reason)
 })
 
-it("keeps what was downloaded when the disk is full, and goes on from there", async () => {
+it("keeps what was downloaded when the disk is full, and continues from there", async () => {
   const files = someModel()
   await using server = await freshHub({ "a/b": { files } })
   await hub("a/b", { weights: false })

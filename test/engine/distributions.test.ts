@@ -241,7 +241,7 @@ describe("what is asked of distributions", () => {
   const given = (count: number, size: number) => ({ count, tokens: new Int32Array(size).fill(1) })
 
   it.each<[unknown, RegExp]>([
-    [undefined, /needs top: how many of the likeliest/],
+    [undefined, /needs top: how many of the most likely/],
     [0, /top is 0; it must be a whole number of at least 1/],
     [1.5, /top is 1\.5/],
     [68, /top asks for 68 tokens at each place; the model's vocabulary has 67/],

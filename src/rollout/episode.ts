@@ -118,7 +118,7 @@ export interface EpisodeSetup<Task = unknown> extends HookCaller {
   readonly turnTimeout?: number | undefined
   /** Time limit of the episode in seconds. Default: none. */
   readonly episodeTimeout?: number | undefined
-  /** Hooks of the episode: start state, candidates, sampling and decisions about completions. An episode played by itself has no branches. */
+  /** Hooks of the episode: start state, candidates, sampling and decisions about completions. An episode outside a group has no branches. */
   readonly hooks?: Pick<RolloutHooks<Task>, "begin" | "candidates" | "sample" | "onTurn"> | undefined
   /** Maximum number of completions of one prompt that `onTurn` may reject. The next one is accepted. Default 3. */
   readonly maxResamples?: number | undefined

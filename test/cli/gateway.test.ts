@@ -177,7 +177,7 @@ describe.skipIf(!built)("programs that play (needs dist: npm run build:ts)", () 
   it("is refused before anything is touched where nobody plays, or no such program is there", async () => {
     await refuse(/No agent is configured. Give one: gigpo gateway config\.yaml -- node agent\.mjs, or set agent in config/, "gateway", "config.yaml") // biome-ignore format: one line
     await refuse(/config\.yaml, line 2: tasks only provides tasks, which an agent must play/, "train", "config.yaml")
-    await refuse(/There is no executable program nobody/, "gateway", "config.yaml", "--", "nobody")
+    await refuse(/There is no executable program missing/, "gateway", "config.yaml", "--", "missing")
     await refuse(/agent\.comand is not an option; did you mean agent\.command/, "train", "config.yaml", "--set", "agent.comand=[sh]") // biome-ignore format: one line
     expect(await readdir(folder)).not.toContain("runs")
   })

@@ -92,10 +92,10 @@ describe.skipIf(!built)("a training that goes wrong (needs dist: npm run build:t
   }
 
   it("because its environment leaves promises behind that reject is warned once, and goes on", async () => {
-    const leaky = await environment("leaky", 'void Promise.reject(new Error("nobody awaits me"))')
+    const leaky = await environment("leaky", 'void Promise.reject(new Error("not awaited"))')
     const { code, stdout, stderr } = await train("leaked", leaky, "training.iterations=2")
     expect({ code, stderr }).toEqual({ code: 0, stderr: "" })
-    expect(stdout.match(/leaky: an unhandled promise was rejected: nobody awaits me/g)).toHaveLength(1)
+    expect(stdout.match(/leaky: an unhandled promise was rejected: not awaited/g)).toHaveLength(1)
     expect(stdout).toMatch(/leaky: \d+ unhandled promises were rejected\./)
   })
 

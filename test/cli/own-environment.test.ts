@@ -86,13 +86,18 @@ describe.skipIf(!built)("an environment of one's own", () => {
     expect(evaluated).toMatch(/^demo\/run\/model on guess to 5: 4 held-out tasks/)
     expect(await succeed("play", kept, "--model", "demo/run/model")).toMatch(/A number from 1 to 5/)
     await appendFile(join(folder, "guess.mjs"), "// changed\n")
-    await refuse(/the module .*guess\.mjs has changed since the run began/, "train", kept, "--resume")
+    await refuse(/the module .*guess\.mjs has changed since the start of the run/, "train", kept, "--resume")
   })
 
   it("needs an expert where a model is to be made, and a Node that runs it", async () => {
     const text = await readFile(join(folder, "guess.mjs"), "utf8")
-    await writeFile(join(folder, "nobody.mjs"), text.replace("  expert: ", "  nobody: "))
-    await refuse(/^gigpo: guess to 9 has no expert\. .* need an expert's completions/, "init", "./nobody.mjs", "new")
+    await writeFile(join(folder, "expertless.mjs"), text.replace("  expert: ", "  nobody: "))
+    await refuse(
+      /^gigpo: guess to 9 has no expert\. .* need an expert's completions/,
+      "init",
+      "./expertless.mjs",
+      "new",
+    )
     expect(await readdir(folder)).not.toContain("new")
     if ((process.features as { typescript?: unknown }).typescript) return
     await copyFile(join(folder, "guess.mjs"), join(folder, "guess.ts"))

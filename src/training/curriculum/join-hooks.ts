@@ -10,7 +10,7 @@ import type { RolloutHooks } from "../../rollout/hooks.ts"
  * - `keep`: a group is dropped where either drops it.
  * - `played`: both are called.
  *
- * The state of the hooks is not combined: save each set by itself.
+ * The state of the hooks is not combined: save each set separately.
  */
 export function joinHooks<Task>(
   first: RolloutHooks<Task> | undefined,

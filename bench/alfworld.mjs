@@ -2,10 +2,10 @@
 // On generated households as large as ALFWorld's; GIGPO_ALFWORLD_DATA names a folder json_2.1.1/<split> of real games to be measured too.
 import { readdirSync, readFileSync } from "node:fs"
 import { join } from "node:path"
-import { Random } from "gigpo"
-import { Game } from "../dist/environment/alfworld/game.js"
-import { readGameFile } from "../dist/environment/alfworld/game-file.js"
-import { generateHousehold } from "../dist/environment/alfworld/generate/generate.js"
+import { Random } from "../modules/entries/index.js"
+import { Game } from "../modules/environment/alfworld/game.js"
+import { readGameFile } from "../modules/environment/alfworld/game-file.js"
+import { generateHousehold } from "../modules/environment/alfworld/generate/generate.js"
 import { describeMachine, markdownTable, median, writeResult } from "./machine.mjs"
 
 const [count, passes, steps] = [60, 3, 50]

@@ -1,9 +1,10 @@
 // What an iteration costs besides the model: from the episodes of a rollout to the packed batches, credit included, on texts that
 // nobody has hashed before. GiGPO beside GRPO, and what the difference is in an iteration of the 25 M model.
-import { gigpo, grpo, Random } from "gigpo"
-import { toBatch } from "gigpo/advantages"
-import { batches, collectSteps, toSequences } from "gigpo/loop"
-import { packRows } from "../dist/engine/native/pack-rows.js"
+
+import { packRows } from "../modules/engine/native/pack-rows.js"
+import { toBatch } from "../modules/entries/advantages.js"
+import { gigpo, grpo, Random } from "../modules/entries/index.js"
+import { batches, collectSteps, toSequences } from "../modules/entries/loop.js"
 import { describeMachine, markdownTable, median, writeResult } from "./machine.mjs"
 import { makeGroups, members, prompt, reply, tasks, turns } from "./made-episodes.mjs"
 import { models, openModel, randomTokens } from "./models.mjs"

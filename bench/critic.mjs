@@ -1,8 +1,8 @@
 // What PPO's critic costs: an iteration of bench/sokoban.yaml with it and without, in turns.
 //   npm run bench -- critic
 import { rm } from "node:fs/promises"
-import { openEnvironment } from "gigpo"
-import { loadConfig } from "../dist/cli/config/resolve.js"
+import { loadConfig } from "../modules/cli/config/resolve.js"
+import { openEnvironment } from "../modules/entries/index.js"
 import { describeMachine, markdownTable, median, writeResult } from "./machine.mjs"
 import { learn, warmStart } from "./warm-start.mjs"
 

@@ -1,9 +1,9 @@
 // Estimators at 30,000 steps: how long each holds the event loop in one block, from the columns to the advantages.
 import { setFlagsFromString } from "node:v8"
 import { runInNewContext } from "node:vm"
-import { Random } from "gigpo"
-import { toBatch } from "gigpo/advantages"
-import { estimators } from "../dist/credit/estimators.js"
+import { estimators } from "../modules/credit/estimators.js"
+import { toBatch } from "../modules/entries/advantages.js"
+import { Random } from "../modules/entries/index.js"
 import { describeMachine, markdownTable, writeResult } from "./machine.mjs"
 
 const [tasks, members, turns, tokens] = [75, 8, 50, 12]

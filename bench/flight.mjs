@@ -15,8 +15,8 @@ else await fly()
 
 /** Takes everything, and has done it. */
 async function serve() {
-  const { decodeCall } = await import("../dist/tinker/training-call.js")
-  const { encodeTraining, encodeSample } = await import("../dist/tinker/results.js")
+  const { decodeCall } = await import("../modules/tinker/training-call.js")
+  const { encodeTraining, encodeSample } = await import("../modules/tinker/results.js")
   const reply = Int32Array.from(JSON.parse(process.env.GIGPO_FLIGHT_SERVER))
   const sample = Buffer.from(
     encodeSample({
@@ -64,9 +64,9 @@ async function fly() {
     options: { episodes: { type: "string", default: "10000" }, steps: { type: "string", default: "3" } },
   })
   const [episodes, maxSteps, groupSize] = [Number(values.episodes), Number(values.steps), 8]
-  const { initialize, RemoteEngine, Tokenizer, train } = await import("gigpo")
-  const { numberLine } = await import("gigpo/environments/cards")
-  const { recordEpisodes } = await import("gigpo/logging")
+  const { initialize, RemoteEngine, Tokenizer, train } = await import("../modules/entries/index.js")
+  const { numberLine } = await import("../modules/entries/environments/cards.js")
+  const { recordEpisodes } = await import("../modules/entries/logging.js")
   const place = await mkdtemp(join(tmpdir(), "gigpo-flight-"))
   const directory = join(place, "model")
   // The reply that cannot be read moves nowhere, so that every episode has all of its steps.

@@ -2,10 +2,10 @@
 // The words are syllables strung together, drawn by Zipf's law (word r about as often as 1 / r); 60 to 110 a text.
 import { setImmediate } from "node:timers/promises"
 import { parseArgs } from "node:util"
-import { Random } from "gigpo"
-import { generatedProducts } from "../dist/environment/webshop/generate/generate.js"
-import { productText } from "../dist/environment/webshop/product-text.js"
-import { Bm25Index } from "../dist/retrieval/bm25.js"
+import { Random } from "../modules/entries/index.js"
+import { generatedProducts } from "../modules/environment/webshop/generate/generate.js"
+import { productText } from "../modules/environment/webshop/product-text.js"
+import { Bm25Index } from "../modules/retrieval/bm25.js"
 import { describeMachine, markdownTable, median, writeResult } from "./machine.mjs"
 
 const { values } = parseArgs({

@@ -42,7 +42,7 @@ function table([header, ...rows]) {
 
 if (import.meta.url === pathToFileURL(process.argv[1]).href) {
   const [{ algorithms }, { askedFor }, { changes, standings }] = await Promise.all(
-    ["algorithms", "asked", "algorithm"].map((name) => import(`../dist/algorithms/${name}.js`)),
+    ["algorithms", "asked", "algorithm"].map((name) => import(`../modules/algorithms/${name}.js`)),
   )
   writeFileSync(new URL("../docs/algorithms.md", import.meta.url), pageOf({ algorithms, askedFor, changes, standings }))
 }

@@ -2,13 +2,13 @@
 // the declarations, with the default. Where the compiler wrote it as a type argument (`Field<number, "Tasks (groups) per iteration.">`), it stands
 // in the comment alone.
 //
-//   node scripts/document-options.mjs   # after tsc, on dist/
+//   node scripts/document-options.mjs   # after tsc, on dist/ and modules/
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs"
-import { join } from "node:path"
+import { join, relative } from "node:path"
 import { fileURLToPath, pathToFileURL } from "node:url"
 import { optionsIn } from "./declared-options.mjs"
 
-const dist = fileURLToPath(new URL("../dist", import.meta.url))
+const [dist, modules] = ["dist", "modules"].map((name) => fileURLToPath(new URL(`../${name}`, import.meta.url)))
 const files = readdirSync(dist, { recursive: true })
   .filter((name) => name.endsWith(".d.ts") && !/^cli\b/.test(name)) // the command line is no API
   .map((name) => join(dist, name))
@@ -20,7 +20,7 @@ async function document(file) {
   const text = readFileSync(file, "utf8")
   const options = optionsIn(text)
   if (options.length === 0) return
-  const module = await import(pathToFileURL(file.replace(/\.d\.ts$/, ".js")))
+  const module = await import(pathToFileURL(join(modules, relative(dist, file).replace(/\.d\.ts$/, ".js"))))
   const edits = []
   const lines = []
   for (const { path, line, indent, literal } of options) {

@@ -3,8 +3,8 @@
 // Needs Chromium (GIGPO_CHROMIUM, or /usr/bin/chromium).
 import { mkdir, writeFile } from "node:fs/promises"
 import { chromium } from "playwright-core"
-import { RunFolders } from "../dist/view/serve/run-folders.js"
-import { openView } from "../dist/view/serve/view.js"
+import { RunFolders } from "../modules/view/serve/run-folders.js"
+import { openView } from "../modules/view/serve/view.js"
 
 const [run, task = ""] = process.argv.slice(2)
 if (run === undefined) throw new Error("node scripts/pictures.mjs <run> [iteration/group]")

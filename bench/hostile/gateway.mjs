@@ -1,9 +1,10 @@
 // The gateway of agents in a process of its own, with two episodes: prints its address and a key of each.
-import { NativePolicy, Tokenizer } from "gigpo"
-import { episodeShare } from "../../dist/agents/episode-share.js"
-import { openGateway } from "../../dist/agents/gateway.js"
-import { tokenText } from "../../dist/chat/dialect.js"
-import { plainGenerator } from "../../dist/chat/plain-generator.js"
+
+import { episodeShare } from "../../modules/agents/episode-share.js"
+import { openGateway } from "../../modules/agents/gateway.js"
+import { tokenText } from "../../modules/chat/dialect.js"
+import { plainGenerator } from "../../modules/chat/plain-generator.js"
+import { NativePolicy, Tokenizer } from "../../modules/entries/index.js"
 
 const model = process.argv[2]
 const tokenizer = await Tokenizer.open(model)

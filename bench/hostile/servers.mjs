@@ -5,8 +5,8 @@ import { mkdir, readFile, writeFile } from "node:fs/promises"
 import { Agent, request } from "node:http"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
-import { initialize, openEnvironment } from "gigpo"
-import { version } from "../../dist/util/version.js"
+import { initialize, openEnvironment } from "../../modules/entries/index.js"
+import { version } from "../../modules/util/version.js"
 
 const main = fileURLToPath(new URL("../../dist/cli/main.js", import.meta.url))
 const gatewayProgram = fileURLToPath(new URL("gateway.mjs", import.meta.url))

@@ -1,5 +1,5 @@
 // Every named estimator and loss as a variant, by what src/algorithms says that asks for it.
-import { algorithms } from "gigpo/algorithms"
+import { algorithms } from "../../modules/entries/algorithms.js"
 import { critic, onPolicy, settings } from "./recipes.mjs"
 
 /** What is told of steps by bench/paper/told.mjs. */

@@ -1,6 +1,7 @@
 // GiGPO with each of its levels as one chooses: the paper's ablations. As `training.estimator: { use: … }`.
-import { fields, gigpo } from "gigpo"
-import { normalizer } from "gigpo/advantages"
+
+import { normalizer } from "../../modules/entries/advantages.js"
+import { fields, gigpo } from "../../modules/entries/index.js"
 
 const norm = (about) => fields.oneOf("mean", ["mean", "std", "none"], about)
 

@@ -1,7 +1,7 @@
 // A maze with a locked door, its key and dead ends, in which a player sees only where it is: an environment of one's own, as
 // `environment: { name: ./maze.mjs }` takes it. It has what the paper's worlds have: the only reward is at the end, the limit on
 // steps binds, and an episode that finds the way mostly has walked loops before.
-import { fields, Random } from "gigpo"
+import { fields, Random } from "../../modules/entries/index.js"
 import { begunAt, breadthFirst, generate, holdsKey, movesOf, neighbour, placeOf } from "./maze-world.mjs"
 
 export const options = {

@@ -1,6 +1,7 @@
 // GiGPO of which some steps' credit is held back: experiments that tell what does harm. As `training.estimator: { use: … }`.
-import { fields, gigpo } from "gigpo"
-import { wrapEstimator } from "gigpo/advantages"
+
+import { wrapEstimator } from "../../modules/entries/advantages.js"
+import { fields, gigpo } from "../../modules/entries/index.js"
 
 export const options = {
   learn: fields.oneOf(

@@ -1,7 +1,16 @@
 // Estimators that look at more than rewards, told by what every environment has: what each holds of a step is a function of the batch.
 // As `training.estimator: { use: … }`.
-import { fields } from "gigpo"
-import { a2tgpo, discountedReturns, igpo, plannedStrategies, rebel, strata, vinePpo } from "gigpo/advantages"
+
+import {
+  a2tgpo,
+  discountedReturns,
+  igpo,
+  plannedStrategies,
+  rebel,
+  strata,
+  vinePpo,
+} from "../../modules/entries/advantages.js"
+import { fields } from "../../modules/entries/index.js"
 
 export const options = {
   by: fields.oneOf("a2tgpo", ["a2tgpo", "igpo", "rebel", "strata", "vine-ppo"], "Which of them."),

@@ -1,6 +1,6 @@
 // What came out of the runs of a table: a page with a table a world, curves, and the numbers themselves.
 import { mkdir, readdir, rm, writeFile } from "node:fs/promises"
-import { pairedInterval, tInterval } from "gigpo/evaluation"
+import { pairedInterval, tInterval } from "../../modules/entries/evaluation.js"
 import { curvesSvg, panelsSvg } from "../curves-svg.mjs"
 import { markdownTable, stamp } from "../machine.mjs"
 

@@ -1,4 +1,7 @@
-const segmenter = new Intl.Segmenter("en", { granularity: "word" })
+import { lazy } from "../util/lazy.ts"
+
+/** ICU takes 20 ms to load its data. */
+const segmenter = lazy(() => new Intl.Segmenter("en", { granularity: "word" }))
 
 // ICU segments these scripts by dictionaries. UAX #29 and Lucene treat each Han and Hiragana character, each run of
 // Katakana and each run of a south-east Asian script as a word.
@@ -24,7 +27,7 @@ export function unicodeWords(text: string, emit: (word: string) => void): void {
 
 function segmentedWords(text: string, emit: (word: string) => void): void {
   if (text === "") return
-  for (const { segment, isWordLike } of segmenter.segment(text)) {
+  for (const { segment, isWordLike } of segmenter().segment(text)) {
     if (isWordLike && !underscores.test(segment)) emit(segment)
     // ICU may attach a leading space to a joiner and a pictograph.
     else if (!isWordLike && pictograph.test(segment)) emit(segment.slice(segment.search(pictograph)))

@@ -12,24 +12,24 @@ const program = join(root, "test/entries/programs/loaded.mjs")
 
 /** Modules that a command line loads, relative to the package's folder. */
 async function loaded(...words: readonly string[]): Promise<string[]> {
-  const { stdout } = await promisify(execFile)(process.execPath, [program, join(root, "dist/cli/main.js"), ...words])
+  const { stdout } = await promisify(execFile)(process.execPath, [program, join(root, "modules/cli/main.js"), ...words])
   const urls: string[] = JSON.parse(stdout.trimEnd().split("\n").at(-1)!)
   return urls.filter((url) => url.startsWith("file:")).map((url) => relative(root, fileURLToPath(url)))
 }
 
-const commandFiles = (files: readonly string[]) => files.filter((file) => file.startsWith("dist/cli/commands/"))
+const commandFiles = (files: readonly string[]) => files.filter((file) => file.startsWith("modules/cli/commands/"))
 
-describe.skipIf(!built)("loading of commands (needs dist: npm run build:ts)", () => {
+describe.skipIf(!built)("loading of commands (needs modules/: npm run build:ts)", () => {
   it.each(["--help", "--version", "help"])("gigpo %s loads the code of no command", async (word) => {
     const files = await loaded(word)
-    expect(files).toContain("dist/cli/commands.js")
+    expect(files).toContain("modules/cli/commands.js")
     expect(commandFiles(files)).toEqual([])
     expect(files.length).toBeLessThan(30)
   })
 
   it("a command loads its own code alone", async () => {
     const files = await loaded("recover", "--help")
-    expect(commandFiles(files)).toEqual(["dist/cli/commands/recover.js"])
+    expect(commandFiles(files)).toEqual(["modules/cli/commands/recover.js"])
     expect(files.length).toBeLessThan(60)
   })
 })

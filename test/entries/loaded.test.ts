@@ -7,9 +7,9 @@ import { expect, it } from "vitest"
 import { exportsOf } from "./declared.ts"
 import { entryNames, folder } from "./entries.ts"
 
-// What importing an entry point costs, counted in a process of its own on dist/.
+// What importing an entry point costs, counted in a process of its own on modules/, which has one file for each module.
 
-const [source, built] = ["src", "dist"].map((name) => join(import.meta.dirname, "../..", name)) as [string, string]
+const [source, built] = ["src", "modules"].map((name) => join(import.meta.dirname, "../..", name)) as [string, string]
 const program = join(import.meta.dirname, "programs/loaded.mjs")
 const notBuilt = !existsSync(join(built, "entries/index.js"))
 
@@ -35,7 +35,7 @@ function homes(entry: string): string[] {
   return [...new Set(values.map(({ file }) => relative(source, file).replace(/\.ts$/, "")))]
 }
 
-/** Modules of this package that importing an entry point loads, relative to dist/, without extension. */
+/** Modules of this package that importing an entry point loads, relative to modules/, without extension. */
 async function loaded(entry: string): Promise<string[]> {
   const path = join(built, "entries", `${entry}.js`)
   const { stdout } = await promisify(execFile)(process.execPath, [program, path])

@@ -18,12 +18,12 @@ const programs = ["bench", "test", "scripts"].flatMap((folder) =>
 const imports = programs.flatMap((program) =>
   [
     ...readFileSync(join(root, program), "utf8").matchAll(
-      /(?:import|const) \{([^}]*)\} (?:from |= await import\()"((?:gigpo|[./]+dist\/entries)\b[^"]*)"/g,
+      /(?:import|const) \{([^}]*)\} (?:from |= await import\()"((?:gigpo|[./]+(?:dist|modules)\/entries)\b[^"]*)"/g,
     ),
   ].map(([, list, from]) => ({
     program,
     path: from!
-      .replace(/^[./]+dist\/entries\//, "gigpo/")
+      .replace(/^[./]+(?:dist|modules)\/entries\//, "gigpo/")
       .replace(/\.js$/, "")
       .replace(/\/index$/, ""),
     used: list!.split(",").flatMap(

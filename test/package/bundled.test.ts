@@ -45,7 +45,7 @@ async function bundled(format: "esm" | "cjs", external: readonly string[]) {
     entryPoints: [join(project, "program.mjs")],
     ...{ bundle: true, platform: "node", target: "node20", format, outfile, logLevel: "silent" },
     external: ["better-sqlite3", ...external],
-    alias: { "gigpo-version": join(root, "dist/util/version.js") },
+    alias: { "gigpo-version": join(root, "modules/util/version.js") },
     // What a CommonJS dependency requires; the usual way for ESM.
     ...(format === "esm" && {
       banner: {

@@ -86,7 +86,7 @@ describe("the npm package", () => {
       if (!/^dist\/.*\.js$/.test(path)) continue
       const text = readFileSync(join(root, path), "utf8")
       for (const [, name] of text.matchAll(
-        /(?:\bfrom|\bimport|\bimport\(|\brequire\(|\bresolve\(|\burlOf\()\s*"((?:@[\w-]+\/)?\w[\w.-]*)(?:\/[^"]*)?"/g,
+        /(?:\bfrom|\bimport|\bimport\(|\brequire\d*\(|\bresolve\(|\burlOf\()\s*"((?:@[\w-]+\/)?\w[\w.-]*)(?:\/[^"]*)?"/g,
       ))
         imported.add(name!)
     }

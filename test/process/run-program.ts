@@ -10,10 +10,10 @@ export interface Ended {
   readonly stderr: string
 }
 
-/** Why these tests cannot run, or "". They run programs on dist/, as `npm test` builds it first. */
-export const notBuilt: string = existsSync(new URL("../../dist/engine/native/native-policy.js", import.meta.url))
+/** Why these tests cannot run, or "". They run programs on modules/, as `npm test` builds it first. */
+export const notBuilt: string = existsSync(new URL("../../modules/engine/native/native-policy.js", import.meta.url))
   ? ""
-  : " (skipped: run `npm run build` first, for dist/)"
+  : " (skipped: run `npm run build` first, for modules/)"
 
 /** Runs one of ./programs in a Node of its own, in an address space of so many KiB. One that hangs is killed, which shows as a signal. */
 export function runProgram(

@@ -187,7 +187,7 @@ describe("a run that is resumed", () => {
   })
 })
 
-const built = new URL("../../dist/runs/run.js", import.meta.url)
+const built = new URL("../../modules/runs/run.js", import.meta.url)
 
 describe.skipIf(!existsSync(built))("a run whose process is killed (needs dist: npm run build:ts)", () => {
   it("can be resumed wherever the kill fell, and never loses a checkpoint that was told of", async () => {

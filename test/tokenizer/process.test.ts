@@ -4,7 +4,7 @@ import { promisify } from "node:util"
 import { describe, expect, it } from "vitest"
 import { tokenizerFolder } from "./scratch.ts"
 
-const built = new URL("../../dist/tokenizer/", import.meta.url)
+const built = new URL("../../modules/tokenizer/", import.meta.url)
 const source = new URL("../../src/tokenizer/", import.meta.url)
 
 /** Node 20 cannot run src, and an old build would test old code. */

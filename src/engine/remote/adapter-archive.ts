@@ -3,7 +3,6 @@ import { basename, join } from "node:path"
 import { type Duplex, Readable, Transform } from "node:stream"
 import { pipeline } from "node:stream/promises"
 import { createGunzip } from "node:zlib"
-import { extract } from "tar-stream"
 import { io } from "../../files/io-error.ts"
 import { adapterFiles } from "../../model-files/adapter-files.ts"
 import { GigpoError } from "../../util/errors.ts"
@@ -32,6 +31,7 @@ export async function downloadAdapter(
   { most, signal }: DownloadOptions,
 ): Promise<void> {
   const found: string[] = []
+  const { extract } = await import("tar-stream") // rarely needed, and slow to load
   const unpacked = extract()
   const reading = pipeline([...(await streamsOf(await openArchive(connection, path, signal))), atMost(most), unpacked])
   reading.catch(() => {}) // it also ends the loop

@@ -1,3 +1,4 @@
+import { lazy } from "../../util/lazy.ts"
 import type { Pieces } from "../../util/pace.ts"
 import { longestOf } from "../encoder.ts"
 import { TextTrie } from "../text-trie.ts"
@@ -28,9 +29,8 @@ export interface Stretch {
   readonly id: number | undefined
 }
 
-const word = classSource(wordCharacters)
-const wordBefore = new RegExp(`${word}$`, "u")
-const wordAhead = new RegExp(word, "uy")
+const wordBefore = lazy(() => new RegExp(`${classSource(wordCharacters())}$`, "u"))
+const wordAhead = lazy(() => new RegExp(classSource(wordCharacters()), "uy"))
 const spaces = new RegExp(`${classSource(whiteSpace)}*`, "uy")
 const space = new RegExp(classSource(whiteSpace), "u")
 
@@ -93,8 +93,8 @@ export class AddedTokens {
 }
 
 function hasWordBeside(text: string, from: number, end: number): boolean {
-  wordAhead.lastIndex = end
-  return wordBefore.test(text.slice(Math.max(0, from - 2), from)) || wordAhead.test(text)
+  wordAhead().lastIndex = end
+  return wordBefore().test(text.slice(Math.max(0, from - 2), from)) || wordAhead().test(text)
 }
 
 function spaceBefore(text: string, at: number): number {

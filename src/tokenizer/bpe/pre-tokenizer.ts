@@ -69,11 +69,11 @@ function readSteps(json: unknown, changed: boolean): PreTokenizerStep[] {
     }
     case "Digits": {
       const { individual_digits: single } = readFields(json, where, { type: isString, individual_digits: isBoolean })
-      return [createSplit(classPattern(digits), single ? "Isolated" : "Contiguous", false)]
+      return [createSplit(classPattern(digits()), single ? "Isolated" : "Contiguous", false)]
     }
     case "Punctuation": {
       const fields = readFields(json, where, { type: isString, behavior: optional(behavior) })
-      return [createSplit(classPattern(punctuation), fields.behavior ?? "Isolated", false)]
+      return [createSplit(classPattern(punctuation()), fields.behavior ?? "Isolated", false)]
     }
     case "WhitespaceSplit":
       readFields(json, where, { type: isString })

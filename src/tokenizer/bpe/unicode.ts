@@ -1,3 +1,4 @@
+import { lazy } from "../../util/lazy.ts"
 import { type CodePoints, classSource, difference, parseCodePoints, rangeSource, union } from "./code-points.ts"
 import {
   categoryNames,
@@ -8,7 +9,7 @@ import {
   laterPunctuation,
 } from "./unicode-tables.ts"
 
-const categories: ReadonlyMap<string, CodePoints> = (() => {
+const categories = lazy<ReadonlyMap<string, CodePoints>>(() => {
   const sets = new Map<string, number[]>(categoryNames.map((name) => [name, []]))
   const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZ[]^"
   let at = 0
@@ -18,7 +19,7 @@ const categories: ReadonlyMap<string, CodePoints> = (() => {
     at = end
   }
   return sets
-})()
+})
 
 /** White space of the library's regular expressions, normalizers and added tokens. */
 export const whiteSpace: CodePoints = parseCodePoints("9-d 20 85 a0 1680 2000-200a 2028-2029 202f 205f 3000")
@@ -27,9 +28,9 @@ const cached = new Map<string, CodePoints>([["White_Space", whiteSpace]])
 
 /** Property as in `\p{…}`: a general category ("Lu"), a group of them ("L") or White_Space; undefined for others. */
 export function property(name: string): CodePoints | undefined {
-  const known = categories.get(name) ?? cached.get(name)
+  const known = categories().get(name) ?? cached.get(name)
   if (known || !/^[LMNPSZC]$/.test(name)) return known
-  const set = union(...categoryNames.filter((category) => category[0] === name).map((part) => categories.get(part)!))
+  const set = union(...categoryNames.filter((category) => category[0] === name).map((part) => categories().get(part)!))
   cached.set(name, set)
   return set
 }
@@ -70,25 +71,29 @@ export function propertySource(name: string): string | undefined {
   return source
 }
 
-const letterLike = union(...["L", "M", "Nd", "Nl", "Pc"].map((name) => property(name)!))
+const letterLike = ["L", "M", "Nd", "Nl", "Pc"]
 const circledLetters = parseCodePoints("24b6-24e9 1f130-1f149 1f150-1f169 1f170-1f189")
 
 /** Class for `\w` of patterns. */
 export function patternWordSource(): string {
-  const properties = ["L", "M", "Nd", "Nl", "Pc"].map((name) => propertySource(name)!)
+  const properties = letterLike.map((name) => propertySource(name)!)
   return `[${properties.join("")}${rangeSource(circledLetters)}${rangeSource(parseCodePoints("b2-b3 b9 bc-be"))}]`
 }
 /** Word characters, which must not be adjacent to added tokens with `single_word`. */
-export const wordCharacters: CodePoints = union(letterLike, circledLetters, parseCodePoints("200c-200d"))
+export const wordCharacters: () => CodePoints = lazy(() =>
+  union(...letterLike.map((name) => property(name)!), circledLetters, parseCodePoints("200c-200d")),
+)
 
 /** Characters at which the pre-tokenizer Digits splits. */
-export const digits: CodePoints = union(property("N")!, parseCodePoints(laterNumbers))
+export const digits: () => CodePoints = lazy(() => union(property("N")!, parseCodePoints(laterNumbers)))
 
 /** Characters at which the pre-tokenizer Punctuation splits. */
-export const punctuation: CodePoints = union(
-  difference(property("P")!, parseCodePoints(laterPunctuation)),
-  parseCodePoints(formerPunctuation),
-  parseCodePoints("21-2f 3a-40 5b-60 7b-7e"),
+export const punctuation: () => CodePoints = lazy(() =>
+  union(
+    difference(property("P")!, parseCodePoints(laterPunctuation)),
+    parseCodePoints(formerPunctuation),
+    parseCodePoints("21-2f 3a-40 5b-60 7b-7e"),
+  ),
 )
 
 /** Class of code points that the library's normalizers do not change, although newer Unicode versions do; for flag v. */

@@ -1,13 +1,13 @@
 // Data files: transcripts to clone, tasks, questions and corpora.
 import { readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
-import { transcripts } from "../../../dist/data/transcripts.js"
-import { openCorpus } from "../../../dist/environment/search/corpus.js"
-import { readQuestions } from "../../../dist/environment/search/questions.js"
-import { taskFile } from "../../../dist/environment/tasks/tasks.js"
-import { Tokenizer } from "../../../dist/tokenizer/tokenizer.js"
-import { trainByteLevelTokenizer } from "../../../dist/tokenizer/train.js"
-import { writeTokenizer } from "../../../dist/tokenizer/write.js"
+import { transcripts } from "../../../modules/data/transcripts.js"
+import { openCorpus } from "../../../modules/environment/search/corpus.js"
+import { readQuestions } from "../../../modules/environment/search/questions.js"
+import { taskFile } from "../../../modules/environment/tasks/tasks.js"
+import { Tokenizer } from "../../../modules/tokenizer/tokenizer.js"
+import { trainByteLevelTokenizer } from "../../../modules/tokenizer/train.js"
+import { writeTokenizer } from "../../../modules/tokenizer/write.js"
 
 export const lines = (...values) => Buffer.from(`${values.map((value) => JSON.stringify(value)).join("\n")}\n`)
 

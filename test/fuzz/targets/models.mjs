@@ -1,7 +1,7 @@
 // Folders of models and of adapters on them, opened as for sampling.
 import { cpSync, mkdirSync } from "node:fs"
 import { join } from "node:path"
-import { NativePolicy } from "../../../dist/engine/native/native-policy.js"
+import { NativePolicy } from "../../../modules/engine/native/native-policy.js"
 import { fixture, seedsOf, withChanged } from "./files.mjs"
 
 const small = { device: "cpu", threads: 1, kvCacheBytes: 2 ** 20, microBatchTokens: 64 }

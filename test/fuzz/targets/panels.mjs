@@ -1,10 +1,10 @@
 // Files of panels, which are opened, and of their evaluations, which are compared.
 import { readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
-import { compareEvaluations } from "../../../dist/panel/compare.js"
-import { readEvaluation } from "../../../dist/panel/evaluation-file.js"
-import { openPanel } from "../../../dist/panel/panel.js"
-import { pinPanel } from "../../../dist/panel/pin.js"
+import { compareEvaluations } from "../../../modules/panel/compare.js"
+import { readEvaluation } from "../../../modules/panel/evaluation-file.js"
+import { openPanel } from "../../../modules/panel/panel.js"
+import { pinPanel } from "../../../modules/panel/pin.js"
 import { lines } from "./data.mjs"
 
 const digest = "0123456789abcdef".repeat(4)

@@ -1,7 +1,7 @@
 // JSON schemas of tools and replies, up to the program of the grammar.
-import { compile } from "../../../dist/grammar/compile.js"
-import { jsonSchema } from "../../../dist/grammar/json-schema.js"
-import { parseJson } from "../../../dist/json/text.js"
+import { compile } from "../../../modules/grammar/compile.js"
+import { jsonSchema } from "../../../modules/grammar/json-schema.js"
+import { parseJson } from "../../../modules/json/text.js"
 
 const schemas = [
   {

@@ -1,6 +1,6 @@
 // Chat templates, which come with models, within their limits of time and length.
 import { readdirSync, readFileSync } from "node:fs"
-import { ChatTemplate } from "../../../dist/tokenizer/chat-template.js"
+import { ChatTemplate } from "../../../modules/tokenizer/chat-template.js"
 
 const own = [
   "{%- for m in messages -%}<|{{ m.role }}|>{{ m['content'] | trim | upper }}{% if loop.last %}{{ '!' * 3 }}{% endif %}{%- endfor -%}",

@@ -1,8 +1,8 @@
 // Folders of tokenizers: each file changed, then a text encoded, decoded, and a chat rendered.
 import { join } from "node:path"
-import { Tokenizer } from "../../../dist/tokenizer/tokenizer.js"
-import { trainByteLevelTokenizer } from "../../../dist/tokenizer/train.js"
-import { writeTokenizer } from "../../../dist/tokenizer/write.js"
+import { Tokenizer } from "../../../modules/tokenizer/tokenizer.js"
+import { trainByteLevelTokenizer } from "../../../modules/tokenizer/train.js"
+import { writeTokenizer } from "../../../modules/tokenizer/write.js"
 import { seedsOf, withChanged } from "./files.mjs"
 
 const texts = Array(8).fill("<think>I push the box left.</think><action>left</action> 12 + 34 = 46\n")

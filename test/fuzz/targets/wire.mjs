@@ -1,8 +1,8 @@
 // Messages between engine and client, protocol buffers and JSON, read by either side.
 
-import { promptFromJson } from "../../../dist/tinker/datum.js"
-import { decodeSample, decodeTraining, encodeSample, encodeTraining, sampleFromJson, sampleParts, trainingFromJson, trainingParts, writtenParts } from "../../../dist/tinker/results.js" // biome-ignore format: one line
-import { callFromJson, callToJson, decodeCall, encodeCall } from "../../../dist/tinker/training-call.js"
+import { promptFromJson } from "../../../modules/tinker/datum.js"
+import { decodeSample, decodeTraining, encodeSample, encodeTraining, sampleFromJson, sampleParts, trainingFromJson, trainingParts, writtenParts } from "../../../modules/tinker/results.js" // biome-ignore format: one line
+import { callFromJson, callToJson, decodeCall, encodeCall } from "../../../modules/tinker/training-call.js"
 
 const datum = {
   tokens: Int32Array.of(5, 6, 7, 8),

@@ -1,7 +1,7 @@
 // Configuration files, YAML and JSON, up to where modules would be loaded.
 import { readFileSync } from "node:fs"
-import { parseConfigDocument } from "../../../dist/cli/config/document.js"
-import { resolveDocument } from "../../../dist/cli/config/resolve.js"
+import { parseConfigDocument } from "../../../modules/cli/config/document.js"
+import { resolveDocument } from "../../../modules/cli/config/resolve.js"
 
 const examples = ["alfworld", "gateway", "search", "sokoban", "sql", "webshop", "number-line"]
 

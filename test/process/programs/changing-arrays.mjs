@@ -1,9 +1,9 @@
 // Arrays over shared memory that change as soon as they were checked, as another thread may change them at any time: what indexes memory
 // must be checked where nobody else can reach it.
 
-import { policyLoss } from "../../../dist/kernels/policy-loss.js"
-import { tokenLogProbs } from "../../../dist/kernels/token-log-probs.js"
-import { GigpoError } from "../../../dist/util/errors.js"
+import { policyLoss } from "../../../modules/kernels/policy-loss.js"
+import { tokenLogProbs } from "../../../modules/kernels/token-log-probs.js"
+import { GigpoError } from "../../../modules/util/errors.js"
 import { createPolicy, request } from "./model.mjs"
 
 const far = 2 ** 30

@@ -1,8 +1,8 @@
 // Clones for four epochs, all weights or an adapter's; killed after step `killAt`. Prints what it ended with.
 import { createHash } from "node:crypto"
 import { readFile } from "node:fs/promises"
-import { sokoban } from "../../../dist/entries/environments/sokoban.js"
-import { NativePolicy, Run, sft, Tokenizer } from "../../../dist/entries/index.js"
+import { sokoban } from "../../../modules/entries/environments/sokoban.js"
+import { NativePolicy, Run, sft, Tokenizer } from "../../../modules/entries/index.js"
 
 const [model, directory, mode, killAt, trained] = process.argv.slice(2)
 const lora = trained === "adapter" ? { rank: 2 } : undefined

@@ -1,7 +1,7 @@
 // What the system refuses, memory or threads, ends a call and never the process. To be run where the address space is limited.
 import { readFileSync } from "node:fs"
-import { native } from "../../../dist/native/native.js"
-import { GigpoError } from "../../../dist/util/errors.js"
+import { native } from "../../../modules/native/native.js"
+import { GigpoError } from "../../../modules/util/errors.js"
 import { createPolicy } from "./model.mjs"
 
 const outcome = async (use) => {

@@ -1,7 +1,7 @@
 // What the programs of these tests share: they run as a user's would, on what `npm run build` made.
-import { NativePolicy } from "../../../dist/engine/native/native-policy.js"
-import { stepSequence } from "../../../dist/engine/rows.js"
-import { Random } from "../../../dist/util/random.js"
+import { NativePolicy } from "../../../modules/engine/native/native-policy.js"
+import { stepSequence } from "../../../modules/engine/rows.js"
+import { Random } from "../../../modules/util/random.js"
 
 const config = {
   architecture: "Qwen3",

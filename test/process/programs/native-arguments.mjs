@@ -2,8 +2,8 @@
 // of them before; here each must give a result or a GigpoError, and the process must live to say so. The last line of stderr is
 // the call that was under way.
 import { writeSync } from "node:fs"
-import { native } from "../../../dist/native/native.js"
-import { GigpoError } from "../../../dist/util/errors.js"
+import { native } from "../../../modules/native/native.js"
+import { GigpoError } from "../../../modules/util/errors.js"
 
 const { Engine, Vocabulary, Grammar, setErrorClass, deviceReport, memoryPlan, ...kernels } = native()
 

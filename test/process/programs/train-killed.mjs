@@ -1,8 +1,8 @@
 // Trains 20 iterations with an estimator that remembers, or with PPO and its critic; killed in the update of iteration `killAt`. Prints what it ended with.
 import { createHash } from "node:crypto"
 import { readFile } from "node:fs/promises"
-import { sokoban } from "../../../dist/entries/environments/sokoban.js"
-import { NativePolicy, Run, Tokenizer, train } from "../../../dist/entries/index.js"
+import { sokoban } from "../../../modules/entries/environments/sokoban.js"
+import { NativePolicy, Run, Tokenizer, train } from "../../../modules/entries/index.js"
 
 const [model, directory, concurrency, mode, killAt, by = "own"] = process.argv.slice(2)
 const policy = await NativePolicy.open(model, { threads: 1, device: "cpu", critic: by === "ppo" })

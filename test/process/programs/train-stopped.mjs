@@ -3,8 +3,8 @@ import { createHash } from "node:crypto"
 import { readFile } from "node:fs/promises"
 import { join } from "node:path"
 import { setTimeout as sleep } from "node:timers/promises"
-import { sokoban } from "../../../dist/entries/environments/sokoban.js"
-import { NativePolicy, Run, sft, Tokenizer, train } from "../../../dist/entries/index.js"
+import { sokoban } from "../../../modules/entries/environments/sokoban.js"
+import { NativePolicy, Run, sft, Tokenizer, train } from "../../../modules/entries/index.js"
 
 const [model, directory, text] = process.argv.slice(2)
 const {

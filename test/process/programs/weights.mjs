@@ -1,7 +1,7 @@
 // Does in the folder of the first argument what the second names, as `gigpo engine` does. Run with ./faulty-disk.mjs imported before.
 import { writeFile } from "node:fs/promises"
 
-const { KeptWeights } = await import("../../../dist/engine-server/kept-weights.js")
+const { KeptWeights } = await import("../../../modules/engine-server/kept-weights.js")
 
 const fill = (value) => new Uint8Array(Float32Array.of(value, value).buffer)
 const store = {

@@ -1,10 +1,10 @@
 // Writes into the folder of the first argument what the second names. Run with ./faulty-disk.mjs imported before.
 import { mkdir, writeFile } from "node:fs/promises"
 
-const { writeDirectory } = await import("../../../dist/files/atomic-directory.js")
-const { writeCheckpoint, pruneCheckpoints } = await import("../../../dist/runs/checkpoint.js")
-const { Run } = await import("../../../dist/runs/run.js")
-const { recordEpisodes } = await import("../../../dist/view/record/recorder.js")
+const { writeDirectory } = await import("../../../modules/files/atomic-directory.js")
+const { writeCheckpoint, pruneCheckpoints } = await import("../../../modules/runs/checkpoint.js")
+const { Run } = await import("../../../modules/runs/run.js")
+const { recordEpisodes } = await import("../../../modules/view/record/recorder.js")
 
 const fill = (value) => new Uint8Array(Float32Array.of(value, value).buffer)
 const store = {

@@ -17,7 +17,7 @@ export async function followEpisodes(
   while (!signal.aborted) {
     await new Promise((resolve) => setTimeout(resolve, wait))
     if (signal.aborted) return
-    // Once more after its end: the last episodes come behind the last report.
+    // One more request after the end of the run, because its last episodes are written after its last report.
     const goes = goesOn()
     if (document.hidden || !(goes || went)) continue
     try {
@@ -26,7 +26,7 @@ export async function followEpisodes(
       if (page.reset || page.iteration.length > 0) tell(page)
       ;[cursor, wait, went] = [page.cursor, pause, goes]
     } catch {
-      wait = Math.min(wait * 2, 60_000) // the server is asked again; what is shown stays true
+      wait = Math.min(wait * 2, 60_000) // try again later; the shown episodes remain valid
     }
   }
 }

@@ -1,10 +1,10 @@
 import { stretch } from "./in-turns.ts"
 
-/** Work in pieces: as many a frame as fit into it, so that none is long. A piece that is added again before its turn replaces the first. */
+/** Queue of work that is spread over animation frames, so that no frame is long. */
 export class Frames {
   readonly #pieces = new Map<object, () => void>()
 
-  /** @param of - whose piece it is: each has one */
+  /** @param of - key of the piece. A piece with the same key that has not run yet is replaced. */
   add(of: object, piece: () => void): void {
     this.#pieces.set(of, piece)
     if (this.#pieces.size === 1) requestAnimationFrame(() => this.#next())
@@ -21,9 +21,9 @@ export class Frames {
       try {
         piece()
       } catch (error) {
-        reportError(error) // the others are drawn all the same
+        reportError(error) // the other pieces still run
       }
-      // What the piece has put off to the end of its turn is of it, too: uPlot draws then.
+      // Includes microtasks of the piece in the measured time: uPlot draws in one.
       await undefined
       if (this.#pieces.get(of) === piece) this.#pieces.delete(of)
     }

@@ -1,7 +1,7 @@
-/** Milliseconds of work at a stretch: frames stay under 50 with what the browser makes of it. */
+/** Milliseconds of work without a pause. Frames stay below 50 ms including the browser's layout. */
 export const stretch = 8
 
-/** Does much without keeping the page from answering: a stretch at a time, until it is done or the view is left. */
+/** Runs many jobs with pauses, so that the page stays responsive. Stops when `signal` is aborted. */
 export async function inTurns(jobs: Iterable<() => void>, signal: AbortSignal): Promise<void> {
   let begun = performance.now()
   for (const job of jobs) {

@@ -1,7 +1,7 @@
 import { groupNamed, type Inlined, inlinedName } from "../data/inlined.ts"
 import type { EpisodePage, ReportPage, RunInfo, Source } from "../data/source.ts"
 
-/** What stands in the page itself; undefined where nothing does. */
+/** Source of the data in the page itself (a report); undefined if the page contains no data. */
 export function inlineSource(): Source | undefined {
   const lines = document.getElementById("data")?.textContent?.trim().split("\n")
   if (!lines || lines[0] === "") return undefined

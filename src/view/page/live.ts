@@ -1,11 +1,11 @@
 import type { RunStore } from "./run-store.ts"
 
-/** Seconds. */
+/** Seconds between requests: normally, at most after failures, and for the list of all runs. */
 const [every, slowest, allEvery] = [1, 30, 10]
 
 /**
- * Follows runs that go on, while the page is seen: asks every second, and slower while nobody answers. `trouble` is told in words what
- * is wrong, or undefined when it is well again.
+ * Follows runs in progress while the page is visible. Requests updates every second, and less often after failures. `trouble` receives a
+ * description of the failure, and undefined after the next success.
  */
 export async function follow(store: RunStore, trouble: (text: string | undefined) => void): Promise<never> {
   let wait = every
@@ -30,7 +30,7 @@ export async function follow(store: RunStore, trouble: (text: string | undefined
   }
 }
 
-/** Until somebody can see the page. */
+/** Waits until the page is visible. */
 async function seen(): Promise<void> {
   while (document.hidden)
     await new Promise((done) => document.addEventListener("visibilitychange", done, { once: true }))

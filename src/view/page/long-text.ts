@@ -5,16 +5,16 @@ import { counted } from "./numbers.ts"
 
 export interface TextPart {
   readonly text: string
-  /** Stands out from the parts around it. */
+  /** Whether the part is highlighted. */
   readonly marked?: boolean
 }
 
-/** Characters that one press of the button adds: what a browser lays out between two frames, on one line too. */
+/** Number of characters that one press of the button adds. A browser lays out this number within a frame, even on a single line. */
 const more = 20_000
 
 /**
- * Text of a model or an environment, what cannot be seen in it as escapes, special tokens as such; cut after `first` characters, with a
- * button for more.
+ * Text of a model or environment. Invisible characters are shown as escapes, special tokens are marked. Cut after `first` characters, with
+ * a button for more.
  */
 export function longText(text: string | readonly TextPart[], first = 4000): HTMLElement {
   const parts = typeof text === "string" ? [{ text }] : text
@@ -36,13 +36,13 @@ export function longText(text: string | readonly TextPart[], first = 4000): HTML
     if (left <= 0) button.remove()
   }
   const made = element("span", { class: "long" }, shown)
-  // A few characters more are shorter than the button for them.
+  // A short rest is shown, because it takes no more space than the button.
   show(left <= first * 1.25 ? left : first)
   if (left > 0) made.append(button)
   return made
 }
 
-/** No character is cut in two. */
+/** End of a slice, moved so that no surrogate pair is split. */
 function whole(text: string, end: number): number {
   return end < text.length && /[\ud800-\udbff]/.test(text[end - 1]!) && /[\udc00-\udfff]/.test(text[end]!)
     ? end + 1
@@ -60,7 +60,7 @@ function drawn(text: string, marked: boolean): Node {
   return pieces
 }
 
-/** Text in which spaces at the ends count: an action. They are shown, and not copied. */
+/** Text whose leading and trailing spaces matter, such as an action. Marks for these spaces are shown, and not copied. */
 export function edgedText(text: string, first = 200): HTMLElement {
   const made = longText(text, first)
   if (/^\s/.test(text)) made.classList.add("space-before")

@@ -22,7 +22,7 @@ const views: Readonly<Record<string, { readonly title: string; readonly view: Vi
   settings: { title: "Settings", view: settings },
 }
 
-// Before the page takes the place of what it came with.
+// Reads the inlined data before the body is replaced.
 const inlined = inlineSource()
 const main = element("main", { id: "main", tabindex: -1 })
 const told = element("p", { role: "status", class: "unseen" })
@@ -30,13 +30,13 @@ const trouble = element("p", { role: "status", class: "trouble", hidden: true })
 const links = Object.entries(views).map(([name, { title }]) =>
   element("a", { href: `#/${name}`, "data-view": name }, title),
 )
-// A link to #main would be a route.
+// A button, because a link to #main would be read as a route.
 const skip = element("button", { class: "skip", click: () => main.focus() }, "Skip to content")
 const bar = element("div", { class: "bar" }, element("h1", {}, "gigpo"))
 bar.append(element("nav", { "aria-label": "Views" }, ...links), themeChoice())
 const header = element("header", {}, bar)
 document.body.replaceChildren(skip, header, trouble, main, told)
-main.append(element("p", { class: "loading" }, "Reading the runs …"))
+main.append(element("p", { class: "loading" }, "Loading runs …"))
 
 try {
   await start(inlined ?? serverSource())
@@ -63,7 +63,7 @@ async function start(source: Source): Promise<void> {
     document.title = `${known?.title ?? "Not found"} · gigpo`
     const root = element("div", { class: `view ${known ? name : "unknown"}` })
     main.replaceChildren(root)
-    // Who follows a link reads on in what it leads to; who opens the page begins at its head.
+    // After a link, the focus moves to the new view. When the page is opened, it stays at the top.
     if (type === "hashchange") main.focus({ preventScroll: true })
     if (!known) root.append(notice("This view does not exist.", "Use one of the links above."))
     else if (store.runs.length === 0) root.append(notice("There are no runs yet.", "Runs appear here when they begin."))

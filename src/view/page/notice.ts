@@ -13,6 +13,6 @@ export function noEpisodes(): HTMLElement {
     element("code", {}, "episodes: { every: 0 }"),
     "; in a program, give train() the observer ",
     element("code", {}, "recordEpisodes({ tokenizer })"),
-    ". What was played before cannot be had again.",
+    ". Episodes that were not recorded cannot be recovered.",
   )
 }

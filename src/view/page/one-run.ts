@@ -4,10 +4,10 @@ import { element } from "./element.ts"
 import { type PageContext, type Route, writeRoute } from "./view.ts"
 
 /**
- * The run of a view that shows one at a time: `#/<view>/<run>/…`, or else the first of those that are shown; with a choice of another,
- * where there are several.
+ * Run of a view that shows a single run: that in the address (`#/<view>/<run>/…`), by default the first shown run. `choice` is a control
+ * for the selection; undefined if there is only one run.
  *
- * @throws {Error} where the address names a run that is not here
+ * @throws {Error} if the address names an unknown run
  */
 export function oneRun(
   { path: [view = "", id] }: Route,

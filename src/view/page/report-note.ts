@@ -3,7 +3,7 @@ import type { Kept, RunInfo } from "../data/source.ts"
 import { element } from "./element.ts"
 import { writeRoute } from "./view.ts"
 
-/** At the foot of a report: when it was made, and which episodes can be read in it. */
+/** Footer of a report: time of creation, and links to the groups whose episodes are included in full. */
 export function reportNote({ time, recorded, groups }: Kept, runs: readonly RunInfo[]): HTMLElement {
   const made = `Report of ${new Date(time).toLocaleString("en-GB", { dateStyle: "medium", timeStyle: "short" })}.`
   const footer = element("footer", { class: "report-note" }, element("p", {}, made))
@@ -12,7 +12,7 @@ export function reportNote({ time, recorded, groups }: Kept, runs: readonly RunI
   const details = element(
     "details",
     {},
-    element("summary", {}, `${count(groups.length)} of ${count(recorded)} groups of episodes are in it whole`),
+    element("summary", {}, `${count(groups.length)} of ${count(recorded)} groups of episodes are included in full`),
     element("p", {}, "Other episodes are included with outcome, return, steps and tokens only."),
   )
   for (const { id, name } of runs) {
@@ -22,7 +22,7 @@ export function reportNote({ time, recorded, groups }: Kept, runs: readonly RunI
       .map(({ iteration, group }) => {
         const path = ["graph", id, String(iteration), String(group)]
         const said = `Iteration ${iteration}, group ${group}`
-        // What it leads to stands at the head of the page.
+        // The linked group is shown at the top of the page.
         const up = () => scrollTo(0, 0)
         return element("li", {}, element("a", { href: writeRoute({ path, query: {} }), click: up }, said))
       })

@@ -6,7 +6,7 @@ import { element } from "./element.ts"
 import { runSwatch } from "./run-mark.ts"
 import type { RunStore } from "./run-store.ts"
 
-/** The runs with their state, and which of them are shown. Follows the store. */
+/** List of runs with their states and a checkbox for each shown run. Updated with the store. */
 export function runChoice(store: RunStore, signal: AbortSignal): HTMLElement {
   const list = element("ul", { class: "runs", "aria-label": "Runs" })
   const rows = new Map<string, Row>()
@@ -27,7 +27,7 @@ export function runChoice(store: RunStore, signal: AbortSignal): HTMLElement {
   return list
 }
 
-/** One run: its mark, name, state; ticked where it is shown. Kept, not made anew, so that the focus stays where it is. */
+/** List item of a run. Reused in updates, so that the focus is kept. */
 class Row {
   readonly item: HTMLElement
   readonly #store: RunStore
@@ -59,7 +59,7 @@ class Row {
   }
 }
 
-/** "running · 12 of 150 · 3 h 10 min left · success 43.0 %" */
+/** State of a run in words: "running · 12 of 150 · 3 h 10 min left · success 43.0 %". */
 export function describeRun(run: RunInfo, reports: readonly IterationReport[]): string {
   const { state, iteration, iterations, secondsLeft } = run
   return [
@@ -70,7 +70,7 @@ export function describeRun(run: RunInfo, reports: readonly IterationReport[]): 
   ].join(" · ")
 }
 
-/** Of the last evaluation that tells of it, or else of the last iteration. */
+/** Success rate of the last evaluation that has one, or else of the last iteration. */
 function successOf(reports: readonly IterationReport[]): string[] {
   const evaluated = reports.findLast(({ evaluation }) => evaluation?.metrics.success !== undefined)?.evaluation
   const success = evaluated?.success ?? reports.at(-1)?.metrics["episode/success"]

@@ -4,17 +4,17 @@ const colours = 8
 /** Dash patterns, [pattern], as lengths of line and gap. One pattern fewer than colours, so that 56 runs are distinct. */
 const dashes: readonly (readonly number[])[] = [[], [7, 4], [2, 3], [10, 3, 2, 3], [5, 2], [12, 5], [4, 2, 1, 2]]
 
-/** How a run is drawn everywhere, by its place: a colour of main.css and a dash, so that nobody needs the colour. */
+/** Colour (of main.css) and dash pattern of a run, by its index. The dash distinguishes runs without colour vision. */
 export function runMark(place: number): { readonly colour: string; readonly dash: readonly number[] } {
   return { colour: `run-${place % colours}`, dash: dashes[place % dashes.length]! }
 }
 
-/** A piece of its line, for a legend; its name stands beside it. */
+/** Sample of a run's line for legends, without text. */
 export function runSwatch(place: number): SVGSVGElement {
   return swatch(runMark(place), 2.5)
 }
 
-/** The same of an area: a part of a whole. */
+/** Sample of the colour of an area, such as a part of the time. */
 export function partSwatch(place: number): SVGSVGElement {
   return swatch({ colour: runMark(place).colour, dash: [] }, 8)
 }

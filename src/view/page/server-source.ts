@@ -20,7 +20,7 @@ export function serverSource(): Source {
       ...(signal && { signal }),
     }).catch((cause) => {
       if (signal?.aborted) throw cause
-      throw new Error("gigpo view does not answer; if it was stopped, start it again and open its new address", {
+      throw new Error("gigpo view does not answer. If it was stopped, start it again and open its new address", {
         cause,
       })
     })

@@ -2,8 +2,8 @@ import type { EpisodePage, Source } from "../data/source.ts"
 import type { RunStore } from "./run-store.ts"
 
 /**
- * The same source, of which no two views ask the same: all episodes of a run are asked for once, and again only when it has gone on.
- * What is asked with a cursor is news, and asked each time.
+ * Source that caches the episodes of a run until the run changes, so that views do not request them repeatedly. Requests with a cursor are
+ * not cached.
  */
 export function sharedSource(source: Source, store: RunStore): Source {
   const asked = new Map<string, { readonly when: string; readonly page: Promise<EpisodePage> }>()
@@ -14,7 +14,7 @@ export function sharedSource(source: Source, store: RunStore): Source {
       const when = JSON.stringify(store.runs.find(({ id }) => id === run))
       const before = asked.get(run)
       if (before?.when === when) return before.page
-      // Without the signal: who leaves a view must not take from the next what both wait for.
+      // Without the signal, because leaving a view must not abort a request that the next view waits for.
       const page = source.episodes(run)
       asked.set(run, { when, page })
       page.catch(() => asked.delete(run))

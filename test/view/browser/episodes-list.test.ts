@@ -202,7 +202,7 @@ describe.skipIf(noBrowser)(`the list of episodes (${noBrowser ?? "in Chromium"})
     const { page, close } = await opened("#/episodes/other")
     await page.getByText('no run "other"').waitFor()
     await page.evaluate("location.hash = '#/episodes/0/1/0/99'")
-    await page.getByText("it was not kept").waitFor()
+    await page.getByText("it was not recorded").waitFor()
     await close()
   })
 

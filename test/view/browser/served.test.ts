@@ -118,7 +118,7 @@ describe.skipIf(noBrowser)(`what is served and reported (${noBrowser ?? "in Chro
       madeReader(() => recorded),
     )
     const { page } = await opened(pathToFileURL(path).href)
-    await page.click("text=2 of 3 groups of episodes are in it whole")
+    await page.click("text=2 of 3 groups of episodes are included in full")
     const links = page.locator("footer li a")
     expect(await links.allTextContents()).toEqual(["Iteration 1, group 0", "Iteration 3, group 0"])
     await links.nth(1).click()

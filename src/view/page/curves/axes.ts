@@ -6,7 +6,7 @@ import { placeTick } from "./place.ts"
 
 const font = "12px system-ui, sans-serif"
 
-/** Both axes of a chart, in the page's colours. */
+/** Axes of a chart: x, then y. */
 export function axes(along: Along, logarithmic: boolean): uPlot.Axis[] {
   const lines = { stroke: () => colour("line"), width: 1 }
   const common = { font, stroke: () => colour("faint"), grid: lines, ticks: { ...lines, size: 4 } }
@@ -22,10 +22,10 @@ export function axes(along: Along, logarithmic: boolean): uPlot.Axis[] {
   ]
 }
 
-/** Between whole iterations, or seconds, minutes, hours, days. */
+/** Possible distances of ticks on the x-axis: iterations, or seconds up to a week. */
 const steps = [1, 2, 5, 10, 20, 50, 100, 300, 600, 1800, 3600, 7200, 14400, 28800, 86400, 172800, 604800]
 
-/** With as many digits as the step between ticks has. */
+/** Label of a tick, with as many digits as the distance between ticks needs. */
 function tick(value: number, step: number): string {
   if (value !== 0 && (step < 1e-5 || Math.abs(value) >= 1e6)) return value.toExponential(1)
   let digits = 0

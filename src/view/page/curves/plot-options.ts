@@ -9,11 +9,11 @@ export interface Line {
   /** Name of a colour in main.css, without dashes. */
   readonly colour: string
   readonly dash?: readonly number[]
-  /** Drawn faintly, behind another. */
+  /** Whether the line is drawn thin and pale, for example the original behind a smoothed curve. */
   readonly faint?: boolean
-  /** Filled down to the bottom. */
+  /** Whether the area below the line is filled. */
   readonly filled?: boolean
-  /** No line of its own: an edge of a band. */
+  /** Whether the line is invisible because it is only the edge of a band. */
   readonly edge?: boolean
 }
 
@@ -26,7 +26,7 @@ export interface Drawn {
   /** Limits of the values. */
   readonly limits?: readonly [number, number]
   readonly kind: Along
-  /** Shows the values at a place in `along`, or the last ones, beside the chart; says them for those who do not see it. */
+  /** Shows the values at an index in `along`, or the last values, next to the chart. Returns them as text for screen readers. */
   readonly read: (place?: number) => string
 }
 
@@ -57,7 +57,7 @@ export function plotOptions(
       x: { time: false },
       y: {
         distr: logarithmic ? 3 : 1,
-        // What is filled stands on nothing; a line may begin anywhere, but not far beyond what can be.
+        // Filled areas start at 0. Lines have a free range within the limits of their values.
         ...(filled
           ? { range: (_, __, highest) => [0, highest > 0 ? highest * 1.05 : 1] }
           : !logarithmic && { range: { min: { ...soft, hard: limits[0] }, max: { ...soft, hard: limits[1] } } }),
@@ -104,7 +104,7 @@ export function plotOptions(
   }
 }
 
-/** A little room at both ends, and down to 0 where that is near. */
+/** Margin of 10 % at both ends, and a range that extends to 0 if 0 is near. */
 const soft = { pad: 0.1, soft: 0, mode: 3 } as const
 
 function seriesOf({ colour: name, dash, faint, filled, edge }: Line): uPlot.Series {

@@ -52,7 +52,7 @@ export class TimesCard {
       return now
     })
     this.#body.replaceChildren(...cells.map((cell) => cell.parentElement!))
-    // Each on those before it; the highest is drawn first, so that the others stand before it.
+    // Each area is the sum of its part and the parts before it. The largest is drawn first, so that it does not cover the others.
     const sums = iterations.map(() => 0)
     const tops = parts.map(({ seconds }, part) => {
       for (const [at, second] of seconds.entries()) sums[at]! += second

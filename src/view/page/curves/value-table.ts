@@ -43,7 +43,8 @@ export class ValueTable {
         ...values.map((value) => element("td", {}, value)),
       )
     })
-    const more: Child = first > 0 && element("button", { click: () => this.#more() }, `${first} rows before these`)
+    const more: Child =
+      first > 0 && element("button", { click: () => this.#more() }, `Show more (${first} earlier rows)`)
     const columns = element("tr", {}, ...head.map((name) => element("th", { scope: "col" }, name)))
     const table = element("table", {}, element("caption", { class: "unseen" }, this.#name))
     table.append(element("thead", {}, columns), element("tbody", {}, ...body))

@@ -5,9 +5,9 @@ import { runSwatch } from "../run-mark.ts"
 import type { ShownRun } from "./shown-run.ts"
 
 /**
- * "0.43 (0.35 to 0.52)"; a dash where there is nothing.
+ * Value with its confidence interval, "0.43 (0.35 to 0.52)"; a dash if there is no value.
  *
- * @param place - the last value without
+ * @param place - index in `along`. Default: the last value
  */
 export function valueInWords({ values, intervals }: Curves, run: number, place?: number): string {
   const column = values[run]!
@@ -20,7 +20,7 @@ export function valueInWords({ values, intervals }: Curves, run: number, place?:
   return formatNumber(column[known]!) + within
 }
 
-/** The runs' values at one place, beside their marks. */
+/** List of the runs' values at one place, each next to the run's swatch. */
 export class Readout {
   readonly list: HTMLElement = element("ul", { class: "values" })
   #runs = ""

@@ -9,7 +9,7 @@ const numberLine = /^Target: (\d{1,4})\nCurrent: (\d{1,4})$/
 /** Maximum length of number lines. Longer lines have too many numbers to be legible. */
 const longestLine = 30
 
-/** The tables of the card games, and the number line. */
+/** Drawing of a card game's table or of the number line; undefined for other observations. */
 export function drawCards(observation: string): SVGSVGElement | undefined {
   const [, cards, written] = formula.exec(observation) ?? []
   if (cards !== undefined && written !== undefined) return drawFormula(cards.split(" "), written)

@@ -3,7 +3,7 @@ import { drawing } from "../element.ts"
 /**
  * Drawing with a text alternative for screen readers.
  *
- * @param least smallest scale at which its words are legible; 0 for a drawing without words
+ * @param least - minimum scale at which the words are legible; 0 for a drawing without words
  */
 export function picture(
   name: string,
@@ -14,7 +14,7 @@ export function picture(
   return drawing("svg", { class: "drawn", role: "img", "aria-label": name, ...size }, ...parts)
 }
 
-/** Standing person, in a square of 10 by 10. */
+/** Person, in a square of 10 by 10. */
 export function person(x: number, y: number, scale = 1): SVGGElement {
   return drawing(
     "g",

@@ -52,7 +52,7 @@ export function readScene(observation: string): Scene | undefined {
   return undefined
 }
 
-/** Where a line begins, or another sentence ends. */
+/** Pattern of a sentence at the beginning of a line or after another sentence. */
 function sentence(pattern: string): RegExp {
   return new RegExp(`(?:^|\\. )${pattern}`, "m")
 }

@@ -47,7 +47,7 @@ export function drawSokoban(observation: string, small: boolean): SVGSVGElement 
   return drawn
 }
 
-/** To what is not wall, with a rim of it. */
+/** Crops the drawing to the cells in `inside`, with a margin of the surrounding walls. */
 function crop(drawn: SVGSVGElement, inside: readonly { readonly x: number; readonly y: number }[]): void {
   const rim = 0.3
   const side = (places: readonly number[]) => [

@@ -4,13 +4,14 @@ import { drawing, element } from "../element.ts"
 
 interface BrushSetup {
   readonly title: string
-  /** What full height is. */
+  /** Label of the full height of a bar. */
   readonly full: string
   readonly bars: Bars
-  /** Everything: its bars stand behind those of what is selected. */
+  /** Indices of all episodes. Their bars are drawn behind those of the selected episodes. */
   readonly all: Uint32Array
-  /** What the ends of the axis are called. */
+  /** Labels of both ends of the axis. */
   readonly ends: readonly [string, string]
+  /** Called with each range that the user selects. */
   ask(range: Range): void
 }
 
@@ -20,8 +21,8 @@ export interface Brush {
 }
 
 /**
- * Bars to drag over: a range is asked for as the pointer goes, one bar's by a click, any by a click inside the range. Fields beside it
- * do the same by keyboard.
+ * Bar chart in which a range is selected: by dragging, or a single bar by a click. A click inside the selected range clears the selection.
+ * The input fields of the filters do the same by keyboard.
  */
 export function brush({ title, full, bars, all, ends, ask }: BrushSetup): Brush {
   const { edges } = bars

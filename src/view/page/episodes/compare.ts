@@ -93,7 +93,7 @@ function head(pair: Pair, side: (typeof sides)[number]): HTMLElement {
   return element("div", { class: "side" }, select, element("div", { class: "facts" }, ...facts(pair[side])))
 }
 
-/** A step on its side; with where it stood, if that is not told above both. */
+/** Step on its side; with its observation if that is not shown above both sides. */
 function stepOf({ run, recorded }: Pair, { member, steps }: RecordedEpisode, at: number, alone: boolean): HTMLElement {
   const step: RecordedStep = steps[at]!
   const advantage = advantageOf(step)

@@ -82,7 +82,7 @@ export async function conversation(
   const bar = element("div", { class: "bench", "data-measure": measure }, steps.root, colours, readout)
   const head = episodeHead(read)
   root.append(head.root, bar, talk)
-  // Steps are jumped to under what stays in sight.
+  // The bar stays visible, so the scroll position of a step is below the bar.
   const sized = new ResizeObserver(() => talk.style.setProperty("--bench", `${bar.offsetHeight}px`))
   sized.observe(bar)
   signal.addEventListener("abort", () => sized.disconnect())
@@ -148,7 +148,7 @@ export async function conversation(
   for (const event of ["wheel", "touchmove", "keydown", "pointerdown"])
     root.addEventListener(event, () => (moved = true), { signal, passive: true })
   await inTurns([...jobs, () => talk.append(ending(episode))], signal)
-  // Steps above it have come since, and pushed it down.
+  // Steps that were drawn above the current one in the meantime have moved it down.
   if (route.query.step !== undefined && !moved && !signal.aborted) cards[current]?.scrollIntoView({ block: "start" })
   talk.removeAttribute("aria-busy")
 }

@@ -18,18 +18,18 @@ export const titles: Readonly<Record<Column, string>> = {
   tokens: "Tokens",
 }
 const signs = { success: "✓", failure: "✗", untold: "–" }
-/** Rows drawn beyond what is seen, on either side. */
+/** Number of rows that are drawn outside the visible part, at each end. */
 const beyond = 8
 
 interface GridSetup {
   sort(column: Column): void
-  /** Where an episode is read. */
+  /** Route of the episode at a row of the table. */
   route(at: number): Route
 }
 
 export interface Grid {
   readonly root: HTMLElement
-  /** `stay`: where somebody is in it is kept. */
+  /** Shows the episodes at `places`. With `stay`, scroll position and current row are kept. */
   show(
     table: EpisodeTable,
     places: Uint32Array,
@@ -37,7 +37,7 @@ export interface Grid {
   ): void
 }
 
-/** A table of any length, of which only the rows that are seen are in the page. One row is the current one: arrow keys and Enter. */
+/** Table of any length that keeps only visible rows in the page. Arrow keys change the current row, Enter opens it. */
 export function grid({ sort, route }: GridSetup): Grid {
   const heads = columns.map((column) =>
     element(
@@ -56,7 +56,7 @@ export function grid({ sort, route }: GridSetup): Grid {
   const drawn = new Map<number, HTMLElement>()
   let [table, places]: [EpisodeTable | undefined, Uint32Array] = [undefined, new Uint32Array()]
   let current = 0
-  // Known from the last frame, so that nothing waits for a layout: a row, what is seen of them, and where that begins.
+  // Measured in the previous frame, to avoid a forced layout: height of a row, height of the visible part, and scroll position.
   let [height, seen, top] = [32, 640, 0]
   const measure = () => {
     height = Number.parseFloat(getComputedStyle(body).lineHeight)

@@ -91,7 +91,7 @@ function brushesOf(
       bars: success,
       all,
       ends: [String(success.edges[0] ?? ""), String((success.edges.at(-1) ?? 1) - 1)],
-      ask: ([from, to]) => ask({ iteration: [from, to - 1] }), // bars are whole iterations
+      ask: ([from, to]) => ask({ iteration: [from, to - 1] }), // `to` is the iteration after the last one
     }),
     earned: brush({
       title: "Returns",

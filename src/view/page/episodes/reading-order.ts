@@ -2,17 +2,17 @@ import type { EpisodeTable } from "../../data/episode-table.ts"
 import type { Route } from "../view.ts"
 import { episodeRoute } from "./routes.ts"
 
-/** The list that somebody came from. */
+/** List of episodes as it was last shown. */
 interface Listed {
   readonly table: EpisodeTable
   readonly places: Uint32Array
-  /** Where that list is. */
+  /** Address of the list. */
   readonly back: string
 }
 
 const lists = new Map<string, Listed>()
 
-/** Episodes are read on in the order in which they were last listed, as long as the page is open. */
+/** Stores the last list of a run, whose order the links to the previous and next episode follow while the page is open. */
 export function rememberOrder(run: string, listed: Listed): void {
   lists.set(run, listed)
 }
@@ -21,7 +21,7 @@ export function lastList(run: string): Listed | undefined {
   return lists.get(run)
 }
 
-/** The episodes before and after one, as it was listed; those of its group where it was not. */
+/** Routes of the previous and next episode in the last list; in the group if the list does not contain the episode. */
 export function neighbours(
   run: string,
   iteration: number,

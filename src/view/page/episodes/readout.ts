@@ -10,7 +10,7 @@ const titles: Readonly<Record<Measure, string>> = {
   probability: "Probability",
 }
 
-/** What tokens are coloured by, with what each colour stands for. */
+/** Choice of the quantity that colours the tokens, with a legend of the colours. */
 export function legend(scale: Scale, measure: Measure, choose: (measure: Measure) => void): HTMLElement {
   const key = element("span", { class: "key" })
   const show = (chosen: Measure) => {
@@ -53,7 +53,7 @@ function ends(measure: Measure, scale: Scale): readonly [string, string] {
   return measure === "entropy" ? ["0", `${short(scale.entropy)} nats`] : ["1", "0"]
 }
 
-/** A token's text and all three of its numbers, in one line. */
+/** Line with a token's text, advantage, entropy and probability. */
 export function tokenLine(step: RecordedStep, at: number): string {
   const text = visible(step.reply[at]!.slice(0, 60)).replaceAll("\n", "⏎")
   const numbers = [

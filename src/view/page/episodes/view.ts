@@ -4,7 +4,7 @@ import { compared } from "./compare.ts"
 import { conversation } from "./conversation.ts"
 import { episodeList } from "./list.ts"
 
-/** Reads episodes: the list of them, one of them, or two side by side. Routes are in routes.ts. */
+/** View of episodes: the list, one episode, or a comparison of two. Routes are in routes.ts. */
 export const episodes: View = async (root, route, context) => {
   const { source, signal } = context
   const [, , iteration, group, member] = route.path
@@ -14,7 +14,10 @@ export const episodes: View = async (root, route, context) => {
   const recorded = await source.group(run.id, Number(iteration), Number(group), signal)
   const episode = recorded?.episodes.find((one) => one.member === Number(member))
   if (!recorded || !episode)
-    throw new Error(`Episode ${member} of group ${group} in iteration ${iteration} is not available: it was not kept.`)
+    throw new Error(
+      `Episode ${member} of group ${group} in iteration ${iteration} is not available: ` +
+        "it was not recorded, or this report does not contain it.",
+    )
   const other = recorded.episodes.find((one) => one.member === Number(route.query.with ?? Number.NaN))
   if (other) compared(root, { run, recorded, left: episode, right: other }, context)
   else await conversation(root, { run, recorded, episode }, route, context)

@@ -77,7 +77,7 @@ export function chainBox(nodes: readonly GraphNode[]): Box {
   )
   const frame = { x: -width / 2, y: -height / 2, width: width - 6, height }
   const box = { element, width, height: height + 6, frame }
-  named(box, "chain", `${words} of one episode only`, ["opens"])
+  named(box, "chain", `${words} of one episode only`, ["expands when activated"])
   return box
 }
 
@@ -144,7 +144,7 @@ function named({ element }: Box, kind: string, name: string, words: readonly str
   for (const text of texts) text.append(" ") // separates the texts for screen readers
   // The accessible name contains the visible text, so that speech input can refer to it.
   const seen = texts.map((text) => text.textContent.trim()).join(" ")
-  element.setAttribute("aria-label", `${name}. ${words.join(", ")}. Reads: ${seen}`)
+  element.setAttribute("aria-label", `${name}. ${words.join(", ")}. Label: ${seen}`)
 }
 
 function linesOf(text: string, perLine: number): string[] {

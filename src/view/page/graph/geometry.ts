@@ -1,6 +1,6 @@
 import type { Layout, Point } from "./layout.ts"
 
-/** Around the middle of a box. */
+/** Rectangle relative to the centre of a box. */
 export interface Frame {
   readonly x: number
   readonly y: number
@@ -10,15 +10,15 @@ export interface Frame {
 
 type Route = Layout["links"][number]
 
-/** How far an action that leads to where it was taken swings out. */
+/** Distance in pixels between a box and the middle of its loop, an arrow that leads back to the box. */
 const swing = 18
 
-/** The room that an arrow to the box itself takes beside it: above, or to the right where ranks stand below each other. */
+/** Space in pixels that the loop of a box and its label need: above the box, or to its right if ranks are from top to bottom. */
 export function loopRoom(label: { readonly width: number; readonly height: number }, isTall: boolean): number {
   return isTall ? swing + label.width : swing + label.height
 }
 
-/** The way of such an arrow. */
+/** Route of a loop. */
 export function loopRoute(
   frame: Frame,
   { x, y }: Point,
@@ -28,7 +28,7 @@ export function loopRoute(
   const [left, top] = [x + frame.x, y + frame.y]
   const [middle, right] = [{ x: left + frame.width / 2, y: top + frame.height / 2 }, left + frame.width]
   const half = Math.min(14, (isTall ? frame.height : frame.width) / 4)
-  // Along the side of the box, and out from it.
+  // `along` the side of the box, and `out` from the box.
   const at = (along: number, out: number): Point =>
     isTall ? { x: right + out, y: middle.y + along } : { x: middle.x + along, y: top - out }
   const bulge = half + 4
@@ -36,7 +36,7 @@ export function loopRoute(
   return { points, label: at(0, swing + (isTall ? label.width : label.height) / 2) }
 }
 
-/** From the frame of one box to that of another, by the bends between them. */
+/** Route shortened to begin and end at the frames of its boxes; its bends are kept. */
 export function clipRoute(route: Route, from: Frame, start: Point, to: Frame, end: Point): Route {
   const bends = route.points.slice(1, -1)
   const [first, last] = [bends[0] ?? middleOf(to, end), bends.at(-1) ?? middleOf(from, start)]
@@ -47,7 +47,7 @@ function middleOf({ x, y, width, height }: Frame, at: Point): Point {
   return { x: at.x + x + width / 2, y: at.y + y + height / 2 }
 }
 
-/** Where the way from the middle of a frame towards a point leaves it. */
+/** Point at which a line from the middle of a frame towards another point leaves the frame. */
 function border(frame: Frame, at: Point, towards: Point): Point {
   const middle = middleOf(frame, at)
   const [x, y] = [towards.x - middle.x, towards.y - middle.y]
@@ -55,7 +55,7 @@ function border(frame: Frame, at: Point, towards: Point): Point {
   return { x: middle.x + x * share, y: middle.y + y * share }
 }
 
-/** Through all the points, without corners, and never beyond a point where the way turns back (Fritsch and Carlson's limit). */
+/** SVG path of a smooth curve through all points that does not overshoot where its direction reverses (limit of Fritsch and Carlson, 1980). */
 export function curve(points: readonly Point[]): string {
   const at = (place: number) => points[Math.max(0, Math.min(points.length - 1, place))]!
   const slope = (place: number): Point => {
@@ -66,7 +66,7 @@ export function curve(points: readonly Point[]): string {
   for (let to = 1; to < points.length; to++) {
     const [from, end, leave, enter] = [at(to - 1), at(to), slope(to - 1), slope(to)]
     const [first, last] = [to === 1, to === points.length - 1]
-    // At its ends a way goes straight to the next point.
+    // At its ends, a curve points straight to its neighbour.
     const one = first ? { x: (end.x - from.x) / 3, y: (end.y - from.y) / 3 } : { x: leave.x / 3, y: leave.y / 3 }
     const two = last ? { x: (end.x - from.x) / 3, y: (end.y - from.y) / 3 } : { x: enter.x / 3, y: enter.y / 3 }
     path += `C${from.x + one.x} ${from.y + one.y} ${end.x - two.x} ${end.y - two.y} ${end.x} ${end.y}`

@@ -8,7 +8,7 @@ export function layered({ boxes, links, isTall }: LayoutRequest): Layout {
   const rank = ranksOf(boxes.length, links)
   const ranks: number[][] = []
   for (const [box, at] of rank.entries()) ranks[at] = [...(ranks[at] ?? []), box]
-  // Along: from rank to rank. Across: within one. Labels stand in the gaps between ranks.
+  // `along` is the direction from rank to rank, `across` within a rank. Labels are in the gaps between ranks.
   const along = (size: { width: number; height: number }) => (isTall ? size.height : size.width)
   const across = (size: { width: number; height: number }) => (isTall ? size.width : size.height)
   const gap = 48 + Math.max(0, ...links.map(along))

@@ -1,4 +1,4 @@
 import { ranked } from "./ranked.ts"
 
-// The whole of a worker: bundled by itself, and held by the page as text.
+// Entry of the layout worker. It is bundled separately and inserted into the page as text.
 addEventListener("message", ({ data }) => postMessage(ranked(data)))

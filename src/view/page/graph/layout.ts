@@ -6,7 +6,7 @@ export interface Point {
 /** Boxes and links of a layout, in pixels. */
 export interface LayoutRequest {
   readonly boxes: readonly { readonly width: number; readonly height: number }[]
-  /** With the size of the label. */
+  /** Links between boxes, by index, with the size of their labels. */
   readonly links: readonly {
     readonly from: number
     readonly to: number
@@ -15,7 +15,7 @@ export interface LayoutRequest {
     /** Number of times the link was taken. Frequent links run straight. */
     readonly weight: number
   }[]
-  /** Ranks from top to bottom, not from left to right. */
+  /** Whether ranks are from top to bottom. Otherwise they are from left to right. */
   readonly isTall: boolean
 }
 
@@ -24,6 +24,6 @@ export interface Layout {
   readonly height: number
   /** Centres, [boxes]. */
   readonly boxes: readonly Point[]
-  /** [links] From border to border; where a label stands, the layout knows if it left room for it. */
+  /** Routes, [links], from centre or border to centre or border; `label` is absent if the layout reserved no space for labels. */
   readonly links: readonly { readonly points: readonly Point[]; readonly label?: Point }[]
 }

@@ -8,16 +8,16 @@ import { tellingOf } from "../../data/telling.ts"
 export interface Place {
   readonly iteration: number
   readonly group: number
-  /** Place in the `tasks` of the page. */
+  /** Index in the `tasks` of the episode page. */
   readonly task: number
   readonly episodes: number
-  /** Of those that the environment tells of. */
+  /** Number of successful episodes; undefined if the environment does not report success. */
   readonly successes: number | undefined
-  /** Whether its returns differ, so that there is something to compare. */
+  /** Whether the returns of the group differ, so that there are advantages. */
   readonly isVaried: boolean
 }
 
-/** All there are, by iteration and group. */
+/** All groups with recorded episodes, sorted by iteration and group. */
 export function placesOf(table: EpisodeTable): Place[] {
   const places: Place[] = []
   const { length, iteration, group, task, result } = table
@@ -39,9 +39,7 @@ export function placesOf(table: EpisodeTable): Place[] {
 /** Maximum number of groups among which the most informative one is searched. */
 const mostLookedAt = 8
 
-/**
- * Most informative group of the newest places, by the order of reports. Undefined if none is available.
- */
+/** Most informative group of the newest iteration, by the score that reports use. Undefined if none is available. */
 export async function mostTelling(
   source: Source,
   run: string,
@@ -56,7 +54,7 @@ export async function mostTelling(
   for (const { iteration, group: number } of newestFirst) {
     if (best && (looked >= mostLookedAt || best.group.iteration !== iteration)) break
     const group = await source.group(run, iteration, number, signal)
-    if (!group) continue // a report holds some only
+    if (!group) continue // a report contains only some groups
     looked++
     const score = tellingOf(group)
     if (!best || score > best.score) best = { group, score }

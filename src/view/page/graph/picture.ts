@@ -13,7 +13,7 @@ import { steer } from "./steer.ts"
 import { layOut } from "./worker-layout.ts"
 import { zoomable } from "./zoom.ts"
 
-/** Wider frames are drawn from left to right. */
+/** Minimum width in pixels of frames in which the graph is drawn from left to right. */
 const wide = 640
 const longestName = 22
 const lineWidths = { least: 1.5, most: 8 }
@@ -28,8 +28,10 @@ export interface Picture {
 }
 
 /**
- * The graph drawn into a frame, which must be in the page. Nodes are called when pointed at, focused or chosen; a chain opens by itself, and
- * `onDrawn` is told when everything is drawn anew.
+ * Draws the graph into a frame, which must be in the page. Resolves when the drawing is complete, and rejects when `signal` is aborted.
+ *
+ * @param opened - nodes whose chains are shown as separate boxes
+ * @param tell - callbacks for a chosen node, a chain to open, and a node that is pointed at or focused (undefined afterwards)
  */
 export async function drawGraph(
   frame: HTMLElement,
@@ -110,7 +112,7 @@ export async function drawGraph(
     },
     world,
   )
-  // Put together out of sight, as much at a time as leaves the page quick; what was there stays until it is done.
+  // Built in pieces while hidden, so that the page stays responsive. The previous drawing stays visible until then.
   svg.style.visibility = "hidden"
   frame.append(svg)
   const arrows: SVGGElement[] = []

@@ -1,7 +1,7 @@
 import { Graph, layout } from "@dagrejs/dagre"
 import type { Layout, LayoutRequest } from "./layout.ts"
 
-/** Ranks from the start to the ends, with room for every label. */
+/** Layout by dagre in ranks from the first state to the ends, with space for each label. */
 export function ranked({ boxes, links, isTall }: LayoutRequest): Layout {
   const graph = new Graph({ multigraph: true })
   graph.setGraph({ rankdir: isTall ? "TB" : "LR", nodesep: 22, ranksep: 22, edgesep: 14, marginx: 30, marginy: 24 })

@@ -40,7 +40,7 @@ export function stateScale({ nodes, paths }: StateGraph, colouring: Colouring): 
   return { least, middle: all("success") ? least : all("failure") ? most : sum / visits, most }
 }
 
-/** Better and worse by the same measure. */
+/** Symmetric scale of the step advantages around 0. */
 export function advantageScale({ edges }: StateGraph): Scale {
   const most = Math.max(0, ...edges.map(({ stepAdvantage }) => Math.abs(stepAdvantage ?? 0)))
   return { least: -most, middle: 0, most }

@@ -1,6 +1,6 @@
 import { visible } from "../../../util/visible.ts"
 
-/** Longest text that is looked at for a name. */
+/** Number of characters of a text from which a name is made. */
 const looked = 2000
 
 /**
@@ -20,7 +20,7 @@ export function shortNames(texts: readonly string[], longest: number): string[] 
   return begun.map((text) => cut(visible(text.slice(shared) || text), longest))
 }
 
-/** In one line, safe to show, cut to so many characters. */
+/** Text in one line, escaped for display and cut to `longest` characters. */
 export function oneLine(text: string, longest: number): string {
   return cut(visible(text.slice(0, looked).replaceAll(/\s+/g, " ").trim()), longest)
 }

@@ -4,8 +4,8 @@ import type { Zoom } from "./zoom.ts"
 const step = 60
 
 /**
- * The keyboard. On the picture: arrows move it, + and - zoom, 0 fits. On a node: Enter and space choose it, arrows lead to the nearest node
- * that way, Home to the first; only one node is a stop of Tab.
+ * Adds keyboard control. On the picture, arrow keys move, + and - zoom, and 0 fits the picture. On a node, Enter and Space choose it, arrow
+ * keys move to the nearest node in that direction, and Home to the first. Only one node is a tab stop.
  */
 export function steer(
   {

@@ -93,7 +93,7 @@ export function toolbar(
   }
 }
 
-/** The task that was looked at, in another iteration; where it was not played there, the one of its number, or the first. */
+/** Group of the same task in another iteration. If the task is not in that iteration: the group of the same number, or the first. */
 function sameTask(
   places: readonly Place[],
   { iteration, group }: Pick<Chosen, "iteration" | "group">,

@@ -20,7 +20,7 @@ export interface Zoom {
   reveal(at: Point): void
 }
 
-/** Moves `world`, which is of this size and begins at `start`, within `frame`: by wheel, one finger or two, and whoever calls. */
+/** Moves and scales `world` within `frame`, by mouse wheel, by one or two fingers, and by the returned functions. The initial view contains `start`. */
 export function zoomable(
   frame: SVGSVGElement,
   world: SVGGElement,
@@ -29,7 +29,7 @@ export function zoomable(
   signal: AbortSignal,
 ): Zoom {
   let [x, y, scale] = [0, 0, 1]
-  // What is seen of the frame, which may reach further.
+  // Size of the visible part of the frame, which may be larger.
   const seen = () => ({ wide: frame.parentElement!.clientWidth, high: frame.clientHeight })
   const apply = () => world.setAttribute("transform", `translate(${x} ${y}) scale(${scale})`)
   const around = (at: Point, factor: number) => {
@@ -76,7 +76,7 @@ export function zoomable(
     fingers.set(event.pointerId, now)
     moved += Math.hypot(now.x - before.x, now.y - before.y)
     if (moved <= still) return
-    // From here on it is no click: what lies under the finger is not told of it.
+    // This is a drag, not a click. Captured events do not reach the elements under the pointer.
     if (!frame.hasPointerCapture(event.pointerId)) frame.setPointerCapture(event.pointerId)
     x += (now.x - before.x) / fingers.size
     y += (now.y - before.y) / fingers.size
@@ -95,7 +95,7 @@ export function zoomable(
   const scaleTo = (least: number) => {
     const { wide, high } = seen()
     scale = Math.max(Math.min(wide / size.width, high / size.height, 1.6), least)
-    // What does not fit is begun where it begins, and in the middle of its start the other way.
+    // A drawing that does not fit is placed so that `start` is near the middle, without empty space at the edges.
     const place = (room: number, taken: number, start: number) =>
       taken <= room ? (room - taken) / 2 : Math.min(0, Math.max(room - taken, room / 2 - start))
     x = place(wide, size.width * scale, start.x * scale)

@@ -6,7 +6,7 @@ import { notice } from "../notice.ts"
 import { runSwatch } from "../run-mark.ts"
 import type { View } from "../view.ts"
 
-/** At least, in rem. */
+/** Minimum width of a column in rem. */
 const columnWidth = 9
 
 export const settings: View = (root, route, { store, signal, go, announce }) => {
@@ -17,7 +17,7 @@ export const settings: View = (root, route, { store, signal, go, announce }) => 
     input: () => choose(),
   })
   const only = element("input", { type: "checkbox", checked: "differs" in route.query, change: () => choose() })
-  const compare = element("label", {}, only, " Only what differs")
+  const compare = element("label", {}, only, " Only differences")
   const holder = element("div", { class: "scroll", role: "region", tabindex: 0, "aria-label": "Settings of the runs" })
   const choose = () => {
     const query = { ...(search.value !== "" && { find: search.value }), ...(only.checked && { differs: "" }) }
@@ -58,7 +58,7 @@ export const settings: View = (root, route, { store, signal, go, announce }) => 
     const head = element("thead", {}, element("tr", {}, element("th", { scope: "col" }, "key"), ...columns))
     const table = element("table", { class: "ruled" }, element("caption", { class: "unseen" }, "Settings"), head)
     table.append(element("tbody", {}, ...rows.map((row) => settingRow(row, several))))
-    // As wide as the screen, and beyond it where the runs are many.
+    // The table scrolls horizontally if there are many runs.
     table.style.minWidth = `${columnWidth * (1 + runs.length)}rem`
     holder.replaceChildren(table)
   }
@@ -89,7 +89,7 @@ function settingRow({ key, values, differs }: Setting, several: boolean): HTMLEl
   )
 }
 
-/** Beyond this it is no value to compare, but a text to read. */
+/** Number of characters beyond which a value is folded. */
 const longest = 400
 
 function shownValue(value: NonNullable<Setting["values"][number]> | null): HTMLElement | string {

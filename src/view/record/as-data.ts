@@ -11,7 +11,7 @@ import { readEpisodes } from "./read.ts"
 /**
  * Recorded episodes of a run as training data for SFT (`sft({ data })`): successful ones, or with `successes: false` all that neither failed
  * nor were dropped. Recordings contain texts, which are tokenized again, so the model needs the tokenizer and chat template of the recorded
- * one. Our interpretation: invalid and truncated completions are context and not trained on.
+ * run. Invalid and truncated completions remain in the context and are not trained on; this is our choice.
  *
  * @param folder - folder of the run, or its `episodes/`
  */
@@ -38,11 +38,12 @@ export function recordedEpisodes(folder: string): TrainingData {
       if (played === 0)
         throw new GigpoError(
           "BAD_DATA",
-          `${folder} has no recorded episodes: give the folder of a run that records them (episodes.every).`,
+          `${folder} has no recorded episodes. Pass the folder of a run that records them (episodes.every).`,
         )
       if (other > 0)
         onWarning(
-          `${folder}: the prompts of ${other} episodes have other tokens here than when they were played; was it another tokenizer?`,
+          `${folder}: the prompts of ${other} episodes have other token counts than when they were recorded. ` +
+            "Check that the model has the same tokenizer as the recorded run.",
         )
     },
   }
@@ -53,7 +54,7 @@ function exampleOf(
   { member, steps }: RecordedEpisode,
   { tokenizer }: DataContext,
 ) {
-  const conversations = new Map<string, GrowingRows>() // of each agent
+  const conversations = new Map<string, GrowingRows>() // by conversation and agent
   const keyOf = ({ conversation, agent }: RecordedStep) => JSON.stringify([conversation, agent])
   const rewardsOf = (key: string) => steps.flatMap((step) => (keyOf(step) === key ? [step.reward] : []))
   const earned = new Map([...new Set(steps.map(keyOf))].map((key) => [key, Float64Array.from(rewardsOf(key))]))

@@ -94,7 +94,8 @@ class PartDecoder {
       const value = (name: string) => columns[name]![step]!
       const text = (name: string) => this.#text(value(name))
       const [shared, promptTokens, replyTokens] = [value("shared"), value("promptTokens"), value("replyTokens")]
-      if (shared > Math.min(promptTokens, this.#before.length)) throw new Error("a prompt shares more than there is")
+      if (shared > Math.min(promptTokens, this.#before.length))
+        throw new Error("a prompt shares more tokens than the previous step has")
       this.#take(promptTokens + replyTokens)
       const said = new Int32Array(promptTokens + replyTokens)
       said.set(this.#before.subarray(0, shared))
@@ -154,7 +155,7 @@ class PartDecoder {
 
   #text(place: number): string | number {
     const text = this.#texts[place]
-    if (text === undefined) throw new Error("it names a text that is not there")
+    if (text === undefined) throw new Error("it refers to a text that does not exist")
     this.#take(typeof text === "string" ? text.length : 1)
     return text
   }
@@ -178,6 +179,6 @@ class PartDecoder {
 
 /** String or number from a line of JSON. */
 function textOf(line: string): string | number {
-  if (!/^["\d-]/.test(line)) throw new Error("one of its texts is neither text nor number")
+  if (!/^["\d-]/.test(line)) throw new Error("one of its texts is neither a string nor a number")
   return JSON.parse(line)
 }

@@ -4,8 +4,8 @@ import type { Pace } from "../../util/pace.ts"
 import { type Numbers, pack } from "./packed.ts"
 import { type AboutPart, aboutEpisode, candidatePrefix, earned, flagsOf, type Recordable } from "./part.ts"
 
-// The parts of a block, as `decode.ts` reads them: some episodes of a group each. Tokens, and texts that repeat, stand once in a block, in the part in
-// which they come first, and elsewhere as their places; so does the beginning of a prompt that goes on from the step before it.
+// Encodes the parts of a block, as `decode.ts` reads them. A part contains some episodes of a group. Each distinct token and text is stored once
+// per block, in the part of its first occurrence; other places store its index. A prompt that extends the previous step stores only its new part.
 
 type Said = Pick<Candidate, "reply" | "logProbs" | "entropies" | "forced">
 

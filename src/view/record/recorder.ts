@@ -70,7 +70,10 @@ class Recorder implements RunObserver {
   async start({ iteration, ...run }: RunStart): Promise<void> {
     const directory = this.#options.directory ?? run.directory
     if (directory === undefined)
-      throw new GigpoError("BAD_ARGUMENT", "there is no folder to record in: train with a run, or set directory")
+      throw new GigpoError(
+        "BAD_ARGUMENT",
+        "recordEpisodes has no folder to write to: train with a run, or set directory.",
+      )
     await this.#last // of a run before this one
     this.#directory = undefined
     this.#hasSkipped = false

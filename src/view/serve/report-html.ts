@@ -36,7 +36,7 @@ export function reportHtml(page: ReadonlyMap<string, PageFile>, parts: readonly 
     "form-action 'none'",
   ]
   const head = `${reportMark}\n    <meta http-equiv="Content-Security-Policy" content="${policy.join("; ")}" />`
-  const body = `<noscript>This report is drawn by the script that it holds: allow it. It asks nobody for anything.</noscript>
+  const body = `<noscript>This report needs JavaScript. Its script is part of this file and makes no requests.</noscript>
     <script id="data" type="text/plain">\n${parts.join("\n")}\n</script>
     <script type="module">${script}</script>`
   return [

@@ -22,11 +22,11 @@ export class MlflowRefusal extends GigpoError {
   readonly reason: string | undefined
 
   constructor(call: string, status: number, { error_code: reason, message }: Answer) {
-    const mend = [401, 403].includes(status)
+    const fix = [401, 403].includes(status)
       ? " Set MLFLOW_TRACKING_TOKEN, or MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD."
       : ""
     const said = String(message ?? "").slice(0, 300)
-    super("IO", `MLflow answered ${call} with HTTP status ${status}${said && `: ${said}`}.${mend}`)
+    super("IO", `MLflow answered ${call} with HTTP status ${status}${said && `: ${said}`}.${fix}`)
     this.status = status
     this.reason = typeof reason === "string" ? reason : undefined
   }

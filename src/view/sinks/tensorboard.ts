@@ -15,8 +15,8 @@ export interface TensorBoardOptions {
 
 /**
  * Observer that writes every report as scalars for TensorBoard (`tensorboard --logdir runs`): each metric by its name, those of an
- * evaluation as "evaluation/…"; steps are iterations. Every process writes a file of its own, which begins with all earlier reports of the
- * run, so that older files do not matter and a repeated evaluation is at its iteration.
+ * evaluation as "evaluation/…"; steps are iterations. Each process writes its own file, which begins with all earlier reports of the
+ * run. So older files do not matter, and a repeated evaluation appears at its iteration.
  *
  * @throws GigpoError `BAD_ARGUMENT`
  */

@@ -20,7 +20,10 @@ export interface Zoom {
   reveal(at: Point): void
 }
 
-/** Moves and scales `world` within `frame`, by mouse wheel, by one or two fingers, and by the returned functions. The initial view contains `start`. */
+/**
+ * Moves and scales `world` within `frame`, by mouse wheel, by one or two fingers, and by the returned functions. The initial view contains
+ * `start`.
+ */
 export function zoomable(
   frame: SVGSVGElement,
   world: SVGGElement,

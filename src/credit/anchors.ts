@@ -75,7 +75,7 @@ export function groupBySimilarity(
     return groups++
   }
 
-  // An anchor that its task has seen before goes where it went before, so each is placed once.
+  // Equal anchors of a task join the same group, so each distinct anchor is compared once.
   const placed: number[] = []
   return groupByAnchor(tasks, anchors).map((exact, row) => {
     placed[exact] ??= findGroup(tasks[row]!, anchors[row]!)

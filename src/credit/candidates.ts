@@ -2,8 +2,8 @@ import { type Sequence, sampledWeights, stepSequence } from "../engine/rows.ts"
 import { GigpoError } from "../util/errors.ts"
 import type { Batch, CandidateRecord } from "./estimator.ts"
 
-// Replies that were sampled beside those that were acted on (`hooks.candidates`): they were given in the very same state, and are learned
-// from as extra rows.
+// Completions that were sampled for a step and not acted on (`hooks.candidates`). They belong to the same state as the completion that was
+// acted on, and are learned from as extra sequences.
 
 /** Scores of all completions of the steps' prompts. The completion that was acted on comes first in each step. */
 export interface CandidateScores {
@@ -74,5 +74,5 @@ function rowOf(
 
 function recordsOf({ steps, length }: Batch): NonNullable<Batch["steps"]> {
   if (steps !== undefined || length === 0) return steps ?? []
-  throw new GigpoError("BAD_ARGUMENT", "Candidates stand in what was recorded of steps; give every step its record.")
+  throw new GigpoError("BAD_ARGUMENT", "Candidates are part of the records of steps; give every step its record.")
 }

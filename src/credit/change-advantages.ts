@@ -1,6 +1,6 @@
 import type { Credit } from "./estimator.ts"
 
-// What estimators around others do to advantages, be they one a step or one a token.
+// Changes of advantages, per step or per token, for estimators that wrap another one.
 
 /**
  * Returns the credit with changed advantages. `change` receives each advantage with its step. Advantages per token are passed one after

@@ -30,7 +30,7 @@ function checkRow(row: Partial<Sequence> | undefined | null, where: string, refu
   }
 }
 
-/** Its credit and, for the ratio, what it was sampled with. */
+/** Checks a span's advantage and the log-probabilities for its ratio. */
 function checkSpan(
   { length, advantage, logProbs, oldLogProbs, offPolicy }: Segment,
   place: string,

@@ -23,7 +23,7 @@ export const drGrpo = defineEstimator({
       "training.loss.fixedLength": 8,
     },
     standing: "exact",
-    note: "fixedLength is the longest reply.",
+    note: "fixedLength is the maximum completion length.",
   },
   make(options: OutcomeOptions = {}): Estimator<StepCredit> {
     return outcomeEstimator("dr-grpo", (moment) => settle("dr-grpo", options, outcomeFields, moment), centred)

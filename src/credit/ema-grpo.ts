@@ -56,7 +56,7 @@ export const emaGrpo = defineEstimator({
     equation: "A = (R - mean R) / σ of the kind of task, σ = √(m2 - m1²), running means with decay 0.99",
     source: "tulerfeng/OneThinker",
     standing: "exact",
-    note: "OneThinker's corpus has images, which models here do not see.",
+    note: "OneThinker's corpus has images, which are not supported here.",
   },
   make(options: EmaGrpoOptions = {}): Estimator<StepCredit> {
     let moments: Readonly<Record<string, Moments>> = {}

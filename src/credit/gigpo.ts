@@ -71,7 +71,7 @@ export const gigpo = defineEstimator({
         equation: "the same; mean R over steps, penalties on rows alone, singletons raw",
         source: "langfengQ/verl-agent",
         standing: "exact",
-        note: "Also a system: rollouts, prompts and worlds here are as in it.",
+        note: "Also a system: rollouts, prompts and environments here follow it.",
       },
     },
     "gigpo-roll": {
@@ -114,7 +114,7 @@ export const gigpo = defineEstimator({
     }
     const atFirst = settle("gigpo", options, gigpoFields, outsideRuns)
     completeParts(parts, atFirst)
-    // Else a state that a lone episode comes back to is still compared.
+    // With step advantages, a single episode that visits a state repeatedly is still compared with itself.
     const isWithoutSteps = options.omega === 0 && !combine
     return {
       name: "gigpo",

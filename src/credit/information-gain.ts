@@ -3,8 +3,9 @@ import { stepSequence } from "../engine/rows.ts"
 import { GigpoError } from "../util/errors.ts"
 
 /**
- * How likely a policy holds an answer after each context (IGPO's probe): exp of the mean log-probability of the answer's tokens, as if
- * they stood there. One forward pass, which learns nothing. A hook `score`, or the function that stands for a metric, asks for it:
+ * Returns the probability that a policy gives to an answer after each context (the probe of IGPO), [contexts]: exp of the mean
+ * log-probability of the answer's tokens. Takes one forward pass and does not train. For a hook `score`, or a function of the batch in place
+ * of a metric:
  *
  *     const probabilities = await answerProbabilities(policy, [prompt, ...contextsAfterTurns], answer)
  *     const gains = informationGains(probabilities) // of each turn

@@ -32,7 +32,7 @@ export const memAgent = defineEstimator({
     source: "BytedTsinghua-SIA/MemAgent",
     set: { "environment.memory": "chunks" },
     standing: "exact",
-    note: "The memory `chunks` reads by characters, not by tokens, and takes a paragraph for the question: our reading.",
+    note: "The memory `chunks` splits texts by characters, not by tokens, and the question is one paragraph: our reading.",
   },
   make(options: MemAgentOptions = {}): Estimator<StepCredit> {
     const estimator = outcomeEstimator(

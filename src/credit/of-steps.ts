@@ -3,8 +3,8 @@ import type { Field } from "../options/table.ts"
 import { GigpoError } from "../util/errors.ts"
 import type { Batch, EstimatorContext, StepRecord } from "./estimator.ts"
 
-// What estimators are told of steps besides their rewards. An option names a metric of the steps, which a configuration can, or is a
-// function, in code. Metrics are what the environment measured, or what a hook of the rollout (`score`) put there.
+// Data of steps that estimators read in addition to rewards. An option is the name of a metric of the steps or, in programs, a function.
+// Metrics come from the environment or from a hook of the rollout (`score`).
 
 /** One number per step: name of a metric, or a function that returns the numbers of a batch, [steps]. NaN for a step without a number. */
 export type StepNumbers = string | ((batch: Batch, context: EstimatorContext) => Float64Array | Promise<Float64Array>)

@@ -6,22 +6,30 @@ import type { Batch } from "./estimator.ts"
 
 const base = { above: 0, max: 1 } as const
 
-/** Options of `parallelVariety`: the factor that each repetition multiplies with. */
+/** Options of `parallelVariety`: factors by which repetitions lower the variety. */
 export const varietyFields = {
-  actionBase: number(0.8, "α, for an action that its environment has seen, in (0, 1].", base),
+  actionBase: number(0.8, "Factor α for each earlier occurrence of the action in its environment, in (0, 1].", base),
   pairBase: number(
     0.95,
-    "γ, for an action after the one before it, where its environment has seen both in a row, in (0, 1].",
+    "Factor γ for each earlier occurrence of the action directly after the previous action in its environment, in (0, 1].",
     base,
   ),
-  otherPairBase: number(0.95, "β, for the same in another of the environments, in (0, 1].", base),
-  sameBase: number(0.8, "ω, for an action that another environment gets at the same step, in (0, 1].", base),
+  otherPairBase: number(
+    0.95,
+    "Factor β for each occurrence of this pair of actions in another environment, in (0, 1].",
+    base,
+  ),
+  sameBase: number(
+    0.8,
+    "Factor ω for each action of the step that repeats another one of the same step, in (0, 1].",
+    base,
+  ),
   sharedActions: list(
     ["look"],
     required(string(undefined, "")),
-    "Actions that all environments may get at the same step without being counted.",
+    "Actions that do not count as repeated within a step.",
   ),
-  noAction: number(0.5, "The variety of a step at which no environment gets an action, in (0, 1].", base),
+  noAction: number(0.5, "Variety of a step without any action, in (0, 1].", base),
 }
 
 /** Options of `parallelVariety`. */

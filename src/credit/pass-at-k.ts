@@ -7,14 +7,14 @@ import { grpoFields, settle } from "./options.ts"
 import { firstSteps, outcomeEstimator } from "./outcomes.ts"
 import { countGroups } from "./statistics.ts"
 
-/** Options of `passAtK`: all is decided by whole episodes. */
+/** Options of `passAtK`, which compares whole episodes only. */
 export const passAtKFields = {
   ...without(grpoFields, "episodeStatistics", "penaltyPlacement"),
   normalization: oneOf(
     "sample",
     ["sample", "none"],
     "Divisor of the lead of the best episode: the sample standard deviation (n - 1) of the task's returns plus epsilon " +
-      '("std"), or 1 ("none").',
+      '("sample"), or 1 ("none").',
   ),
 }
 

@@ -10,7 +10,7 @@ export interface Paid {
   score(values: Float64Array): Float64Array
 }
 
-/** @param settings without `penaltyPlacement` the reward is where it goes */
+/** Applies the invalid-action penalty to a batch. Default placement: in the reward. */
 export function payPenalties(
   batch: Batch,
   {

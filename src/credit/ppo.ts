@@ -34,7 +34,7 @@ export const ppoFields = {
   whitenOver: oneOf(
     "tokens",
     ["tokens", "steps"],
-    'What they are whitened over, at `level: "step"`: all sampled tokens, so that long replies weigh more, or steps, each once (StepPO).',
+    'Items of the whitening with `level: "step"`: all sampled tokens, so that long completions have more weight, or steps, each once (StepPO).',
   ),
   deviation: oneOf(
     "sample",
@@ -67,7 +67,7 @@ export const ppo = defineEstimator({
     equation: "A = Σ (γ λ)^k δ, δ = r + γ V' - V, over tokens; whitened",
     source: "arXiv 1506.02438, 1707.06347",
     standing: "exact",
-    note: "With a critic: a transformer of its own that starts from the policy.",
+    note: "With a critic: a separate transformer that is initialized from the policy.",
   },
   variants: {
     "step-ppo": {

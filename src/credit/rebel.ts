@@ -29,7 +29,7 @@ export const rebelFields = {
   belief: stepKey(
     undefined,
     "Belief of the policy at a step: steps of a task with equal beliefs are compared. The name of a metric of steps, or in " +
-      "code a function of each.",
+      "programs a function of a step.",
     "`beliefKey` of the text between <belief> tags of the completion",
   ),
   beliefRewards: list(
@@ -44,8 +44,8 @@ export const rebelFields = {
   ),
   beliefInReward: boolean(
     true,
-    "Whether the steps' rewards hold those for beliefs too, as in the authors' code: the outcome of an episode is then its return less " +
-      "these.",
+    "Whether the rewards of steps include the belief rewards, as in the authors' code. These are then subtracted from the return of the " +
+      "episode to get its outcome.",
   ),
   ...kindFields,
 }
@@ -71,7 +71,7 @@ export const rebel = defineEstimator({
     equation: "A = G - mean G + ω (norm(γ^(T-1-t) G) + norm(Σ γ^(k-t) b_k)) among steps of one belief",
     source: "arXiv 2605.20061",
     standing: "exact",
-    note: "What rewards a belief is a metric of the environment; the policy has to be cloned to write beliefs at all.",
+    note: "Belief rewards are metrics of the environment. The policy needs SFT before it states beliefs.",
   },
   make(options: RebelOptions = {}): Estimator<StepCredit> {
     const { beliefRewards, beliefWeights, singletonEpisode } = settle("rebel", options, rebelFields, outsideRuns)
@@ -91,7 +91,7 @@ export const rebel = defineEstimator({
       const ids = groupByKey(belief, plain, "rebel")
       return {
         ...both,
-        // What is paid in rewards these have paid already.
+        // A penalty that is placed in the reward is already included in these rewards.
         episode: (batch) =>
           episodeLevel(outcomes(batch), { ...both, ...(inReward && { invalidActionPenalty: 0 }) }).advantages,
         signal: (batch) => fromTheEnd(outcomes(batch), gamma),

@@ -30,7 +30,7 @@ export const remax = defineEstimator({
     equation: "A = R - R of the episode decoded greedily",
     source: "arXiv 2310.10505",
     standing: "exact",
-    note: "One more episode a task is played.",
+    note: "Each task needs one additional, greedy episode.",
   },
   make(options: RemaxOptions = {}): Estimator<StepCredit> {
     settle("remax", options, remaxFields, outsideRuns)

@@ -21,7 +21,7 @@ export class ReplayMemory implements Stateful {
   /** Mean returns of tasks. */
   means: readonly number[] = []
 
-  /** Takes these on, and forgets what is too old or too much. */
+  /** Appends steps and means. Removes steps of iterations before `since`, and the oldest beyond `capacity` and `history`. */
   keep(
     found: readonly Remembered[],
     means: readonly number[],

@@ -49,7 +49,7 @@ export const rewardFlow = defineEstimator({
       "step signal V(s') - V(s), V(s) = max(r(s), γ max V(successors)) on the task's graph of states; then GiGPO",
     source: "arXiv 2603.18859",
     standing: "exact",
-    note: "Where a state was reached with several rewards its code takes the first: `arrivals: first`.",
+    note: "For a state that was reached with several rewards, its code uses the first: `arrivals: first`.",
   },
   make(options: RewardFlowOptions = {}): Estimator<StepCredit> {
     return gigpoVariant("reward-flow", options, rewardFlowFields, "wanted", (settings) => {

@@ -1,6 +1,6 @@
 /**
- * The similarity of CPython's `difflib.SequenceMatcher(None, a, b).ratio()`, number for number, because the reference
- * code groups with it: Ratcliff and Obershelp's matching, on code points. Not symmetric.
+ * Similarity of CPython's `difflib.SequenceMatcher(None, a, b).ratio()` with exactly equal results, because the reference code groups states by
+ * this function. The algorithm is that of Ratcliff and Obershelp, on code points. Not symmetric.
  */
 
 /** Text as code points, with the number of occurrences of each. */

@@ -62,7 +62,7 @@ export const spear = defineEstimator({
     equation: "steps of A ≥ 1 are learned again with R - median of the mean returns of past tasks, where above 0",
     source: "TencentYoutuResearch/SPEAR",
     standing: "exact",
-    note: "Steps rather than episodes are remembered: our reading. Its clip-cov is a loss, its tool reward a reward.",
+    note: "The replay buffer holds steps instead of episodes: our reading. Its clip-cov is a loss, its tool reward a reward.",
   },
   make(options: SpearOptions = {}): Estimator {
     const inner = innerEstimator("spear", settle("spear", options, spearFields, outsideRuns).of)

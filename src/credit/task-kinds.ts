@@ -6,7 +6,7 @@ import { keysOf, metricOf, type StepKey, stepKey } from "./of-steps.ts"
 import { groupStatistics } from "./statistics.ts"
 import { stepsAfter } from "./turns.ts"
 
-/** Which kind of task a step belongs to, for estimators that treat kinds apart. */
+/** Option for the kind of task of a step, for estimators that treat kinds separately. */
 export const kindField = stepKey(
   undefined,
   "Kind of the task of a step: the name of a metric of steps, or in programs a function of a step.",

@@ -28,15 +28,17 @@ export const teacherWeightFields = {
 export type TeacherWeightOptions = OptionsOf<typeof teacherWeightFields>
 
 /**
- * An estimator whose action tokens weigh by what a teacher in hindsight finds of them (SERL, arXiv 2605.19447): where it finds likelier what
- * was good, or less likely what was bad, more. The reward keeps the direction, the teacher says where:
+ * Estimator that weights action tokens by the log-probabilities of a teacher with hindsight (SERL, arXiv 2605.19447). A token has a larger
+ * weight where its advantage is positive and the teacher finds it more likely than the policy, or where its advantage is negative and the
+ * teacher finds it less likely. The advantage determines the direction of the update, the teacher the tokens:
  *
  *     w = clip(e^(sign(A) alpha D), low, high);  D = log p_teacher(token | feedback) - log p(token)
  *
- * All other tokens weigh 1. Our reading, where only a summary of the paper is known: the bounds, and means over a step's action. What
- * weights the estimator gives are multiplied. Reports "teacher/gap", the mean of D, and "teacher/weight" over the tokens of actions.
+ * All other tokens have weight 1. Existing weights of the estimator are multiplied. Only a summary of the paper is known, so the bounds and
+ * the mean over a step's action are our interpretation. Reports "teacher/gap", the mean of D, and "teacher/weight", the mean weight, both
+ * over the tokens of actions.
  *
- * @param hindsight default: the training's `teacher` is asked, who has not seen what came of it
+ * @param hindsight log-probabilities of a teacher that knows the outcome. Default: those of the training's `teacher`, which does not know it
  * @throws BAD_ARGUMENT for an invalid option
  */
 export function teacherWeights(

@@ -2,7 +2,7 @@ import type { Column } from "../engine/rows.ts"
 import { joined } from "../util/joined.ts"
 import type { Batch } from "./estimator.ts"
 
-// The sampled tokens of a batch, those of one step after those of the other, as if nothing lay between them: [tokens].
+// Sampled tokens of a batch as one column, [tokens]: the tokens of all steps, concatenated.
 
 /** Concatenation of columns [steps][tokens of the step], [tokens]. */
 export function joinTokens(columns: readonly Column[]): Float64Array {

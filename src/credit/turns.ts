@@ -1,6 +1,6 @@
 import { countGroups } from "./statistics.ts"
 
-// Where steps stand in their episodes; all from the dense ids of episodes [steps], whose steps stand in time order and may interleave.
+// Positions of steps in their episodes. `episodes` are dense ids, [steps]. Steps of an episode are in time order; episodes may interleave.
 
 /** Index of each step in its episode, from 0, [steps]. */
 export function turnsOf(episodes: Int32Array): Int32Array {

@@ -46,7 +46,7 @@ export const vinePpo = defineEstimator({
     equation: "A = r + γ V(s') - V(s), V by Monte Carlo, whitened over tokens",
     source: "arXiv 2410.01679",
     standing: "exact",
-    note: "V is handed in: a metric of the steps, or a function.",
+    note: "V is an option: a metric of the steps, or a function.",
   },
   make(options: VinePpoOptions = {}): Estimator<StepCredit> {
     const settingsAt = (moment: TrainingProgress) => settle("vine-ppo", options, vinePpoFields, moment)

@@ -81,7 +81,7 @@ export const vpr = defineEstimator({
     equation: "A = (r - mean r) / (std r + ε) in the state; steps of equal r are left out",
     source: "thu-nics/VPR",
     standing: "exact",
-    note: "With the hook `candidates` the replies that were sampled to one prompt are the state's group, and all are learned from.",
+    note: "With the hook `candidates`, the completions sampled for one prompt are the group of the state, and all are learned from.",
   },
   make(options: VprOptions = {}): Estimator<StepCredit> {
     const settingsAt = (moment: TrainingProgress) => {

@@ -157,6 +157,6 @@ function wrongKey<T>(value: unknown, checks: Checks<T>): string | undefined {
 function misfit(code: Code, path: string, line: number, what: string): GigpoError {
   return new GigpoError(
     code,
-    `${path}, line ${line}: its ${what} is not that of an evaluation; give a file that gigpo evaluate --panel wrote.`,
+    `${path}, line ${line}: its ${what} is not valid in an evaluation; pass a file that gigpo evaluate --panel wrote.`,
   )
 }

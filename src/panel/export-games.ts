@@ -45,7 +45,7 @@ export async function exportGames(panel: Panel, folder: string, options: ExportG
   if (passedOver !== undefined)
     throw new GigpoError(
       "BAD_ARGUMENT",
-      `ALFWorld passes over every game whose path contains "${passedOver}", as ${path} does; choose another folder.`,
+      `ALFWorld skips every game whose path contains "${passedOver}", as ${path} does; choose another folder.`,
     )
   const household = pick(panel.options, Object.keys(householdFields)) as HouseholdOptions
   const split = `json_2.1.1/${panel.options.testSplit ?? "valid_seen"}`
@@ -60,7 +60,7 @@ export async function exportGames(panel: Panel, folder: string, options: ExportG
         await writeFile(join(temporary, place, file), text, { flag: "wx" })
       games[tasks[index]!.key] = `${place}/game.tw-pddl`
       onProgress?.(index + 1, households.length)
-      await setImmediate() // each is some milliseconds of work
+      await setImmediate() // a household takes some milliseconds; lets other work run
     }
     return { made: "panel", panel: name, digests, games }
   }
@@ -74,6 +74,6 @@ function householdsOf({ name, environment, tasks }: Panel): HouseholdTask[] {
     return tasks.map(({ task }) => task as HouseholdTask)
   throw new GigpoError(
     "BAD_ARGUMENT",
-    `The panel ${name} has no generated households, which alone become ALFWorld's games; export households/seen@1, say.`,
+    `The panel ${name} has no generated households, and only these can be exported. Export households/seen@1, for example.`,
   )
 }

@@ -26,6 +26,6 @@ function unknown(panel: unknown): GigpoError {
   const hint = near === undefined ? `Known: ${panelNames.join(", ")}.` : `Did you mean ${near}?`
   return new GigpoError(
     "BAD_ARGUMENT",
-    `There is no panel ${display(panel)}. ${hint} Panels of your own are files whose names end in .json.`,
+    `There is no panel ${display(panel)}. ${hint} A custom panel is given as the path of a file that ends in .json.`,
   )
 }

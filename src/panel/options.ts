@@ -2,8 +2,8 @@ import { resolve } from "node:path"
 import { agentFields } from "../environment/agent.ts"
 import { isObject } from "../options/read.ts"
 
-// Whose an option of an environment is, where a panel is played: how the agent is spoken to, where files and servers are, and what a
-// machine allows are the configuration's; all others make the world, which the panel fixes.
+// Options of an environment by who sets them for a panel. Options of prompts, locations of data and limits of the machine are set by the
+// configuration. All other options determine the world and are fixed by the panel.
 
 /** Options of prompts and of the parsing of completions. */
 export const speech: readonly string[] = [...Object.keys(agentFields()), "admissible", "reply"]

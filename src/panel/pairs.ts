@@ -16,8 +16,8 @@ export interface Pair {
  */
 export function pairsOf(a: PanelEvaluation, b: PanelEvaluation): Pair[] {
   const fail = (what: string, first: string, second: string): never => {
-    const way = "evaluate both models on one panel with one version of gigpo"
-    throw new GigpoError("BAD_ARGUMENT", `The evaluations are of different ${what}: ${first} and ${second}; ${way}.`)
+    const fix = "evaluate both models on the same panel with the same version of gigpo"
+    throw new GigpoError("BAD_ARGUMENT", `The evaluations are of different ${what}: ${first} and ${second}; ${fix}.`)
   }
   const { panel, digests } = a.header
   if (panel !== b.header.panel) fail("panels", panel, b.header.panel)

@@ -58,7 +58,7 @@ export async function readPanelFile(path: string): Promise<PanelDefinition> {
   }
   const file: Values = isObject(read) ? read : {}
   const misfit = (key: string) =>
-    new GigpoError("BAD_DATA", `${path}: its ${key} is not that of a panel; give a file that gigpo panel pin wrote.`)
+    new GigpoError("BAD_DATA", `${path}: its ${key} is not valid in a panel; pass a file that gigpo panel pin wrote.`)
   const wrong = Object.entries(checks).find(([key, fits]) => !fits(file[key], file))
   if (wrong) throw misfit(wrong[0])
   const { panel: _, gigpo: __, ...definition } = file as unknown as PanelFile

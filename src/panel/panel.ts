@@ -74,7 +74,7 @@ function settle(definition: PanelDefinition, given: Readonly<Record<string, unkn
   if (missing !== undefined)
     throw new GigpoError(
       "BAD_CONFIG",
-      `The panel ${name} needs the option ${missing} of ${environment}, which says where its data is.`,
+      `The panel ${name} needs the option ${missing} of ${environment}, the location of its data.`,
     )
   const taken = [...speech, ...limits, ...definition.places, ...(definition.places.length > 0 ? asking : [])]
   const fields = environmentFields[environment]!

@@ -51,7 +51,10 @@ export async function pinPanel(path: string, given: PinPanelOptions): Promise<Re
   const { environment: name, options = {}, tasks: count, overwrite = false, ...how } = given
   const panel = how.name ?? `${basename(path).replace(/(\.panel)?\.json$/, "")}@1`
   if (!isPanelName(panel))
-    throw new GigpoError("BAD_ARGUMENT", `${display(panel)} must be a panel's name with its version: nq@1, say.`)
+    throw new GigpoError(
+      "BAD_ARGUMENT",
+      `${display(panel)} must be the name of a panel with its version, for example nq@1.`,
+    )
   if (panelNames.includes(panel))
     throw new GigpoError("BAD_ARGUMENT", `${panel} is a built-in panel; use another name.`)
   if (!(Number.isSafeInteger(count) && count > 0))

@@ -10,8 +10,8 @@ import { Pace } from "../util/pace.ts"
 import { Random } from "../util/random.ts"
 import type { PanelTask } from "./tasks.ts"
 
-// What the rules of a world are, is told by playing it: the expert's way through a task, and a way of fixed dice, unreadable replies
-// among its actions. Whoever changes what the environment answers changes one of these.
+// The rules of a world are identified by plays of its tasks: one by the expert, and one with reproducible random actions and some unparsable
+// completions. A change of the environment's responses changes at least one of these plays.
 
 /** Episode with the responses of the environment. */
 export interface Play {
@@ -56,7 +56,7 @@ export async function playTasks(
   signal?: AbortSignal,
 ): Promise<Play[]> {
   const stop = new AbortController()
-  setMaxListeners(0, stop.signal) // one an episode in flight
+  setMaxListeners(0, stop.signal) // one listener per episode in progress
   const unlink = linkAbort(signal, stop)
   const stage: Stage = { environment, rest: oneByOne(new Pace(stop.signal)), signal: stop.signal }
   const plays: Play[][] = []

@@ -42,6 +42,6 @@ export function tQuantile(probability: number, freedom: number): number {
 
 function checkFreedom(freedom: number): void {
   if (!(freedom > 0 && freedom <= 1e6)) {
-    throw new GigpoError("BAD_ARGUMENT", "Student's t has more than 0 degrees of freedom, here at most 1e6.")
+    throw new GigpoError("BAD_ARGUMENT", "Student's t needs degrees of freedom above 0 and at most 1e6.")
   }
 }

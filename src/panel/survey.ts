@@ -35,7 +35,7 @@ export async function surveyWorld(
   if (!(Number.isSafeInteger(concurrency) && concurrency >= 1))
     throw new GigpoError(
       "BAD_ARGUMENT",
-      `A panel: concurrency must be a whole number from 1, not ${display(concurrency)}.`,
+      `The concurrency of a panel must be an integer from 1, not ${display(concurrency)}.`,
     )
   const world = located(Object.fromEntries(Object.entries(options).filter(([key]) => !speech.includes(key))))
   const environment = await open(name, world, signal)
@@ -54,5 +54,8 @@ export async function open(
   const given = signal && takesSignal ? { ...options, signal } : options
   const environment = await openEnvironment(name as string, given)
   if (typeof environment.start === "function") return environment
-  throw new GigpoError("BAD_CONFIG", `${name} offers tasks alone, by which nobody can tell what a panel's world is.`)
+  throw new GigpoError(
+    "BAD_CONFIG",
+    `${name} has tasks but no episodes that can be played, so a panel cannot verify it. Choose another environment.`,
+  )
 }

@@ -107,7 +107,7 @@ describe.skipIf(!built)("gigpo panel, and evaluate on one (needs dist: npm run b
     const refused = (message: RegExp) => ({ code: 2, stderr: expect.stringMatching(message) })
     expect(await changed("0123456789abcdef")).toMatchObject(refused(/This is not the panel mine@1: task 0 /))
     const hidden = await changed("\\u001b[31m")
-    expect(hidden).toMatchObject(refused(/its keys is not that of a panel/))
+    expect(hidden).toMatchObject(refused(/its keys is not valid in a panel/))
     expect(hidden.stderr).not.toContain("\u001b")
   })
 })

@@ -108,7 +108,7 @@ describe("exported households", () => {
 
   it("are refused where ALFWorld would not find them, and where there are none", async () => {
     const panel = await householdPanel({}, 1)
-    const passedOver = expect.stringMatching(/passes over every game whose path contains "Sliced"/)
+    const passedOver = expect.stringMatching(/skips every game whose path contains "Sliced"/)
     await expect(exportGames(panel, join(root, "Sliced", "games"))).rejects.toMatchObject({
       ...{ code: "BAD_ARGUMENT", message: passedOver },
     })

@@ -72,17 +72,17 @@ describe("a panel of one's own", () => {
   })
 
   it.each<[string, RegExp, readonly object[], readonly object[]]>([
-    ["fewer questions", /7 tasks are there, of 8/, questions.slice(2), passages],
+    ["fewer questions", /there are 7 tasks instead of 8/, questions.slice(2), passages],
     [
       "another answer",
-      /task 3 \(.{16} in place of .{16}\) is the first other one/,
+      /task 3 is the first that differs \(.{16} instead of .{16}\)/,
       questions.with(3, { ...questions[3]!, golden_answers: ["Eve"] }),
       passages,
     ],
-    ["another order", /task 0 .* is the first other one/, questions.toReversed(), passages],
+    ["another order", /task 0 is the first that differs/, questions.toReversed(), passages],
     [
       "another corpus",
-      /the tasks are the same, but the environment answers otherwise/,
+      /the tasks are the same, but the environment responds differently/,
       questions,
       passages.map((passage) => ({ ...passage, contents: `${passage.contents} Indeed.` })),
     ],

@@ -69,10 +69,10 @@ describe("a panel that ships is what it was", () => {
       const opened = () => openPanel("alfworld/unseen@1", { data: folder })
       const refusal = (message: RegExp) => ({ code: "BAD_DATA", message: expect.stringMatching(message) })
       await expect(opened()).rejects.toMatchObject(
-        refusal(/the tasks are the same, but the environment answers otherwise/),
+        refusal(/the tasks are the same, but the environment responds differently/),
       )
       await rm(game)
-      await expect(opened()).rejects.toMatchObject(refusal(/133 tasks are there, of 134/))
+      await expect(opened()).rejects.toMatchObject(refusal(/there are 133 tasks instead of 134/))
     })
   })
 

@@ -14,7 +14,7 @@ let workLeft = maxWork
 /** Counts work, so that a malicious game causes a fault instead of an endless computation. */
 export function work(amount: number): void {
   workLeft -= amount
-  if (workLeft < 0) fault("its rules take too much work to follow")
+  if (workLeft < 0) fault("its rules take too much work to evaluate")
 }
 
 /** Runs `act` with a bounded amount of work; a fault in it becomes a `BAD_DATA` that names the source. */

@@ -55,7 +55,7 @@ export function branchesOf(formula: Expression, scope: Scope, wanted = true): re
         const branches = branchesOf(rest[1] ?? [], inner.scope, wanted)
         return branches.map((branch) => ({ ...branch, variables: [...branch.variables, ...inner.added] }))
       }
-      // forall x: P is the same as: there is no x with not P.
+      // "forall x: P" is equivalent to "there is no x with not P".
       const counterexamples = branchesOf(rest[1] ?? [], inner.scope, !wanted)
       const queries = counterexamples.map((branch) =>
         planQuery({ ...branch, variables: [...branch.variables, ...inner.added] }, scope.slots, new Map()),
@@ -125,7 +125,7 @@ export function planQuery(
       for (const term of next!.terms) open.delete(term)
     } else {
       const [slot] = open
-      if (slot === undefined) throw new Error("a condition speaks of a variable outside its scope")
+      if (slot === undefined) throw new Error("a condition refers to a variable outside its scope")
       planned.push({ kind: "object", terms: [slot] })
       open.delete(slot)
     }

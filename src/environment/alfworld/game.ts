@@ -83,7 +83,8 @@ export class Game {
       )
       return planQuery({ conditions: given, variables }, this.#slots, counts)
     })
-    if (!this.#reached(lasting, this.#start)) fault("its goal asks for something that is not there")
+    if (!this.#reached(lasting, this.#start))
+      fault("its goal needs a fact that is false at the start and that no action adds")
   }
 
   /** Parses a game file. Throws `BAD_DATA` with the source for a corrupt text. */

@@ -45,7 +45,7 @@ export function readGrammar(text: string): Grammar {
   const takeField = (): string => {
     take("::")
     const { quoted, text } = take()
-    if (quoted === undefined) fault(`the grammar has "${text}" where a text in quotation marks should stand`)
+    if (quoted === undefined) fault(`the grammar has "${text}" instead of a text in quotation marks`)
     take(";")
     return quoted
   }
@@ -61,7 +61,7 @@ export function readGrammar(text: string): Grammar {
       const field = (key: string) => fields.get(key) ?? fault(`the action ${name} has no ${key} in the grammar`)
       wordings.set(name.toLowerCase(), { template: field("template"), feedback: field("feedback") })
       addRules(fields.get("grammar") ?? "{}", rules)
-    } else fault(`the grammar has "${keyword}" where "grammar" or "action" should stand`)
+    } else fault(`the grammar has "${keyword}" instead of "grammar" or "action"`)
   }
   return { rules, wordings }
 }

@@ -72,7 +72,7 @@ export class Narrator {
 
   /** Expands a symbol by its first rule whose condition holds. */
   derive(symbol: string, facts: Facts): string {
-    if (++this.#depth > maxDepth) fault(`the symbol ${symbol} of the grammar leads deeper than ${maxDepth} symbols`)
+    if (++this.#depth > maxDepth) fault(`the symbol ${symbol} of the grammar is nested deeper than ${maxDepth} symbols`)
     const choice = this.#choicesOf(symbol).find(({ query }) => !query || query.match(facts, this.#binding, always))
     const text = this.#write(choice?.parts ?? fault(`no rule of ${symbol} in the grammar applies`), facts)
     this.#depth--
@@ -95,7 +95,7 @@ export class Narrator {
       const object = this.#binding[slot]!
       if (object !== unbound) return this.#vocabulary.ids[object]!
     }
-    return fault(`the grammar speaks of ${name}, which stands for nothing there`)
+    return fault(`the grammar refers to ${name}, which is not bound to an object`)
   }
 
   nameOf(id: string): string {
@@ -104,9 +104,10 @@ export class Narrator {
 
   /** Parses `p(x:type) & q(x:type, y:type)`. Facts are matched in the written order. */
   query(text: string): Query {
-    const conjuncts = text.length > maxLength ? fault("the grammar asks for too many facts at once") : text.split("&")
+    const conjuncts = text.length > maxLength ? fault("a condition in the grammar is too long") : text.split("&")
     const conditions = conjuncts.map((part): Condition => {
-      const [, predicate, list] = /^\s*([\w-]+)\s*\(([^()]*)\)\s*$/.exec(part) ?? fault(`the grammar asks "${text}"`)
+      const [, predicate, list] =
+        /^\s*([\w-]+)\s*\(([^()]*)\)\s*$/.exec(part) ?? fault(`the condition "${text}" in the grammar is invalid`)
       const args = list!.trim() === "" ? [] : list!.split(",")
       return {
         kind: "fact",

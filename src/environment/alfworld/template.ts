@@ -71,9 +71,9 @@ function readValue(text: string, source: Source): Part {
   let expectsOperand = true
   for (word.lastIndex = 0; word.lastIndex < text.length; ) {
     const [, single, double, symbol, variable, attribute, plus] =
-      word.exec(text) ?? fault(`the grammar has the value {${text}}`)
+      word.exec(text) ?? fault(`the value {${text}} in the grammar is invalid`)
     const isOperator = plus !== undefined || (variable === "or" && attribute === undefined)
-    if (isOperator === expectsOperand) fault(`the grammar has the value {${text}}`)
+    if (isOperator === expectsOperand) fault(`the value {${text}} in the grammar is invalid`)
     const literal = single ?? double
     if (isOperator) {
       if (!plus) sums.push([])
@@ -82,7 +82,7 @@ function readValue(text: string, source: Source): Part {
     else sums.at(-1)!.push(attributePart(variable!, attribute ?? "", source))
     expectsOperand = isOperator
   }
-  if (expectsOperand) fault(`the grammar has the value {${text}}`)
+  if (expectsOperand) fault(`the value {${text}} in the grammar is invalid`)
   return (facts) => {
     let result = ""
     for (const sum of sums) {
@@ -106,6 +106,6 @@ function attributePart(variable: string, attribute: string, source: Source): Par
     case "id":
       return () => source.idOf(variable)
     default:
-      return fault(`the grammar asks for ${variable}.${attribute}, which is not known`)
+      return fault(`the grammar has the unknown attribute ${variable}.${attribute}`)
   }
 }

@@ -4,15 +4,14 @@ import { inOrder } from "./home.ts"
 import { type Memory, places } from "./memory.ts"
 import { shortestFetch, shortestScript } from "./script.ts"
 
+/** Command of the expert. */
 export interface Advice {
   readonly command: string
   /** Kind of object that is searched for. */
   readonly sought?: string
 }
 
-/**
- * Advice from past observations only: use known objects, else search for missing ones.
- */
+/** Next command from past observations only: uses known objects, otherwise searches for missing ones. */
 export function explore(memory: Memory, goal: Goal): Advice | undefined {
   const whole = shortestScript(memory, goal)
   if (whole) return whole.length > 0 ? { command: whole[0]! } : undefined

@@ -4,7 +4,7 @@ export interface Home {
   readonly things: ReadonlyMap<string, Thing>
   /** Location of the agent. */
   readonly here: string
-  /** Object in the agent's hand. */
+  /** Name of the object in the agent's hand. */
   readonly held: string | undefined
   /** Whether a thing can be put into (or onto) a receptacle. */
   fits(thing: string, receptacle: string): boolean

@@ -38,7 +38,7 @@ class Reader {
   readonly #seen = new Set<string>()
   readonly #treated = new Set<string>()
   readonly #lit = new Set<string>()
-  /** Pairs of kinds, as "mug safe", of which the first was refused by the second. */
+  /** Kinds of objects with kinds of receptacles that do not accept them, for example "mug safe". */
   readonly #refusals = new Set<string>()
   #held: { readonly name: string; readonly origin: string } | undefined
   #arrived: string | undefined
@@ -48,7 +48,7 @@ class Reader {
     this.#goal = goal
   }
 
-  /** Keeps what was tried: arrivals do not say where in 0.2. */
+  /** Stores the action, because observations of arrivals do not name the location in ALFWorld 0.2. */
   act(action: string): void {
     this.#action = action
   }
@@ -61,7 +61,7 @@ class Reader {
     this.#readThing(text)
     const offered = actions && new Set(actions)
     for (const name of this.#receptacles.keys()) {
-      // One cannot go to where one is, so what cannot be gone to is here.
+      // Going to the current location is not admissible, so a receptacle without the command "go to" is here.
       const near = offered ? !offered.has(`go to ${name}`) : name === this.#arrived
       this.#update(name, { place: near ? here : name })
       if (near && offered) this.#readActions(name, offered)
@@ -106,13 +106,13 @@ class Reader {
     const [, verb, treated] = /^You (clean|heat|cool) the (.+) using the /.exec(text) ?? []
     const wanted = this.#goal.treatment?.verb
     if (treated !== undefined && verb === wanted) this.#treated.add(treated)
-    // Heat ends cold and cold ends heat.
+    // Heating an object undoes cooling, and cooling undoes heating.
     else if (treated !== undefined && verb !== "clean" && wanted !== "clean") this.#treated.delete(treated)
     const lit = /^You turn on the (.+)\.$/.exec(text)
     if (lit) this.#lit.add(lit[1]!)
   }
 
-  /** What is here says by the commands offered whether it can be opened and takes what is held. */
+  /** Reads from the admissible commands whether a receptacle at the current location is closed and accepts the held object. */
   #readActions(name: string, actions: ReadonlySet<string>): void {
     const closed = actions.has(`open ${name}`)
     this.#update(name, { closed })
@@ -155,7 +155,7 @@ class Reader {
   }
 }
 
-/** The names in `a mug 1, a pen 2, and a book 1`; none in `nothing`. */
+/** Names in a list such as `a mug 1, a pen 2, and a book 1`; empty for `nothing`. */
 function listed(text: string): string[] {
   return Array.from(text.matchAll(/(?:^|, |and )an? (\S+ \d+)/g), (match) => match[1]!)
 }

@@ -3,16 +3,16 @@ import type { Goal } from "./goal.ts"
 import { type Home, inOrder } from "./home.ts"
 
 /**
- * The shortest commands that reach the goal: every choice of objects, receptacle and appliance makes one script of
- * fetching, treating and bringing, of which the shortest is taken, the first among equals. Commands that put things
- * down have the wording of 0.4. `undefined` where the home lacks what the goal needs; empty where it is reached.
+ * Shortest list of commands that reaches the goal. Every choice of objects, receptacle and appliance gives one script of taking, treating
+ * and placing; the first of the shortest is used. Commands that put an object down have the wording of ALFWorld 0.4. `undefined` if the
+ * household lacks something that the goal needs; empty if the goal is reached.
  */
 export function shortestScript(home: Home, goal: Goal): readonly string[] | undefined {
   const objects = objectsOf(home, goal.object)
   return shortest(goal.taskType === "look_at_obj_in_light" ? look(home, goal, objects) : bring(home, goal, objects))
 }
 
-/** The shortest commands that take a thing of this kind, where one is in reach. */
+/** Shortest list of commands that takes an object of a kind; `undefined` if none can be taken. */
 export function shortestFetch(home: Home, kind: string): readonly string[] | undefined {
   return shortest(objectsOf(home, kind).map((object) => new Script(home).take(object)))
 }
@@ -26,7 +26,7 @@ function shortest(scripts: readonly Script[]): readonly string[] | undefined {
     )
 }
 
-/** Things of a kind that are held or lie where they can be taken. */
+/** Objects of a kind that are held or can be taken from a receptacle. */
 function objectsOf({ held, things }: Home, kind: string): string[] {
   const isReachable = (name: string) => name === held || things.get(name)!.receptacles.length > 0
   return inOrder(things.keys()).filter((name) => things.get(name)!.kind === kind && isReachable(name))
@@ -66,7 +66,7 @@ function receptaclesOf(home: Home, kind: string): string[] {
   return inOrder(home.receptacles.keys()).filter((name) => home.receptacles.get(name)!.kind === kind)
 }
 
-/** All ordered choices of `count` items. */
+/** All ordered selections of `count` items. */
 function sequences(items: readonly string[], count: number): string[][] {
   if (count <= 0) return [[]]
   return items.flatMap((item) =>
@@ -77,10 +77,10 @@ function sequences(items: readonly string[], count: number): string[][] {
   )
 }
 
-/** Commands so far, and what they change of a home. */
+/** Script under construction: commands, and the state of the household after them. */
 class Script {
   readonly commands: string[] = []
-  /** False where something is in the way that can be put nowhere. */
+  /** False if the held object must be put down first and no receptacle accepts it. */
   possible = true
   readonly #home: Home
   readonly #opened = new Set<string>()
@@ -95,7 +95,7 @@ class Script {
     this.#held = home.held
   }
 
-  /** Takes a thing from where it is easiest, of several places not from where it is wanted. */
+  /** Takes an object from the receptacle with the fewest commands. The target `wanted` is avoided if the object is in other receptacles too. */
   take(name: string, wanted?: string): this {
     if (this.#held === name) return this
     if (this.#held !== undefined) this.#putAway(this.#held)
@@ -109,7 +109,7 @@ class Script {
     return this
   }
 
-  /** Whether a thing that is held lies there all the same. */
+  /** Whether an object is in a receptacle from which it was not taken. In ALFWorld an object may be in two receptacles. */
   isStillIn(name: string, receptacle: string): boolean {
     return (
       this.#home.things.get(name)!.receptacles.includes(receptacle) && !this.#taken.has(`${name} from ${receptacle}`)
@@ -130,7 +130,7 @@ class Script {
     return this
   }
 
-  /** Goes to a lamp and sees that it is on. */
+  /** Goes to a lamp and switches it on if it is off. */
   useAt(lamp: string): this {
     const { receptacles, lit } = this.#home.things.get(lamp)!
     this.#goTo(receptacles.find((receptacle) => this.#isNear(receptacle)) ?? receptacles[0]!)
@@ -138,7 +138,7 @@ class Script {
     return this
   }
 
-  /** Puts down what is in the way. */
+  /** Puts the held object down, to free the hand. */
   #putAway(name: string): void {
     const receptacle = this.#easiest(
       inOrder(this.#home.receptacles.keys()).filter((receptacle) => this.#home.fits(name, receptacle)),
@@ -147,7 +147,7 @@ class Script {
     else this.possible = false
   }
 
-  /** The first of those that take the fewest commands to reach into. */
+  /** First of the receptacles that need the fewest commands. */
   #easiest(receptacles: readonly string[]): string | undefined {
     const cost = (receptacle: string) => (this.#isNear(receptacle) ? 0 : 1) + (this.#isClosed(receptacle) ? 1 : 0)
     return [...receptacles].sort((a, b) => cost(a) - cost(b))[0]

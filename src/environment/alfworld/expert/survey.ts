@@ -2,7 +2,7 @@ import type { Game, World } from "../game.ts"
 import { type Goal, kindOf } from "./goal.ts"
 import type { Home, Receptacle, Thing } from "./home.ts"
 
-/** Reads the household as it is now, which no player can. */
+/** Current state of a household, including facts that an agent cannot observe. */
 export function survey(game: Game, world: World, goal: Goal): Home {
   const placeOf = new Map(game.facts("receptacleatlocation").map(([receptacle, place]) => [receptacle!, place!]))
   const portable = new Set(game.facts("pickupable").map(([thing]) => thing!))
@@ -19,7 +19,7 @@ export function survey(game: Game, world: World, goal: Goal): Home {
   const inside = new Map<string, string[]>()
   for (const [thing, id] of world.facts("inreceptacle")) {
     const receptacle = game.name(id!)
-    // What has no place cannot be reached into.
+    // Receptacles without a location cannot be used.
     if (receptacles.has(receptacle)) inside.set(thing!, [...(inside.get(thing!) ?? []), receptacle])
   }
   const things = new Map<string, Thing>()

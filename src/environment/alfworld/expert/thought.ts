@@ -1,6 +1,6 @@
 import type { Advice } from "./explore.ts"
 
-/** A few words for why, which follow from the command and from what is being looked for alone. */
+/** Short reasoning for a command. Depends only on the command and on the kind of object that is searched for. */
 export function thoughtOf({ command, sought }: Advice): string {
   const [, verb, first, second] =
     /^(go to|open|examine|take|move|put|clean|heat|cool|use) (.+?)(?: (?:from|to|in\/on|with) (.+))?$/.exec(command) ??

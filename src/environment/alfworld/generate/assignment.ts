@@ -23,7 +23,7 @@ const sentences: Readonly<Record<TaskType, readonly [string, string]>> = {
   pick_two_obj_and_place: ["place two {object} in {target}", "gather two {object} and bring them to {target}"],
 }
 
-/** A task that this scene allows; the templates of rooms see to it that each of their types has one. */
+/** Draws a task of a type for a scene. The templates of rooms guarantee at least one for each of their types. */
 export function assign(taskType: TaskType, scene: Scene, random: Random): Assignment {
   const present = new Set(scene.receptacles.map(({ kind }) => kind))
   const choices = rooms[scene.room].objects
@@ -38,17 +38,17 @@ function targets(taskType: TaskType, { can, where }: ObjectKind, present: Readon
   if (can.has("toggle")) return []
   if (taskType === "look_at_obj_in_light") return here.length > 0 ? [lamp] : []
   const treatment = treatments[taskType]
-  // Without a treatment, being there is all that is asked, so the object must be able to start elsewhere.
+  // Without a treatment, the goal is only the location, so another receptacle is needed where the object can start.
   if (!treatment) return here.length > 1 ? here : []
   return can.has(treatment.verb) ? here.filter((kind) => kind !== treatment.appliance) : []
 }
 
-/** Whether an object there would have fulfilled (its part of) the task before it began. */
+/** Whether an object of this kind in this kind of receptacle would fulfil the task, or a part of it, at the start. */
 export function isDone({ taskType, object, target }: Assignment, kind: string, receptacle: string): boolean {
   return kind === object && receptacle === target && !treatments[taskType]
 }
 
-/** Objects that the task cannot do without. */
+/** Kinds of objects that the task requires, one entry per object. */
 export function needed({ taskType, object }: Assignment): readonly string[] {
   if (taskType === "look_at_obj_in_light") return [object, lamp]
   return taskType === "pick_two_obj_and_place" ? [object, object] : [object]
@@ -59,7 +59,7 @@ export function sentence({ taskType, object, target }: Assignment, random: Rando
   return template.replace("{object}", object.toLowerCase()).replace("{target}", target.toLowerCase())
 }
 
-/** The goal as a PDDL formula. */
+/** Goal as a PDDL formula. */
 export function goal({ taskType, object, target }: Assignment): string {
   if (taskType === "look_at_obj_in_light") {
     return `(and

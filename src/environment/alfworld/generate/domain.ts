@@ -1,7 +1,6 @@
 /**
- * What can be done in a household and what comes of it, in PDDL, with the names of actions and predicates by which
- * ALFWorld's grammar and problems call them. The order of the actions and of their parameters decides nothing but
- * which of two equal commands comes first.
+ * PDDL domain of a household: actions with their effects. Actions and predicates have the names that ALFWorld's grammars and problems use. The
+ * order of actions and parameters only determines which of two equal commands comes first.
  */
 export const domain = `(define (domain alfred)
   (:requirements :adl :typing)

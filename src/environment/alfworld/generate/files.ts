@@ -3,19 +3,19 @@ import { type GeneratedHousehold, generateHousehold } from "./generate.ts"
 import type { HouseholdOptions } from "./options.ts"
 import type { HouseholdTask } from "./tasks.ts"
 
-/** A household as ALFWorld keeps its games: a folder of two files. */
+/** Household as files in ALFWorld's layout: a folder of two files. */
 export interface HouseholdFiles {
-  /** Below the folder of a split, with slashes; as in ALFWorld it begins with the type of the task, which others read from it. */
+  /** Path below the folder of a split, with forward slashes. Begins with the task type, as in ALFWorld, because other software reads it. */
   readonly folder: string
-  /** By name: all that ALFWorld's text environment, its templates of goals and its hand-coded expert read. */
+  /** Contents by file name: everything that ALFWorld's text environment, goal templates and hand-coded expert read. */
   readonly files: Readonly<Record<"game.tw-pddl" | "traj_data.json", string>>
 }
 
 /**
- * The files of a household for ALFWorld's own loader (`AlfredTWEnv.collect_game_files` of 0.4). The way to win is searched for, which takes
- * some milliseconds.
+ * Returns the files of a household for ALFWorld's own loader (`AlfredTWEnv.collect_game_files` of 0.4). Includes a solution, whose search
+ * takes some milliseconds.
  *
- * @throws BAD_CONFIG where options are wrong, BAD_ARGUMENT where the scene's kind of room has no tasks of the type
+ * @throws BAD_CONFIG for invalid options, BAD_ARGUMENT if the scene's kind of room has no tasks of the type
  */
 export function householdFiles(task: HouseholdTask, options: HouseholdOptions): HouseholdFiles {
   const household = generateHousehold(task, options)

@@ -52,8 +52,10 @@ export interface GeneratedHousehold extends HouseholdTexts {
 }
 
 /**
- * Generates a household with a solution, as ALFWorld's newer files have it. The solution takes a search, so this function is for making
- * files and for tests, not for episodes. A number stands for a task of any room and type.
+ * Generates a household with a solution, as in ALFWorld's newer files. The solution takes a search, so this function is meant for files and
+ * tests, not for episodes.
+ *
+ * @param task - task, or a seed for a task of any room and type
  *
  * @throws BAD_CONFIG for invalid options, BAD_ARGUMENT if the scene's kind of room has no tasks of the type
  */

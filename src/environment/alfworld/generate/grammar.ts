@@ -48,7 +48,7 @@ function feedback(task: string, wording: Wording): Record<string, Rule[]> {
     intro: [{ rhs: "-= Welcome to TextWorld, ALFRED! =-\n\n#look.feedback#\n\n#task#" }],
     task: [{ rhs: `Your task is to: ${task}.` }],
 
-    // An action's own location is bound; at the start nothing is, so there the second rule lists the whole room.
+    // After an action, the location is bound. At the start it is not, so the second rule applies and lists the whole room.
     "look.feedback": [
       { condition: facing, rhs: `You are facing the [{r.name | ${facing}}]. Next to it, you see #loose#.` },
       {
@@ -105,7 +105,7 @@ function feedback(task: string, wording: Wording): Record<string, Rule[]> {
   }
 }
 
-/** Facts about an object that is held, the most telling first, and how it is then called. */
+/** Words for a held object by its facts, the most specific first. */
 const conditions = [
   { facts: ["isclean", "ishot"], word: "hot and clean" },
   { facts: ["isclean", "iscool"], word: "cool and clean" },

@@ -38,7 +38,7 @@ export const householdFields = {
   ),
   scenes: integer(
     480,
-    "Number of generated rooms, a fourth of each kind; 8 to 1,000,000. One layout in eight is held out from training.",
+    "Number of generated rooms, a quarter of each kind; 8 to 1,000,000. One layout in eight is held out from training.",
     { min: 8, max: 1_000_000 },
   ),
 }

@@ -15,7 +15,7 @@ export interface RoomTemplate {
 
 const words = (text: string) => text.split(" ")
 
-// biome-ignore format: one kind of receptacle a column
+// biome-ignore format: several receptacles per line
 export const rooms: Readonly<Record<RoomKind, RoomTemplate>> = {
   kitchen: {
     always: words("CounterTop Fridge Microwave SinkBasin"),

@@ -105,7 +105,7 @@ export const objectKinds: ReadonlyMap<string, ObjectKind> = new Map(
   ]),
 )
 
-/** How likely a thing is in a kind of receptacle, not normed, by the rank of the kind among its places. */
+/** Unnormalized probability of an object in a kind of receptacle, by the rank of the kind among the object's receptacles. */
 export function likelihood(rank: number): number {
   return 1 / (rank + 2)
 }

@@ -35,8 +35,8 @@ const compressors = {
   BROTLI: (input, length) => zlib.brotliDecompressSync(input, { maxOutputLength: Math.max(length, 1) }),
 }
 const tell = (message) => new Promise((resolve) => process.send(message, () => resolve()))
-process.on("unhandledRejection", () => {}) // of a second column, after the first was reported
-// A thread of its own sees when this one is busy for a parent that is gone, or takes memory that V8 does not count.
+process.on("unhandledRejection", () => {}) // of a second broken column, after the first was reported
+// A separate thread ends this process when its parent has ended, or when it uses too much memory, including memory that V8 does not count.
 const watch =
   "const { workerData: [parent, most] } = process.getBuiltinModule('node:worker_threads');" +
   "setInterval(() => { if (process.ppid !== parent || process.memoryUsage.rss() > most) process.kill(process.pid, 'SIGKILL') }, 20)"
@@ -55,7 +55,7 @@ const read = async () => {
     if (!Number.isSafeInteger(amount) || amount < 0 || amount > most) throw new Error("it claims more than its size allows")
     return amount
   }
-  /** Looks at the headers of all pages of a column. */
+  /** Checks the headers of all pages of a column. */
   const check = async ({ meta_data: meta }) => {
     if (!meta || !columns.includes(meta.path_in_schema[0])) return
     const start = count(Number(meta.dictionary_page_offset || meta.data_page_offset), file.byteLength)
@@ -75,7 +75,7 @@ const read = async () => {
     const rows = count(Number(group.num_rows), mostValues)
     values = count(values + rows, mostValues)
     for (const column of group.columns) await check(column)
-    // Whole groups, because a part of one takes as long to read as what lies before it.
+    // Whole row groups are read, because reading a part also decodes everything before it.
     const rowEnd = rowStart + rows
     const found = rows > 0 ? await parquetReadObjects({ file, metadata, columns, rowStart, rowEnd, compressors }) : []
     rowStart = rowEnd

@@ -91,7 +91,7 @@ async function openFiles(questions: string, options: SearchSettings): Promise<Op
   }
 }
 
-/** Asks each once: a server that is down, or is none, shall be told of at the start and not by rewards of 0. */
+/** Sends one request to each server, so that an unreachable or wrong server fails at the start instead of giving rewards of 0. */
 async function openServers(
   retriever: string | readonly string[],
   options: SearchSettings,

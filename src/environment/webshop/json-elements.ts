@@ -140,7 +140,7 @@ class ElementScanner {
   #outside(byte: number): void {
     const isMark = this.#base + this.#at < 3 && [0xef, 0xbb, 0xbf][this.#at] === byte
     if (isSpace(byte) || isMark) return
-    if (this.#depth < 0) this.#corrupt("something behind its end")
+    if (this.#depth < 0) this.#corrupt("data after its end")
     if (byte !== arrayOpen && byte !== objectOpen) this.#corrupt("no JSON array or object at its start")
     this.#isObject = byte === objectOpen
     this.#depth = 1

@@ -7,14 +7,14 @@ import type { ResolvedOptions } from "./options.ts"
 
 type PromptOptions = Speech<Pick<ResolvedOptions, "admissible" | "history" | "rules" | "thinking">>
 
-/** Longer prompts leave the past out, as in verl-agent. */
+/** Maximum length of prompts with history, in characters. Longer prompts omit the history, as in verl-agent. */
 const longest = 13_000
 
 const role = `You are shopping in WebShop, a text-only online store. Find a product that meets every wish of the customer, \
 choose the options asked for, and buy it. Each action brings you to another page: search[words] looks for products, and \
 click[name] follows a link, opens a product, chooses an option or buys.`
 
-/** What the model reads: task, past steps, page, actions and the form of the reply. */
+/** Prompt text: task, past steps, page, actions and format of the completion. */
 export function promptText(goal: Goal, history: readonly Turn[], now: Observation, options: PromptOptions): string {
   if (!options.rules) return barePrompt(goal, history, now, options)
   const task = `The customer says: ${goal.instruction}`
@@ -36,7 +36,7 @@ function actionList(now: Observation): string {
   return `Actions possible here:\n[\n${[...search, ...clicks].join(",\n")}\n]`
 }
 
-/** A page says all that can be done on it but not which options are chosen: past actions tell that, past pages would not. */
+/** Prompt without rules. History consists of actions only: pages do not show the chosen options, but past actions do. */
 function barePrompt({ instruction }: Goal, history: readonly Turn[], now: Observation, options: PromptOptions): string {
   const past = options.memory
     ? [options.memory(history)]

@@ -1,11 +1,8 @@
 import { escapeUnit, hex, pythonJson } from "../python-text.ts"
 
-/**
- * How the Python programs behind WebShop's pages print and escape. JavaScript does each of these a little differently, and
- * the pages are compared to the letter.
- */
+// Python's formatting and escaping, as WebShop's pages use them. JavaScript's functions differ slightly, and the pages must be identical.
 
-/** `str(float)`: shortest digits, always with a point, exponents below 1e-4 and from 1e16. */
+/** `str(float)`: shortest digits, always with a point; exponential notation below 1e-4 and from 1e16. */
 export function formatFloat(value: number): string {
   const [digits, exponent] = value.toExponential().split("e") as [string, string]
   const power = Number(exponent)
@@ -26,7 +23,7 @@ function quote(text: string): string {
   return pythonJson(text).replace(/['<>&]/g, escapeUnit)
 }
 
-/** `repr(str)` without its quotes and quoting backslashes: what Python will not print becomes an escape. */
+/** `repr(str)` without quotes, and without backslashes that escape quotes. Unprintable characters become escapes. */
 export function reprBody(text: string): string {
   return Array.from(text, (character) => {
     if (character === " " || !/[\p{C}\p{Z}]/u.test(character)) return character

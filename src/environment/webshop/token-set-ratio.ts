@@ -1,9 +1,10 @@
 /**
- * Likeness of two texts by their sets of words, 0 to 100: `token_set_ratio` of rapidfuzz after `full_process`, as WebShop scores
+ * Similarity of two texts by their sets of words, 0 to 100: `token_set_ratio` of rapidfuzz after `full_process`, by which WebShop scores
  * attributes and options.
  *
- * With s the common words and a, b the other words of each side (sorted, joined by spaces), it is the largest likeness among the
- * texts `s a`, `s b` and s itself; the likeness of two texts is 2·LCS / (sum of their lengths).
+ * With s the common words and a, b the other words of each text (sorted, joined by spaces), the result is the largest similarity among the
+ * texts `s a`, `s b` and s. The similarity of two texts is 2·LCS / (sum of their lengths), with LCS the length of their longest common
+ * subsequence.
  */
 export function tokenSetRatio(left: string, right: string): number {
   const [a, b] = [tokens(left), tokens(right)]
@@ -17,19 +18,19 @@ export function tokenSetRatio(left: string, right: string): number {
   const withA = [...common, ...onlyA].join(" ")
   const withB = [...common, ...onlyB].join(" ")
   const ratios = [likeness(withA, withB)]
-  // s is a prefix of both, so the common subsequence is s itself.
+  // s is a prefix of both texts, so their longest common subsequence with s is s.
   if (shared) for (const text of [withA, withB]) ratios.push((2 * shared.length) / (shared.length + text.length))
   return roundHalfEven(100 * Math.max(...ratios))
 }
 
-/** Python's `round`. */
+/** Rounds half to even, as Python's `round`. */
 function roundHalfEven(value: number): number {
   const below = Math.floor(value)
   return value - below === 0.5 ? below + (below % 2) : Math.round(value)
 }
 
 function tokens(text: string): Set<string> {
-  // Every character beyond ASCII is dropped, not replaced by a space.
+  // Characters outside ASCII are removed, not replaced by spaces.
   const ascii = text.replace(/[^\0-\x7f]/g, "").toLowerCase()
   return new Set(ascii.split(/[^a-z0-9]+/).filter((token) => token !== ""))
 }

@@ -4,7 +4,7 @@ export function choose<T>(items: readonly T[], random: Random): T {
   return items[random.below(items.length)]!
 }
 
-/** `count` different items, in the order of the list. */
+/** Draws `count` different items and returns them in the order of the list. */
 export function chooseSome<T>(items: readonly T[], count: number, random: Random): T[] {
   const chosen = new Set<number>()
   while (chosen.size < Math.min(count, items.length)) chosen.add(random.below(items.length))

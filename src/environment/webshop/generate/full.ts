@@ -8,7 +8,7 @@ const kinds = Object.entries(departments).flatMap(([department, kinds]) => kinds
 
 const openings = ["my shopping list says", "today i came for", "could you get me some"]
 
-/** A product with a title, texts, prices and options about as long and as varied as real ones. */
+/** Product with title, texts, prices and options of about the length and variety of real ones. */
 export function fullListing(index: number, catalogue: Random): Listing {
   const random = catalogue.fork("full product", index)
   const { department, kind } = choose(kinds, random)
@@ -48,7 +48,7 @@ export function fullListing(index: number, catalogue: Random): Listing {
   }
 }
 
-/** Dollars and cents; one product in seven costs a range, one in twenty states no price. */
+/** Price, or both ends of a price range (one product in seven), in dollars; empty for one product in twenty. */
 function drawPrices(random: Random): number[] {
   const fate = random.below(140)
   if (fate < 7) return []
@@ -56,7 +56,7 @@ function drawPrices(random: Random): number[] {
   return fate < 27 ? [low, Math.round(low * (110 + random.below(60))) / 100] : [low]
 }
 
-/** Ten characters as real ones have, different for all numbers up to 36^8 and without apparent order. */
+/** Identifier of ten characters, as real ones have. Unique for numbers below 36^8, and without visible order. */
 function asinOf(index: number): string {
   const code = (index * 3_000_017 + 1_234_567_891) % 36 ** 8
   return `GX${code.toString(36).toUpperCase().padStart(8, "0")}`

@@ -4,15 +4,15 @@ import { fullListing } from "./full.ts"
 import { shortListing } from "./short.ts"
 
 export interface GeneratedOptions {
-  /** Products. */
+  /** Number of products. */
   readonly size: number
   readonly seed: number
   readonly detail: "full" | "short"
 }
 
 /**
- * A shop of invented products. Each is a pure function of seed and number, so that a catalogue of any size takes no memory; its
- * products are in the shape of WebShop's, with an instruction each.
+ * Source of invented products in WebShop's format, with one instruction each. A product is a pure function of seed and number, so a catalogue
+ * of any size takes no memory.
  */
 export function generatedProducts({ size, seed, detail }: GeneratedOptions): ProductSource {
   const random = new Random(seed).fork("webshop catalogue")

@@ -4,7 +4,7 @@ import { formatFloat } from "../python-text.ts"
 import { choose } from "./draw.ts"
 import { short } from "./words.ts"
 
-/** Every one and every two of the attributes. */
+/** All single attributes and pairs of attributes. */
 const wishes: readonly (readonly string[])[] = short.attributes.flatMap((first, i) => [
   [first],
   ...short.attributes.slice(i + 1).map((second) => [first, second]),
@@ -12,12 +12,12 @@ const wishes: readonly (readonly string[])[] = short.attributes.flatMap((first, 
 const combinations = wishes.length * short.kinds.length
 
 /**
- * A product in three or four words, such as `Luma soft round lamp`. The first 440 have different kinds or attributes, so that
- * an instruction means one of them; later ones differ by brand and price only.
+ * Product with a title of three or four words, such as `Luma soft round lamp`. The first 440 products have different kinds or attributes, so an
+ * instruction fits only one of them. Later products differ from these only by brand and price.
  */
 export function shortListing(index: number, catalogue: Random): Listing {
   const random = catalogue.fork("short product", index)
-  // A step without common divisor visits all combinations before the first comes again.
+  // 171 and the number of combinations are coprime, so all combinations occur before one repeats.
   const place = (catalogue.fork("first").below(combinations) + index * 171) % combinations
   const kind = short.kinds[place % short.kinds.length]!
   const attributes = wishes[Math.floor(place / short.kinds.length)]!

@@ -1,11 +1,9 @@
-/**
- * The vocabulary of the generated shop. Brands, kinds and phrases are invented here; no real product stands behind them, and no
- * attribute is one of WebShop's. Attribute phrases share no words, so that the reward's fuzzy comparison never takes one for
- * another.
- */
+// Vocabulary of the generated shop. Brands, kinds and phrases are invented: they are not those of real products, and no attribute is one of
+// WebShop's. Attribute phrases have no words in common, so that the fuzzy comparison of the reward never confuses them.
+
 const list = (text: string) => text.split(", ")
 
-/** A kind of product: how one and many are called, and which options it comes in. */
+/** Kind of product: singular, plural, and names of its options. */
 export interface Kind {
   readonly name: string
   readonly plural: string
@@ -82,7 +80,7 @@ export const optionValues: Readonly<Record<OptionName, readonly string[]>> = {
   pack: list("pack of 1, pack of 2, pack of 4, pack of 6, pack of 12"),
 }
 
-/** The vocabulary of the short catalogue: as few words as make a shop. */
+/** Vocabulary of the short catalogue, as small as possible. */
 export const short = {
   brands: list("Avo, Bim, Kiro, Luma, Nor, Pica, Soli, Tek"),
   kinds: [

@@ -3,8 +3,8 @@ import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { defineConfig } from "vitest/config"
 
-// What computes on one core runs side by side: TypeScript alone, and the command line, whose runs are small processes of their own.
-// The engine uses every core it finds, so its test files take turns.
+// Test files that use a single core run in parallel: those of TypeScript code only, and those of the command line, whose runs are small separate
+// processes. The engine uses all cores, so its test files run one after the other.
 const apart = [
   "algorithms",
   "bench",
@@ -32,17 +32,17 @@ const apart = [
 ]
   .map((room) => `test/${room}/**/*.test.ts`)
   .concat(
-    "test/training/{curriculum,episode-shares,guards/{collapse,failures,non-finite},metrics,rows,schedule,seams,turns}.test.ts", // with an engine in TypeScript, or none
+    "test/training/{curriculum,episode-shares,guards/{collapse,failures,non-finite},metrics,rows,schedule,seams,turns}.test.ts", // with an engine in TypeScript, or without an engine
     "test/runs/{checkpoint,links,options,overwritten,resumed,run,snapshot}.test.ts",
     "test/sft/expert-lengths.test.ts",
-    "test/process/{exit,killed-*,memory}.test.ts", // in processes of their own
+    "test/process/{exit,killed-*,memory}.test.ts", // in separate processes
     "test/engine/{check-plan,memory-plan}.test.ts",
     "test/{entries,json,kernels,package,readme,util}/*.test.ts",
     "test/{extending,json-numbers,json-pieces,json-text,layers,pace,random,raw-json}.test.ts",
   )
-/** Some of them wait, for a server or a process. */
+/** One more than cores, because some tests wait for a server or a process. */
 const workers = availableParallelism() + 1
-/** They put something else in a module's place, which no other file may be given. */
+/** Test files that mock a module. They are isolated, so that no other file gets the mock. */
 const replacing = ["test/environment/search/search.test.ts", "test/files/atomic-directory.test.ts"]
 
 const entries = fileURLToPath(new URL("src/entries", import.meta.url))
@@ -56,11 +56,11 @@ export default defineConfig({
     ],
   },
   test: {
-    // So long only if it hangs, on a machine that is busy with something else too.
+    // Only a test that hangs takes this long, even on a busy machine.
     testTimeout: 300_000,
     hookTimeout: 300_000,
     isolate: false,
-    // The journal's key of tests, not of the user who runs them.
+    // A separate state folder, so that tests do not use the journal key of the user.
     env: { GIGPO_STATE: join(tmpdir(), `gigpo-test-state-${userInfo().username}`) },
     projects: [
       {

@@ -1,15 +1,15 @@
-// The page of gigpo view: one script, one style sheet, in dist/view/page, with the licences of what is bundled in it.
+// Builds the page of gigpo view in dist/view/page: one script and one style sheet, with the licences of the bundled packages.
 import { copyFile } from "node:fs/promises"
 import { build } from "esbuild"
 
 const [from, to] = ["src/view/page", "dist/view/page"]
 const options = {
   bundle: true,
-  target: ["chrome123", "firefox120", "safari17.5"], // where light-dark() is known
+  target: ["chrome123", "firefox120", "safari17.5"], // the first versions with light-dark()
   minify: true,
   logLevel: "warning",
 }
-// Workers are part of the one script, as text: a report has no other file, and the server need not name them.
+// The worker is part of the script, as text, because a report has no other file and the server serves no other script.
 const worker = await build({
   ...options,
   entryPoints: [`${from}/graph/layout-worker.ts`],

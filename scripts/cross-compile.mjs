@@ -1,11 +1,11 @@
-// Compiles the addon's sources for other systems with zig, a Clang that brings the headers of every system along, and checks
-// that every symbol they need exists there.
+// Compiles the addon's sources for other systems and checks that every undefined symbol exists there. The compiler is zig, a Clang that includes
+// the headers of all systems.
 //
 //   node scripts/cross-compile.mjs                # all targets
 //   node scripts/cross-compile.mjs x86_64-macos   # this target; several may be named
 //
-// zig is what GIGPO_ZIG names, or on the PATH. To have it: python3 -m venv zig && zig/bin/pip install ziglang==0.17.0, and then
-// GIGPO_ZIG is the file zig/lib/python3.*/site-packages/ziglang/zig.
+// Uses zig at GIGPO_ZIG, or from the PATH. Installation: python3 -m venv zig && zig/bin/pip install ziglang==0.17.0. GIGPO_ZIG is then the file
+// zig/lib/python3.*/site-packages/ziglang/zig.
 import { spawnSync } from "node:child_process"
 import { chmodSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs"
 import { createRequire } from "node:module"
@@ -18,8 +18,8 @@ const headers = createRequire(import.meta.resolve("cmake-js/package.json"))("nod
 const root = fileURLToPath(new URL("..", import.meta.url))
 const build = join(root, "build-cross")
 /**
- * CMake's names of each target, and the system's libraries where symbols are looked up. Linux has none here: the addon is linked
- * there by every build. With `unity`, sources are compiled together, which is faster but hides a missing #include.
+ * CMake's names of each target, and the system's libraries in which symbols are looked up. Linux has no libraries here, because every build
+ * links the addon there. With `unity`, sources are compiled together, which is faster but hides a missing #include.
  */
 const targets = {
   "aarch64-macos": { system: "Darwin", processor: "arm64", libraries: ["-lSystem"], unity: false },
@@ -31,7 +31,7 @@ const targets = {
 
 const { positionals } = parseArgs({ allowPositionals: true })
 const unknown = positionals.find((name) => !(name in targets))
-if (unknown) throw new Error(`${unknown} is no target; there are ${Object.keys(targets).join(", ")}.`)
+if (unknown) throw new Error(`${unknown} is not a target. Targets: ${Object.keys(targets).join(", ")}.`)
 const zig = process.env.GIGPO_ZIG ?? "zig"
 const cache = mkdtempSync(join(tmpdir(), "gigpo-zig-"))
 const env = { ...process.env, ZIG_GLOBAL_CACHE_DIR: cache, ZIG_LOCAL_CACHE_DIR: cache }
@@ -75,7 +75,7 @@ function configure(target, system, processor, options) {
     GIGPO_CUDA: "OFF",
     ...options,
   }
-  // CMake identifies a compiler by linking a program, for which zig would compile the whole C and C++ library of the target.
+  // CMake identifies a compiler by linking a program. For that, zig would compile the C and C++ libraries of the target.
   run("cmake", ["-S", root, "-B", folder, ...Object.entries(all).map(([name, value]) => `-D${name}=${value}`)], {
     GIGPO_COMPILE_ONLY: "-c",
   })
@@ -83,7 +83,7 @@ function configure(target, system, processor, options) {
     run("cmake", ["--build", folder, "--parallel", String(availableParallelism()), "--target", ...names])
 }
 
-/** Compiles without optimization and without the C++ library, which zig has as sources only. */
+/** Compiles without optimization and without the C++ library, which zig contains only as source code. */
 function compile(target) {
   const started = performance.now()
   const { system, processor, libraries, unity } = targets[target]
@@ -93,7 +93,7 @@ function compile(target) {
     CMAKE_CXX_FLAGS_DEBUG: "-g0",
     CMAKE_UNITY_BUILD: unity ? "ON" : "OFF",
     CMAKE_UNITY_BUILD_BATCH_SIZE: 24,
-    CMAKE_CXX_LINKER_LAUNCHER: "cmake;-E;true", // `missing` links
+    CMAKE_CXX_LINKER_LAUNCHER: "cmake;-E;true", // `missing` links instead
     CMAKE_JS_INC: headers.include_dir,
     CMAKE_JS_NODELIB_DEF: headers.def_paths.node_api_def,
   })
@@ -106,7 +106,7 @@ function compile(target) {
   console.log(`${target}: compiles${libraries ? ", and every symbol is defined" : ""} (${seconds} s)`)
 }
 
-/** Undefined symbols of the addon, linked with the system's libraries alone. */
+/** Undefined symbols of the addon, linked only with the system's libraries. */
 function missing(target, libraries) {
   const folder = join(build, target)
   const objects = readdirSync(join(folder, "CMakeFiles"), { recursive: true })

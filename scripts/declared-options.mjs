@@ -3,15 +3,15 @@ const property = /([ \t]*)(?:export declare const |declare const |readonly )?("(
 const entry = new RegExp(`(?:import\\("[^"]*"\\)\\.)?(${entries})<`, "y")
 
 /**
- * What may be an option in declarations as tsc writes them: each property that begins a line.
+ * Finds possible options in declarations written by tsc: each property at the beginning of a line.
  *
  * @param {string} text
- * @returns {{ path: string[], line: number, indent: string, literal?: { from: number, to: number } }[]} `path`: names from the declared
- *   constant on; `line`: where the option's line begins; `literal`: where its help stands, where the type says it
+ * @returns {{ path: string[], line: number, indent: string, literal?: { from: number, to: number } }[]} `path`: names, beginning with the declared
+ *   constant; `line`: offset of the option's line; `literal`: range of the help text in the type, if the type contains it
  */
 export function optionsIn(text) {
   const found = []
-  const names = [] // of the braces that are open
+  const names = [] // of the open braces
   let name = ""
   for (let at = 0; at < text.length; ) {
     if (at === 0 || text[at - 1] === "\n") {
@@ -35,7 +35,7 @@ export function optionsIn(text) {
   return found
 }
 
-/** @param {number} at where the first type argument begins */
+/** @param {number} at offset of the first type argument */
 function helpOf(type, text, at) {
   const args = [{ from: at, to: at }]
   for (let depth = 0; depth >= 0; ) {
@@ -55,7 +55,7 @@ function helpOf(type, text, at) {
   return /^"(?:[^"\\]|\\.)*"$/.test(text.slice(from, last.to)) ? { from, to: last.to } : undefined
 }
 
-/** Past a text, a comment, or one character. */
+/** Offset after a string, a comment, or a single character. */
 function afterToken(text, at) {
   if (text[at] === '"' || text[at] === "'" || text[at] === "`") {
     const quote = text[at++]

@@ -1,6 +1,6 @@
-// Options say what they are where they are hovered over: their help, which is a text in the tables that declare them, becomes a comment in
-// the declarations, with the default. Where the compiler wrote it as a type argument (`Field<number, "Tasks (groups) per iteration.">`), it stands
-// in the comment alone.
+// Writes the help of options and their defaults as comments into the declarations, so that editors show them as tooltips. The help is a text in
+// the tables that declare the options. Where the compiler has written it as a type argument (`Field<number, "Tasks (groups) per iteration.">`),
+// it is moved to the comment.
 //
 //   node scripts/document-options.mjs   # after tsc, on dist/ and modules/
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs"
@@ -10,7 +10,7 @@ import { optionsIn } from "./declared-options.mjs"
 
 const [dist, modules] = ["dist", "modules"].map((name) => fileURLToPath(new URL(`../${name}`, import.meta.url)))
 const files = readdirSync(dist, { recursive: true })
-  .filter((name) => name.endsWith(".d.ts") && !/^cli\b/.test(name)) // the command line is no API
+  .filter((name) => name.endsWith(".d.ts") && !/^cli\b/.test(name)) // the command line is not an API
   .map((name) => join(dist, name))
 let count = 0
 for (const file of files) await document(file)
@@ -45,7 +45,7 @@ async function document(file) {
   count += lines.length
 }
 
-/** Where definitions stand: an empty entry for each line that was put in. */
+/** Adds an empty entry to the source map for each inserted line. */
 function shiftMap(file, lines) {
   if (!existsSync(file)) return
   const map = JSON.parse(readFileSync(file, "utf8"))
@@ -57,7 +57,7 @@ function shiftMap(file, lines) {
   writeFileSync(file, JSON.stringify(map))
 }
 
-/** The option that a module's export has at this path; undefined where it has none, or one of another help. */
+/** Option at a path of a module's exports; undefined if there is none, or if its help differs. */
 function entryAt(module, path, help) {
   let entry = module
   for (const key of path)

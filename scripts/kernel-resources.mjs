@@ -1,10 +1,10 @@
-// What each CUDA kernel takes of a multiprocessor, as ptxas tells, beside the kept table of test/cuda/emulator/kernel_resources.inc:
-// registers of a thread and bytes that it spills, on each architecture, and the block's static shared memory. A kernel that spills
-// more than the table says, takes other registers, is new or gone, is an error; the emulator holds launches against the same table.
+// Compares the resources of each CUDA kernel, as ptxas reports them, with the table in test/cuda/emulator/kernel_resources.inc: registers and
+// spilled bytes per thread on each architecture, and static shared memory per block. Any difference is an error. The emulator checks launches
+// against the same table.
 //
 //   node scripts/kernel-resources.mjs           # compares
-//   node scripts/kernel-resources.mjs --log f   # the same, of a build for these architectures with -Xptxas=-v, whose output is in f
-//   node scripts/kernel-resources.mjs --update  # writes the table anew
+//   node scripts/kernel-resources.mjs --log f   # compares the output f of a build for these architectures with -Xptxas=-v
+//   node scripts/kernel-resources.mjs --update  # writes the table
 import { execFile } from "node:child_process"
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { availableParallelism, tmpdir } from "node:os"
@@ -23,13 +23,13 @@ const nvcc = await run("nvcc", ["--version"]).then(
   () => undefined,
 )
 if (nvcc === undefined) {
-  console.log("Skipped: nvcc is not here, so nobody tells what the kernels take.")
+  console.log("Skipped: nvcc was not found, and only nvcc reports the resources of kernels.")
   process.exit(0)
 }
 const kept = readFileSync(table, "utf8")
 const [, keptBy] = kept.match(/^\/\/ By nvcc ([0-9.]+)/m) ?? []
 if (!values.update && keptBy !== nvcc) {
-  console.log(`Skipped: the table is of nvcc ${keptBy}, and ${nvcc} gives registers out in its own way.`)
+  console.log(`Skipped: the table was made with nvcc ${keptBy}, and ${nvcc} may assign registers differently.`)
   process.exit(0)
 }
 
@@ -39,7 +39,7 @@ async function resourcesOf(source, folder) {
   const object = join(folder, `${source}.o`)
   const launcher = process.env.CMAKE_CUDA_COMPILER_LAUNCHER
   const [command, ...first] = launcher ? [launcher, "nvcc"] : ["nvcc"]
-  const flags = ["-std=c++20", "-O3", "-DNDEBUG", "-Xptxas", "-v", ...targets] // as CMake's Release build has them
+  const flags = ["-std=c++20", "-O3", "-DNDEBUG", "-Xptxas", "-v", ...targets] // those of CMake's Release build
   const { stderr } = await run(command, [...first, ...flags, "-I.", "-c", `cuda/${source}`, "-o", object], {
     cwd: root,
     maxBuffer: 1 << 26,
@@ -48,7 +48,7 @@ async function resourcesOf(source, folder) {
 }
 
 function entriesOf(output) {
-  // A product whose instructions wait for each other spills nothing, and loses most of its speed.
+  // A matrix product with serialized wgmma instructions spills nothing, but loses most of its speed.
   const serialized = output.split("\n").find((line) => /wgmma.*serializ/i.test(line))
   if (serialized) throw new Error(serialized)
   const entries = output.matchAll(
@@ -73,7 +73,7 @@ async function inParallel(items, work) {
   return found
 }
 
-// "void gigpo::cuda::(anonymous namespace)::fold<float, 4>(float*)" -> "fold<float, 4>", as the emulator names its own.
+// "void gigpo::cuda::(anonymous namespace)::fold<float, 4>(float*)" -> "fold<float, 4>", the names that the emulator uses.
 async function namesOf(symbols) {
   const names = run("c++filt", ["-p"], { maxBuffer: 1 << 26 })
   names.child.stdin.end(`${symbols.join("\n")}\n`)
@@ -91,7 +91,7 @@ async function compiled() {
 }
 
 const entries = values.log === undefined ? await compiled() : entriesOf(readFileSync(values.log, "utf8"))
-if (entries.length === 0) throw new Error(`${values.log} tells nothing of kernels: build with -Xptxas=-v.`)
+if (entries.length === 0) throw new Error(`${values.log} has no resources of kernels: build with -Xptxas=-v.`)
 const names = await namesOf(entries.map(({ symbol }) => symbol))
 const kernels = new Map()
 for (const [index, { architecture, spilled, registers, shared }] of entries.entries()) {
@@ -101,7 +101,7 @@ for (const [index, { architecture, spilled, registers, shared }] of entries.entr
   }
   const figures = at.figures[architectures.indexOf(architecture)]
   if (figures.registers > 0)
-    throw new Error(`Two kernels are called ${names[index]}: the emulator could not tell them apart.`)
+    throw new Error(`Two kernels have the name ${names[index]}, so the emulator cannot distinguish them.`)
   Object.assign(figures, { registers, spilled })
   at.shared = Math.max(at.shared, shared)
   kernels.set(names[index], at)
@@ -133,8 +133,8 @@ if (values.update) {
     ...rows.filter((row) => !before.includes(row)).map((row) => `+ ${row}`),
   ]
   if (differences.length > 0) {
-    console.error(`The kernels take other resources than ${table} says:\n${differences.join("\n")}`)
-    console.error("If that is what you want, run scripts/kernel-resources.mjs --update and commit the table.")
+    console.error(`The resources of the kernels differ from ${table}:\n${differences.join("\n")}`)
+    console.error("If this is intended, run scripts/kernel-resources.mjs --update and commit the table.")
     process.exit(1)
   }
 }

@@ -1,13 +1,18 @@
-// What a built addon for Linux asks of the machine that loads it, and what it holds for GPUs: read from the file, by binutils and here.
+// Examines a built addon for Linux: its requirements on the machine that loads it, and its GPU code.
 import { execFileSync } from "node:child_process"
 import { readFileSync } from "node:fs"
 
-// What Node's own binaries need, from Node 18 on; the C++ library aside, which the addon brings along.
+// Requirements of Node's own binaries from Node 18 on, except for the C++ library, which the addon contains.
 const oldestGlibc = "2.28"
 const libraries = ["libc", "libm", "libdl", "librt", "libpthread", "libgcc_s", "ld-linux-x86-64", "ld-linux-aarch64"]
 const exported = ["napi_register_module_v1", "node_api_module_get_api_version_v1"]
 
-/** `root`: the folder that it was built in, of which nothing may have stayed in it. `gpus`: what it must hold code for. */
+/**
+ * Examines an addon.
+ *
+ * @param root - folder in which the addon was built; the addon must not contain its path
+ * @param gpus - GPU architectures for which the addon must contain code
+ */
 export function examineBinary(file, root, gpus) {
   const dynamic = execFileSync("readelf", ["-dW", file], { encoding: "utf8" })
   const symbols = execFileSync("objdump", ["-T", file], { encoding: "utf8" }).split("\n")
@@ -40,7 +45,7 @@ function byVersion(a, b) {
   return left[0] - right[0] || (left[1] ?? 0) - (right[1] ?? 0)
 }
 
-/** GPU code by architecture, in bytes as they lie in the file. nvcc's containers: a header and then entries, each with a header. */
+/** Size of the GPU code in bytes by architecture, as stored in the file. nvcc's containers have a header and entries, each with a header. */
 function gpuCode(bytes) {
   const magic = Buffer.from([0x50, 0xed, 0x55, 0xba])
   const sizes = {}

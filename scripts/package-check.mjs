@@ -1,5 +1,5 @@
-// Does the package work for somebody who has nothing but Node? Packs it, installs the tarball in an empty folder where no compiler is
-// found, and there makes a model, trains and evaluates it; type-checks a program against it; prints sizes.
+// Checks that the package works on a machine that has only Node. Packs the package, installs the tarball in an empty folder without a compiler,
+// creates, trains and evaluates a model there, type-checks a program against the package, and prints sizes.
 //
 //   npm run package:native && npm run package:check                         # with this Node
 //   npm run package:check -- /path/to/node22/bin/node /path/to/node24/bin/node  # with these
@@ -51,8 +51,7 @@ function check(node, project, tarball) {
   console.log(`\nNode ${inProject("-p", "process.version").trim()}`)
 
   const installed = spawnSync(node, [npm, "install", tarball], { cwd: project, env, encoding: "utf8", timeout })
-  // What npm says about the settings of its user is not about the package; and it names `prepare` to whoever installs a tarball, though
-  // it runs that for a clone alone.
+  // Ignored: npm's warnings about settings of its user, and about the script `prepare`, which npm does not run for a tarball.
   const prepareAlone =
     /^npm warn install-scripts 1 package .*\n.* gigpo@\S+ \(prepare: .*\)\n(npm warn install-scripts.*\n)*/m
   const warnings = installed.stderr
@@ -66,13 +65,13 @@ function check(node, project, tarball) {
   if (!binary.startsWith(join(project, "node_modules/gigpo/prebuilds"))) throw new Error(`${binary} is loaded.`)
   const { ok, findings } = JSON.parse(gigpo("doctor", "--json"))
   for (const { name, state, value } of findings) console.log(`  ${state} ${name}: ${value}`)
-  if (!ok) throw new Error("gigpo doctor is not content.")
+  if (!ok) throw new Error("gigpo doctor found a problem.")
   train(gigpo)
   checkTypes(project)
   runExample(inProject, project)
 }
 
-/** Node, a shell, and nothing that builds. */
+/** Environment with Node and a shell, without compilers and build tools. */
 function bareEnvironment(node, bin) {
   mkdirSync(bin)
   symlinkSync(node, join(bin, "node"))
@@ -83,7 +82,7 @@ function bareEnvironment(node, bin) {
   return env
 }
 
-/** A small model, all the way; what it says is shown. */
+/** Initializes, trains and evaluates a small model, and prints the output of the evaluation. */
 function train(gigpo) {
   const started = performance.now()
   const shape = { hiddenSize: 32, layers: 1, heads: 2, vocabularySize: 300 }
@@ -102,7 +101,7 @@ function train(gigpo) {
   for (const line of evaluated.trimEnd().split("\n")) console.log(`    ${line}`)
 }
 
-/** The declarations, our own included, hold in strict projects of both kinds. The compiler is the repository's. */
+/** Type-checks a program in strict projects with both kinds of module resolution, by the repository's compiler. */
 function checkTypes(project) {
   const program = `import type { Environment, TrainOptions, TrainSetup } from "gigpo"
   import { type GigpoStep, gigpoAdvantages } from "gigpo/advantages"
@@ -129,7 +128,7 @@ export const bad: TrainOptions = { iteration: 1 }
   }
 }
 
-/** The README's program as it is, where this Node runs TypeScript. */
+/** Runs the README's program unchanged, if this Node runs TypeScript. */
 function runExample(inProject, project) {
   if (inProject("-p", "process.features.typescript ?? false").trim() === "false") return
   copyFileSync(join(project, "node_modules/gigpo/examples/guess.ts"), join(project, "guess.ts"))

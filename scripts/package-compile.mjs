@@ -1,7 +1,7 @@
 #!/usr/bin/env node
-// What prebuildify runs in node-gyp's place: cmake-js builds the addon as it goes into the npm package, and leaves it where node-gyp
-// would, in build/Release below the folder that prebuildify works in. One binary serves every Node (Node-API 8), every CPU of its
-// kind and every GPU; GIGPO_CUDA=OFF in the environment makes one without GPU code.
+// Builds the addon for the npm package. prebuildify runs this script in place of node-gyp. cmake-js writes the addon to build/Release below
+// prebuildify's working folder, as node-gyp would. One binary supports all versions of Node with Node-API 8, all CPUs of its architecture and all
+// GPUs. GIGPO_CUDA=OFF builds it without GPU code.
 //
 //   npm run package:native
 import { spawnSync } from "node:child_process"
@@ -12,7 +12,8 @@ import { sourcesDigest } from "./package-sources.mjs"
 
 const root = fileURLToPath(new URL("..", import.meta.url))
 const { arch } = parseArgs({ options: { arch: { type: "string" } }, strict: false }).values
-if (arch !== process.arch) throw new Error(`A binary for ${arch} is built on such a machine, not on ${process.arch}.`)
+if (arch !== process.arch)
+  throw new Error(`A binary for ${arch} must be built on such a machine, not on ${process.arch}.`)
 
 const sources = sourcesDigest(root)
 const cmakeJs = createRequire(import.meta.url).resolve("cmake-js/bin/cmake-js")

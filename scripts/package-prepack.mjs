@@ -1,5 +1,5 @@
-// npm runs this before it packs, and `prepare` after it, which makes dist/. What has no binary that loads here, or one of other sources,
-// is not packed; to publish, there must be one for Linux.
+// npm runs this before packing, and afterwards `prepare`, which builds dist/. Packing is refused without a binary for this platform, or with a
+// binary of other sources. Publishing requires the binary for Linux.
 import { existsSync } from "node:fs"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"

@@ -1,9 +1,9 @@
-// The sources of the native addon as one number. A prebuilt binary carries that of its own, so that one of an older state is noticed.
+// Digest of the native addon's sources. A prebuilt binary is recorded with the digest of its sources, so that an outdated binary is detected.
 import { createHash } from "node:crypto"
 import { existsSync, readdirSync, readFileSync } from "node:fs"
 import { join, relative } from "node:path"
 
-/** Every file that the addon is built from, relative to the package's folder, sorted. */
+/** Source files of the addon, relative to the package's folder, sorted. */
 export function sourceFiles(root) {
   const files = ["binding", "core", "cuda"].flatMap((folder) =>
     readdirSync(join(root, folder), { recursive: true, withFileTypes: true })
@@ -21,7 +21,7 @@ export function sourcesDigest(root) {
   return hash.digest("hex")
 }
 
-/** What is wrong with the prebuilt binaries in a package's folder; empty where there are none. */
+/** Problems of the prebuilt binaries in a package's folder; empty if there are no problems or no binaries. */
 export function stalePrebuilds(root) {
   const folder = join(root, "prebuilds")
   if (!existsSync(folder)) return []
@@ -29,7 +29,7 @@ export function stalePrebuilds(root) {
   const sources = sourcesDigest(root)
   return readdirSync(folder).flatMap((platform) => {
     const record = join(folder, platform, "build.json")
-    if (!existsSync(record)) return [`prebuilds/${platform} does not say what it was built from.`]
+    if (!existsSync(record)) return [`prebuilds/${platform} has no build.json with its sources.`]
     const built = JSON.parse(readFileSync(record, "utf8"))
     const binaries = readdirSync(join(folder, platform)).filter((name) => name.endsWith(".node"))
     if (built.version !== version) return [`prebuilds/${platform} is of version ${built.version}, not ${version}.`]

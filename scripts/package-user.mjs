@@ -1,4 +1,4 @@
-// Somebody who installs the package: a folder of their own, their Node, npm and environment.
+// Environment of a user who installs the package: an empty project folder, Node, npm and environment variables.
 import { spawnSync } from "node:child_process"
 import { mkdirSync, writeFileSync } from "node:fs"
 import { dirname, join } from "node:path"
@@ -13,7 +13,7 @@ export function makeProject(folder) {
   writeFileSync(join(folder, "package.json"), JSON.stringify({ private: true, type: "module" }))
 }
 
-/** What is for the network and the like, nothing of npm's or a build's. */
+/** Environment variables of the system and the network, without those of npm and of builds. */
 export function userEnvironment() {
   const kept = Object.entries(process.env).filter(
     ([name]) => !/^(npm_|node_(env|options|path)|gigpo|cc$|cxx|cuda|cmake)/i.test(name),
@@ -21,7 +21,7 @@ export function userEnvironment() {
   return Object.fromEntries(kept)
 }
 
-/** stdout; what went wrong is thrown with all that was said. */
+/** Runs a command and returns stdout. Throws an error with all output if the command fails. */
 export function run(command, args, options) {
   const { status, signal, error, stdout, stderr } = spawnSync(command, args, { encoding: "utf8", timeout, ...options })
   if (error) throw error

@@ -1,4 +1,4 @@
-// Pictures of gigpo view for the pages in docs: every view of a run, at the widths of a laptop and of a phone.
+// Makes the pictures of gigpo view in docs: every view of a run, at the widths of a laptop and a phone.
 //   node scripts/pictures.mjs <run> [iteration/group]
 // Needs Chromium (GIGPO_CHROMIUM, or /usr/bin/chromium).
 import { mkdir, writeFile } from "node:fs/promises"
@@ -33,7 +33,7 @@ const take = async (name, hash, viewport, colorScheme) => {
     location.hash = to
   }, hash)
   await page.waitForLoadState("networkidle")
-  await page.waitForTimeout(1500) // the layout's worker, and drawing in turns
+  await page.waitForTimeout(1500) // for the layout worker, and for drawing in pieces
   const session = await page.context().newCDPSession(page)
   const { data } = await session.send("Page.captureScreenshot", { format: "webp", quality: 82 })
   await writeFile(`${to}/${name}.webp`, data, "base64")

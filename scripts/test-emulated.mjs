@@ -1,10 +1,10 @@
-// Tests the CUDA device where there is no GPU: its kernels compiled for the CPU, over test/cuda/emulator.
+// Tests the CUDA device without a GPU: the kernels are compiled for the CPU with the emulator in test/cuda/emulator.
 //
 //   node scripts/test-emulated.mjs                    # the test programs, then the package's tests of the device
-//   node scripts/test-emulated.mjs --sanitize thread  # the programs alone, with races between GPU threads reported
+//   node scripts/test-emulated.mjs --sanitize thread  # only the programs, with reports of races between GPU threads
 //   node scripts/test-emulated.mjs --sanitize address,undefined matmul_test engine_test
 //
-// On a machine with a GPU, the same programs are built by `cmake -S . -B build-cuda && cmake --build build-cuda` and run by
+// On a machine with a GPU, build the same programs by `cmake -S . -B build-cuda && cmake --build build-cuda`, and run them by
 // `ctest --test-dir build-cuda`.
 import { spawnSync } from "node:child_process"
 import { availableParallelism } from "node:os"
@@ -42,5 +42,5 @@ run("ctest", ["--test-dir", build, "--output-on-failure", "--parallel", parallel
   UBSAN_OPTIONS: "halt_on_error=1:print_stacktrace=1",
   TSAN_OPTIONS: "halt_on_error=1",
 })
-// node-gyp-build looks for build/Release below the folder that this variable names.
+// node-gyp-build searches build/Release below the folder in this variable.
 if (!alone) run("npx", ["vitest", "run", "test/cuda"], { GIGPO_PREBUILD: join(build, "..") })

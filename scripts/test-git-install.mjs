@@ -1,5 +1,5 @@
-// Does the package work for somebody who installs it from git? dist/ must be there, the addon cannot be: its first use must end with the
-// command that builds it, and that command must work. Tests what is committed.
+// Checks that the package works when it is installed from git. dist/ must exist. The addon does not exist: its first use must fail with the command
+// that builds it, and that command must work. Tests the last commit.
 //
 //   npm run test:install
 import { spawnSync } from "node:child_process"

@@ -26,7 +26,7 @@ function run(command, args, env = {}) {
 run("cmake", ["-S", root, "-B", build, "-DGIGPO_CUDA=OFF", `-DGIGPO_SANITIZE=${sanitizers}`])
 const parallel = String(availableParallelism())
 run("cmake", ["--build", build, "--parallel", parallel, "--target", ...programs])
-// Side by side: most of them keep one processor busy.
+// In parallel, because most programs use only one processor.
 run(
   "ctest",
   [

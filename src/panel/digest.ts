@@ -7,7 +7,7 @@ import type { PanelDigests } from "./evaluation-file.ts"
 import { fixedReplies, historyOf, type Play } from "./plays.ts"
 import type { PanelTask } from "./tasks.ts"
 
-// Digests are SHA-256 over lines of JSON whose keys are sorted: the same on every machine for what is the same.
+// Digests are SHA-256 over lines of JSON with sorted keys, so equal contents have equal digests on every machine.
 
 async function digestOf(lines: Iterable<unknown>, signal?: AbortSignal): Promise<string> {
   const hash = createHash("sha256")

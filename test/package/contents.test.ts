@@ -141,7 +141,7 @@ describe("a prebuilt binary that is stale", () => {
     expect(sources.stalePrebuilds(folder)).toEqual([])
     mkdirSync(prebuild, { recursive: true })
     writeFileSync(join(prebuild, "gigpo.glibc.node"), "")
-    expect(sources.stalePrebuilds(folder)).toEqual(["prebuilds/linux-x64 does not say what it was built from."])
+    expect(sources.stalePrebuilds(folder)).toEqual(["prebuilds/linux-x64 has no build.json with its sources."])
     record({})
     expect(sources.stalePrebuilds(folder)).toEqual([])
     record({ version: "0.0.9" })

@@ -1,4 +1,4 @@
-// The estimators: pure TypeScript on plain arrays.
+// Time of the estimators `gigpoAdvantages` and `grpoAdvantages` on plain arrays.
 import { Random } from "gigpo"
 import { gigpoAdvantages, grpoAdvantages } from "gigpo/advantages"
 import { Bench } from "tinybench"

@@ -1,5 +1,5 @@
-// GiGPO beside GRPO with the agent of examples/agents on the AI SDK (those on other clients have the same prompts): from the same cloned
-// model, with the same tasks and number of episodes.
+// Comparison of GiGPO and GRPO with the AI SDK agent of examples/agents (agents on other clients have the same prompts): same model after SFT, same
+// tasks, same number of episodes.
 //   npm run bench:agents -- [--seeds 3]
 import { rm } from "node:fs/promises"
 import { parseArgs } from "node:util"

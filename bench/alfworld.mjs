@@ -1,5 +1,5 @@
-// ALFWorld's engine alone: reading a game, starting it, and steps of random commands with the list of those that follow.
-// On generated households as large as ALFWorld's; GIGPO_ALFWORLD_DATA names a folder json_2.1.1/<split> of real games to be measured too.
+// Time of ALFWorld's engine: reading a game, starting it, and steps of random commands with the list of the next admissible commands.
+// Uses generated households of ALFWorld's size. With GIGPO_ALFWORLD_DATA, a folder json_2.1.1/<split>, real games are measured too.
 import { readdirSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { Random } from "../modules/entries/index.js"
@@ -19,7 +19,7 @@ await writeResult(
   `# ALFWorld's engine
 
 ${count} games, ${steps} random commands each; medians of the last of ${passes} passes. A load reads the JSON and the three texts in it; a
-step carries out a command, writes what is read, finds and sorts the commands that follow, and checks the goal.
+step executes a command, writes the observation, finds and sorts the next admissible commands, and checks the goal.
 ${describeMachine()}
 
 ${markdownTable(table)}`,

@@ -1,6 +1,5 @@
-// Grouping equal anchor states: natively on strings, as training does, and on bytes; by a JavaScript Map; and in Python. A string
-// keeps its hash, so only fresh strings show what a Map costs; the garbage of making them is collected before the clock starts,
-// as it is in Python.
+// Time of grouping equal anchor states: natively on strings, as in training, natively on bytes, by a JavaScript Map, and in Python. Strings cache
+// their hashes, so only new strings show the cost of a Map. Garbage of creating them is collected before the measurement, as in Python.
 import { setFlagsFromString } from "node:v8"
 import { runInNewContext } from "node:vm"
 import { Random } from "gigpo"
@@ -51,7 +50,7 @@ ${describeMachine()}${python ? "" : `; ${noPeers}`}
 ${markdownTable(table)}`,
 )
 
-/** The plain way: a table for each task. */
+/** Reference: one Map per task. */
 function groupByMap(tasks, states) {
   const tables = new Map()
   const groups = new Int32Array(states.length)
@@ -91,7 +90,7 @@ function makeStates(count) {
   for (let i = 0; i < count; ) {
     const opening = text(size - 100)
     const endings = Array.from({ length: distinct }, () => text(100))
-    // Through a buffer, so that every state is a flat string of its own, as an environment's texts are.
+    // Through a buffer, so that every state is a separate flat string, as are the texts of environments.
     for (let j = 0; j < statesOfTask; j++, i++) {
       tasks[i] = Math.floor(i / statesOfTask)
       states[i] = Buffer.from(opening + endings[random.below(distinct)], "latin1").toString("latin1")

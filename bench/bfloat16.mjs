@@ -1,4 +1,4 @@
-// bfloat16 beside float32 on the CPU, by turns in one run: sampling, one training step, and PyTorch in bfloat16.
+// Comparison of bfloat16, float32 and PyTorch's bfloat16 on the CPU, alternating in one run: sampling, and one training step.
 import { NativePolicy, Random } from "gigpo"
 import { stepSequence } from "gigpo/engine"
 import { clippedSurrogate } from "gigpo/losses"
@@ -11,11 +11,11 @@ const turns = 3
 const loss = clippedSurrogate().native({ iteration: 0, iterations: 1 })
 const table = [["what", "float32, tokens/s", "bfloat16, tokens/s", "bfloat16 is", "PyTorch in bfloat16", "ours is"]]
 
-/** A peer reports its median; ours is the best. */
+/** Best speed of a peer, computed from its median, because the figures of gigpo are the best of all turns. */
 const bestOf = ({ tokensPerSecond, milliseconds, fastestMilliseconds }) =>
   (tokensPerSecond * milliseconds) / fastestMilliseconds
 
-/** The best of every precision, by turns; `work` is given a policy and returns tokens a second. */
+/** Best speed of each precision, in alternating turns. `work` receives a policy and returns tokens per second. */
 async function compare(what, open, work, peer) {
   const policies = {}
   for (const precision of precisions) policies[precision] = await open({ device: "cpu", precision })

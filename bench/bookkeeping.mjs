@@ -1,5 +1,5 @@
-// What an iteration costs besides the model: from the episodes of a rollout to the packed batches, credit included, on texts that
-// nobody has hashed before. GiGPO beside GRPO, and what the difference is in an iteration of the 25 M model.
+// Time of an iteration outside the model: from the episodes of a rollout to packed batches, including credit, on texts that were not hashed
+// before. Compares GiGPO with GRPO, and relates the difference to an iteration of the 25 M model.
 
 import { packRows } from "../modules/engine/native/pack-rows.js"
 import { toBatch } from "../modules/entries/advantages.js"
@@ -12,7 +12,7 @@ import { models, openModel, randomTokens } from "./models.mjs"
 const [rows, length] = [tasks * members * turns, prompt + reply]
 const moment = { iteration: 0, iterations: 1 }
 
-/** Milliseconds of each part. */
+/** Milliseconds of each part of the bookkeeping. */
 async function keepBooks(groups, estimator) {
   const times = {}
   let last = performance.now()

@@ -1,4 +1,4 @@
-// What PPO's critic costs: an iteration of bench/sokoban.yaml with it and without, in turns.
+// Cost of PPO's critic: iterations of bench/sokoban.yaml with and without it, in alternating turns.
 //   npm run bench -- critic
 import { rm } from "node:fs/promises"
 import { loadConfig } from "../modules/cli/config/resolve.js"
@@ -24,7 +24,7 @@ for (let round = 0; round < 3; round++) {
     const reports = await learn(folder, { environment }, { ...common, ...recipe }, undefined, {
       critic: "critic" in recipe,
     })
-    // The first iteration allocates.
+    // The first iteration is not counted, because it allocates memory.
     times[title].push(...reports.slice(1).map(({ metrics }) => metrics))
   }
 }

@@ -1,4 +1,4 @@
-// Learning curves as an SVG: every run as a thin line, the mean over runs as a thick one.
+// Learning curves as SVG: a thin line per run, and a thick line for the mean over runs.
 
 const colours = ["#1f6feb", "#d1570a", "#2da44e", "#8250df"]
 const [width, height, left, right, top, bottom] = [720, 400, 56, 16, 16, 44]
@@ -35,7 +35,7 @@ ${text(16, (top + height - bottom) / 2, labels.y, `text-anchor="middle" transfor
 `
 }
 
-/** The same for many results: a panel each, four in a row, with the mean of the first result in grey behind. */
+/** Learning curves of many results: one panel each, four per row, with the mean of the first result in grey. */
 export function panelsSvg(results) {
   const [panel, plot, columns] = [{ width: 190, height: 130 }, { left: 30, top: 24, width: 152, height: 90 }, 4]
   const xs = results[0].runs[0].map(([x]) => x)

@@ -1,6 +1,6 @@
-// What 128 ALFWorld episodes at once cost beside training: one GiGPO iteration of a small model with every call into the environment
-// timed, and the memory of 128 live episodes. Starts are timed one after the other: in the iteration they wait for one another.
-// GIGPO_ALFWORLD_DATA names a folder of real games to be measured too.
+// Cost of 128 concurrent ALFWorld episodes relative to training: one GiGPO iteration of a small model with all calls of the environment timed, and
+// the memory of 128 open episodes. Starts are timed one after the other, because in the iteration they wait for each other.
+// With GIGPO_ALFWORLD_DATA, a folder of real games, these are measured too.
 
 import { rm } from "node:fs/promises"
 import { setTimeout } from "node:timers/promises"
@@ -75,7 +75,7 @@ async function measure(options) {
   ]
 }
 
-/** The environment with a stopwatch on its calls. They compute before they first wait, or wait for files alone. */
+/** Environment whose calls are timed. Calls compute before they first wait, or wait only for files. */
 function timed(environment, clock) {
   const call = (act) => {
     const started = performance.now()
@@ -96,7 +96,7 @@ function timed(environment, clock) {
         async step() {
           const action = actions[random.below(actions.length)]
           const started = performance.now()
-          const answer = episode.step(action) // computes before it returns; what follows is only waiting
+          const answer = episode.step(action) // computes before it returns; the rest is waiting
           clock.step += (performance.now() - started) / 1000
           clock.steps++
           const result = await answer
@@ -109,10 +109,10 @@ function timed(environment, clock) {
   }
 }
 
-/** Bytes that stay with 128 episodes in mid-game, sixteen tasks of eight, and the seconds it took to start them. */
+/** Memory in bytes of 128 episodes in progress, eight for each of 16 tasks, and the seconds to start them. */
 async function holdEpisodes(environment) {
   const held = async () => {
-    // Some things die in two rounds, or once their promises have settled.
+    // Some objects are freed only in a second collection, or after their promises have settled.
     for (let round = 0; round < 4; round++) {
       collectGarbage()
       await setTimeout(20)

@@ -1,4 +1,4 @@
-// Estimators at 30,000 steps: how long each holds the event loop in one block, from the columns to the advantages.
+// Time for which each estimator blocks the event loop at 30,000 steps, from the columns to the advantages.
 import { setFlagsFromString } from "node:v8"
 import { runInNewContext } from "node:vm"
 import { estimators } from "../modules/credit/estimators.js"
@@ -12,7 +12,7 @@ setFlagsFromString("--expose-gc")
 const collectGarbage = runInNewContext("gc")
 const moment = { iteration: 1, iterations: 10 }
 
-/** Steps with everything that any estimator reads. States have 500 characters and are new strings, so that none was hashed before. */
+/** Steps with all data that estimators read. States have 500 characters and are new strings, so that none was hashed before. */
 function makeSteps(run) {
   const random = new Random(run)
   const pad = "#".repeat(480)
@@ -21,7 +21,7 @@ function makeSteps(run) {
   const logProbs = new Float32Array(tokens).fill(-1)
   const steps = Array.from({ length: count }, (_, i) => {
     const [task, turn] = [Math.floor(i / (members * turns)), i % turns]
-    const state = (at) => Buffer.from(`${pad} run ${run} ${task} state ${at}`).toString("latin1") // flat, as texts from a parser are
+    const state = (at) => Buffer.from(`${pad} run ${run} ${task} state ${at}`).toString("latin1") // a flat string, as texts from a parser are
     const anchor = state(random.below(160))
     const metrics = {
       "information-gain": random.below(100) / 100,

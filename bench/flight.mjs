@@ -1,5 +1,5 @@
-// What of a run on a remote engine is this package's own: episodes in flight against a server that answers at once, in a process of its
-// own. Whatever time is left is that of episodes, prompts, requests, credit and bookkeeping, not of any model.
+// Overhead of this package in a run on a remote engine: concurrent episodes with a server in a separate process that responds immediately. The
+// measured time is that of episodes, prompts, requests, credit and bookkeeping, without a model.
 //   npm run bench:flight -- [--episodes 10000] [--steps 3]
 import { fork } from "node:child_process"
 import { mkdtemp, writeFile } from "node:fs/promises"
@@ -13,7 +13,7 @@ import { describeMachine, instructionSet } from "./machine.mjs"
 if (process.env.GIGPO_FLIGHT_SERVER) await serve()
 else await fly()
 
-/** Takes everything, and has done it. */
+/** Server that accepts every request and immediately reports it as done. */
 async function serve() {
   const { decodeCall } = await import("../modules/tinker/training-call.js")
   const { encodeTraining, encodeSample } = await import("../modules/tinker/results.js")
@@ -69,7 +69,7 @@ async function fly() {
   const { recordEpisodes } = await import("../modules/entries/logging.js")
   const place = await mkdtemp(join(tmpdir(), "gigpo-flight-"))
   const directory = join(place, "model")
-  // The reply that cannot be read moves nowhere, so that every episode has all of its steps.
+  // The unparsable completion changes nothing, so that every episode has the maximum number of steps.
   const environment = numberLine({ maxPosition: 20, maxSteps })
   await initialize({ directory, environment, options: { hiddenSize: 32, layers: 1, heads: 2, vocabularySize: 300 } })
   const tokenizer = await Tokenizer.open(directory)
@@ -112,7 +112,7 @@ async function fly() {
       `| ${iteration} | ${metrics["episode/count"]} | ${steps} | ${seconds("rollout").toFixed(1)} | ${(steps / seconds("rollout")).toFixed(0)} | ` +
         `${seconds("advantage").toFixed(2)} | ${seconds("update").toFixed(1)} | ${(steps / seconds("update")).toFixed(0)} | ${memory} | ${holds.told(["rollout", "credit", "update"])} |`,
     )
-    // What was played is recorded while the next is: of the last iteration alone, when all else is done.
+    // An iteration is recorded during the next one; the last iteration is recorded at the end.
     holds.enter(iteration < setup.iterations ? "rollout" : "record")
   }
   const recording = holds.told(["record"])
@@ -138,8 +138,8 @@ async function fly() {
 }
 
 /**
- * The longest stretch, in each part of an iteration, in which nothing else had its turn, and the longest pause of the garbage collector.
- * A stretch over the border of two parts counts in each for what lies in it.
+ * Measures the longest block of the event loop in each part of an iteration, and the longest pause of the garbage collector. A block across
+ * two parts counts in each with its share.
  */
 function watchHolds() {
   const found = {}

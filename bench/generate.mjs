@@ -1,11 +1,11 @@
-// Sampling 64 completions at once beside transformers.generate, by turns in one run.
+// Comparison with transformers.generate: sampling of 64 completions at once, alternating in one run.
 import { Random } from "gigpo"
 import { describeMachine, instructionSet, markdownTable, median, writeResult } from "./machine.mjs"
 import { models, openModel, peerFlags, randomTokens } from "./models.mjs"
 import { noPeers, python, runPeer, torchModes } from "./peers.mjs"
 
 const [batch, turns, runs] = [64, 2, 5]
-// Short prompts show decoding, long ones mostly the computation of prompts.
+// Short prompts measure decoding, long prompts mostly the computation of prompts.
 const shapes = [
   { promptTokens: 16, newTokens: 112 },
   { promptTokens: 96, newTokens: 32 },
@@ -20,7 +20,7 @@ async function measure(name, config, { promptTokens, newTokens }) {
   const lengths = ["--prompt", String(promptTokens), "--new", String(newTokens)]
   let key = 0
   const run = async () => {
-    // New prompts every time: nothing may be found in the cache.
+    // New prompts every time, so that the prefix cache has no hits.
     const prompts = Array.from({ length: batch }, () => randomTokens(random, promptTokens, config.vocabularySize))
     const started = performance.now()
     await Promise.all(
@@ -28,7 +28,7 @@ async function measure(name, config, { promptTokens, newTokens }) {
     )
     return (batch * newTokens) / ((performance.now() - started) / 1000)
   }
-  for (let i = 0; i < 12; i++) await run() // until every page of the cache has been touched once
+  for (let i = 0; i < 12; i++) await run() // until all memory of the cache has been used once
   const ours = []
   const theirs = torchModes.map(() => [])
   for (let turn = 0; turn < turns; turn++) {

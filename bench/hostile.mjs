@@ -1,6 +1,7 @@
-// What one hostile client costs an ordinary one: each server of the package as a process of its own, an ordinary client that asks for
-// something small again and again, beside it nothing, a process that only computes, one hostile client that has the key (from another address), and a flood without a key.
-// By turns, so that whatever else the machine does falls on all alike. `--seconds 30` of the ordinary client alone, twice that beside.
+// Effect of a hostile client on an ordinary client. Each server of the package runs in a separate process, and the ordinary client sends small
+// requests: alone, next to a process that only computes, next to one hostile client with the key (from another address), and next to a flood of
+// requests without a key. Turns alternate, so that other load of the machine affects all alike. `--seconds 30` is the time of the ordinary client
+// alone; the hostile client gets twice that time.
 import { fork } from "node:child_process"
 import { once } from "node:events"
 import { mkdtemp, rm } from "node:fs/promises"
@@ -56,7 +57,7 @@ async function measure(name, server) {
       const [sent] = await Promise.race([once(others, "message"), once(others, "exit")])
       found[side].sent += typeof sent?.sent === "number" ? sent.sent : 0
       others.kill("SIGKILL")
-      await wait(2000) // what it asked for is given up
+      await wait(2000) // until the requests of the hostile client are cancelled
     }
   memory.push(`${name}: ${(await server.memory()).toFixed(0)} MB`)
   await server.stop()
@@ -77,7 +78,7 @@ async function measure(name, server) {
   }
 }
 
-/** One request after the other, with a pause in which a person or a tool would think. */
+/** Sends one request after the other, with a pause as of a person or a tool. */
 async function during(length, ask, found) {
   const until = performance.now() + length * 1000
   while (performance.now() < until) {

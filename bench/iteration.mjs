@@ -1,5 +1,5 @@
-// A whole iteration beside TRL's GRPOTrainer, by turns in one run: 48 prompts of 64 tokens, 8 replies of 32 to each, GRPO's advantage and
-// one update over all 384. What users run: `train` here, `trainer.train()` there; each side's own generation, rewards, loss and AdamW.
+// Comparison of a whole iteration with TRL's GRPOTrainer, alternating in one run: 48 prompts of 64 tokens, 8 completions of 32 tokens each, GRPO's
+// advantage, and one update over all 384. Calls `train` and `trainer.train()`, each with its own generation, rewards, loss and AdamW.
 import { train } from "gigpo"
 import { describeMachine, markdownTable, median, writeResult } from "./machine.mjs"
 import { models, openModel, peerFlags } from "./models.mjs"
@@ -7,7 +7,7 @@ import { noPeers, python, runPeer, torchModes } from "./peers.mjs"
 import { environmentOf, tokenizer } from "./words.mjs"
 
 const [tasks, members, prompt, reply] = [48, 8, 64, 32]
-/** How often by turns, and iterations each time: of these the first, which allocates, does not count. */
+/** Number of turns, and of iterations per turn. The first iteration allocates memory and is not counted. */
 const effort = { "1M": { turns: 1, iterations: 4 }, "25M": { turns: 1, iterations: 2 } }
 
 const table = [["model", "who", "seconds an iteration", "ours is", "rollout", "update"]]
@@ -30,7 +30,7 @@ for (const [name, { config }] of Object.entries(models)) {
       optimizer: { learningRate: 1e-6 },
       evaluation: { every: 0 },
     })
-    // The first allocates.
+    // The first iteration allocates memory.
     for (const { metrics } of reports.slice(1)) {
       ours.push(metrics["time/iteration"])
       rollout.push(metrics["time/rollout"])

@@ -1,4 +1,4 @@
-// Where and when a figure was measured; without these it says nothing.
+// Machine, date and commit of a measurement, and output of results.
 import { execFileSync, spawnSync } from "node:child_process"
 import { mkdir, writeFile } from "node:fs/promises"
 import { cpus, loadavg } from "node:os"
@@ -6,7 +6,7 @@ import { deviceReport } from "gigpo/native"
 
 export const stamp = new Date().toISOString().slice(0, 10)
 
-/** Of the CPU's kernels: the instruction set is the widest that there is, or what GIGPO_ISA says. */
+/** Instruction set and number of threads of the CPU kernels. The instruction set is the widest available one, or that of GIGPO_ISA. */
 export const { instructionSet, threads } = deviceReport().cpu
 
 export function describeMachine() {
@@ -21,7 +21,7 @@ export function markdownTable([header, ...rows]) {
   return [header, header.map(() => "---"), ...rows].map((cells) => `| ${cells.join(" | ")} |`).join("\n")
 }
 
-/** Writes bench/results/<date>-<name>-<instruction set>.md and prints it: one result a kind of processor. */
+/** Writes bench/results/<date>-<name>-<instruction set>.md and prints it: one result per kind of processor. */
 export async function writeResult(name, text) {
   await mkdir("bench/results", { recursive: true })
   await writeFile(`bench/results/${stamp}-${name}-${instructionSet}.md`, `${text}\n`)
@@ -33,7 +33,7 @@ export function median(values) {
   return sorted[Math.floor(sorted.length / 2)]
 }
 
-/** What a program of bench/core prints, without Node around it. */
+/** Builds and runs a program of bench/core, which does not need Node, and returns its output. */
 export function runCoreProgram(name, env = {}) {
   const run = (command, ...args) => {
     const { status, stdout, stderr } = spawnSync(command, args, { encoding: "utf8", env: { ...process.env, ...env } })

@@ -1,11 +1,11 @@
-// A rollout that was never played, of the size of a paper's: for what is done with episodes besides the model.
+// Artificial rollout of the size in papers, to measure the processing of episodes without a model.
 import { Random } from "gigpo"
 import { randomTokens } from "./models.mjs"
 
 export const [tasks, members, turns, prompt, reply] = [16, 8, 50, 168, 32]
 const vocabulary = 4096
 
-/** A rollout of 16 groups of 8 episodes of 50 steps; observations of 500 characters, of which a task has 160. */
+/** Rollout of 16 groups of 8 episodes of 50 steps. Each task has 160 different observations of 500 characters. */
 export function makeGroups(seed) {
   const random = new Random(seed)
   const letters = "abcdefghijklmnopqrstuvwxyz      "

@@ -1,4 +1,4 @@
-// The matrix multiply of the CPU device, in a program without Node; beside oneDNN where its library is installed.
+// Matrix multiplication of the CPU device, in a program without Node, and of oneDNN if its library is installed.
 import { describeMachine, runCoreProgram, writeResult } from "./machine.mjs"
 import { held } from "./peers.mjs"
 

@@ -1,4 +1,4 @@
-// The two models of the benchmarks, with random weights, and how PyTorch's side is told of them.
+// Models of the benchmarks, with random weights, and their arguments for the PyTorch programs.
 import { NativePolicy, Random } from "gigpo"
 
 const common = {
@@ -40,7 +40,7 @@ export const models = {
   },
 }
 
-/** Of Qwen2.5 0.5B's shape. */
+/** Model with the shape of Qwen2.5 0.5B. */
 export const halfBillion = {
   ...common,
   hiddenSize: 896,
@@ -69,7 +69,7 @@ export function peerFlags(config) {
   return Object.entries(flags).flatMap(([flag, value]) => [`--${flag}`, String(value)])
 }
 
-/** Random tokens, no two sequences alike. */
+/** Random tokens. */
 export function randomTokens(random, count, vocabulary) {
   return Int32Array.from({ length: count }, () => random.below(vocabulary))
 }

@@ -1,5 +1,5 @@
-// `gigpo engine` with a small client alone, and beside another that asks for as much as it can: 4,096 samples of 250 tokens a call,
-// log-probabilities of long prompts, or training of a model of its own. What the small one waits for two tokens.
+// Latency of two tokens for a small client of `gigpo engine`: alone, and next to a client with maximum load (4,096 samples of 250 tokens per call,
+// log-probabilities of long prompts, or training of a separate model).
 import { spawn } from "node:child_process"
 import { once } from "node:events"
 import { mkdtemp, rm } from "node:fs/promises"

@@ -1,5 +1,5 @@
-// Opening a model of Qwen2.5-0.5B's shape, in bf16 as it is published, from files that the system holds in memory; beside it what no
-// opening can do without: reading the bytes once, and touching the memory that fp32 weights take.
+// Time to open a model of Qwen2.5-0.5B's shape in bf16, as published, from files in the system's cache. Lower bounds for comparison: reading the
+// bytes once, and touching the memory of fp32 weights.
 import { mkdtemp, open, rm, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -54,7 +54,7 @@ ${describeMachine()}
 ${markdownTable([["", "median, s", "best, s", "processor time, s"], ...rows])}`,
 )
 
-/** Random weights of a small deviation. Returns the file's length. */
+/** Writes a model with random weights of small deviation. Returns the length of the file. */
 async function writeModel() {
   const tensors = []
   const add = (name, ...shape) => tensors.push([name, shape])

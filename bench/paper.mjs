@@ -1,8 +1,8 @@
-// The paper's comparisons in small: worlds × what is compared × seeds, as bench/paper/tables.mjs declares them. Does what is left to do
-// in the time that it is given, several runs side by side, and writes tables, curves and numbers into bench/results/.
-//   npm run bench:paper -- [table …] [--minutes 60] [--jobs 2]     what was cut off goes on when it is called again
-//   npm run bench:paper -- --repeat <world>/<variant>[/<seed>]     a row once more, held digit by digit to what is kept of it
-//   npm run bench:paper -- --tables mine.mjs                       a matrix of one's own
+// The paper's comparisons on a small scale: worlds × variants × seeds, as declared in bench/paper/tables.mjs. Does the remaining runs within the
+// given time, several in parallel, and writes tables, curves and numbers to bench/results/.
+//   npm run bench:paper -- [table …] [--minutes 60] [--jobs 2]     interrupted runs continue at the next call
+//   npm run bench:paper -- --repeat <world>/<variant>[/<seed>]     repeats a row and compares all digits with the stored results
+//   npm run bench:paper -- --tables mine.mjs                       custom tables
 import { availableParallelism } from "node:os"
 import { resolve } from "node:path"
 import { parseArgs } from "node:util"
@@ -58,7 +58,7 @@ async function repeat(row) {
   process.exitCode = same.every(Boolean) ? 0 : 1
 }
 
-/** Seed by seed, so that what there is can be compared whenever it is cut off. */
+/** Runs all cells, ordered by seed, so that the results are comparable after an interruption. */
 async function doAll(cells) {
   const queue = [...new Map(cells.map((cell) => [nameOf(cell), cell])).values()].sort((a, b) => a.seed - b.seed)
   const work = async () => {

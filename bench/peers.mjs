@@ -1,12 +1,12 @@
-// PyTorch, transformers and Python beside us: only where the environment variable GIGPO_BENCH_PYTHON names a Python that has
-// torch and transformers.
+// Measurements of PyTorch, transformers and Python for comparison. Available only if the environment variable GIGPO_BENCH_PYTHON is the path of a
+// Python with torch and transformers.
 import { spawnSync } from "node:child_process"
 import { instructionSet } from "./machine.mjs"
 
 export const python = process.env.GIGPO_BENCH_PYTHON
 export const noPeers = "no peers: set GIGPO_BENCH_PYTHON to a Python with torch and transformers"
 
-/** Runs bench/peers/<script> and returns its measurements, one object a line. */
+/** Runs bench/peers/<script> and returns its measurements, one object per line of output. */
 export function runPeer(script, args = [], env = {}) {
   const { status, stdout, stderr } = spawnSync(python, [`bench/peers/${script}`, ...args], {
     encoding: "utf8",
@@ -19,7 +19,7 @@ export function runPeer(script, args = [], env = {}) {
     .map((line) => JSON.parse(line))
 }
 
-/** What torch and its libraries are held to, so that they do without what we do without, on any processor. */
+/** Limits of torch's and its libraries' instruction sets, so that both sides use the same one on any processor. */
 const limits = {
   avx512_bf16: {},
   avx512: { ONEDNN_MAX_CPU_ISA: "AVX512_CORE" },
@@ -28,7 +28,7 @@ const limits = {
 export const held = limits[instructionSet] ?? limits.avx2
 const widest = instructionSet.startsWith("avx512") ? "AVX-512" : "AVX2"
 
-/** MKL takes slower code on CPUs that are not Intel's unless told otherwise; both are shown. */
+/** MKL uses slower code on CPUs of other vendors than Intel by default; both modes are measured. */
 export const torchModes = [
   [`PyTorch eager, at most ${widest}`, held],
   [`PyTorch eager, MKL made to use ${widest}`, { ...held, GIGPO_BENCH_MKL: "avx512" }],

@@ -1,5 +1,5 @@
-// What rows that begin alike save: groups of ALFWorld episodes, played by a script, as the three kinds of rows that training sees. A
-// training step of each with prefixes shared and without, by turns.
+// Savings by prefix sharing: training steps on groups of scripted ALFWorld episodes in each layout of sequences, with and without prefix
+// sharing, in alternating turns.
 //   npm run bench -- prefixes
 import { rm } from "node:fs/promises"
 import { initialize, NativePolicy, Random, Tokenizer } from "gigpo"
@@ -59,7 +59,7 @@ ${describeMachine()}
 ${markdownTable(table)}`,
 )
 
-/** The rows of one group. */
+/** Sequences of one group. */
 async function playGroup({ conversation = false, apart = false, ...options }, group) {
   const environment = await alfworld({ size: "large", maxSteps: mostSteps, ...options })
   const [task] = environment.tasks("train", new Random(group))
@@ -133,7 +133,7 @@ async function measure(name, rows, turns) {
   ]
 }
 
-/** Tokens that need not be computed where prompts that are equal as a whole are computed once. */
+/** Number of tokens that are saved if only entirely equal prompts are computed once. */
 function equalPrompts(rows) {
   const seen = new Set()
   let tokens = 0

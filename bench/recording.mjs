@@ -1,5 +1,5 @@
-// What recording episodes costs: of an iteration of each model (as in iteration.mjs), and alone, of an iteration of a paper's size: processor
-// time, memory, bytes. Processor time, because what is compressed on other threads is not to be free.
+// Cost of recording episodes in processor time, memory and bytes: in iterations of each model (as in iteration.mjs), and alone for an iteration of
+// the size in papers. Processor time includes compression on other threads.
 import { mkdtemp, rm, stat } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -19,7 +19,7 @@ const cpuSeconds = () => {
   return (user + system) / 1e6
 }
 
-/** Records the same iteration again and again; processor seconds and bytes of one, and how much larger the process ever was. */
+/** Records the same iteration repeatedly. Returns the processor seconds and bytes of one recording, and the peak growth of the process. */
 async function recordAlone({ groups, credit, steps }, times) {
   const directory = join(folder, "alone")
   const recorder = recordEpisodes({ tokenizer, directory, keep: 2 })

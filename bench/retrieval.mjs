@@ -1,5 +1,5 @@
-// BM25 over generated texts: what it costs to build the index, and to search it. `--documents 1000,100000` chooses the sizes.
-// The words are syllables strung together, drawn by Zipf's law (word r about as often as 1 / r); 60 to 110 a text.
+// Cost of building and searching a BM25 index of generated texts. `--documents 1000,100000` sets the sizes.
+// Words consist of random syllables and are drawn by Zipf's law (frequency of word r about 1 / r); 60 to 110 words per text.
 import { setImmediate } from "node:timers/promises"
 import { parseArgs } from "node:util"
 import { Random } from "../modules/entries/index.js"
@@ -84,7 +84,7 @@ function makeWords(count) {
   return [...made].sort((a, b) => a.length - b.length)
 }
 
-/** How long the work took, and the longest time that it kept the event loop. */
+/** Duration of the work, and the longest block of the event loop. */
 async function watched(work) {
   let [running, block] = [true, 0]
   const watch = (async () => {

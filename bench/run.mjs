@@ -1,4 +1,4 @@
-// npm run bench [-- name …]: all benchmarks, or those named. Results go to bench/results/.
+// npm run bench [-- name …]: runs all benchmarks, or the given ones. Results are written to bench/results/.
 const all = [
   "matmul",
   "train",
@@ -24,7 +24,7 @@ const wanted = process.argv.slice(2)
 const unknown = wanted.find((name) => !all.includes(name))
 if (unknown) {
   console.error(
-    `There is no benchmark "${unknown}"; there are: ${all.join(", ")}. bench:paper and bench:agents are programs of their own.`,
+    `There is no benchmark "${unknown}". Benchmarks: ${all.join(", ")}. bench:paper and bench:agents are separate programs.`,
   )
   process.exit(2)
 }

@@ -1,5 +1,5 @@
-// `gigpo serve` with 64 clients over HTTP beside `policy.sample` with 64 at once, by turns in one run; what a reader that takes nothing
-// costs the others, and what memory 10,000 requests leave behind. That an abort frees its place within one step is tested.
+// Comparison of `gigpo serve` with 64 HTTP clients and `policy.sample` with 64 concurrent calls, alternating in one run. Also measures the effect of
+// a client that does not read its response, and the memory after 10,000 requests. Tests check that an abort frees its slot within one step.
 import { mkdtemp, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -13,11 +13,11 @@ const large = { hiddenSize: 512, layers: 8, heads: 8, keyValueHeads: 4, intermed
 const shapes = { "1M": { options: million, perClient: 6 }, "25M": { options: large, perClient: 2 } }
 const random = new Random(3)
 const words = ["wall", "box", "floor", "target", "left", "right", "up", "down", "the", "room", "push", "you"]
-/** No two alike: nothing is found in the cache but what templates begin with. */
+/** Random questions, so that the prefix cache contains only the beginnings of templates. */
 const question = () => Array.from({ length: 20 }, () => words[random.below(words.length)]).join(" ")
 const messages = () => [{ role: "user", content: question() }]
 
-/** So many at once, each its share one after the other: tokens of replies a second. */
+/** Completion tokens per second of `count` concurrent clients with `each` consecutive requests. */
 async function rate(count, each, ask) {
   const started = performance.now()
   const client = async () => {
@@ -56,7 +56,7 @@ async function measure(name, { options, perClient }) {
   const ask = (more) => () => server.ask({ messages: messages(), max_tokens: newTokens, ...more })
   const sides = { "policy.sample": sample, "serve, whole": ask(), "serve, streamed": ask({ stream: true }) }
   const found = Object.fromEntries(Object.keys(sides).map((side) => [side, []]))
-  for (const run of Object.values(sides)) await rate(clients, 1, run) // pages of caches are touched once
+  for (const run of Object.values(sides)) await rate(clients, 1, run) // so that all memory of the caches has been used once
   for (let turn = 0; turn < turns; turn++)
     for (const [side, run] of Object.entries(sides)) {
       found[side].push(await rate(clients, perClient, run))
@@ -76,7 +76,7 @@ async function measure(name, { options, perClient }) {
 
 async function stress(server, ask, perClient) {
   const long = { messages: messages(), max_tokens: 900, temperature: 0, stream: true }
-  // A reader that takes nothing, beside one client fewer.
+  // A client that does not read its response, together with one ordinary client fewer.
   const [alone, beside] = [[], []]
   for (let turn = 0; turn < turns; turn++) {
     alone.push(await rate(clients - 1, perClient, ask({ stream: true })))

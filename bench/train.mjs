@@ -1,4 +1,4 @@
-// One training step (forward, clipped surrogate on the reply's tokens, backward, AdamW) beside PyTorch, by turns in one run.
+// Comparison of a training step (forward, clipped surrogate on the completion's tokens, backward, AdamW) with PyTorch, alternating in one run.
 import { Random } from "gigpo"
 import { stepSequence } from "gigpo/engine"
 import { clippedSurrogate } from "gigpo/losses"
@@ -40,7 +40,7 @@ for (const [name, { config, rows }] of Object.entries(models)) {
     }
   }
   const speed = median(ours)
-  // Work as usually counted: 6 operations a weight and token in the body; the head sees only the replies.
+  // Usual count of operations: 6 per weight and token in the body. The head computes only the completions.
   const head = config.vocabularySize * config.hiddenSize
   const flops = 6 * (policy.parameters - head) + (6 * head * reply) / length
   const label = `${name} (${policy.parameters.toLocaleString("en")})`

@@ -1,11 +1,11 @@
-// What runs that are compared have in common: a start from the expert's moves, and how their learning is measured.
+// Common parts of compared runs: SFT on an expert, and training with reports.
 import { rm } from "node:fs/promises"
 import { initialize, NativePolicy, sft, Tokenizer, train } from "gigpo"
 
 /**
- * A new model that has learned a little from the expert: what `gigpo init` and `gigpo sft` make.
+ * Initializes a model and trains it briefly on the expert's completions, as `gigpo init` and `gigpo sft` do.
  *
- * @param teacher the environment, and where an agent plays, that and its expert
+ * @param teacher environment; for an agent, also the agent and its expert
  */
 export async function warmStart(directory, teacher, config, seed, say) {
   const made = `${directory}-new`
@@ -21,9 +21,9 @@ export async function warmStart(directory, teacher, config, seed, say) {
 }
 
 /**
- * Trains the model of a folder; every report of the training.
+ * Trains the model of a folder and returns all reports of the training.
  *
- * @param player the environment, and the agent where one plays
+ * @param player environment, and the agent if there is one
  */
 export async function learn(directory, player, training, onReport, policyOptions = {}) {
   const { policy, tokenizer, close } = await openModel(directory, policyOptions)

@@ -1,5 +1,5 @@
-// WebShop: loading a catalogue, playing in it, and the streamed loader on a file of generated products.
-// GIGPO_WEBSHOP_DATA: folder of the real small catalogue, to be measured too; GIGPO_WEBSHOP_PRODUCTS: products of the file.
+// Time of WebShop: loading a catalogue, playing episodes, and reading a large file of generated products in pieces.
+// GIGPO_WEBSHOP_DATA: folder of the real small catalogue, which is measured too. GIGPO_WEBSHOP_PRODUCTS: number of products in the file.
 import { once } from "node:events"
 import { createWriteStream, mkdtempSync, rmSync, statSync } from "node:fs"
 import { tmpdir } from "node:os"
@@ -87,7 +87,7 @@ async function playAll(environment, count) {
   }
 }
 
-/** Writes the products in WebShop's format, and opens the file as one that is too large for the memory. */
+/** Writes products in WebShop's format, and opens the file in the way used for files that are too large for the memory. */
 async function measureStreamed() {
   const folder = mkdtempSync(join(tmpdir(), "gigpo-webshop-"))
   try {

@@ -1,7 +1,7 @@
-// An environment of one step: a prompt of random tokens, one reply of a fixed length, and a reward that depends on it.
+// Environment of one step: a prompt of random tokens, a completion of fixed length, and a reward that depends on the completion.
 import { randomTokens } from "./models.mjs"
 
-/** Words that are tokens; no reply ends before its last token. */
+/** Tokenizer whose words are token ids. It has no end token, so all completions have the maximum length. */
 export const tokenizer = {
   eosTokens: [],
   encodeChat: async (messages) => ({ tokens: Int32Array.from(messages.at(-1).content.split(" ")), text: "" }),
@@ -9,7 +9,7 @@ export const tokenizer = {
   decode: (tokens) => tokens.join(" "),
 }
 
-/** @param prompt tokens of a prompt */
+/** @param prompt number of tokens of a prompt */
 export function environmentOf(vocabulary, prompt) {
   return {
     name: "words",

@@ -74,6 +74,6 @@ ${describeMachine()}
 
 ${markdownTable(table)}
 
-GiGPO takes ${more.toFixed(2)} ms more than GRPO. The ${model} model trains one such row in ${perRow.toFixed(0)} ms, so that an iteration's training alone
-takes ${((rows * perRow) / 1000).toFixed(0)} s: GiGPO costs ${share.toFixed(4)} % of it more than GRPO.`,
+GiGPO takes ${more.toFixed(2)} ms more than GRPO. The ${model} model trains one such row in ${perRow.toFixed(0)} ms, so training alone takes
+${((rows * perRow) / 1000).toFixed(0)} s per iteration. The additional time of GiGPO is ${share.toFixed(4)} % of that.`,
 )

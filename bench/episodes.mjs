@@ -34,8 +34,8 @@ await writeResult(
   `# 128 ALFWorld episodes at once
 
 One GiGPO iteration (${groups} groups of ${groupSize}, up to 50 steps) of a model of about 1 M weights on the CPU: the faster the model,
-the larger the environment's share. Its weights are random, so each of its replies is replaced by a random command that does
-something, and few episodes end before their 50 steps. Starts include the loading of 16 games, one for each group; memory is what 128 episodes in mid-game hold, their games included.
+the larger the environment's share. The weights are random, so each completion is replaced by a random admissible command, and few episodes end
+before 50 steps. Starts include loading 16 games, one per group. Memory is that of 128 episodes in progress, including their games.
 ${describeMachine()}
 
 ${markdownTable(table)}`,

@@ -119,9 +119,9 @@ async function fly() {
   await engine.dispose()
   server.disconnect()
   const text = [
-    "# Episodes in flight against a server that answers at once",
+    "# Concurrent episodes with a server that responds immediately",
     "",
-    "What is left is this package's own work, and the server's, which shares the machine. By `npm run bench:flight`.",
+    "The time is that of this package and of the server, which shares the machine. By `npm run bench:flight`.",
     "",
     describeMachine(),
     "",
@@ -129,7 +129,7 @@ async function fly() {
     "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |",
     ...lines,
     "",
-    `The episodes of an iteration are recorded beside the next one; of the last, alone, the longest hold is ${recording} ms.`,
+    `The episodes of an iteration are recorded during the next one. While those of the last one are recorded, the longest hold is ${recording} ms.`,
     "",
   ].join("\n")
   const date = new Date().toISOString().slice(0, 10)

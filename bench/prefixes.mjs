@@ -48,12 +48,13 @@ for (const [kind, options] of Object.entries(kinds)) {
 await rm(directory, { recursive: true })
 await writeResult(
   "prefixes",
-  `# Rows that begin alike
+  `# Prefix sharing
 
-Groups of ${groupSize} episodes of generated ALFWorld households, at most ${mostSteps} steps each. The script takes the expert's command
-${100 * skill} times of a hundred, else a random one: so members part sooner or later. A step is a row of one span, prompted afresh; a
-conversation is a row of many, and beside it stands what it spares: the same turns as rows whose prompts repeat. Seconds are the processor's, of all threads (other work on the machine hardly moves them), of one training step
-(clipped surrogate, forward and backward, micro-batches of the default size) over all rows, fp32, medians of turns. Nobody's rows are left out for having no advantage.
+Groups of ${groupSize} episodes of generated ALFWorld households, at most ${mostSteps} steps each. The script takes the expert's command with
+probability ${skill}, else a random one, so the episodes of a group diverge. A step is a row with one segment and a new prompt. A conversation is a
+row with many segments; for comparison, its turns are also measured as rows whose prompts repeat. Seconds are processor time of all threads, which
+other work on the machine hardly affects, of one training step (clipped surrogate, forward and backward, micro-batches of the default size) over
+all rows, fp32, medians of turns. Rows without advantage are included.
 ${describeMachine()}
 
 ${markdownTable(table)}`,

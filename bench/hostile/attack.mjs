@@ -1,5 +1,5 @@
-// One hostile client, in a process of its own: 32 requests at the same time, one attack after the other, from another address of this
-// machine. Says how many it has sent when it is told to stop.
+// Hostile client in a separate process: 32 concurrent requests, one kind of attack after the other, from another address of this machine.
+// Reports the number of sent requests at the message to stop.
 import { Agent, request } from "node:http"
 import { connect } from "node:net"
 import { getPriority, setPriority } from "node:os"
@@ -8,14 +8,14 @@ const { kind, url, key } = JSON.parse(process.argv[2])
 const localAddress = "127.0.0.2"
 const agent = new Agent({ keepAlive: true, maxSockets: 32 })
 const { port, hostname } = new URL(url)
-setPriority(getPriority() + 5) // it shares the processor with the server, which a client elsewhere does not
+setPriority(getPriority() + 5) // lower priority, because a remote client would not share the processor with the server
 let sent = 0
 process.on("message", () => process.send({ sent }, () => process.exit()))
 
 const letters = "a".repeat(2 ** 20)
 const chat = (body) => ({ path: "/chat/completions", body: JSON.stringify({ model: "policy", max_tokens: 900, messages: [{ role: "user", content: "Hi" }], ...body }) }) // biome-ignore format: one line
 const syllables = ["ve", "lan", "or", "do", "ba", "ki", "mu", "ster"]
-/** Every word of the corpus, some of them several times. */
+/** All words of the corpus, some repeatedly. */
 const everyWord = Array.from({ length: 3000 }, (_, at) => [at % 8, (at >> 3) % 8, (at >> 6) % 8].map((i) => syllables[i]).join("")).join(" ") // biome-ignore format: one line
 const attacks = {
   chat: [
@@ -70,7 +70,7 @@ let seq = 0
 const sample = (num_samples, max_tokens) =>
   JSON.stringify({ ...session, seq_id: seq++, prompt: { chunks: [{ type: "encoded_text", tokens: [1, 2, 3] }] }, num_samples, sampling_params: { max_tokens, stop: [] } }) // biome-ignore format: one line
 
-/** Sends one request; every fourth answer is not read for a while. */
+/** Sends a request. Every fourth response is left unread for 5 s. */
 async function send({ path, body, method = "POST", type = "application/json" }, read = sent % 4 > 0) {
   sent++
   return await new Promise((resolve) => {
@@ -105,7 +105,7 @@ async function flood() {
   }
 }
 
-/** Work without a request, so that what a processor less costs can be told from what requests cost. */
+/** Computes without requests, to separate the cost of a busy processor from that of requests. */
 async function burn() {
   for (;;) {
     for (const until = performance.now() + 10; performance.now() < until; );

@@ -1,4 +1,4 @@
-// The gateway of agents in a process of its own, with two episodes: prints its address and a key of each.
+// Gateway of agents in a separate process with two episodes. Prints its address and a key of each episode.
 
 import { episodeShare } from "../../modules/agents/episode-share.js"
 import { openGateway } from "../../modules/agents/gateway.js"

@@ -1,4 +1,4 @@
-// The servers of the package, each with what an ordinary client asks of it and what a hostile one needs to know.
+// Servers of the package, each with a request of an ordinary client and the data that a hostile client needs.
 import { spawn } from "node:child_process"
 import { once } from "node:events"
 import { mkdir, readFile, writeFile } from "node:fs/promises"
@@ -14,7 +14,7 @@ const million = { hiddenSize: 128, layers: 5, heads: 4, intermediateSize: 352, v
 const large = { hiddenSize: 512, layers: 8, heads: 8, keyValueHeads: 4, intermediateSize: 1408, vocabularySize: 2048, maxPositions: 1024 } // biome-ignore format: one line
 
 export function openServers(folder) {
-  /** Folder of a model of random weights. */
+  /** Folders of models with random weights, by name. */
   const made = new Map()
   const modelOf = async (name, options) => {
     const directory = join(folder, name)
@@ -88,7 +88,7 @@ export function openServers(folder) {
   ]
 }
 
-/** Starts a server, and waits for so many lines of its standard output. */
+/** Starts a server and waits for `count` lines of its standard output. */
 async function start(words, count) {
   const child = spawn(process.execPath, words, { stdio: ["ignore", "pipe", "ignore"] })
   let told = ""
@@ -98,7 +98,7 @@ async function start(words, count) {
   }
   return {
     lines: told.split("\n"),
-    /** Peak, in MB. */
+    /** Peak memory in MB. */
     async memory() {
       return (
         Number(/VmHWM:\s+(\d+)/.exec(await readFile(`/proc/${child.pid}/status`, "utf8").catch(() => ""))?.[1]) / 1024
@@ -112,7 +112,7 @@ async function start(words, count) {
   }
 }
 
-/** A client with one connection. */
+/** Client with one connection. */
 function clientOf([url, key]) {
   const agent = new Agent({ keepAlive: true, maxSockets: 1 })
   const headers = { "content-type": "application/json", ...(key && { authorization: `Bearer ${key}` }) }
@@ -126,7 +126,7 @@ function clientOf([url, key]) {
       if (response.statusCode !== 200) throw new Error(`${response.statusCode} ${text.slice(0, 200)}`)
       return JSON.parse(text)
     } catch (error) {
-      // Clients send again where a connection that was kept is gone.
+      // HTTP clients retry if a kept-alive connection was closed.
       if (attempts > 1 && ["ECONNRESET", "EPIPE"].includes(error.code))
         return await send(method, path, body, attempts - 1)
       throw error
@@ -171,7 +171,7 @@ function passages(count) {
   ).join("\n")
 }
 
-/** A folder with a run that has reported 2,000 iterations. */
+/** Creates a folder with a run that has reported 2,000 iterations. */
 async function madeRun(runs) {
   await mkdir(join(runs, "one"), { recursive: true })
   await writeFile(join(runs, "one", "config.json"), JSON.stringify({ gigpo: version, training: { iterations: 2000 } }))

@@ -1,9 +1,9 @@
-// A client of `gigpo engine` that samples its base model.
+// Client of `gigpo engine` that samples its base model.
 
 export const tokensOf = (length) => Array.from({ length }, (_, i) => 3 + ((i * 7) % 200))
 const prompt = (length) => ({ chunks: [{ type: "encoded_text", tokens: tokensOf(length) }] })
 
-/** Calls one engine with its key. */
+/** Function that sends requests to an engine with its key. */
 export function caller(url, key) {
   return async (path, body) => {
     const headers = { "x-api-key": key, "content-type": "application/json" }
@@ -14,7 +14,7 @@ export function caller(url, key) {
   }
 }
 
-/** A session with a sampler of the base model; `result` submits and waits. */
+/** Session with a sampler of the base model. `result` submits a request and waits for its result. */
 export async function client(post) {
   const { session_id } = await post("/create_session", {})
   const asked = { session_id, base_model: "served", sampling_session_seq_id: 0 }

@@ -1,4 +1,4 @@
-// A client that asks for as much as it can, until it is killed: hostile.mjs <address> <key> <what>.
+// Client with maximum load that runs until it is killed: hostile.mjs <address> <key> <kind of load>.
 import { caller, client, tokensOf } from "./client.mjs"
 
 export const hostile = {

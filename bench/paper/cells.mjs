@@ -1,5 +1,5 @@
-// One run of a matrix: a world, what is compared in it, a seed. It is made by the commands that users type, in a folder of its own, and
-// goes on where it was stopped; what has ended with the same settings is not done again.
+// Cell of a table: a run of a variant in a world with a seed. A run uses the commands of the command line, in a separate folder. An interrupted
+// run continues; a completed run with the same settings is not repeated.
 import { spawn } from "node:child_process"
 import { createHash } from "node:crypto"
 import { existsSync } from "node:fs"
@@ -11,14 +11,14 @@ import { initialize } from "../../modules/entries/index.js"
 import { canonical } from "../../modules/json/canonical.js"
 import { keptOf, numbersOf } from "./kept.mjs"
 
-/** What holds for every run: one thread, since two runs side by side are done sooner than one after the other on two. */
+/** Settings of all runs. One thread, because two parallel runs finish sooner than two consecutive runs with two threads. */
 const always = { threads: 1, "episodes.every": 0, "training.checkpointEvery": 10, "training.keepCheckpoints": 1 }
 
 /**
- * The runs of a table, one world after the other, so that those side by side seldom wait for the same cloned model.
+ * Runs of a table. Worlds alternate, so that parallel runs seldom wait for the same SFT model.
  *
- * @param places.runs the folder that they stand in
- * @param places.results the folder with what is kept of earlier ones; without it nothing is taken for done
+ * @param places.runs folder of the runs
+ * @param places.results folder of the stored results of earlier runs; without it no run counts as done
  */
 export function cellsOf(
   { worlds, variants, seeds, columns = {}, dynamics = {}, totals = {}, finals = 0, keepFailures },
@@ -33,19 +33,19 @@ export function cellsOf(
   })
 }
 
-/** What it is called: "maze/GiGPO/3". */
+/** Name of a cell: "maze/GiGPO/3". */
 export function nameOf({ world, variant, seed }) {
   return [world.name, variant.name, seed].join("/")
 }
 
-/** Settings as `--set` takes them; values that are no text are written as YAML takes them. */
+/** Settings in the form of `--set`. Values other than strings are written as JSON, which YAML accepts. */
 export function sets(...tables) {
   return Object.entries(Object.assign({}, ...tables)).map(
     ([key, value]) => `${key}=${typeof value === "string" ? value : JSON.stringify(value)}`,
   )
 }
 
-/** Where the parts of a cell stand, and what is set in each of them. */
+/** Folders and settings of the parts of a cell. */
 function planOf({ world, variant, seed, runs }) {
   const start = join(runs, world.name, `seed-${seed}`)
   const [made, cloned] = [join(start, "made"), join(start, variant.sft?.name ?? "cloned")]
@@ -70,14 +70,14 @@ function planOf({ world, variant, seed, runs }) {
   }
 }
 
-/** A digest of what a result depends on besides the code, wherever it was made. */
+/** Digest of the settings on which a result depends, independent of the location of folders. */
 async function settingsOf({ world, variant, seed }) {
   const set = sets({ seed }, always, world.set, variant.teacher?.set, variant.sft?.set, variant.set)
   const { document } = await readDocument(world.config, set)
   return createHash("sha256").update(canonical(document.toJS())).digest("hex").slice(0, 16)
 }
 
-/** What a cell has come to with these settings, in its folder or in what is kept: bench/paper/kept.mjs. */
+/** Result of a cell with these settings, from its folder or from the stored results (bench/paper/kept.mjs). */
 export async function resultOf(cell) {
   const settings = await settingsOf(cell)
   const run = await runOf(cell, settings)
@@ -86,7 +86,7 @@ export async function resultOf(cell) {
   return (await keptOf(cell, (kept) => same(kept) && isDone(cell, kept))) ?? (await keptOf(cell, same))
 }
 
-/** Whether nothing is left to do: what was kept for another table may lack what this one shows. */
+/** Whether a result is complete. A result that was stored for another table may lack metrics of this one. */
 export function isDone({ metrics, finals }, result) {
   return result !== undefined && metrics.every((metric) => metric in result.metrics) && result.finals.length >= finals
 }
@@ -99,16 +99,16 @@ async function runOf(cell, settings) {
 
 const making = new Map()
 
-/** What several cells begin with is made once, by the first of them. */
+/** Makes a common part of several cells once. */
 function once(path, make) {
   if (!making.has(path)) making.set(path, make())
   return making.get(path)
 }
 
 /**
- * Does what is left to do of a cell. Rejects with what a command said where it fails; resolves to false where it was stopped.
+ * Completes a cell. Rejects with the output of a command that fails; resolves to false if it was stopped.
  *
- * @param where the machine and the commit, for what is kept
+ * @param where machine and commit, for the stored result
  */
 export async function doCell(cell, where, signal) {
   const settings = await settingsOf(cell)
@@ -136,7 +136,7 @@ async function trainCell(cell, settings, signal) {
   return { settings, reports: await reportsOf(train.folder), ...(failed && { failed }) }
 }
 
-/** What training reported; nothing where it was refused before it began. */
+/** Reports of a training; empty if it failed before the start. */
 async function reportsOf(folder) {
   const path = join(folder, "metrics.jsonl")
   if (!existsSync(path)) return []
@@ -144,12 +144,12 @@ async function reportsOf(folder) {
   return lines.map((line) => JSON.parse(line))
 }
 
-/** The sentence in which a command said why it failed. */
+/** Error message of a failed command. */
 function failureOf({ message }) {
   return message.match(/^gigpo: .*\[[A-Z_]+\].*$/m)?.[0].slice("gigpo: ".length) ?? message
 }
 
-/** Success of the trained model on as many tasks as an evaluation has, other ones every time where there are more. */
+/** Success rate of the trained model in a further evaluation, on other tasks if there are more. */
 async function evaluateCell(cell, index, signal) {
   const { config, final } = planOf(cell)
   const evaluation = final(index)
@@ -172,7 +172,7 @@ async function cloneModel(path, sft, signal) {
   return await gigpo("sft", path, sft, ["--out", sft.folder, goesOn ? "--resume" : "--overwrite"], signal)
 }
 
-/** Whether what stands in a folder was begun with these settings; now it is. */
+/** Whether the contents of a folder were begun with these settings. Stores the settings if not. */
 async function begins(folder, settings) {
   const path = `${folder}.settings`
   if (existsSync(path) && (await readFile(path, "utf8")) === settings) return true
@@ -181,7 +181,7 @@ async function begins(folder, settings) {
   return false
 }
 
-/** Runs a command; whether it came to its end. The signal stops it after it has saved. */
+/** Runs a command. Resolves to true if it was completed, and to false if the signal stopped it; it then saves its state first. */
 async function gigpo(command, config, { folder, set }, more, signal) {
   if (signal.aborted) return false
   const words = [command, config, ...more, ...set.flatMap((one) => ["--set", one])]

@@ -1,11 +1,11 @@
-// What is kept of a run in bench/results/, so that a matrix can be completed elsewhere and a row be repeated.
+// Stored results of runs in bench/results/, with which a table can be completed on another machine and a row can be repeated.
 import { existsSync } from "node:fs"
 import { readdir, readFile } from "node:fs/promises"
 import { instructionSet } from "../machine.mjs"
 
 /**
- * A run's evaluations as [iteration, share], those after its end, and the table's metrics in every iteration, to six digits (null where
- * there was none).
+ * Result of a run: evaluations as [iteration, success rate], evaluations after the training, and the table's metrics in every iteration with
+ * six digits (null if missing).
  */
 export function numbersOf(
   { world, variant, seed, metrics },
@@ -31,7 +31,7 @@ function rounded(value) {
   return value === undefined ? null : Number(value.toPrecision(6))
 }
 
-/** What is kept of a cell by this kind of processor, the newest first, if any of it will do. */
+/** Newest stored result of a cell by this kind of processor for which `willDo` returns true. */
 export async function keptOf({ world, variant, seed, results }, willDo) {
   if (!results || !existsSync(results)) return undefined
   const names = (await readdir(results)).filter((file) => /-paper-.*\.json$/.test(file)).sort()
@@ -45,7 +45,7 @@ export async function keptOf({ world, variant, seed, results }, willDo) {
 
 const files = new Map()
 
-/** Read once: every cell asks. */
+/** Reads a file once, because every cell requests it. */
 function read(path) {
   if (!files.has(path)) files.set(path, readFile(path, "utf8").then(JSON.parse))
   return files.get(path)

@@ -1,4 +1,4 @@
-// GiGPO with each of its levels as one chooses: the paper's ablations. As `training.estimator: { use: … }`.
+// GiGPO with a separate normalization of each level, or without a level: the paper's ablations. For `training.estimator: { use: … }`.
 
 import { normalizer } from "../../modules/entries/advantages.js"
 import { fields, gigpo } from "../../modules/entries/index.js"
@@ -6,8 +6,8 @@ import { fields, gigpo } from "../../modules/entries/index.js"
 const norm = (about) => fields.oneOf("mean", ["mean", "std", "none"], about)
 
 export const options = {
-  episode: norm("What episodes are compared by: their mean, mean and deviation, or nothing at all."),
-  step: norm("The same for steps."),
+  episode: norm("Comparison of episodes: by the mean, by mean and standard deviation, or none."),
+  step: norm("Comparison of steps, with the same values."),
 }
 
 export default function levels({ episode, step }) {

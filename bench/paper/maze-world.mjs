@@ -1,20 +1,20 @@
-// The maze itself: how one is made, and what can be done in it. Places are named by column and row: "b3".
+// Generator and rules of the maze. Places are named by column and row: "b3".
 
 const steps = { north: [0, -1], east: [1, 0], south: [0, 1], west: [-1, 0] }
 const opposite = { north: "south", east: "west", south: "north", west: "east" }
 
-/** The place that lies this way; beyond the maze, too, where nobody can go. */
+/** Neighbour of a place in a direction, which may be outside the maze. */
 export function neighbour(place, way) {
   const [right, down] = steps[way]
   return String.fromCharCode(place.charCodeAt(0) + right) + (Number(place.slice(1)) + down)
 }
 
-/** The place of an observation, which its anchor begins with. */
+/** Place of an observation: the first word of its anchor. */
 export function placeOf({ anchor }) {
   return anchor.split(" ", 1)[0]
 }
 
-/** Everything that can be reached, the nearest first, with the actions that lead there. `next(state)` gives [action, state] pairs. */
+/** All reachable states, the nearest first, with the actions that lead there. `next(state)` returns [action, state] pairs. */
 export function* breadthFirst(from, next) {
   const seen = new Set([from])
   const found = [[from, []]]
@@ -29,8 +29,8 @@ export function* breadthFirst(from, next) {
 }
 
 /**
- * A perfect maze by randomised depth-first search. The goal is as far from the start as can be, the door stands on the way there, the
- * key lies before it. Extra loops never lead around the door.
+ * Generates a perfect maze by randomised depth-first search. The goal is at the greatest distance from the start, the door is on the path to
+ * the goal, and the key is on the near side of the door. Extra loops never bypass the door.
  */
 export function generate(random, { size, loops }) {
   const places = Array.from({ length: size * size }, (_, i) => `${"abcdefghi"[i % size]}${1 + Math.floor(i / size)}`)
@@ -77,7 +77,7 @@ export function generate(random, { size, loops }) {
   return { ways, doors, key, goal, near: [...near], start: { place: start, held: false, opened: false } }
 }
 
-/** The same maze, begun elsewhere before the door. */
+/** Maze with another start on the near side of the door. */
 export function begunAt(world, index) {
   return { ...world, start: { ...world.start, place: world.near[index % world.near.length] } }
 }
@@ -86,12 +86,12 @@ function pick(random, items) {
   return items[random.below(items.length)]
 }
 
-/** Whether the key lies here. */
+/** Whether the key is at the place of a state. */
 export function holdsKey({ key }, { place, held }) {
   return place === key && !held
 }
 
-/** What can be done in a state, and the state that it leads to. */
+/** Possible actions in a state with the states that they lead to. */
 export function movesOf(world, state) {
   const { place, held, opened } = state
   const moves = new Map()

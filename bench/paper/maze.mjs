@@ -1,29 +1,30 @@
-// A maze with a locked door, its key and dead ends, in which a player sees only where it is: an environment of one's own, as
-// `environment: { name: ./maze.mjs }` takes it. It has what the paper's worlds have: the only reward is at the end, the limit on
-// steps binds, and an episode that finds the way mostly has walked loops before.
+// Maze with a locked door, a key and dead ends, in which the agent observes only its own place. A custom environment for
+// `environment: { name: ./maze.mjs }`. Like the paper's environments, it has a single reward at the end, a step limit that takes effect, and
+// mostly loops in successful episodes.
+
 import { fields, Random } from "../../modules/entries/index.js"
 import { begunAt, breadthFirst, generate, holdsKey, movesOf, neighbour, placeOf } from "./maze-world.mjs"
 
 export const options = {
-  size: fields.integer(4, "Places on each side.", { min: 3, max: 9 }),
-  loops: fields.integer(0, "Ways beyond those that join every place to every other exactly once.", { min: 0 }),
+  size: fields.integer(4, "Number of places on each side.", { min: 3, max: 9 }),
+  loops: fields.integer(0, "Number of additional connections, each of which creates a loop.", { min: 0 }),
   mazes: fields.integer(
     0,
-    "How many mazes there are, each begun in from any place before its door; 0: every task has its own.",
+    "Number of mazes, each with starts at any place before its door; 0: a new maze for every task.",
     {
       min: 0,
     },
   ),
-  maxSteps: fields.integer(40, "Steps after which an episode is cut off.", { min: 1 }),
-  history: fields.integer(4, "Past steps that the prompt shows: where each was taken, and which way.", { min: 0 }),
+  maxSteps: fields.integer(40, "Maximum number of steps of an episode.", { min: 1 }),
+  history: fields.integer(4, "Number of past steps that the prompt shows, each with place and action.", { min: 0 }),
   expert: fields.oneOf(
     "explore",
     ["explore", "shortest"],
-    "Who is cloned: one that has to find key, door and goal, depth first, or one that knows the map.",
+    "Expert for SFT: one that searches key, door and goal depth first, or one that knows the map.",
   ),
 }
 
-/** @returns an environment whose metrics are `success`; 10 for the goal is its only reward */
+/** Returns the maze environment. The only reward is 10 for the goal, the only metric is `success`. */
 export default function maze({ size, loops, mazes, maxSteps, history, expert }) {
   const worldOf = ({ seed, start }) => {
     const world = generate(new Random(seed), { size, loops })
@@ -46,7 +47,7 @@ export default function maze({ size, loops, mazes, maxSteps, history, expert }) 
         async step(action) {
           signal.throwIfAborted()
           if (over) throw new Error("This episode of the maze is over; start a new one.")
-          state = movesOf(world, state).get(action) ?? state // what cannot be done here changes nothing
+          state = movesOf(world, state).get(action) ?? state // an impossible action changes nothing
           const terminated = state.place === world.goal
           const truncated = !terminated && ++steps >= maxSteps
           over = terminated || truncated
@@ -78,7 +79,7 @@ export default function maze({ size, loops, mazes, maxSteps, history, expert }) 
 
 const actions = ["north", "east", "south", "west", "take", "open"]
 
-/** "b3: north west, door east, key here" */
+/** Observation: "b3: north west, door east, key here". */
 function observe(world, state) {
   const { place, held, opened } = state
   const possible = [...movesOf(world, state).keys()]
@@ -94,7 +95,7 @@ function observe(world, state) {
   return { text: parts.join(", "), anchor, actions: possible }
 }
 
-/** Takes a shortest way through places, key and door. */
+/** Expert that takes a shortest path, including key and door. */
 function guide(world) {
   const next = (anchor) =>
     [...movesOf(world, stateOf(anchor))].map(([action, state]) => [action, observe(world, state).anchor])
@@ -112,8 +113,8 @@ function stateOf(anchor) {
 }
 
 /**
- * Knows only what the episode has shown: uses what it finds, goes to a door that it has a key for, else to the nearest place where it
- * has not been. In a maze without loops that is depth-first search.
+ * Expert that knows only past observations. Takes the key, opens the door, goes to a known door with the key, and otherwise goes to the nearest
+ * unvisited place. In a maze without loops this is depth-first search.
  */
 function explorer() {
   return {

@@ -1,13 +1,13 @@
-// Every baseline: what each sets of training. Losses are compared under GiGPO's credit, estimators under the clipped surrogate; the
-// rest of a recipe is what its paper has, or what it needs to stay stable with a model this small.
+// Settings of all baselines. Losses are compared with GiGPO's credit, estimators with the clipped surrogate. Other settings are those of the
+// paper, or those needed for stability with such a small model.
 const gigpo = { name: "gigpo", normalization: "none", invalidActionPenalty: 0.1 }
 const episodes = { invalidActionPenalty: 0.1 }
 const under = (loss, rest = {}) => ({ estimator: gigpo, loss, ...rest })
 const by = (name, options = {}, rest = {}) => ({ estimator: { name, ...options }, ...rest })
-/** A small model from scratch learns faster than what PPO's defaults are for. */
+/** Settings of the critic. A small model from scratch needs larger learning rates than PPO's defaults. */
 export const critic = { batchSteps: 64, optimizer: { learningRate: 3e-4 }, warmupIterations: 2 }
 
-/** What nothing holds near the policy that sampled takes one update an iteration, and a smaller one. */
+/** Settings of losses without a limit on the distance from the old policy: one update per iteration, with a smaller learning rate. */
 export const onPolicy = { updates: 1, optimizer: { learningRate: 5e-5, warmup: 5 } }
 
 const recipes = {
@@ -52,13 +52,13 @@ const recipes = {
   }),
 }
 
-/** As variants of a table; what stands deeper than an estimator or a loss is set beside what the world has there. */
+/** Baselines as variants of a table. Settings outside estimator and loss are merged with those of the world. */
 export const baselines = Object.entries(recipes).map(([name, recipe]) => ({
   name,
   set: Object.assign({}, ...Object.entries(recipe).map(([key, value]) => settings(`training.${key}`, value))),
 }))
 
-/** A value as settings by whole keys; estimators and losses are set as a whole. */
+/** Settings by full key. Estimators and losses are set as a whole. */
 export function settings(key, value) {
   const isWhole = typeof value !== "object" || /^training\.(estimator|loss)$/.test(key)
   if (isWhole) return { [key]: value }

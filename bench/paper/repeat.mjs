@@ -1,9 +1,13 @@
-// A run once more, held to what is kept of it: every evaluation and every iteration's metrics must be the same numbers.
+// Comparison of a repeated run with its stored result: all evaluations and all metrics of all iterations must be equal.
 import { instructionSet } from "../machine.mjs"
 import { nameOf } from "./cells.mjs"
 import { keptOf } from "./kept.mjs"
 
-/** Whether it came out the same; says so. @param again what it has come to now; nothing where it was stopped */
+/**
+ * Compares a repeated run with its stored result and prints the outcome. Returns whether they are equal.
+ *
+ * @param again result of the repetition; undefined if it was stopped
+ */
 export async function compareWithKept(cell, again) {
   if (!again) return false
   const kept = await keptOf(cell, () => true)
@@ -23,6 +27,6 @@ export async function compareWithKept(cell, again) {
   return Boolean(same)
 }
 
-/** Seconds are never the same twice. */
+/** Metrics that are compared: all except times, which always differ. */
 const compared = ({ metrics }) => Object.keys(metrics).filter((key) => !key.startsWith("time/"))
 const equal = (a, b) => JSON.stringify(a) === JSON.stringify(b)

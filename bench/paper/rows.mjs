@@ -1,4 +1,4 @@
-// GiGPO of which some steps' credit is held back: experiments that tell what does harm. As `training.estimator: { use: … }`.
+// GiGPO that learns only from some steps: experiments on which credit is harmful. For `training.estimator: { use: … }`.
 
 import { wrapEstimator } from "../../modules/entries/advantages.js"
 import { fields, gigpo } from "../../modules/entries/index.js"
@@ -7,7 +7,7 @@ export const options = {
   learn: fields.oneOf(
     "all",
     ["all", "readable", "no unreadable success", "better", "worse", "shuffled"],
-    "Which steps are learned from.",
+    "Steps that are learned from.",
   ),
 }
 
@@ -17,7 +17,7 @@ const rules = {
   "no unreadable success": (advantage, valid) => (valid ? advantage : Math.min(advantage, 0)),
   better: (advantage) => Math.max(advantage, 0),
   worse: (advantage) => Math.min(advantage, 0),
-  shuffled: (advantage) => advantage, // as large as they were, of other steps: what the noise does by itself
+  shuffled: (advantage) => advantage, // the same advantages at other steps: the effect of noise alone
 }
 
 export default function rows({ learn }) {

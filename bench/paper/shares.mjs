@@ -1,6 +1,5 @@
-// What an estimator can use, in each environment as it may be configured: how many steps are compared, how long episodes are against what
-// a good one needs, what successes wasted, and how the limit on steps binds. Played by experts in haste, who take a random action now
-// and then, or by a model.
+// Data available to an estimator in each environment and configuration: share of compared steps, length of episodes relative to the expert's,
+// wasted steps in successful episodes, and effect of the step limit. Episodes are played by experts with some random actions, or by a model.
 //   node bench/paper/shares.mjs [configuration …] [--groups 16] [--haste 0.3 --haste 0.6] [--model <folder> [--temperature 1] [--tokens 24]]
 import { parseArgs } from "node:util"
 import { openConfiguredEnvironment } from "../../modules/cli/config/modules.js"
@@ -23,7 +22,7 @@ const { values, positionals } = parseArgs({
     haste: { type: "string", multiple: true, default: ["0.3", "0.6"] },
     model: { type: "string" },
     temperature: { type: "string", default: "1" },
-    tokens: { type: "string", default: "24" }, // most of a reply
+    tokens: { type: "string", default: "24" }, // maximum completion length
   },
 })
 const worlds = { ...own, ...paperWorlds }
@@ -61,18 +60,19 @@ await writeResult(
   `# What an estimator can use
 
 ${values.groups} tasks × ${groupSize} episodes; in percent, but for steps and length. ${describeMachine()}
-compared: steps with a step advantage; across episodes: of groups where two episodes meet; length: steps against the expert's, who knows
-the world where there is such a one; wasted: steps of successes that are loops; cut: episodes ended by the limit; late: successes in its last fifth.
+compared: steps with a step advantage; across episodes: those in step groups with steps of two or more episodes; length: steps relative to those of
+the expert, if possible one that knows the world; wasted: steps on loops in successful episodes; cut: truncated episodes; late: successes in the
+last fifth of the step limit.
 
 ${markdownTable(table)}`,
 )
 
-/** @param set what is set besides */
+/** @param besides additional settings */
 async function open({ config, set }, besides) {
   return await openConfiguredEnvironment(await loadConfig(config, ["model=none", ...sets(set, besides)]))
 }
 
-/** An expert that takes one of the actions that are possible with this probability, and where it knows no better. */
+/** Expert that takes a random possible action with probability `share`, and where it has no completion. */
 function hastyPlayer(share) {
   const choose = (expert, dice) => {
     const [anything, knowing] = [randomActions(dice), expertReplies(expert)]

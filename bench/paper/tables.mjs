@@ -1,15 +1,15 @@
-// What is compared: each table is worlds × variants × seeds. A variant that stands in several tables is run once.
+// Tables of comparisons: worlds × variants × seeds. A variant in several tables is run once.
 import { everyAlgorithm } from "./algorithms.mjs"
 import { baselines } from "./recipes.mjs"
 import * as variants from "./variants.mjs"
 import { quick, shortClone, worlds } from "./worlds.mjs"
 
-/** Seeds whose results are not reported: what is chosen is chosen by them. */
+/** Seeds for the choice of settings, whose results are not reported. */
 const hidden = [101, 102]
 
 const ten = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]
 
-/** What decides whether credit of steps can matter: docs/learning.md. */
+/** Metrics that show whether step credit can have an effect; see docs/learning.md. */
 const shares = {
   compared: "step-group/compared",
   "on loops": "episode/wasted",
@@ -19,7 +19,7 @@ const shares = {
 
 export const tables = {
   undoing: {
-    title: "Why reinforcement after short cloning undoes it",
+    title: "Why reinforcement learning undoes a short SFT",
     worlds: [shortClone],
     variants: variants.undoing,
     against: "rate 1e-3",
@@ -39,8 +39,8 @@ export const tables = {
     seeds: hidden.slice(0, 1),
   },
   margin: {
-    title: "GiGPO beside GRPO",
-    text: `The mazes have ten seeds: five did not tell, and what one seed differs from another there said that ten might.`,
+    title: "GiGPO compared with GRPO",
+    text: `The mazes have ten seeds, because five gave no significant difference and their variance suggested that ten might suffice.`,
     worlds: [
       { ...worlds["maze-weak"], seeds: ten },
       { ...worlds.maze, seeds: ten },
@@ -64,7 +64,7 @@ export const tables = {
     seeds: [1, 2, 3, 4, 5],
   },
   paper: {
-    title: "What the paper compares, in the two quickest worlds that tell them apart",
+    title: "Comparisons of the paper, in the two quickest worlds with differences",
     worlds: [worlds["maze-weak"], worlds.sokoban],
     variants: variants.paper,
     against: "GRPO",
@@ -73,7 +73,7 @@ export const tables = {
     seeds: [1, 2, 3, 4, 5],
   },
   parts: {
-    title: "What each part of GiGPO gives",
+    title: "Effect of each part of GiGPO",
     worlds: [worlds["maze-weak"]],
     variants: variants.parts,
     against: "GiGPO",
@@ -94,8 +94,8 @@ export const tables = {
   },
   baselines: {
     title: "Every baseline on Sokoban (6 × 6, one box)",
-    text: `The learning rate and the like were chosen for GiGPO and are the same for all but where bench/paper/recipes.mjs says otherwise, so this
-shows that each learns and none diverges, not which is best.`,
+    text: `Learning rate and similar settings were chosen for GiGPO and are the same for all, except in bench/paper/recipes.mjs. So this table
+shows that each baseline learns and none diverges, not which is best.`,
     worlds: [worlds.sokoban],
     variants: baselines,
     against: "GRPO, deviation",
@@ -104,9 +104,9 @@ shows that each learns and none diverges, not which is best.`,
   },
   algorithms: {
     title: "Every named estimator and loss, briefly",
-    text: `What src/algorithms has, each briefly from the same cloned model, with the world's learning rate: this shows that each runs and moves the
-policy, not which is best. Where an estimator wants to be told more than rewards it is what bench/paper/told.mjs makes of them. “Did not
-learn”: not better in the mean over seeds, where a share of 256 tasks is known to 3 %.`,
+    text: `Algorithms of src/algorithms, each trained briefly from the same model after SFT, with the world's learning rate. This table shows that each
+runs and changes the policy, not which is best. Additional data of estimators come from bench/paper/told.mjs. “Did not learn”: no improvement
+in the mean over seeds; a success rate on 256 tasks has an error of 3 %.`,
     worlds: quick,
     variants: everyAlgorithm,
     columns: { entropy: "policy/entropy" },

@@ -1,37 +1,29 @@
-// Estimators that look at more than rewards, told by what every environment has: what each holds of a step is a function of the batch.
-// As `training.estimator: { use: … }`.
+// Estimators that need more data than rewards. The data are functions of the batch that are defined for all environments. For
+// `training.estimator: { use: … }`.
 
 import {
-  a2tgpo,
-  discountedReturns,
-  igpo,
-  plannedStrategies,
-  rebel,
-  strata,
-  vinePpo,
-} from "../../modules/entries/advantages.js"
 import { fields } from "../../modules/entries/index.js"
 
 export const options = {
-  by: fields.oneOf("a2tgpo", ["a2tgpo", "igpo", "rebel", "strata", "vine-ppo"], "Which of them."),
+  by: fields.oneOf("a2tgpo", ["a2tgpo", "igpo", "rebel", "strata", "vine-ppo"], "Name of the estimator."),
 }
 
 const penalty = { invalidActionPenalty: 0.1 }
-/** A turn gains what it is rewarded with. */
+/** Information gain of a turn: its reward. */
 const gain = ({ rewards }) => Float64Array.from(rewards)
 
 const estimators = {
   a2tgpo: () => a2tgpo({ ...penalty, gain }),
   igpo: () => igpo({ ...penalty, gain }),
-  // Where it stands is what it believes.
+  // The belief is the anchor state.
   rebel: () =>
     rebel({ ...penalty, belief: ({ observation }) => observation.anchor, beliefRewards: [], beliefWeights: [] }),
-  // How an episode begins is its strategy.
+  // The strategy is the beginning of the episode.
   strata: () => strata({ ...penalty, strategy: plannedStrategies.strategy }),
   "vine-ppo": () => vinePpo({ ...penalty, value }),
 }
 
-/** What was earned from a state on, as the mean over all visits of its task. */
+/** Value of a state: mean return over all visits of the state in its task. */
 function value({ rewards, episode, anchorGroups }) {
   const returns = discountedReturns(rewards, 1, episode)
   const [sums, counts] = [new Float64Array(returns.length), new Float64Array(returns.length)]

@@ -1,4 +1,4 @@
-// What is compared: settings of training that stand beside a world's.
+// Variants: training settings that are added to those of a world.
 
 import { baselines } from "./recipes.mjs"
 
@@ -6,10 +6,10 @@ const variant = (name, set) => ({ name, set })
 const rate = (learningRate) => ({ "training.optimizer.learningRate": learningRate })
 const estimator = (name, options) => ({ "training.estimator": { name, invalidActionPenalty: 0.1, ...options } })
 const without = (options) => estimator("gigpo", { normalization: "none", ...options })
-/** @param learn which steps' credit counts: bench/paper/rows.mjs */
+/** @param learn steps that are learned from, see bench/paper/rows.mjs */
 const learn = (learn) => ({ "training.estimator": { use: "../bench/paper/rows.mjs", learn } })
 
-/** One thing at a time beside the first, that undoes what was cloned. */
+/** The first variant undoes SFT. The others differ from it in one setting, or in two with a learning rate. */
 export const undoing = [
   variant("rate 1e-3", {}),
   variant("rate 3e-4", rate(3e-4)),
@@ -32,15 +32,15 @@ export const undoing = [
   variant("GRPO", estimator("grpo", { normalization: "none" })),
 ]
 
-/** Settings beside those of the world's estimator. */
+/** Settings that are added to those of the world's estimator. */
 const but = (settings) =>
   Object.fromEntries(Object.entries(settings).map(([key, value]) => [`training.estimator.${key}`, value]))
 const recipe = (wanted) => baselines.find(({ name }) => name === wanted)
 
-/** The world's own configuration, and GRPO in its place. */
+/** The world's configuration with its estimator, and with GRPO. */
 export const margin = [variant("GiGPO", {}), variant("GRPO", but({ name: "grpo" }))]
 
-/** What the paper compares. */
+/** Comparisons of the paper. */
 export const paper = [
   ...margin,
   variant("GiGPO, deviation", but({ normalization: "sample" })),
@@ -49,10 +49,10 @@ export const paper = [
   recipe("PPO, steps"),
 ]
 
-/** @param options which level is left out, or divided by its deviation: bench/paper/levels.mjs */
+/** @param options levels that are left out or divided by their standard deviation, see bench/paper/levels.mjs */
 const levels = (options) => ({ "training.estimator": { use: "../levels.mjs", ...options } })
 
-/** What each part of GiGPO gives; GRPO is GiGPO without credit of steps. */
+/** Effect of each part of GiGPO. GRPO is GiGPO without step credit. */
 export const parts = [
   ...margin,
   variant("no episode credit", levels({ episode: "none" })),
@@ -68,7 +68,7 @@ export const parts = [
   variant("groups of 16", { "training.groups": 12, "training.groupSize": 16 }),
 ]
 
-/** GiGPO and GRPO alike, at each of the rates and normalisations. */
+/** GiGPO and GRPO with each learning rate and normalization. */
 export function tuning(rates, normalizations) {
   return rates.flatMap((learningRate) =>
     ["gigpo", "grpo"].flatMap((name) =>

@@ -1,16 +1,15 @@
-// The worlds: a configuration each (an environment, a small model made from nothing, what it learns from the expert), and what all
-// that is compared in it shares.
+// Worlds: a configuration each (environment, small model from scratch, SFT on the expert), with settings common to all variants in the world.
 
 const example = (name, more = {}) => ({ name, config: `examples/${name}.yaml`, set: {}, ...more })
 const own = (name, more = {}) => ({ name, config: `bench/paper/worlds/${name}.yaml`, set: {}, ...more })
-/** Sokoban with more cells than examples/sokoban.yaml has: not solved in a few minutes. */
+/** Sokoban with larger rooms than examples/sokoban.yaml, which is not solved within a few minutes. */
 const sokoban = (more = {}) => ({ name: "sokoban", config: "bench/sokoban.yaml", set: {}, ...more })
 const expert = (name) => ({ "environment.expert": name })
 
-/** `guide`: settings of an expert who knows the way, where the one that is cloned has to look for it. */
+/** `guide`: settings of an expert that knows the shortest path, if the expert of SFT has to search. */
 export const worlds = {
   maze: own("maze", { guide: expert("shortest") }),
-  // The same from a start as poor as that of the paper's models, which solve 4 to 15 % before training.
+  // With as little SFT as to start from the level of the paper's models, which solve 4 to 15 % before training.
   "maze-weak": { ...own("maze", { guide: expert("shortest"), set: { "sft.tasks": 20 } }), name: "maze-weak" },
   "two-boxes": own("two-boxes"),
   sokoban: sokoban({ set: { "training.groups": 24, "training.iterations": 40 } }),
@@ -21,7 +20,7 @@ export const worlds = {
   search: example("search"),
 }
 
-/** Two that are quick, played so briefly that a run takes some 40 seconds of a thread. */
+/** Variant of a world with so few iterations that a run takes about 40 seconds of one thread. */
 const short = ({ name, ...world }, iterations) => ({
   ...world,
   name: `${name}-short`,
@@ -31,7 +30,7 @@ export const quick = [short(sokoban(), 20), short(example("number-line"), 30)]
 
 const played = (name, set, more) => example(name, { set, ...more })
 
-/** The worlds as large and as long as the paper plays them, which a model of a million weights cannot. */
+/** Worlds with the size and step limits of the paper, which are too hard for a model of a million weights. */
 export const paperWorlds = {
   "alfworld, paper": played(
     "alfworld",
@@ -44,7 +43,7 @@ export const paperWorlds = {
   "number-line, paper": played("number-line", { "environment.maxPosition": 5, "environment.maxSteps": 10 }),
 }
 
-/** The warm start is short, the batch small, and nothing is held back: where reinforcement undoes what was cloned. */
+/** Setting in which reinforcement learning undoes SFT: short SFT, a small batch, and no limits on updates. */
 export const shortClone = {
   name: "search-short",
   config: "examples/search.yaml",

@@ -1,14 +1,14 @@
-// What came out of the runs of a table: a page with a table a world, curves, and the numbers themselves.
+// Writes the results of a table: a page with a table per world and curves, and a file with the numbers.
 import { mkdir, readdir, rm, writeFile } from "node:fs/promises"
 import { pairedInterval, tInterval } from "../../modules/entries/evaluation.js"
 import { curvesSvg, panelsSvg } from "../curves-svg.mjs"
 import { markdownTable, stamp } from "../machine.mjs"
 
 /**
- * Writes a table's page, in place of older ones.
+ * Writes the page of a table and removes older pages.
  *
- * @param cells with their `result` (bench/paper/kept.mjs), at least one
- * @returns the tables, as Markdown
+ * @param cells at least one, each with its `result` (bench/paper/kept.mjs)
+ * @returns tables as Markdown
  */
 export async function writeTable(name, table, cells, folder) {
   await mkdir(folder, { recursive: true })
@@ -40,18 +40,18 @@ function explanation({
   return [
     ...(text ? [text, ""] : []),
     "Success on held-out tasks in percent, with the 95 % interval of the mean over seeds (Student's t). Runs of a seed begin with the same",
-    "cloned model and play the same tasks, so what is taken off another is paired by seed. The curve's mean is over all evaluations, that",
-    "before training among them.",
+    "model after SFT and play the same tasks, so differences are paired by seed. The curve's mean is over all evaluations, including that",
+    "before training.",
     ...(finals ? [`“Trained” is measured by ${finals} further evaluations of the trained model.`] : []),
     ...(against ? [`Differences are to “${against}”.`] : []),
     ...(Object.keys(columns).length > 0
       ? [`${Object.keys(columns).join(", ")}: means over the last five iterations.`]
       : []),
-    `Once more: ${again}.`,
+    `To repeat a row: ${again}.`,
   ].join("\n")
 }
 
-/** Where two are compared in several worlds: a row a world. */
+/** Summary of a comparison of two variants in several worlds, with one row per world. */
 function summaryOf({ variants, against }, worlds) {
   const rival = variants.find(({ name }) => name === against)
   const [one, ...more] = variants.filter((variant) => variant !== rival)
@@ -92,20 +92,20 @@ function gridOf(table, cells) {
   return [markdownTable([header, ...rows]), ...failuresOf(cells)].join("\n\n")
 }
 
-/** Marks what did not come out better than it began. */
+/** Gain of success by training. Marks variants without a gain. */
 function gainOf(cells) {
   const gained = cells.map((cell) => lastOf(cell) - firstOf(cell))
   return `${interval(tInterval(gained), signed)}${mean(gained) > 0 ? "" : ", **did not learn**"}`
 }
 
-/** The sum over iterations of the product of some metrics, as a mean over runs. */
+/** Sum over iterations of the product of metrics, as a mean over runs. */
 function totalOf(cells, keys) {
   const product = (metrics, at) => keys.reduce((all, key) => all * (metrics[key][at] ?? 0), 1)
   const sum = ({ result: { metrics } }) => metrics[keys[0]].reduce((all, _, at) => all + product(metrics, at), 0)
   return Math.round(mean(cells.map(sum))).toLocaleString("en")
 }
 
-/** What ended before its end, and why. */
+/** Table of failed runs with their errors. */
 function failuresOf(cells) {
   const failed = cells.filter(({ result }) => result.failed)
   const rows = failed.map(({ variant, seed, result }) => [
@@ -117,7 +117,7 @@ function failuresOf(cells) {
   return rows.length === 0 ? [] : [markdownTable([["failed", "seed", "last evaluated after", "why"], ...rows])]
 }
 
-/** How the table's metrics moved in training: means over a fifth of it each, over all runs of a variant. */
+/** Course of metrics in training: means over each fifth of the iterations and all runs of a variant. */
 function dynamicsOf({ variants, dynamics = {} }, cells) {
   return Object.entries(dynamics).map(([title, key]) => {
     const rows = variants.flatMap(({ name }) => {
@@ -145,10 +145,10 @@ const isNumber = (value) => value !== null
 const mean = (numbers) => numbers.reduce((sum, number) => sum + number, 0) / numbers.length
 const firstOf = (cell) => cell.result.curve[0][1]
 const lastOf = ({ result: { curve, finals } }) => (finals.length > 0 ? mean(finals) : curve.at(-1)[1])
-/** The mean over the whole curve says more of how fast was learned than one noisy last point. */
+/** Mean over the curve, which measures the speed of learning with less noise than the last point. */
 const wholeOf = (cell) => mean(cell.result.curve.map(([, share]) => share))
 
-/** A metric's mean over the last five iterations of all runs. */
+/** Mean of a metric over the last five iterations of all runs. */
 function late(cells, key) {
   const values = cells.flatMap(({ result }) => result.metrics[key]?.slice(-5).filter(isNumber) ?? [])
   return values.length === 0 ? "" : mean(values).toPrecision(3)

@@ -1,4 +1,4 @@
-// Told to the server's process before it starts: says, when it is asked, what memory it holds after a collection.
+// Preloaded into the server's process. Reports the memory after a garbage collection, at each message.
 process.on("message", () => {
   globalThis.gc()
   const { rss, heapUsed, external, arrayBuffers } = process.memoryUsage()

@@ -1,4 +1,4 @@
-// `gigpo serve` as a process of its own, and clients that call it.
+// `gigpo serve` in a separate process, with clients.
 import { fork } from "node:child_process"
 import { once } from "node:events"
 import { Agent, request } from "node:http"
@@ -25,12 +25,12 @@ export async function serve(model, ...words) {
     return sent
   }
   return {
-    /** The response, whose body nobody has read yet. */
+    /** Sends a request and returns the response, whose body has not been read. */
     async begin(body, signal) {
       const [response] = await once(open(body, signal), "response")
       return response
     },
-    /** Tokens of a prompt and its reply. */
+    /** Sends a request and returns the number of tokens of prompt and completion. */
     async ask(body) {
       const sent = open({ ...body, ...(body.stream && { stream_options: { include_usage: true } }) })
       const [response] = await once(sent, "response")

@@ -2,6 +2,14 @@
 // `training.estimator: { use: … }`.
 
 import {
+  a2tgpo,
+  discountedReturns,
+  igpo,
+  plannedStrategies,
+  rebel,
+  strata,
+  vinePpo,
+} from "../../modules/entries/advantages.js"
 import { fields } from "../../modules/entries/index.js"
 
 export const options = {

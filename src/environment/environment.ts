@@ -98,6 +98,11 @@ export interface Environment<Task = unknown> {
   readonly memory?: Memory | undefined
   /** Parses a completion into an action. Must not throw. */
   parse(reply: string, now: Observation): ParsedAction
+  /**
+   * Regular expression that a valid completion to this observation matches as a whole, for constrained decoding
+   * (`training.rollout.constrained`); undefined: any text. Only characters, classes, groups, `|` and repetitions. Optional.
+   */
+  completionPattern?(now: Observation): string | undefined
   /** Expert of a task. Optional. */
   expert?(task: Task): Expert
 }

@@ -78,5 +78,6 @@ export function lookFirst<Task>(environment: Environment<Task>, options: LookFir
       return addToPrompt(environment.prompt(task, acted, now), `${shown}\n${found}`)
     },
     parse: (reply, now) => environment.parse(reply, now),
+    ...(environment.completionPattern && { completionPattern: (now) => environment.completionPattern!(now) }),
   }
 }

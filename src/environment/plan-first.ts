@@ -60,6 +60,9 @@ export function planFirst<Task>(environment: Environment<Task>, options: PlanFir
       const action = reply.trim()
       return { action, valid: action !== "" }
     },
+    ...(environment.completionPattern && {
+      completionPattern: (now: Planning) => (now.planning ? undefined : environment.completionPattern!(now)),
+    }),
     ...(environment.expert && {
       expert(task: Task) {
         const expert = environment.expert!(task)

@@ -3,7 +3,7 @@ import { both, character, except } from "./characters.ts"
 import { plainRanges, stringCharacter } from "./json.ts"
 import { choice, impossible, later, type Node, type Range, repeat, sequence, text } from "./node.ts"
 
-// Patterns of JSON Schema: the regular subset of ECMA-262 regular expressions. Characters that JSON requires to be escaped are escaped.
+// The regular subset of ECMA-262 regular expressions, as in patterns of JSON Schema.
 
 const digits: readonly Range[] = [[0x30, 0x39]]
 const word: readonly Range[] = [[0x30, 0x39], [0x41, 0x5a], [0x5f, 0x5f], [0x61, 0x7a]] // biome-ignore format: one line
@@ -14,26 +14,55 @@ const controls: Readonly<Record<string, number>> = { t: 9, n: 10, v: 11, f: 12, 
 const most = 1000 // of a repetition's bounds
 const deepest = 50
 
-/** Grammar of a JSON string, with quotes, that a pattern matches. Without ^ or $ the match may be anywhere in the string, as in ECMA-262. */
+/**
+ * Grammar of a JSON string, with quotes, that a pattern matches. Without ^ or $ the match may be anywhere in the string, as in ECMA-262.
+ * Characters that JSON requires to be escaped are escaped.
+ */
 export function patternString(pattern: string): Node {
-  return sequence(text('"'), new PatternReader(pattern).read(), text('"'))
+  return sequence(text('"'), new PatternReader(pattern, inJson).search(), text('"'))
 }
+
+/** Grammar of a text that a pattern matches as a whole, as if it had ^ and $. */
+export function patternText(pattern: string): Node {
+  return new PatternReader(pattern, plain).match()
+}
+
+/** Writing of characters in the text that a grammar describes. */
+interface Alphabet {
+  readonly any: Node
+  of(ranges: readonly Range[]): Node
+  literal(char: string): Node
+}
+
+const plain: Alphabet = { any: later(() => character(except([]))), of: character, literal: text }
 
 class PatternReader {
   readonly #pattern: string
   readonly #characters: readonly string[]
+  readonly #alphabet: Alphabet
   #at = 0
 
-  constructor(pattern: string) {
+  constructor(pattern: string, alphabet: Alphabet) {
     this.#pattern = pattern
     this.#characters = [...pattern]
+    this.#alphabet = alphabet
   }
 
-  read(): Node {
-    const anything = repeat(stringCharacter, 0, Number.POSITIVE_INFINITY)
-    const node = this.#alternatives(0, (alternative, begins, ends) =>
+  /** Grammar of texts that contain a match. */
+  search(): Node {
+    const anything = repeat(this.#alphabet.any, 0, Number.POSITIVE_INFINITY)
+    return this.#whole((alternative, begins, ends) =>
       sequence(...(begins ? [] : [anything]), alternative, ...(ends ? [] : [anything])),
     )
+  }
+
+  /** Grammar of texts that are a match. */
+  match(): Node {
+    return this.#whole((alternative) => alternative)
+  }
+
+  #whole(around: (node: Node, begins: boolean, ends: boolean) => Node): Node {
+    const node = this.#alternatives(0, around)
     if (this.#at < this.#characters.length) throw this.#refuse("has a ) without its (")
     return node
   }
@@ -62,12 +91,12 @@ class PatternReader {
       if (!this.#take(")")) throw this.#refuse("has a ( without its )")
       return group
     }
-    if (char === "[") return asJson(this.#class())
-    if (char === ".") return anyCharacter
-    if (char === "\\") return asJson(this.#escape())
+    if (char === "[") return this.#alphabet.of(this.#class())
+    if (char === ".") return this.#alphabet.of(except(lineEnds))
+    if (char === "\\") return this.#alphabet.of(this.#escape())
     if ("^$".includes(char)) throw this.#refuse(`has a ${char} in the middle`)
     if ("*+?{}".includes(char)) throw this.#refuse(`repeats nothing with ${char}`)
-    return /\p{Surrogate}/u.test(char) ? impossible : text(escapedJson(char))
+    return /\p{Surrogate}/u.test(char) ? impossible : this.#alphabet.literal(char)
   }
 
   #repeated(node: Node): Node {
@@ -177,9 +206,6 @@ class PatternReader {
   }
 }
 
-/** Characters that `.` matches. */
-const anyCharacter: Node = asJson(except(lineEnds))
-
 function single(char: string): Range[] {
   const point = char.codePointAt(0)!
   return [[point, point]]
@@ -191,6 +217,8 @@ const escapes: readonly (readonly [point: number, written: Node])[] = except(pla
     return [low + i, text(escapedJson(String.fromCodePoint(low + i)))] as const
   }),
 )
+
+const inJson: Alphabet = { any: stringCharacter, of: asJson, literal: (char) => text(escapedJson(char)) }
 
 function escapedJson(char: string): string {
   return JSON.stringify(char).slice(1, -1)

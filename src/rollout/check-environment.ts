@@ -9,6 +9,7 @@ import {
   strictly,
 } from "../environment/contract.ts"
 import type { Environment, EnvironmentEpisode, Observation, StepResult } from "../environment/environment.ts"
+import { patternText } from "../grammar/pattern.ts"
 import { checkArguments, type KeysOf } from "../options/arguments.ts"
 import { Random } from "../util/random.ts"
 import { expertReplies, randomActions } from "./choosers.ts"
@@ -143,6 +144,14 @@ async function chooser<Task>(
     const advice = await advise(situation)
     if (advice === "stopped") return await atRandom(situation)
     ensure(advice.valid, "parse must find the expert's completions valid")
+    const pattern = await check.call("completionPattern", () => environment.completionPattern?.(situation.now))
+    if (pattern !== undefined) {
+      await check.call("completionPattern", () => patternText(pattern))
+      ensure(
+        new RegExp(`^(?:${pattern})$`, "u").test(advice.reply),
+        `completionPattern must match the expert's completion ${shorten(advice.reply)}, and does not: ${shorten(pattern)}`,
+      )
+    }
     return advice
   }
 }

@@ -6,6 +6,7 @@ import { checkArguments, type KeysOf, refusePromise } from "../options/arguments
 import { unknownKey } from "../options/unknown-key.ts"
 import type { ChatCodec } from "../tokenizer/chat-codec.ts"
 import { GigpoError } from "../util/errors.ts"
+import { checkConstrained } from "./constrain.ts"
 import type { EpisodeSetup } from "./episode.ts"
 import type { RolloutHooks, TaskSource } from "./hooks.ts"
 import type { rolloutFields } from "./options.ts"
@@ -72,6 +73,7 @@ const setupKeys: KeysOf<RolloutSetup & EpisodeSetup & typeof rolloutFields> = {
   maxPositions: true,
   temperature: true,
   maxCompletionTokens: true,
+  constrained: true,
   concurrency: true,
   maxSteps: true,
   environmentTimeout: true,
@@ -151,6 +153,11 @@ export function checkSetup<Task>(setup: RolloutSetup<Task>): number {
       throw bad(`${name} is ${value}; it must be an integer of at least 0`)
   checkPlayers(setup)
   checkLengths(setup)
+  if (setup.constrained) {
+    if (setup.play !== undefined)
+      throw bad("constrained applies to the loop of an environment; agents request formats in their calls")
+    checkConstrained(setup)
+  }
   if (tasks === undefined) throw bad("A rollout needs tasks: a list, or a source of tasks such as environmentTasks()")
   const wanted = groups ?? (isList(tasks) ? tasks.length : undefined)
   if (wanted === undefined) throw bad("groups is missing: with a source of tasks, give the number of tasks")

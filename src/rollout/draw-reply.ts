@@ -1,17 +1,17 @@
 import type { SampleRequest } from "../engine/engine.ts"
-import type { Prompt } from "../tokenizer/chat-codec.ts"
 import { callHook } from "./call-hook.ts"
 import { checkCompletion } from "./completion.ts"
 import type { EpisodeSetup } from "./episode.ts"
 import { orEndRollout } from "./faults.ts"
 import type { SampledReply, TurnContext } from "./hooks.ts"
+import type { PolicyChoice } from "./policy-choice.ts"
 import { replyRequest, sampleReply } from "./sample-reply.ts"
 
 /** Samples one completion, by `hooks.sample` or in one request. Random numbers are keyed by episode, turn, attempt and candidate. */
 export async function drawReply<Task>(
   setup: EpisodeSetup<Task>,
   situation: TurnContext<Task>,
-  prompt: Prompt,
+  { prompt, constraint }: Pick<PolicyChoice, "prompt" | "constraint">,
   attempt = 0,
   candidate = 0,
 ): Promise<SampledReply> {
@@ -20,7 +20,10 @@ export async function drawReply<Task>(
   // The key of the first attempt and candidate is the same as without hooks.
   const further = [...(attempt > 0 ? [attempt] : []), ...(candidate > 0 ? ["candidate", candidate] : [])]
   const { key } = random.fork("reply", index, ...further)
-  const request = replyRequest(setup, prompt, { maxTokens, key })
+  const request = {
+    ...replyRequest(setup, prompt, { maxTokens, key }),
+    ...(constraint !== undefined && { constraint }),
+  }
   const sample = (request: SampleRequest) => sampleReply(policy, request)
   if (!hooks?.sample) return await orEndRollout(sample(request))
   const turn = { ...situation, attempt, request, sample }

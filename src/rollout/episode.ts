@@ -69,7 +69,7 @@ export interface EpisodeStep {
 /** Candidate completion: one of several completions that were sampled for the same prompt. */
 export type Candidate = Pick<
   EpisodeStep,
-  "prompt" | "attachments" | "reply" | "logProbs" | "entropies" | "forced" | "text" | "action" | "valid"
+  "prompt" | "attachments" | "reply" | "logProbs" | "entropies" | "forced" | "text" | "action" | "valid" | "constraint"
 >
 
 /** Candidate completion with its score. */
@@ -110,6 +110,8 @@ export interface EpisodeSetup<Task = unknown> extends HookCaller {
   readonly temperature: number
   /** Maximum length of a completion in tokens. */
   readonly maxCompletionTokens: number
+  /** Whether completions are sampled under `environment.completionPattern`. Default false. */
+  readonly constrained?: boolean | undefined
   /** Maximum number of steps. Longer episodes are truncated. */
   readonly maxSteps: number
   /** Time limit of one call of the environment in seconds. */

@@ -1,5 +1,5 @@
 import { lowestTemperature } from "../engine/check-arguments.ts"
-import { integer, limit, number, scheduled } from "../options/field.ts"
+import { boolean, integer, limit, number, scheduled } from "../options/field.ts"
 import { fixed } from "../options/fixed.ts"
 import { readOptions } from "../options/read.ts"
 import type { OptionsOf } from "../options/table.ts"
@@ -9,6 +9,11 @@ export const rolloutFields = {
   // Sampling also works at 0, but greedy decoding has no gradient.
   temperature: scheduled(number(1, "Sampling temperature.", { min: lowestTemperature })),
   maxCompletionTokens: integer(512, "Maximum length of a completion in tokens.", { min: 1 }),
+  constrained: boolean(
+    false,
+    "Whether completions are sampled under the format of the environment, its `completionPattern` (constrained decoding). Small models " +
+      "rarely follow a format unaided.",
+  ),
   concurrency: integer(128, "Number of episodes in progress at once; affects speed only, not the results.", {
     min: 1,
     max: 65_536,

@@ -7,13 +7,16 @@ import type { Choice } from "./turns.ts"
 export interface PolicyChoice extends Choice {
   readonly prompt: Prompt
   readonly completion: SampledReply
+  /** Constraint of the sampling. */
+  readonly constraint?: unknown
   /** Score of the completion, where several candidates were sampled. */
   readonly score?: number
   readonly candidates?: readonly ScoredCandidate[]
 }
 
 /** Returns the properties of a step that come from the completion. */
-export function recordedReply({ prompt, completion, reply, action, valid, score, candidates }: PolicyChoice) {
+export function recordedReply(choice: PolicyChoice) {
+  const { prompt, completion, reply, action, valid, constraint, score, candidates } = choice
   const { tokens, logProbs, entropies, forced, finishReason } = completion
   return {
     prompt: prompt.tokens,
@@ -26,6 +29,7 @@ export function recordedReply({ prompt, completion, reply, action, valid, score,
     valid,
     finishReason,
     ...(prompt.attachments && { attachments: prompt.attachments }),
+    ...(constraint !== undefined && { constraint }),
     ...(score !== undefined && { score }),
     ...(candidates && { candidates }),
   } satisfies Partial<EpisodeStep>

@@ -5,6 +5,7 @@ import type { Fork, Origin } from "./branches.ts"
 import { callHook } from "./call-hook.ts"
 import { chooseCandidate } from "./candidates.ts"
 import { decodeReply, encodePrompt } from "./codec.ts"
+import { completionConstraint } from "./constrain.ts"
 import { drawReply } from "./draw-reply.ts"
 import { EndOfEpisode } from "./end-of-episode.ts"
 import type { EpisodeSetup } from "./episode.ts"
@@ -52,6 +53,7 @@ export function policyReplies<Task>(
     if (rendered === "overflow") return rendered
     const first = await show(situation, rendered, hint)
     if (!first) return "overflow"
+    const constraint = setup.constrained ? completionConstraint(setup, now) : undefined
     const asked =
       hooks?.candidates &&
       callHook(
@@ -68,12 +70,12 @@ export function policyReplies<Task>(
       const { prompt, turn } = shown
       const read = async (completion: SampledReply): Promise<PolicyChoice> => {
         const reply = decodeReply(tokenizer, completion.tokens)
-        return { ...(await parse(reply)), reply, prompt: bare ?? prompt, completion }
+        return { ...(await parse(reply)), reply, prompt: bare ?? prompt, completion, ...(constraint && { constraint }) }
       }
       const draw = async (candidate: number): Promise<SampledReply> =>
         origin?.first && index === branchedAt && attempt === 0 && candidate === 0
           ? await unlessAborted(signal, () => origin.first!)
-          : await drawReply(setup, turn, prompt, attempt, candidate)
+          : await drawReply(setup, turn, { prompt, constraint }, attempt, candidate)
       const replies = await Promise.all(Array.from({ length: candidates?.count ?? 1 }, (_, at) => draw(at)))
       const choices: PolicyChoice[] = []
       for (const reply of replies) choices.push(await read(reply))
@@ -97,7 +99,8 @@ export function policyReplies<Task>(
           step: index,
           more: decision.into - 1,
           now,
-          draw: (random, signal) => drawReply({ ...setup, random, signal }, first.turn, first.prompt),
+          draw: (random, signal) =>
+            drawReply({ ...setup, random, signal }, first.turn, { prompt: first.prompt, constraint }),
         })
       return choice
     }

@@ -1,4 +1,5 @@
 import type { Message } from "../environment/environment.ts"
+import type { TokenBytes } from "./token-bytes.ts"
 
 /** Prompt for an engine. */
 export interface Prompt {
@@ -24,6 +25,8 @@ export interface ChatCodec {
   keepDate?(now: string): string | undefined
   /** Throws `BAD_TOKENIZER` if the ids do not fit a model with `size` token embeddings. */
   checkVocabulary?(size: number): void
+  /** Bytes of each token, for constrained decoding. */
+  vocabulary?(): TokenBytes
   /** Files of the tokenizer, to be copied next to saved weights. */
   readonly files?: readonly string[]
 }

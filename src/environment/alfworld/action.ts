@@ -48,6 +48,12 @@ export class Action {
     return this.#effects.filter(({ present }) => present).map(({ predicate }) => predicate)
   }
 
+  /** Predicates that decide where the action is applicable and what it changes. */
+  get reads(): readonly number[] {
+    const queries = [...this.#ways.map(({ query }) => query), ...this.#effects.flatMap(({ when = [] }) => when)]
+    return queries.flatMap(({ reads }) => reads)
+  }
+
   /** Calls `visit` with all arguments for which the action is applicable. The same arguments may occur twice. */
   each(facts: Facts, visit: (args: readonly number[]) => void): void {
     const binding = this.#binding.fill(unbound)

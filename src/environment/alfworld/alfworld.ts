@@ -1,5 +1,6 @@
 import { GigpoError } from "../../util/errors.ts"
 import { readAction, recall } from "../agent.ts"
+import { actionPattern, completionPattern } from "../completion-pattern.ts"
 import type { Environment, EnvironmentEpisode, EpisodeContext, Observation } from "../environment.ts"
 import { Lifecycle } from "../lifecycle.ts"
 import { successMetrics } from "../success.ts"
@@ -9,7 +10,7 @@ import { GameCache } from "./game-cache.ts"
 import { openGameFolder } from "./game-folder.ts"
 import { householdTexts } from "./generate/generate.ts"
 import { type HouseholdSplit, householdTasks } from "./generate/tasks.ts"
-import { type AlfworldOptions, resolveOptions } from "./options.ts"
+import { type AlfworldOptions, type AlfworldSettings, resolveOptions } from "./options.ts"
 import { promptText } from "./prompt.ts"
 import { type AlfworldTask, checkTask } from "./tasks.ts"
 
@@ -32,7 +33,7 @@ const cachedGames = 64
  */
 export async function alfworld(options: AlfworldOptions = {}): Promise<Environment<AlfworldTask>> {
   const resolved = resolveOptions(options)
-  const { data, trainSplit, testSplit, taskTypes, size, wording, scenes, thinking, maxSteps, signal } = resolved
+  const { data, trainSplit, testSplit, taskTypes, size, wording, scenes, thinking, signal } = resolved
   const households = { size, taskTypes, wording, scenes }
   const folders = { train: trainSplit, test: testSplit }
   signal?.throwIfAborted()
@@ -54,10 +55,13 @@ export async function alfworld(options: AlfworldOptions = {}): Promise<Environme
     async start(task, context) {
       context.signal.throwIfAborted()
       const game = await games.get(checkTask(task))
-      return startEpisode(game.start(), task, maxSteps, context)
+      return startEpisode(game.start(), task, resolved, context)
     },
     prompt: resolved.prompt ?? ((_task, history, now) => [{ role: "user", content: promptText(history, now, speech) }]),
     parse: resolved.parse ?? ((reply) => readAction(reply, { tail: 30, thinking })),
+    ...(!resolved.parse && {
+      completionPattern: ({ actions }) => completionPattern(thinking, actionPattern(actions)),
+    }),
     expert: (task) => alfworldExpert(() => games.now(checkTask(task)), { expert: resolved.expert, thinking }),
   }
 }
@@ -65,13 +69,13 @@ export async function alfworld(options: AlfworldOptions = {}): Promise<Environme
 function startEpisode(
   world: World,
   { taskType }: AlfworldTask,
-  maxSteps: number,
+  { maxSteps, anchor }: Pick<AlfworldSettings, "maxSteps" | "anchor">,
   { signal }: EpisodeContext,
 ): EnvironmentEpisode {
   const life = new Lifecycle("ALFWorld", signal)
   let steps = 0
   return {
-    first: observe(world, world.text),
+    first: observe(world, world.text, anchor),
     async step(action) {
       life.check()
       const text = world.step(action)
@@ -79,7 +83,7 @@ function startEpisode(
       const truncated = !terminated && ++steps >= maxSteps
       if (terminated || truncated) life.end()
       return {
-        observation: observe(world, text),
+        observation: observe(world, text, anchor),
         reward: terminated ? 10 : 0,
         terminated,
         truncated,
@@ -93,6 +97,10 @@ function startEpisode(
 }
 
 /** Observation of a world. The command `help` of newer games is not listed, as in verl-agent. */
-function observe(world: World, text: string): Observation {
-  return { text, anchor: text, actions: world.admissible().filter((command) => command !== "help") }
+function observe(world: World, text: string, anchor: AlfworldSettings["anchor"]): Observation {
+  return {
+    text,
+    anchor: anchor === "state" ? world.state : text,
+    actions: world.admissible().filter((command) => command !== "help"),
+  }
 }

@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto"
 import { strip } from "../python-text.ts"
 import { Action } from "./action.ts"
 import { readDomain } from "./domain.ts"
@@ -38,6 +39,8 @@ export class Game {
   readonly #narrator: Narrator
   readonly #deeds: readonly Deed[]
   readonly #goals: readonly Query[]
+  /** Predicates of `stateOf`. */
+  #decisive: readonly number[] | undefined
   readonly #slots: Slots
   readonly #start: Facts
   #opening: { text: string; choices: ReadonlyMap<string, Choice> } | undefined
@@ -112,6 +115,19 @@ export class Game {
   /** Facts of a predicate at the start, as sorted tuples of lower-case ids. */
   facts(predicate: string): readonly (readonly string[])[] {
     return this.tuples(this.#start, predicate)
+  }
+
+  /**
+   * Digest of the facts that the goal or an action depends on. Others only record that something was looked at.
+   *
+   * @internal
+   */
+  stateOf(facts: Facts): string {
+    this.#decisive ??= [
+      ...new Set([...this.#goals, ...this.#deeds.map(({ action }) => action)].flatMap(({ reads }) => reads)),
+    ].sort((a, b) => a - b)
+    const state = this.#decisive.map((predicate) => factsOf(facts, predicate))
+    return createHash("sha256").update(JSON.stringify(state)).digest("base64")
   }
 
   /** @internal */
@@ -192,6 +208,11 @@ export class World {
       this.#choices = this.#game.choices(this.#facts)
       return this.#game.feedback(choice, this.#facts)
     })
+  }
+
+  /** Digest of the state. Equal states of a game have equal digests, however they were reached. */
+  get state(): string {
+    return this.#game.stateOf(this.#facts)
   }
 
   /** Whether the goal is reached. */

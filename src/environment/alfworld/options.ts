@@ -20,6 +20,12 @@ export const alfworldFields = {
       "`data`, the name of a folder there.",
   ),
   maxSteps: integer(50, "Maximum number of steps of an episode; 1 to 10,000.", { min: 1, max: 10_000 }),
+  anchor: oneOf(
+    "observation",
+    ["observation", "state"],
+    'Anchor state of a step. "observation": the text of the observation, as in verl-agent; every command that fails has the same text ' +
+      'and thus the same anchor ("Nothing happens."). "state": the facts of the world.',
+  ),
   admissible: boolean(true, "Whether the prompt lists the admissible commands."),
   expert: oneOf(
     "plan",

@@ -59,6 +59,14 @@ export class Query {
     this.#slots = slots
   }
 
+  /** Predicates of the conditions, also of nested queries. */
+  get reads(): readonly number[] {
+    return this.conditions.flatMap((condition) => {
+      if (condition.kind === "none") return condition.queries.flatMap(({ reads }) => reads)
+      return "predicate" in condition ? [condition.predicate] : []
+    })
+  }
+
   /** Calls `visit` with every completion of the binding until it returns true. Returns whether it did. */
   match(facts: Facts, binding: Binding, visit: () => boolean): boolean {
     return this.#match(0, facts, binding, visit)

@@ -3,7 +3,7 @@ import { recall, rememberTurns, replyFormat, type Speech } from "../agent.ts"
 import type { Environment, EnvironmentEpisode, EpisodeContext, Observation, Turn } from "../environment.ts"
 import { Lifecycle } from "../lifecycle.ts"
 import type { CardSettings, CardTask } from "./options.ts"
-import { noAction, readCardAction, writeReply } from "./reply.ts"
+import { cardPattern, noAction, readCardAction, writeReply } from "./reply.ts"
 import { cardTasks, checkSeed } from "./tasks.ts"
 
 /** Definition of a card environment. */
@@ -49,6 +49,7 @@ export function cardEnvironment(game: CardGame, options: CardSettings): Environm
     prompt:
       options.prompt ?? ((_task, history, now) => [{ role: "user", content: promptText(game, history, now, speech) }]),
     parse: options.parse ?? ((reply) => readCardAction(reply, game.actions, options)),
+    ...(!options.parse && { completionPattern: () => cardPattern(game.actions, options) }),
     expert: () => ({
       reply(now) {
         const action = game.advise(now)

@@ -1,4 +1,5 @@
 import { readAction, type Thinking } from "../agent.ts"
+import { actionPattern, anyOf, completionPattern } from "../completion-pattern.ts"
 import type { ParsedAction } from "../environment.ts"
 
 export interface ReplyForm {
@@ -33,6 +34,13 @@ function readJsonAction(reply: string, actions: readonly string[]): ParsedAction
   for (const action of actions) if (text.includes(action)) found.add(action)
   const [action] = found
   return action !== undefined && found.size === 1 ? { action, valid: true } : { action: noAction, valid: false }
+}
+
+/** Pattern of a completion with one of the actions, in the form that the prompt asks for. */
+export function cardPattern(actions: readonly string[], { reply, thinking }: ReplyForm): string {
+  if (reply === "tags") return completionPattern(thinking, actionPattern(actions))
+  const thoughts = `(?:"thoughts": "[^"\\\\\\n]+",[ \\n])?`
+  return `\\{\\n?${thinking === "off" ? "" : thoughts}"action": "${anyOf(actions)}"\\n?\\}`
 }
 
 /** Shortest valid completion with an action. */

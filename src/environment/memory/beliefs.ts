@@ -18,6 +18,7 @@ export function beliefs(given: BeliefOptions = {}): Memory {
   const { longest } = readOptions("beliefs", given, beliefFields)
   return {
     name: "beliefs",
+    notes: true,
     begin: () => ({
       tell(history) {
         const last = history.slice(-1) // an expectation applies only to the action of the same completion

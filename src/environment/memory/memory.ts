@@ -13,6 +13,8 @@ export type HistoryFormatter = (history: readonly Turn[]) => string
  */
 export interface Memory extends Partial<Stateful> {
   readonly name: string
+  /** Whether the policy writes notes in tags next to the action, which constrained decoding does not allow. Default false. */
+  readonly notes?: boolean
   /** Opens the memory of one episode. */
   begin(context: MemoryContext): EpisodeMemory
   /** Called after each rollout with its episodes, ordered by task and member, without failed and dropped ones. */

@@ -41,6 +41,7 @@ export function skills(given: SkillOptions = {}): Memory {
   const found = (about: string) => best(bank, (skill) => likeness(skill.about, about) * worth(skill), show)
   return {
     name: "skills",
+    notes: true,
     begin: () => ({
       tell(history, now) {
         const shown = found((history[0]?.observation ?? now).text).map(({ text }, index) => `${index + 1}. ${text}`)

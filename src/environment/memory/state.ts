@@ -18,6 +18,7 @@ export function stateBlock(given: StateBlockOptions = {}): Memory {
   const { longest } = readOptions("stateBlock", given, stateBlockFields)
   return {
     name: "state",
+    notes: true,
     begin: () => ({
       tell: (history) =>
         [

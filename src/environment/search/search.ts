@@ -1,5 +1,6 @@
 import { GigpoError } from "../../util/errors.ts"
 import { recall } from "../agent.ts"
+import { completionPattern, taggedPattern } from "../completion-pattern.ts"
 import type { Environment, Observation, Turn } from "../environment.ts"
 import { readSplits, shuffledForever } from "../splits.ts"
 import { memoryCorpus, openCorpus } from "./corpus.ts"
@@ -44,6 +45,9 @@ export async function search(options: SearchOptions = {}): Promise<Environment<S
     prompt:
       resolved.prompt ?? ((task, history, now) => [{ role: "user", content: promptText(task, history, now, speech) }]),
     parse: resolved.parse ?? ((reply) => readSearchReply(reply, resolved.thinking)),
+    ...(!resolved.parse && {
+      completionPattern: () => completionPattern(resolved.thinking, taggedPattern(["search", "answer"])),
+    }),
     expert: (task) => ({
       reply(now, history) {
         const reply = task.path ? worldExpert(task, history, now) : plainExpert(task, history, now)

@@ -1,5 +1,6 @@
 import { GigpoError } from "../../util/errors.ts"
 import { hasThought, recall } from "../agent.ts"
+import { actionPattern, completionPattern } from "../completion-pattern.ts"
 import type { Environment, EnvironmentEpisode, EpisodeContext, Observation } from "../environment.ts"
 import { Lifecycle } from "../lifecycle.ts"
 import { firstContained, readTagged } from "../tags.ts"
@@ -39,6 +40,9 @@ export function sokoban(options: SokobanOptions = {}): Environment<SokobanTask> 
         const thought = resolved.thinking !== "required" || hasThought(reply)
         return { action: action ?? "still", valid: action !== undefined && thought }
       }),
+    ...(!resolved.parse && {
+      completionPattern: () => completionPattern(resolved.thinking, actionPattern(actions)),
+    }),
     expert: () => sokobanExpert(resolved.thinking === "required"),
   }
 }

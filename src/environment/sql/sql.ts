@@ -1,4 +1,5 @@
 import { recall } from "../agent.ts"
+import { completionPattern, taggedPattern } from "../completion-pattern.ts"
 import type { Environment } from "../environment.ts"
 import { readSplits, shuffledForever } from "../splits.ts"
 import { SqlDatabases } from "./databases.ts"
@@ -60,6 +61,9 @@ export async function sql(options: SqlOptions = {}): Promise<SqlEnvironment> {
     start: async (task, context) => await startEpisode(task, databases, resolved, context),
     prompt: resolved.prompt ?? ((_task, history, now) => [{ role: "user", content: promptText(history, now, speech) }]),
     parse: resolved.parse ?? ((reply) => readSqlReply(reply, resolved.thinking)),
+    ...(!resolved.parse && {
+      completionPattern: () => completionPattern(resolved.thinking, taggedPattern(["sql", "answer"])),
+    }),
     expert: ({ gold }) => ({ reply: () => `${thought}<answer>${gold}</answer>` }),
   }
 }

@@ -1,4 +1,5 @@
-import { rememberTurns, replyFormat, type Speech } from "../agent.ts"
+import { rememberTurns, replyFormat, type Speech, type Thinking } from "../agent.ts"
+import { anyOf, completionPattern } from "../completion-pattern.ts"
 import type { Observation, Turn } from "../environment.ts"
 import { recentTurns } from "../memory/recent.ts"
 import { startText } from "./episode.ts"
@@ -28,6 +29,13 @@ export function promptText(goal: Goal, history: readonly Turn[], now: Observatio
   const past = `Steps taken so far: ${history.length}. The last of them, oldest first:\n${memory}`
   const long = [role, task, past, ...rest].join("\n\n")
   return long.length > longest ? short : long
+}
+
+/** Pattern of a completion with a search on the start page, or with one of the links of another page. */
+export function webshopPattern({ text, actions = [] }: Observation, thinking: Thinking): string {
+  const search = text === startText ? ["search\\[[^\\]<\\u4e00-\\u9fff]+\\]"] : []
+  const answers = [...search, ...(actions.length > 0 ? [anyOf(actions)] : [])]
+  return completionPattern(thinking, `<action>(?:${answers.join("|") || "[^<]+"})</action>`)
 }
 
 function actionList(now: Observation): string {

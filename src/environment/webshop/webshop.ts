@@ -8,7 +8,7 @@ import { webshopExpert } from "./expert.ts"
 import { generatedProducts } from "./generate/generate.ts"
 import type { Goal } from "./goals.ts"
 import { type ResolvedOptions, resolveOptions, type WebShopOptions } from "./options.ts"
-import { promptText } from "./prompt.ts"
+import { promptText, webshopPattern } from "./prompt.ts"
 import { Shop } from "./shop.ts"
 import { webshopTasks } from "./tasks.ts"
 
@@ -53,6 +53,7 @@ export async function webshop(options: WebShopOptions = {}): Promise<Environment
     prompt:
       resolved.prompt ?? ((task, history, now) => [{ role: "user", content: promptText(task, history, now, speech) }]),
     parse: resolved.parse ?? ((reply) => readAction(reply, { tail, thinking: resolved.thinking })),
+    ...(!resolved.parse && { completionPattern: (now) => webshopPattern(now, resolved.thinking) }),
     expert: (task) => webshopExpert(task, catalogue, resolved),
   }
 }

@@ -74,6 +74,26 @@ describe("alfworld", () => {
     await expect(episode.step("look")).rejects.toMatchObject({ code: "BAD_ARGUMENT", message: /is over/ })
   })
 
+  it("takes the facts as the anchor where it is asked to: a failed command leaves them, and a way back restores them", async () => {
+    const [page, state] = [await open(), await open({ anchor: "state" })]
+    const anchors = async ({ environment, task }: typeof page, ...actions: string[]) => {
+      const episode = await environment.start(task, context())
+      const seen = [episode.first]
+      for (const action of actions) seen.push((await episode.step(action)).observation)
+      return seen
+    }
+    const [first] = await anchors(state)
+    const [there, elsewhere] = first!.actions!.filter((action) => action.startsWith("go to"))
+    const walk = [there!, "no such command", elsewhere!, there!]
+    const [plain, facts] = [await anchors(page, ...walk), await anchors(state, ...walk)]
+    expect(plain.map(({ text }) => text)).toEqual(facts.map(({ text }) => text))
+    expect(plain.map(({ anchor }) => anchor)).toEqual(plain.map(({ text }) => text))
+    const [, at, failed, moved, back] = facts.map(({ anchor }) => anchor)
+    expect(facts[2]!.text).toBe("Nothing happens.")
+    expect(failed).toBe(at)
+    expect([moved === at, back === at]).toEqual([false, true])
+  })
+
   it("refuses disposed episodes, aborted signals and games without their folder", async () => {
     const { environment, task } = await open()
     const episode = await environment.start(task, context())

@@ -6,7 +6,9 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { LanguageServer } from "./language-server.ts"
 
 // Every option of every table of the built package says what it is where it is hovered over.
-const dist = fileURLToPath(new URL("../../dist", import.meta.url))
+const [dist, compiled] = ["dist", "modules"].map((name) =>
+  fileURLToPath(new URL(`../../${name}`, import.meta.url)),
+) as [string, string]
 const folder = mkdtempSync(join(tmpdir(), "gigpo-hover-"))
 const file = join(folder, "program.ts")
 
@@ -47,11 +49,11 @@ let shown: readonly string[] = []
 let server: LanguageServer
 
 beforeAll(async () => {
-  const names = readdirSync(dist, { recursive: true, encoding: "utf8" })
+  const names = readdirSync(compiled, { recursive: true, encoding: "utf8" })
   const modules = names.filter((name) => name.endsWith("options.js") || /^environment\/.*\.js$/.test(name)).sort()
   const [imports, found]: [string[], Told[]] = [[], []]
   for (const [i, name] of modules.entries()) {
-    const exported: Record<string, unknown> = await import(pathToFileURL(join(dist, name)).href)
+    const exported: Record<string, unknown> = await import(pathToFileURL(join(compiled, name)).href)
     const tables = Object.entries(exported).filter(([, value]) => isTable(value))
     if (tables.length === 0) continue
     imports.push(`import * as m${i} from ${JSON.stringify(join(dist, name))}`)

@@ -56,7 +56,7 @@ describe("a Node that is too old", () => {
       .filter((file) => /\.js$/.test(file) && !file.startsWith("cli"))
       .flatMap((file) => {
         const imports = readFileSync(join(root, "dist", file), "utf8").matchAll(
-          /import (?:\w+, )?\{([^}]*)\} from "node:/g,
+          /import\s*(?:\w+,\s*)?\{([^}]*)\}\s*from\s*"node:/g,
         )
         const names = [...imports].flatMap(([, list]) => list!.split(",").map((name) => name.trim().split(" ")[0]!))
         return names.filter((name) => lacking.includes(name)).map((name) => `${file}: ${name}`)

@@ -105,7 +105,7 @@ describe("a panel of one's own", () => {
     ["what is there", "bridges.panel.json", {}, "FILE_EXISTS", /--overwrite/],
     ["another kind of file", "bridges.txt", {}, "BAD_ARGUMENT", /must end in \.json/],
     ["a folder that is not there", "none/a.json", {}, "BAD_ARGUMENT", /no folder/],
-    ["a name without a version", "a.json", { name: "nq" }, "BAD_ARGUMENT", /with its version: nq@1/],
+    ["a name without a version", "a.json", { name: "nq" }, "BAD_ARGUMENT", /with its version, for example nq@1/],
     ["a name that a terminal obeys", "a.json", { name: "\u001b[31m@1" }, "BAD_ARGUMENT", /with its version/],
     ["a name that ships", "a.json", { name: "search/world@1" }, "BAD_ARGUMENT", /use another name/],
     ["no tasks", "a.json", { tasks: 0 }, "BAD_ARGUMENT", /integer from 1/],

@@ -189,7 +189,7 @@ describe("a run that is resumed", () => {
 
 const built = new URL("../../modules/runs/run.js", import.meta.url)
 
-describe.skipIf(!existsSync(built))("a run whose process is killed (needs dist: npm run build:ts)", () => {
+describe.skipIf(!existsSync(built))("a run whose process is killed (needs modules/: npm run build:ts)", () => {
   it("can be resumed wherever the kill fell, and never loses a checkpoint that was told of", async () => {
     const child = join(folder, "child.mjs")
     await writeFile(child, childSource())
@@ -223,7 +223,7 @@ describe.skipIf(!existsSync(built))("a run whose process is killed (needs dist: 
 
 /** Goes on for ever: logs, writes a checkpoint, says so. */
 function childSource(): string {
-  const from = (path: string) => JSON.stringify(pathToFileURL(join(import.meta.dirname, "../../dist", path)).href)
+  const from = (path: string) => JSON.stringify(pathToFileURL(join(import.meta.dirname, "../../modules", path)).href)
   return `
     import { writeFile } from "node:fs/promises"
     import { join } from "node:path"

@@ -51,11 +51,11 @@ describe("a Node that is too old", () => {
   // The names are looked up before anything runs, so a missing one would hide the sentence.
   it("lacks nothing that the library imports by name from Node 16's modules", () => {
     const lacking = ["crc32", "isUtf8", "statfs", "styleText"]
-    const files = readdirSync(join(root, "dist"), { recursive: true, encoding: "utf8" })
+    const files = readdirSync(join(root, "modules"), { recursive: true, encoding: "utf8" })
     const found = files
       .filter((file) => /\.js$/.test(file) && !file.startsWith("cli"))
       .flatMap((file) => {
-        const imports = readFileSync(join(root, "dist", file), "utf8").matchAll(
+        const imports = readFileSync(join(root, "modules", file), "utf8").matchAll(
           /import\s*(?:\w+,\s*)?\{([^}]*)\}\s*from\s*"node:/g,
         )
         const names = [...imports].flatMap(([, list]) => list!.split(",").map((name) => name.trim().split(" ")[0]!))

@@ -35,22 +35,35 @@ export function property(name: string): CodePoints | undefined {
   return set
 }
 
-/** Ranges of code points that may have a category; the other planes are empty or private. */
-const scanned: readonly (readonly [first: number, end: number])[] = [
-  [0, 0xd800],
-  [0xe000, 0x40000],
-  [0xe0000, 0xf0000],
+/** Ranges of code points that may have a category, with their code units per character; the other planes are empty or private. */
+const scanned: readonly (readonly [first: number, end: number, units: number])[] = [
+  [0, 0xd800, 1],
+  [0xe000, 0x10000, 1],
+  [0x10000, 0x40000, 2],
+  [0xe0000, 0xf0000, 2],
 ]
+
+/** Texts of the ranges, each with all of its characters in order. */
+const scannedTexts = lazy(() => scanned.map(([first, end]) => charactersOf(first, end)))
+
+function charactersOf(first: number, end: number): string {
+  const parts: string[] = []
+  const most = 4096 // arguments of one call
+  for (let from = first; from < end; from += most) {
+    const length = Math.min(most, end - from)
+    parts.push(String.fromCodePoint(...Array.from({ length }, (_, i) => from + i)))
+  }
+  return parts.join("")
+}
 
 /** Property as defined by the JavaScript engine. */
 function nativeProperty(name: string): CodePoints {
   const run = new RegExp(`\\p{${name}}+`, "gu")
-  return scanned.flatMap(([first, end]) => {
-    let text = ""
-    for (let codePoint = first; codePoint < end; codePoint++) text += String.fromCodePoint(codePoint)
-    return Array.from(text.matchAll(run), ([found]) => {
-      const start = found.codePointAt(0)!
-      return [start, start + [...found].length]
+  return scannedTexts().flatMap((text, at) => {
+    const [first, , units] = scanned[at]!
+    return Array.from(text.matchAll(run), ({ 0: found, index }) => {
+      const start = first + index / units
+      return [start, start + found.length / units]
     }).flat()
   })
 }

@@ -2,30 +2,38 @@ import { type ConfigFields, describe } from "./config-fields.ts"
 import type { Head } from "./model-config.ts"
 import { quote } from "./strict-json.ts"
 
-/** Projections that may have a pair, in the order of the engine, as PEFT calls them. */
+/** Projections that LoRA matrices can be attached to, by their PEFT names and in the order of the engine. */
 export const projections = ["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"] as const
 
-/** An adapter as PEFT's LoraConfig describes it. */
+/** Fields of PEFT's `LoraConfig` that define a LoRA adapter. */
 export interface AdapterConfig {
   readonly rank: number
   readonly alpha: number
-  /** Names or ends of names of modules that have a pair, or a regular expression of whole names. Default: every projection. */
+  /**
+   * Modules with LoRA matrices: a list of names or of their last parts, or a regular expression for the full name.
+   * Default: all projections.
+   */
   readonly targetModules?: readonly string[] | string | undefined
   readonly excludeModules?: readonly string[] | string | undefined
   readonly layersToTransform?: readonly number[] | undefined
   readonly layersPattern?: readonly string[] | undefined
-  /** Ranks and alphas of modules whose names end as the key, a regular expression. */
+  /** Ranks of individual modules. The key is a regular expression for the end of the name. */
   readonly rankPattern?: Readonly<Record<string, number>> | undefined
+  /** Alphas of individual modules. The key is a regular expression for the end of the name. */
   readonly alphaPattern?: Readonly<Record<string, number>> | undefined
-  /** Scale by alpha / √rank in the place of alpha / rank. */
+  /** Whether the scale is alpha / √rank instead of alpha / rank (rsLoRA). Default false. */
   readonly useRslora?: boolean | undefined
-  /** Ends of names of modules that are trained whole, in copies: the embedding, the head, norms. */
+  /** Ends of names of modules whose full weights are trained as copies: embedding, head or norms. */
   readonly modulesToSave?: readonly string[] | undefined
-  /** Where embedding and head are tied, one copy serves both. */
+  /** Whether tied embedding and head share one copy. Default false. */
   readonly ensureWeightTying?: boolean | undefined
 }
 
-/** Reads the keys of adapter_config.json that describe an adapter. Missing ones have PEFT's defaults. */
+/**
+ * Reads the fields of adapter_config.json that define an adapter. Missing fields have PEFT's defaults.
+ *
+ * @throws GigpoError `BAD_MODEL`
+ */
 export function parseAdapterConfig(fields: ConfigFields): AdapterConfig {
   const { json, fail } = fields
   const targetModules = targets(fields)
@@ -50,7 +58,7 @@ export function parseAdapterConfig(fields: ConfigFields): AdapterConfig {
   })
 }
 
-/** The same keys, to be written. A critic's head is trained whole with every adapter. */
+/** Returns the fields of adapter_config.json for an adapter. A critic's head is always among `modules_to_save`. */
 export function adapterConfigJson(config: AdapterConfig, head: Head): Record<string, unknown> {
   const saved = config.modulesToSave ?? []
   const whole = head === "value" ? [...saved.filter((name) => !/(^|\.)(lm_head|score)$/.test(name)), "score"] : saved
@@ -70,7 +78,7 @@ export function adapterConfigJson(config: AdapterConfig, head: Head): Record<str
   }
 }
 
-/** Where nothing is said PEFT takes these two, for Qwen2, Qwen3 and Llama alike. */
+/** PEFT's default target modules for Qwen2, Qwen3 and Llama. */
 const defaultTargets = ["q_proj", "v_proj"]
 
 function targets(fields: ConfigFields): AdapterConfig["targetModules"] {
@@ -95,23 +103,25 @@ function layers({ json, fail }: ConfigFields): readonly number[] | undefined {
   const list = typeof value === "number" ? [value] : value
   if (list === undefined) return undefined
   if (!Array.isArray(list) || !list.every((one) => Number.isSafeInteger(one) && one >= 0))
-    throw fail(`layers_to_transform is ${describe(value)}; it must be a list of whole numbers`)
+    throw fail(`layers_to_transform is ${describe(value)}; it must be a list of integers from 0`)
   return list.length > 0 ? list : undefined
 }
 
 function pattern({ json, fail }: ConfigFields, key: string): Readonly<Record<string, number>> | undefined {
   const value = json[key] ?? {}
-  if (typeof value !== "object" || Array.isArray(value)) throw fail(`${key} is no object of names and numbers`)
+  if (typeof value !== "object" || Array.isArray(value)) throw fail(`${key} must be an object of names and numbers`)
   const entries = Object.entries(value as Record<string, unknown>)
   for (const [name, number] of entries) {
     const fits = typeof number === "number" && number > 0 && Number.isFinite(number)
     if (fits && (key === "alpha_pattern" || (Number.isInteger(number) && number <= 65536))) continue
-    throw fail(`${key} of ${quote(name)} is ${describe(number)}; it must be a number above 0, and whole for ranks`)
+    throw fail(
+      `${key} of ${quote(name)} is ${describe(number)}; it must be a number above 0, and an integer up to 65536 for ranks`,
+    )
   }
   return entries.length > 0 ? (value as Record<string, number>) : undefined
 }
 
-/** Without the keys that are undefined. */
+/** Returns a copy without the fields that are undefined. */
 export function only<T extends object>(values: T): T {
   return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as T
 }

@@ -16,57 +16,57 @@ import { type TensorSource, writeSafetensors } from "./safetensors-writer.ts"
 import { quote } from "./strict-json.ts"
 import { isSameTensor } from "./tied-head.ts"
 
-// An adapter's folder as PEFT writes it: adapter_config.json and adapter_model.safetensors.
+// The folder of an adapter in PEFT's layout: adapter_config.json and adapter_model.safetensors.
 
 const files = { config: "adapter_config.json", weights: "adapter_model.safetensors" } as const
-/** The names of the two. */
+/** Names of the two files of an adapter. */
 export const adapterFiles: readonly string[] = Object.values(files)
-/** In the safetensors header: SHA-256 of the weights that the adapter was trained beside. PEFT ignores it. */
+/** Key in the safetensors header: SHA-256 of the base model's weights. PEFT ignores it. */
 const baseKey = "gigpo.base"
-/** And the folder that they were in. */
+/** Key in the safetensors header: folder of the base model. */
 const placeKey = "gigpo.place"
-/** PEFT stores a tied head once more. */
+/** Name of the trained copy of the embedding. PEFT stores a tied head as a second tensor, `tiedHead`. */
 export const tiedEmbedding = "base_model.model.model.embed_tokens.weight"
-/** The same tensor under its second name. */
+/** Name under which PEFT stores a tied head. */
 export const tiedHead = "base_model.model.lm_head.weight"
 
-/** What an adapter stands beside. */
+/** Base model of an adapter. */
 export interface AdapterBase {
-  /** The model's folder; absent where it was never in files. */
+  /** Folder of the model; absent for a model that was never in files. */
   readonly directory?: string
-  /** SHA-256 of its weights; absent where it is not known. */
+  /** SHA-256 of the weights; absent where unknown. */
   readonly sha256?: string
 }
 
-/** What adapter_config.json says. */
+/** Contents of adapter_config.json. */
 export interface StoredAdapter {
   readonly config: AdapterConfig
-  /** `base_model_name_or_path`. */
+  /** Base model: `base_model_name_or_path`. */
   readonly base: string | undefined
-  /** Dropout in training, which is not done here. */
+  /** Dropout rate in training. This package applies no dropout. */
   readonly dropout: number
-  /** Whether biases are trained, where the model has any. */
+  /** Whether the biases of the model are trained. */
   readonly bias: boolean
-  /** All keys, to be kept when it is saved again. */
+  /** All fields of the file; they are kept when the adapter is saved again. */
   readonly json: ConfigJson
 }
 
-/** What is written of an adapter beside its weights. */
+/** Contents of an adapter folder except the weights. */
 export interface AdapterDescription {
   readonly config: AdapterConfig
   readonly head: Head
   readonly base: AdapterBase
-  /** The adapter_config.json that it came with. */
+  /** Contents of the adapter_config.json that the adapter was opened with. */
   readonly original?: ConfigJson | undefined
 }
 
-/** Writes the folder's two files; the folder must be there. */
+/** Writes the two files of an adapter into an existing folder. */
 export async function writeAdapter(
   directory: string,
   { config, head, base, original }: AdapterDescription,
   tensors: readonly TensorSource[],
 ): Promise<void> {
-  // The name, not the folder of a cache, which another machine does not have.
+  // Another machine does not have the folder of the cache, so the name on the Hub is written.
   const { repository, revision } = parseHubName((base.directory && hubNameOf(base.directory)) ?? "") ?? {}
   const json = {
     peft_type: "LORA",
@@ -78,7 +78,7 @@ export async function writeAdapter(
     init_lora_weights: true,
     use_dora: false,
     ...adapterConfigJson(config, head),
-    ...original, // the same in its own words
+    ...original, // same meaning; keeps the spelling of the file
     inference_mode: true,
   }
   const path = join(directory, files.config)
@@ -92,9 +92,9 @@ export async function writeAdapter(
 }
 
 /**
- * Whether the folder holds an adapter and no model; trainers write a config.json beside some adapters.
+ * Whether a folder holds an adapter and no model. A config.json alone is not a model: some trainers write it next to an adapter.
  *
- * @throws GigpoError `BAD_MODEL` where it holds the weights of both
+ * @throws GigpoError `BAD_MODEL` where the folder holds the weights of both
  */
 export async function isAdapterFolder(directory: string): Promise<boolean> {
   const there = (name: string) => isThere(join(directory, name))
@@ -103,7 +103,7 @@ export async function isAdapterFolder(directory: string): Promise<boolean> {
     if (!(await there(weights))) continue
     throw new GigpoError(
       "BAD_MODEL",
-      `${directory} holds a model (${weights}) and an adapter (${files.config}). Move one of them into a folder of its own, and ` +
+      `${directory} holds a model (${weights}) and an adapter (${files.config}). Move one of them into a separate folder, and ` +
         "give the adapter's folder to use both.",
     )
   }
@@ -111,7 +111,7 @@ export async function isAdapterFolder(directory: string): Promise<boolean> {
 }
 
 /**
- * Refuses an adapter's folder where only a model's is of use: a server of the Tinker API makes its own adapters.
+ * Throws for the folder of an adapter where a model is required: a server of the Tinker API creates its own adapters.
  *
  * @throws GigpoError `BAD_MODEL`
  */
@@ -119,12 +119,12 @@ export async function refuseAdapter(directory: string): Promise<void> {
   if (!(await isAdapterFolder(directory))) return
   throw new GigpoError(
     "BAD_MODEL",
-    `${directory} is an adapter, and a server of the Tinker API can hold none but its own. Give the folder of its model, or merge ` +
-      "it into that first: NativePolicy.open(folder), then save(other).",
+    `${directory} is an adapter, but a server of the Tinker API supports only the adapters it creates. Give the folder of its base ` +
+      "model, or merge the adapter into the base model first: NativePolicy.open(folder), then save(other).",
   )
 }
 
-/** Says what is there in place of the weights. */
+/** Throws where the weights are missing, and names the file that is there instead. */
 async function checkWeightsFile(directory: string): Promise<void> {
   const there = (name: string) => isThere(join(directory, name))
   if (await there(files.weights)) return
@@ -132,7 +132,7 @@ async function checkWeightsFile(directory: string): Promise<void> {
   if (await there(pickle))
     throw new GigpoError(
       "BAD_MODEL",
-      `${directory} has ${pickle} but no ${files.weights}. Pickle files can run code when read, so they are never read here: ` +
+      `${directory} has ${pickle} but no ${files.weights}. Pickle files can run code when read, so gigpo never reads them: ` +
         "convert it with Python, PeftModel.from_pretrained(model, folder).save_pretrained(folder, safe_serialization=True).",
     )
   throw new GigpoError(
@@ -142,7 +142,7 @@ async function checkWeightsFile(directory: string): Promise<void> {
 }
 
 /**
- * Reads adapter_config.json. Whatever would change what the adapter computes, and is not done here, is refused.
+ * Reads adapter_config.json. Settings that would change the computation and are not supported are refused.
  *
  * @throws GigpoError `BAD_MODEL`
  */
@@ -152,20 +152,20 @@ export async function readAdapterConfig(directory: string, head: Head = "languag
   const { json, fail } = fields
   if (json.peft_type !== "LORA") throw fail(`peft_type is ${describe(json.peft_type)}; only "LORA" is supported`)
   const task = head === "value" ? "SEQ_CLS" : "CAUSAL_LM"
-  if ((json.task_type ?? task) !== task)
-    throw fail(`task_type is ${describe(json.task_type)}; it must be "${task}" here`)
+  if ((json.task_type ?? task) !== task) throw fail(`task_type is ${describe(json.task_type)}; it must be "${task}"`)
   const refuse = (what: string, fix: string) => new GigpoError("BAD_MODEL", `${path}: ${what}. Instead, ${fix}.`)
   checkAdapterKeys({ json, refuse }, path)
   const bias = json.bias ?? "none"
-  if (!["none", "all", "lora_only"].includes(bias as string)) throw fail(`bias is ${describe(bias)}`)
+  if (!["none", "all", "lora_only"].includes(bias as string))
+    throw fail(`bias is ${describe(bias)}; it must be "none", "all" or "lora_only"`)
   const base = json.base_model_name_or_path ?? undefined
-  if (base !== undefined && typeof base !== "string") throw fail("base_model_name_or_path is not a text")
+  if (base !== undefined && typeof base !== "string") throw fail("base_model_name_or_path must be a string")
   const dropout = json.lora_dropout ?? 0
-  if (typeof dropout !== "number") throw fail(`lora_dropout is ${describe(dropout)}`)
+  if (typeof dropout !== "number") throw fail(`lora_dropout is ${describe(dropout)}; it must be a number`)
   return { config: parseAdapterConfig(fields), base, dropout, bias: bias !== "none", json }
 }
 
-/** The folder of the model that an adapter of this package was trained beside, where its weights name it. */
+/** Returns the folder of the base model, which this package records in the weights file; undefined where none is recorded. */
 export async function placeOfBase(directory: string): Promise<string | undefined> {
   await checkWeightsFile(directory)
   const opened = await openSafetensors(directory, files.weights)
@@ -177,7 +177,7 @@ export async function placeOfBase(directory: string): Promise<string | undefined
 }
 
 /**
- * The pairs and copies that a stored adapter has beside a model.
+ * Returns which modules of a model have LoRA matrices or trained copies in a stored adapter.
  *
  * @throws GigpoError `BAD_MODEL`
  */
@@ -189,16 +189,18 @@ export function layoutOfStored(
 ): AdapterLayout {
   const path = join(directory, files.config)
   const fail = (what: string) =>
-    new GigpoError("BAD_MODEL", `${path}: ${what}. Correct it or give the model it was made for.`)
+    new GigpoError("BAD_MODEL", `${path}: ${what}. Correct it or give the base model of the adapter.`)
   if (stored.bias && model.queryKeyValueBias)
     throw fail(
-      'bias is not "none", and biases are not trained beside pairs here: merge the adapter into its model with PEFT ' +
+      'bias is not "none", and training biases is not supported: merge the adapter into its base model with PEFT ' +
         "(merge_and_unload, save_pretrained) and open that model",
     )
   const layout = adapterLayout(model, stored.config, head, fail)
   const unmatched = unmatchedNames(model, stored.config, head)
   if (unmatched.length > 0)
-    warnOnce(`${path}: no module of the model has the name ${unmatched.map(quote).join(", ")}, so it has no effect.`)
+    warnOnce(
+      `${path}: the model has no module named ${unmatched.map(quote).join(" or ")}, so the setting has no effect.`,
+    )
   return layout
 }
 
@@ -207,14 +209,14 @@ async function readJson(path: string): Promise<unknown> {
     return JSON.parse(await readLinked(path, largestConfig))
   } catch (cause) {
     if (GigpoError.is(cause)) throw cause
-    const what = isSystemError(cause) && cause.code === "ENOENT" ? "is missing" : "is not JSON that can be read"
+    const what = isSystemError(cause) && cause.code === "ENOENT" ? "is missing" : "is not valid JSON"
     throw new GigpoError("BAD_MODEL", `${path} ${what}. Give the folder of a LoRA adapter, as PEFT writes it.`, {
       cause,
     })
   }
 }
 
-/** What an adapter is to be opened into. */
+/** Policy that an adapter is loaded into. */
 export interface AdapterPlace {
   readonly model: ModelConfig
   readonly head: Head
@@ -224,7 +226,7 @@ export interface AdapterPlace {
 }
 
 /**
- * Opens an adapter's weights, checked against what the policy has: pairs, names, shapes and the model they were trained beside.
+ * Opens the weights of an adapter. LoRA ranks, names, shapes and the base model are checked against the policy.
  *
  * @throws GigpoError `BAD_MODEL`
  */
@@ -236,7 +238,7 @@ export async function openAdapter(
   const stored = await readAdapterConfig(directory, own.head)
   const layout = layoutOfStored(directory, stored, own.model, own.head)
   const other = differenceOf(stored.config, layout, own)
-  if (other !== undefined) throw misfit(directory, `${other}: open the policy with the adapter's`)
+  if (other !== undefined) throw misfit(directory, `${other}: open the policy with the settings of the adapter`)
   await checkWeightsFile(directory)
   const opened = await openSafetensors(directory, files.weights)
   try {
@@ -244,11 +246,8 @@ export async function openAdapter(
     const wanted = opened.metadata.get(baseKey)
     const { base } = own
     if (wanted !== undefined && base.sha256 !== undefined && wanted !== base.sha256) {
-      const beside = `was trained beside another model than ${base.directory ?? "this one"}`
-      throw misfit(
-        directory,
-        `${beside} (the SHA-256 of the weights differs): give the model that it was trained beside`,
-      )
+      const beside = `was trained on another base model than ${base.directory ?? "this one"}`
+      throw misfit(directory, `${beside} (the SHA-256 of the weights differs): give its base model`)
     }
     return { files: opened, stored }
   } catch (error) {
@@ -260,12 +259,12 @@ export async function openAdapter(
 function differenceOf(found: AdapterConfig, layout: AdapterLayout, own: AdapterPlace): string | undefined {
   if (isSameLayout(layout, own.layout)) return undefined
   const [one, other] = [found, own.config].map(({ rank, alpha }) => `rank ${rank} and alpha ${alpha}`)
-  if (one !== other) return `has ${one}, but the policy's has ${other}`
+  if (one !== other) return `has ${one}, but the adapter of the policy has ${other}`
   const index = layout.ranks.findIndex((rank, i) => rank !== own.layout.ranks[i])
   const name = projectionNames(own.model)[index]
   if (name !== undefined)
-    return `has rank ${layout.ranks[index]} at ${name}, but the policy's has ${own.layout.ranks[index]} there`
-  return "has other alphas or other modules_to_save than the policy's"
+    return `has rank ${layout.ranks[index]} at ${name}, but the adapter of the policy has ${own.layout.ranks[index]} there`
+  return "has other alphas or other modules_to_save than the adapter of the policy"
 }
 
 async function checkAdapterTensors(
@@ -280,53 +279,52 @@ async function checkAdapterTensors(
   checkNames(directory, found.names, isKnown)
   const missing = [...wanted.keys()].find((name) => !found.names.includes(name))
   if (missing !== undefined)
-    throw misfit(directory, `lacks ${quote(missing)}, which its ${files.config} asks for: give the whole adapter`)
+    throw misfit(directory, `lacks ${quote(missing)}, which its ${files.config} requires: give the complete adapter`)
   const unknown = found.names.find((name) => !isKnown(name))
   if (unknown !== undefined) throw misfit(directory, `holds ${quote(unknown)}, ${reasonOf(unknown)}`)
   for (const [name, shape] of wanted) {
     const stored = found.info(name).shape
     if (stored.join() === shape.join()) continue
     const sizes = `[${stored.slice(0, 8).join(", ")}] instead of [${shape.join(", ")}]`
-    throw misfit(directory, `has ${quote(name)} of shape ${sizes}: give the model it was made for`)
+    throw misfit(directory, `has ${quote(name)} of shape ${sizes}: give its base model`)
   }
   if (twice && !(await isSameTensor(found, tiedEmbedding, tiedHead)))
     throw misfit(
       directory,
-      `ties ${quote(tiedHead)} to the embedding (ensure_weight_tying), but holds another one: save it again`,
+      `ties ${quote(tiedHead)} to the embedding (ensure_weight_tying), but holds a head that differs from the embedding: save the adapter again`,
     )
 }
 
-/** Why a tensor has no place. */
+/** Returns why a tensor is not supported. */
 function reasonOf(name: string): string {
-  if (/\.lora_B\.bias$/.test(name)) return "a bias of a pair (lora_bias), which is not supported"
-  if (/\.lora_embedding_[AB]/.test(name)) return "a pair beside the embedding, which is not supported"
+  if (/\.lora_B\.bias$/.test(name)) return "a bias of a LoRA matrix (lora_bias), which is not supported"
+  if (/\.lora_embedding_[AB]/.test(name)) return "LoRA matrices of the embedding, which are not supported"
   if (name.includes(".lora_"))
-    return `for which ${files.config} has no place: its target_modules, layers_to_transform or the model are others`
-  if (/\.bias$/.test(name)) return "a bias that was trained, which is not supported beside pairs"
+    return `which ${files.config} does not describe: its target_modules, its layers_to_transform or the model differ`
+  if (/\.bias$/.test(name)) return "a trained bias, which is not supported"
   return (
-    `which PEFT would put in the place of the model's own: name its module in modules_to_save of ${files.config}, or merge the ` +
-    "adapter into its model with PEFT (merge_and_unload, save_pretrained)"
+    `which would replace weights of the base model: name its module in modules_to_save of ${files.config}, or merge the ` +
+    "adapter into its base model with PEFT (merge_and_unload, save_pretrained)"
   )
 }
 
-/** Refuses names of other layouts than that of PEFT's files, with what they are and how to write them anew. */
+/** Throws where tensor names follow another layout than PEFT's files. The error says which layout, and how to convert it. */
 function checkNames(directory: string, names: readonly string[], isKnown: (name: string) => boolean): void {
   const unknown = names.filter((name) => !isKnown(name))
   const [first] = unknown
   if (first === undefined) return
   const say = (what: string) => misfit(directory, `${what} (${quote(first)}${unknown.length > 1 ? ", …" : ""})`)
-  const anew = "save it with PeftModel.save_pretrained"
+  const fix = "save it with PeftModel.save_pretrained"
   const named = /\.lora_(?:A|B|embedding_A|embedding_B|magnitude_vector)\.([^.]+)(?:\.weight)?$/.exec(first)?.[1]
   if (named !== undefined && named !== "weight" && named !== "bias")
     throw say(
-      `has names of a state_dict, with the adapter's name "${named}" in them: ${anew}, or take "${named}." out of them`,
+      `has names of a state_dict, with the adapter's name "${named}" in them: ${fix}, or remove "${named}." from them`,
     )
   const bare = unknown.find((name) => isKnown(`base_model.model.${name}`))
-  if (bare !== undefined)
-    throw say(`has names without PEFT's prefix "base_model.model.": ${anew}, or put it before them`)
+  if (bare !== undefined) throw say(`has names without PEFT's prefix "base_model.model.": ${fix}, or add the prefix`)
   if (unknown.some((name) => name.includes("lora_magnitude_vector")))
     throw say(
-      "holds magnitudes, so it is DoRA, which is not supported: merge it into its model with PEFT (merge_and_unload)",
+      "holds magnitude vectors (DoRA), which are not supported: merge it into its base model with PEFT (merge_and_unload)",
     )
 }
 

@@ -1,48 +1,48 @@
 import { type ConfigFields, describe } from "./config-fields.ts"
 import { keySet, warnOfUnknownKeys } from "./known-keys.ts"
 
-// Keys of adapter_config.json, as PEFT 0.21 has them: read, without effect on what is computed, or refused with the reason.
+// Fields of adapter_config.json in PEFT 0.21. Each is read, has no effect on the computation, or is refused with the reason.
 
 const read = keySet(
   "peft_type task_type base_model_name_or_path r lora_alpha lora_dropout bias use_rslora target_modules exclude_modules",
   "rank_pattern alpha_pattern layers_to_transform layers_pattern modules_to_save ensure_weight_tying init_lora_weights",
 )
 
-/** Versions, how a library runs, and settings of first values and features that other keys switch on. */
+/** Fields without effect: versions, runtime settings, and details of initializations and features that other fields enable. */
 const withoutEffect = keySet(
   "auto_mapping peft_version revision inference_mode runtime_config megatron_core qalora_group_size eva_config corda_config",
   "lora_ga_config loftq_config",
-  "fan_in_fan_out", // of GPT-2's layers; PEFT takes it back for the linear layers of these models
+  "fan_in_fan_out", // for GPT-2's layers; PEFT resets it for the linear layers of these models
 )
 
-const merge = "merge it into its model with PEFT (merge_and_unload, save_pretrained) and open that model"
+const merge = "merge it into its base model with PEFT (merge_and_unload, save_pretrained) and open that model"
 
-/** What the keys mean that switch on another computation. */
+/** Meaning of the fields that enable another computation. */
 const computations: Readonly<Record<string, string>> = {
   use_dora: "weights are split into magnitude and direction (DoRA)",
   use_qalora: "inputs are pooled (QALoRA)",
   use_bdlora: "matrices are block-diagonal (BD-LoRA)",
-  lora_bias: "its pairs have biases",
+  lora_bias: "the LoRA matrices have biases",
   velora_config: "gradients are computed from compressed activations (VeLoRA)",
-  monteclora_config: "its pairs are sampled (MonteCLoRA)",
-  arrow_config: "several adapters are chosen from at each token (Arrow)",
+  monteclora_config: "the LoRA matrices are sampled (MonteCLoRA)",
+  arrow_config: "each token selects among several adapters (Arrow)",
   kasa_config: "the model's smallest singular values are cut off (KaSA)",
-  alora_invocation_tokens: "it is active after certain tokens only (aLoRA)",
+  alora_invocation_tokens: "the adapter is active only after certain tokens (aLoRA)",
   layer_replication: "layers of the model are repeated",
-  target_parameters: "pairs belong to parameters that are not linear layers",
+  target_parameters: "LoRA matrices belong to parameters that are not linear layers",
   trainable_token_indices: "single rows of the embedding are trained",
-  megatron_config: "its layers are those of Megatron",
+  megatron_config: "the layers are those of Megatron",
 }
 
-/** First values that are stored and need nothing else: PEFT computes with the pairs alone, beside the model as it is. */
+/** Initializations that leave the base model unchanged, so that the stored LoRA matrices are sufficient. */
 const plainStarts: readonly unknown[] = [true, false, "gaussian", "orthogonal", "eva"]
 
 const changed =
-  "which changes the model's own weights before training: beside the model as it is the adapter means something else. Save it " +
+  "which changes the weights of the base model before training, so the adapter is not valid for the unchanged model. Save it " +
   "with PEFT's save_pretrained(path, path_initial_model_for_weight_conversion=...), which converts it, or "
 
 /**
- * Refuses what an adapter would be computed differently by; names unknown keys.
+ * Throws for fields that would change the computation, and warns of unknown fields.
  *
  * @throws GigpoError `BAD_MODEL`
  */
@@ -54,7 +54,7 @@ export function checkAdapterKeys({ json, refuse }: Pick<ConfigFields, "json"> & 
 }
 
 interface Refusing {
-  /** `what` is a clause, `fix` what to do instead. */
+  /** Creates the error. `what` is a clause; `fix` says what to do instead. */
   readonly refuse: (what: string, fix: string) => Error
 }
 
@@ -65,16 +65,19 @@ function checkStart(start: unknown, refuse: Refusing["refuse"]): void {
   if (typeof name === "string" && /^(pissa(_niter_\d+)?|olora|corda|lora_ga)$/.test(name))
     throw refuse(`${said}, ${changed.replace(/, or $/, "")}`, merge)
   if (name === "loftq")
-    throw refuse(`${said}, which is trained beside quantized weights, not beside the model as it is`, merge)
+    throw refuse(`${said}, which is trained on quantized weights, not on the unchanged model`, merge)
   if (name === "mica")
     throw refuse(
-      `${said}, whose B is never trained; here both are`,
+      `${said}, which never trains matrix B; gigpo trains both matrices`,
       "set it to true in adapter_config.json to train both",
     )
-  throw refuse(`${said}, which PEFT 0.21 does not know`, "set it to true if the pairs belong to the unchanged model")
+  throw refuse(
+    `${said}, which PEFT 0.21 does not support`,
+    "set it to true if the adapter belongs to the unchanged model",
+  )
 }
 
-/** What is not null, false, nor empty. */
+/** Whether a value is neither null nor false nor empty. */
 function isSet(value: unknown): boolean {
   if (typeof value === "object" && value !== null) return Object.keys(value).length > 0
   return (value ?? false) !== false

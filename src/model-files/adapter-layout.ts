@@ -4,14 +4,15 @@ import type { Head, ModelConfig } from "./model-config.ts"
 import { tensorShapes } from "./model-tensors.ts"
 import { quote } from "./strict-json.ts"
 
-/** What an adapter is beside one model, as the engine takes it. */
+/** Adapter of one model in the form that the engine takes: ranks, scales and trained copies. */
 export interface AdapterLayout {
-  /** [layers × projections]; 0 where there is no pair. */
+  /** Ranks, [layers × projections]; 0 for a projection without LoRA matrices. */
   readonly ranks: Int32Array
+  /** Factors of the LoRA product, [layers × projections]. */
   readonly scales: Float64Array
-  /** Parameters of the model that are trained whole, in copies. */
+  /** Names of the parameters that are fully trained, as copies. */
   readonly whole: readonly string[]
-  /** The head goes with the embedding's copy. */
+  /** Whether the head uses the trained copy of the embedding. */
   readonly tied: boolean
 }
 
@@ -19,9 +20,9 @@ const embedding = "model.embed_tokens"
 const languageHead = "lm_head"
 
 /**
- * Finds the pairs and copies that PEFT would make beside this model.
+ * Returns the LoRA matrices and trained copies that PEFT would create for a model.
  *
- * @param fail - makes the error for a configuration that means nothing here, or something that is not supported
+ * @param fail - creates the error for an invalid or unsupported configuration
  */
 export function adapterLayout(model: ModelConfig, config: AdapterConfig, head: Head, fail: Fail): AdapterLayout {
   const names = moduleNames(model, head)
@@ -38,7 +39,7 @@ export function adapterLayout(model: ModelConfig, config: AdapterConfig, head: H
     ranks[index] = rank
     scales[index] = alpha / (config.useRslora ? Math.sqrt(rank) : rank)
   }
-  if (!ranks.some((rank) => rank > 0)) throw fail("no projection of the model has the name of a target_modules")
+  if (!ranks.some((rank) => rank > 0)) throw fail("no projection of the model matches target_modules")
   return { ranks, scales, ...copies(model, config, names, head, fail) }
 }
 
@@ -51,20 +52,20 @@ function copies(model: ModelConfig, config: AdapterConfig, names: readonly strin
     ends.some((end) => ["embed_tokens", languageHead].includes(end.split(".").at(-1)!))
   const chosen = names.filter((name) => ends.some((end) => name.endsWith(end)))
   if (isTied && !chosen.includes(embedding)) chosen.unshift(embedding)
-  // A critic's head is trained with every adapter, and needs no saying.
+  // A critic's head is always trained, so it is not listed.
   const kept = chosen.filter((name) => name !== "score" && !(isTied && name === languageHead))
   const shapes = tensorShapes({ ...model, tieEmbeddings: false }, head)
   const whole = kept.map((name) => {
     const parameter = `${name}.weight`
     if (shapes.has(parameter) && !name.endsWith("_proj")) return parameter
     throw fail(
-      `modules_to_save names ${quote(name)}; only the embedding, the head and norms can be trained whole beside pairs`,
+      `modules_to_save names ${quote(name)}; only the embedding, the head and norms can be fully trained with an adapter`,
     )
   })
   return { whole, tied: isTied }
 }
 
-/** Whether embedding and head of a model that ties them are no longer one once the adapter is merged. */
+/** Whether merging the adapter makes the tied embedding and head of a model differ. */
 export function unties(model: ModelConfig, { whole, tied }: AdapterLayout): boolean {
   const apart = [embedding, languageHead].some((name) => whole.includes(`${name}.weight`))
   return model.tieEmbeddings && apart && !tied
@@ -76,7 +77,7 @@ export function isSameLayout(one: AdapterLayout, other: AdapterLayout): boolean 
   return wholes[0] === wholes[1] && numbers[0] === numbers[1] && one.tied === other.tied
 }
 
-/** Entries of target_modules and modules_to_save that no module of the model has the name of. */
+/** Returns the entries of target_modules and modules_to_save that match no module of the model. */
 export function unmatchedNames(model: ModelConfig, config: AdapterConfig, head: Head): string[] {
   const names = moduleNames(model, head)
   const targets = typeof config.targetModules === "string" ? [] : (config.targetModules ?? [])
@@ -87,7 +88,7 @@ export function unmatchedNames(model: ModelConfig, config: AdapterConfig, head: 
   ]
 }
 
-/** The configuration without the entries that no module of the model has the name of. */
+/** Returns the configuration without the entries that match no module of the model. */
 export function withoutUnmatched(model: ModelConfig, config: AdapterConfig): AdapterConfig {
   const unmatched = unmatchedNames(model, config, "language")
   if (unmatched.length === 0) return config
@@ -102,18 +103,18 @@ export function withoutUnmatched(model: ModelConfig, config: AdapterConfig): Ada
 
 function refusalOf(name: string): string {
   if (name === embedding || name === languageHead)
-    return `target_modules matches ${quote(name)}; a pair beside the embedding or the head is not supported: name it in modules_to_save`
-  return `target_modules matches ${quote(name)}, which is no linear layer of the transformer`
+    return `target_modules matches ${quote(name)}; LoRA matrices of the embedding or the head are not supported: name it in modules_to_save`
+  return `target_modules matches ${quote(name)}, which is not a linear layer of the transformer`
 }
 
-/** In the order of the engine. */
+/** Returns the full names of all projections in the order of the engine. */
 export function projectionNames({ layers }: Pick<ModelConfig, "layers">): string[] {
   return Array.from({ length: layers }, (_, layer) => {
     return projections.map((name, i) => `model.layers.${layer}.${i < 4 ? "self_attn" : "mlp"}.${name}`)
   }).flat()
 }
 
-/** Every module by the name that transformers gives it, those that hold others too. */
+/** Returns the names of all modules in transformers, including those that contain others. */
 function moduleNames(model: ModelConfig, head: Head): string[] {
   const names = new Set<string>()
   for (const tensor of tensorShapes({ ...model, tieEmbeddings: false }, head).keys()) {

@@ -1,12 +1,13 @@
 import type { AdapterConfig } from "./adapter-config.ts"
 import { pythonPattern, TimedPatterns } from "./python-pattern.ts"
 
-// Which modules PEFT's keys mean. Its rules: tuners_utils.check_target_module_exists, other.get_pattern_key, other._set_trainable.
+// Selects the modules that PEFT's fields refer to. Rules in PEFT: tuners_utils.check_target_module_exists, other.get_pattern_key,
+// other._set_trainable.
 
-/** Says what is wrong with a key of the configuration, as PEFT spells it. */
+/** Creates the error for a field of the configuration, named as in PEFT. */
 export type Fail = (what: string) => Error
 
-/** Chooses modules that have a pair, by their full names ("model.layers.0.self_attn.q_proj"). */
+/** Returns a test whether a module has LoRA matrices, by its full name ("model.layers.0.self_attn.q_proj"). */
 export function targetsOf(config: AdapterConfig, isLinear: (name: string) => boolean, fail: Fail) {
   const { targetModules, excludeModules, layersToTransform, modulesToSave = [] } = config
   const excluded = nameTest(excludeModules ?? [], "exclude_modules", fail)
@@ -22,7 +23,7 @@ export function targetsOf(config: AdapterConfig, isLinear: (name: string) => boo
   }
 }
 
-/** A list of names and their ends, or a regular expression of the whole name. */
+/** Returns a test for a list of names or their last parts, or for a regular expression of the full name. */
 function nameTest(given: readonly string[] | string, key: string, fail: Fail): (name: string) => boolean {
   if (typeof given !== "string") return (name) => given.some((end) => name === end || name.endsWith(`.${end}`))
   const whole = compile([`(?:${given})$`], key, fail)
@@ -40,7 +41,7 @@ function layerOf({ layersPattern }: AdapterConfig, fail: Fail): (name: string) =
   }
 }
 
-/** The value of the first key that a name ends as. */
+/** Returns a function that finds the value of the first key, a regular expression, that matches the end of a name. */
 export function patternOf(
   values: Readonly<Record<string, number>> | undefined,
   key: string,
@@ -49,7 +50,7 @@ export function patternOf(
   const patterns = Object.keys(values ?? {}).map((pattern) => `(?:.*\\.)?(?:${pattern})$`)
   const compiled = compile(patterns, key, fail)
   const found = Object.values(values ?? {})
-  // A name that is a key itself counts too, whatever the key means as an expression.
+  // PEFT also accepts a key that equals the name, even if it does not match as an expression.
   return (name) =>
     found[compiled.first(name)?.[0] ?? -1] ?? (values && Object.hasOwn(values, name) ? values[name] : undefined)
 }
@@ -59,7 +60,7 @@ function compile(sources: readonly string[], key: string, fail: Fail): TimedPatt
     const expression = pythonPattern(`^(?:${source})`)
     if (expression) return { expression, isQuick: isQuick(source) }
     throw fail(
-      `${key} holds a regular expression that cannot be read here; write it without flags and possessive parts`,
+      `${key} holds a regular expression that is not supported; write it without flags and possessive quantifiers`,
     )
   })
   const tooSlow = () =>
@@ -67,7 +68,7 @@ function compile(sources: readonly string[], key: string, fail: Fail): TimedPatt
   return new TimedPatterns(expressions, tooSlow)
 }
 
-/** Whether an expression repeats no group and so little else that a search in the name of a module is short, as usual ones are. */
+/** Whether an expression repeats no group and has at most 4 quantifiers, so that a search in a module name is fast. */
 function isQuick(source: string): boolean {
   const plain = source
     .replace(/\(\?(?:[:=!]|<[=!]|P?<\w+>)/g, "(")

@@ -1,22 +1,22 @@
 import { GigpoError } from "../util/errors.ts"
 import { quote } from "./strict-json.ts"
 
-/** The parsed object of a config.json. */
+/** Parsed contents of a config.json. */
 export type ConfigJson = Readonly<Record<string, unknown>>
 
-/** Bytes of a config.json or adapter_config.json. Those of real models have some thousands. */
+/** Maximum bytes of a config.json or adapter_config.json. Those of published models have a few thousand. */
 export const largestConfig = 2 ** 20
 
-/** Reads fields of an untrusted config.json; as in transformers, null stands for a missing field. */
+/** Typed access to the fields of an untrusted config.json. As in transformers, null means a missing field. */
 export interface ConfigFields {
   readonly json: ConfigJson
-  /** A whole number from 1 to `most`. Without a default the field must be there. */
+  /** Returns an integer from 1 to `most`. Throws `BAD_MODEL` for a missing field without default. */
   size(key: string, most: number, byDefault?: number): number
-  /** A finite number above 0. */
+  /** Returns a finite number above 0. Throws `BAD_MODEL` for a missing field without default. */
   positive(key: string, byDefault?: number): number
-  /** True or false; default false. */
+  /** Returns a boolean; default false. */
   flag(key: string): boolean
-  /** `BAD_MODEL` that names the file. `what` is a clause without full stop. */
+  /** Creates a `BAD_MODEL` error that names the file. `what` is a clause without full stop. */
   fail(what: string): GigpoError
 }
 
@@ -35,7 +35,7 @@ export function configFields(json: unknown, file: string): ConfigFields {
   return {
     json: fields,
     size: (key, most, byDefault) =>
-      read(key, byDefault, `a whole number from 1 to ${most}`, (value) => {
+      read(key, byDefault, `an integer from 1 to ${most}`, (value) => {
         return typeof value === "number" && Number.isInteger(value) && value >= 1 && value <= most
       }),
     positive: (key, byDefault) =>
@@ -47,7 +47,7 @@ export function configFields(json: unknown, file: string): ConfigFields {
   }
 }
 
-/** A value from an untrusted file, for a message. */
+/** Returns a value from an untrusted file as text for a message. */
 export function describe(value: unknown): string {
   return typeof value === "string" ? quote(value) : typeof value === "object" ? "an object or a list" : String(value)
 }

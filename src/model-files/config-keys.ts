@@ -2,7 +2,7 @@ import type { ConfigFields } from "./config-fields.ts"
 import { describe } from "./config-fields.ts"
 import { keySet, warnOfUnknownKeys, warnOnce } from "./known-keys.ts"
 
-// Keys of config.json and generation_config.json: read, without effect here, or refused. All others are named in a warning.
+// Fields of config.json and generation_config.json: read, without effect, or refused. All others are named in a warning.
 
 const read = keySet(
   "architectures model_type vocab_size hidden_size intermediate_size num_hidden_layers num_attention_heads num_key_value_heads",
@@ -11,25 +11,25 @@ const read = keySet(
   "attention_bias mlp_bias use_sliding_window layer_types attention_dropout auto_map",
 )
 
-/** Keys that transformers' Qwen2, Qwen3 and Llama do not compute with, or only in ways that leave the results as they are. */
+/** Fields without effect on the results of Qwen2, Qwen3 and Llama in transformers. */
 const withoutEffect = keySet(
-  // Token ids that the tokenizer's files name too, and how files were made.
+  // Token ids that the tokenizer files also define, and metadata about the file.
   "bos_token_id pad_token_id sep_token_id decoder_start_token_id tokenizer_class transformers_version torch_dtype dtype _name_or_path",
   "name_or_path _commit_hash finetuning_task task_specific_params prefix problem_type id2label label2id num_labels architecture",
   "unsloth_version unsloth_fixed unsloth_free use_unsloth _attn_implementation_autoset _attn_implementation attn_implementation",
-  // First values, caches and outputs of a library.
+  // Initialization, caches and outputs of a library.
   "initializer_range use_cache return_dict output_attentions output_hidden_states torchscript use_bfloat16 pruned_heads",
   "is_decoder is_encoder_decoder add_cross_attention cross_attention_hidden_size chunk_size_feed_forward tie_encoder_decoder",
   "tf_legacy_loss return_dict_in_generate output_scores gradient_checkpointing use_return_dict num_return_sequences",
-  // Of sliding windows, which are refused where they are in use; parallel slices of the same products.
+  // Details of sliding windows, which are refused where they are used; tensor parallelism.
   "sliding_window max_window_layers pretraining_tp base_model_tp_plan base_model_pp_plan",
-  // How generate() would sample by default in older files; the settings of this package decide.
+  // Defaults of generate() in older files; the sampling settings of this package apply instead.
   "max_length min_length do_sample early_stopping num_beams num_beam_groups diversity_penalty temperature top_k top_p typical_p",
   "length_penalty no_repeat_ngram_size encoder_no_repeat_ngram_size repetition_penalty bad_words_ids forced_bos_token_id",
   "forced_eos_token_id remove_invalid_values exponential_decay_length_penalty suppress_tokens begin_suppress_tokens",
 )
 
-/** Keys that change the computation in models related to these; the value that would leave it as it is. */
+/** Fields that change the computation in related models, each with the value that has no effect. */
 const neutral: Readonly<Record<string, unknown>> = {
   attn_logit_softcapping: undefined,
   final_logit_softcapping: undefined,
@@ -65,7 +65,7 @@ const rotary = keySet(
   "rope_theta rope_type type factor low_freq_factor high_freq_factor original_max_position_embeddings partial_rotary_factor",
 )
 
-/** Refuses keys that change the computation and are not implemented; names unknown ones and those that only act in training. */
+/** Throws for unsupported fields that change the computation. Warns of unknown fields and of those that only affect training. */
 export function checkConfigKeys({ json, fail }: ConfigFields, file: string): void {
   for (const [key, value] of Object.entries(neutral)) {
     const given = json[key] ?? undefined
@@ -81,20 +81,22 @@ export function checkConfigKeys({ json, fail }: ConfigFields, file: string): voi
   }
   const dropout = json.attention_dropout ?? 0
   if (dropout !== 0)
-    warnOnce(`${file}: attention_dropout is ${describe(dropout)}; training here drops nothing. Set it to 0 to say so.`)
+    warnOnce(
+      `${file}: attention_dropout is ${describe(dropout)}, but gigpo trains without dropout. Set it to 0 to silence this warning.`,
+    )
   if (json.auto_map !== undefined)
     warnOnce(
-      `${file}: auto_map names Python code of the model's own, which is never run; the model is computed as its ` +
-        "model_type says. If that code computes something else, do not use this model here.",
+      `${file}: auto_map names custom Python code, which is never run; the model is computed as its ` +
+        "model_type says. If that code computes something else, do not use this model with gigpo.",
     )
 }
 
 const generation = keySet(
-  // Used by the tokenizer, or the same ids once more.
+  // Used by the tokenizer, or repeated there.
   "eos_token_id bos_token_id pad_token_id decoder_start_token_id",
-  // How to sample by default: the settings of this package decide, and log-probabilities are those of what was sampled.
+  // Sampling defaults: the settings of this package apply instead, and log-probabilities follow them.
   "do_sample temperature top_k top_p min_p typical_p top_h epsilon_cutoff eta_cutoff repetition_penalty max_length max_new_tokens",
-  // How a library computes, and how a file was made.
+  // Runtime settings of a library, and metadata about the file.
   "transformers_version _from_model_config _commit_hash use_cache cache_implementation cache_config max_cache_len num_beams",
   "early_stopping num_return_sequences output_attentions output_hidden_states output_scores output_logits num_beam_groups",
   "return_dict_in_generate max_time low_memory disable_compile compile_config prefill_chunk_size remove_invalid_values",
@@ -103,7 +105,7 @@ const generation = keySet(
   "chat_format", // of Qwen's first files
 )
 
-/** Values of keys that would change which tokens are sampled, where they change nothing. */
+/** Fields that would change which tokens are sampled, each with the value that has no effect. */
 const idle: Readonly<Record<string, unknown>> = {
   length_penalty: 1,
   diversity_penalty: 0,
@@ -116,7 +118,7 @@ const idle: Readonly<Record<string, unknown>> = {
   guidance_scale: 1,
 }
 
-/** Names the keys of generation_config.json that have no effect here: penalties and lists of tokens among them. */
+/** Warns of fields of generation_config.json that this package ignores, such as penalties and token lists. */
 export function checkGenerationKeys(file: string, json: Readonly<Record<string, unknown>>): void {
   const acting = Object.entries(json).filter(([key, value]) => !(key in idle && idle[key] === value))
   warnOfUnknownKeys(file, Object.fromEntries(acting), generation)

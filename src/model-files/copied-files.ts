@@ -5,10 +5,10 @@ import { io } from "../files/io-error.ts"
 import { specialError } from "../files/regular-file.ts"
 import { GigpoError } from "../util/errors.ts"
 
-/** Folder of named chat templates beside chat_template.jinja. Its files keep their folder when they are copied. */
+/** Folder of named chat templates, next to chat_template.jinja. The folder is kept when its files are copied. */
 export const templateFolder = "additional_chat_templates"
 
-/** Files that make a tokenizer and its prompts, beside the named chat templates. */
+/** Names of the files that define a tokenizer and its prompts, without the named chat templates. */
 export const tokenizerFiles: readonly string[] = [
   "tokenizer.json",
   "tokenizer_config.json",
@@ -20,17 +20,17 @@ export const tokenizerFiles: readonly string[] = [
   "generation_config.json",
 ]
 
-/** Name of a tokenizer's file within the folder of a saved model. */
+/** Path of a tokenizer file relative to the folder of a saved model. */
 export function copiedName(file: string): string {
   const folder = basename(dirname(file))
   return folder === templateFolder ? `${folder}/${basename(file)}` : basename(file)
 }
 
 /**
- * Refuses files that must not be copied out of their model folder: links to files elsewhere: the one who made the folder may have no right to read them.
- * Links within the folder, and those of the Hugging Face hub's cache, are copied as files.
+ * Checks that no file is a link to a file outside the model folder. Copying such a link could disclose a file that the author
+ * of the folder may not read. Links within the folder, and those of the Hugging Face Hub cache, are allowed.
  *
- * @returns the files that hold the contents
+ * @returns the paths after links are resolved
  * @throws GigpoError `UNSAFE_PATH`, `IO`
  */
 export async function checkCopied(files: readonly string[] = []): Promise<string[]> {
@@ -45,14 +45,14 @@ async function sourceOf(file: string): Promise<string> {
   if ((way === ".." || way.startsWith(`..${sep}`)) && (await hubFile(folder, file)) === undefined)
     throw new GigpoError(
       "UNSAFE_PATH",
-      `${file} is a link to a file outside of the model's folder, which is not copied into another folder. Put a copy of the file in ` +
-        "the place of the link (cp -L).",
+      `${file} is a link to a file outside the model folder, which is not copied into another folder. Replace the link ` +
+        "by a copy of the file (cp -L).",
     )
   if (!(await io("read", source, stat(source))).isFile()) throw specialError(file)
   return source
 }
 
-/** Copies a tokenizer's files into the folder of a saved model. Throws as `checkCopied`, and as `fs.copyFile`. */
+/** Copies tokenizer files into the folder of a saved model. Throws the errors of `checkCopied` and `fs.copyFile`. */
 export async function copyInto(directory: string, files: readonly string[] = []): Promise<void> {
   const sources = await checkCopied(files)
   for (const [at, file] of files.entries()) {

@@ -4,8 +4,8 @@ import { quote } from "./strict-json.ts"
 const warned = new Set<string>()
 
 /**
- * Names the keys of a foreign configuration file that this package does not know: once a process for each file and set of
- * keys. null stands for a missing key, as in transformers.
+ * Warns of unknown keys in the configuration file of another library, once per process, file and set of keys. As in
+ * transformers, null means a missing key.
  */
 export function warnOfUnknownKeys(
   file: string,
@@ -18,18 +18,19 @@ export function warnOfUnknownKeys(
   const rest = unknown.length > 20 ? ` and ${unknown.length - 20} more` : ""
   const one = unknown.length === 1
   warnOnce(
-    `${file}: the ${one ? "key" : "keys"} ${names}${rest} ${one ? "is" : "are"} not known and ${one ? "has" : "have"} no ` +
-      "effect. If one of them changes what the model computes, do not use this model here.",
+    `${file}: the ${one ? "key" : "keys"} ${names}${rest} ${one ? "is" : "are"} unknown and ${one ? "has" : "have"} no ` +
+      "effect. If one of them changes what the model computes, do not use this model with gigpo.",
   )
 }
 
-/** A warning about a file, once a process. */
+/** Prints a warning, once per process. */
 export function warnOnce(message: string): void {
   if (warned.has(message)) return
   warned.add(message)
   warn(message)
 }
 
+/** Returns the words of the texts as a set. */
 export function keySet(...texts: readonly string[]): ReadonlySet<string> {
   return new Set(texts.flatMap((text) => text.split(/\s+/)).filter((key) => key !== ""))
 }

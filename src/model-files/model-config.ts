@@ -10,7 +10,7 @@ import { readGgufConfig } from "./gguf/config.ts"
 import { isGguf } from "./gguf/open.ts"
 import { parseRotary, type RopeScaling, ropeScalingJson } from "./rotary-config.ts"
 
-/** A decoder with grouped-query attention, rotary positions, RMS norms and a SwiGLU feed-forward network. */
+/** Architecture and sizes of a decoder with grouped-query attention, rotary positions, RMS norms and a SwiGLU feed-forward network. */
 export interface ModelConfig {
   readonly architecture: "Qwen2" | "Qwen3" | "Llama"
   readonly vocabularySize: number
@@ -19,27 +19,28 @@ export interface ModelConfig {
   readonly layers: number
   readonly heads: number
   readonly keyValueHeads: number
-  /** Columns of one head; even. */
+  /** Columns of one attention head; an even number. */
   readonly headSize: number
   readonly rmsNormEpsilon: number
   readonly ropeTheta: number
-  /** Absent where frequencies are not rescaled. */
+  /** Rescaling of the rotary frequencies; absent where there is none. */
   readonly ropeScaling?: RopeScaling
-  /** The language-model head is the embedding. */
+  /** Whether the language-model head shares the weights of the embedding. */
   readonly tieEmbeddings: boolean
-  /** Biases on the query, key and value projections (Qwen2). */
+  /** Whether the query, key and value projections have biases (Qwen2). */
   readonly queryKeyValueBias: boolean
-  /** RMS norms on each head's queries and keys (Qwen3). */
+  /** Whether queries and keys of each head are normalized by RMS (Qwen3). */
   readonly queryKeyNorm: boolean
+  /** Maximum number of tokens of a sequence. */
   readonly maxPositions: number
 }
 
-/** What stands on the last norm: a language model's head, or the one row that makes it a critic (`score.weight`, [1, hidden]). */
+/** Output layer: that of a language model, or that of a critic (`score.weight`, [1, hidden]). */
 export type Head = "language" | "value"
 
 interface Family {
   readonly modelType: string
-  // What transformers takes a missing field for, where the families differ.
+  // transformers' defaults of missing fields, where the families differ.
   readonly vocabularySize: number
   readonly intermediateSize: number
   readonly maxPositions: number
@@ -55,12 +56,17 @@ const families: Readonly<Record<ModelConfig["architecture"], Family>> = {
 }
 const architectures = Object.keys(families) as ModelConfig["architecture"][]
 
-/** Configuration of the model in a folder or a GGUF file; see `parseModelConfig`. `IO` when the system cannot read. */
+/** Reads the configuration of the model in a folder or GGUF file. Throws as `parseModelConfig`, and `IO`. */
 export async function readModelConfig(directory: string): Promise<ModelConfig> {
   return parseModelConfig(await readConfigJson(directory), join(directory, "config.json"))
 }
 
-/** Object in `config.json`, or in place of it for a GGUF file; fields are unchecked. `writeModelConfig` takes it as `original`. */
+/**
+ * Reads `config.json`, or the equivalent metadata of a GGUF file. The fields are not checked. `writeModelConfig` takes the result
+ * as `original`.
+ *
+ * @throws GigpoError `BAD_MODEL`, `IO`
+ */
 export async function readConfigJson(directory: string): Promise<ConfigJson> {
   if (await isGguf(directory)) return await readGgufConfig(directory)
   const path = join(directory, "config.json")
@@ -76,11 +82,11 @@ export async function readConfigJson(directory: string): Promise<ConfigJson> {
 }
 
 /**
- * Understands the config.json of Qwen2ForCausalLM, Qwen3ForCausalLM and LlamaForCausalLM, as transformers 4 and 5 write
- * it; missing fields get transformers' defaults. Whatever would change the computation and is not implemented is
- * refused, and so are sizes beyond any real model, before anything is allocated. Unknown keys are named in a warning.
+ * Parses the config.json of Qwen2ForCausalLM, Qwen3ForCausalLM and LlamaForCausalLM as transformers 4 and 5 write it.
+ * Missing fields get transformers' defaults. Settings that would change the computation and are not supported are refused.
+ * So are sizes beyond any published model, before anything is allocated. Unknown fields cause a warning.
  *
- * @param file - how messages call the file.
+ * @param file - name of the file in messages.
  * @throws GigpoError `BAD_MODEL`
  */
 export function parseModelConfig(json: unknown, file = "config.json"): ModelConfig {
@@ -92,7 +98,7 @@ export function parseModelConfig(json: unknown, file = "config.json"): ModelConf
 
   const hiddenSize = fields.size("hidden_size", 65536, 4096)
   const heads = fields.size("num_attention_heads", 1024, 32)
-  // Null is not the same as missing here: it means "as many as query heads" and "hidden size / heads".
+  // Null differs from a missing field here: it means "as many as query heads" and "hidden size / heads".
   const ifMissing = (key: string, value: number | undefined) => (fields.json[key] === undefined ? value : undefined)
   const keyValueDefault = ifMissing("num_key_value_heads", family.keyValueHeads) ?? heads
   const keyValueHeads = fields.size("num_key_value_heads", 1024, keyValueDefault)
@@ -125,7 +131,7 @@ export function parseModelConfig(json: unknown, file = "config.json"): ModelConf
   }
 }
 
-/** By `architectures`; a configuration saved without a model has only `model_type`. */
+/** Returns the architecture by `architectures`, or by `model_type`, which a configuration saved without a model has only. */
 function findArchitecture({ json, fail }: ConfigFields): ModelConfig["architecture"] {
   const supported = `supported are ${architectures.map((name) => `${name}ForCausalLM`).join(", ")}`
   const named = json.architectures ?? undefined
@@ -148,7 +154,7 @@ function refuseUnsupported(fields: ConfigFields, architecture: ModelConfig["arch
   if (activation !== "silu" && activation !== "swish")
     throw fail(`hidden_act is ${describe(activation)}; only "silu" is supported`)
   if (fields.flag("mlp_bias")) throw fail("mlp_bias is true; biases in the feed-forward network are not supported")
-  // It would put a bias on the output projection too. Qwen2 has its three biases whatever the field says.
+  // attention_bias would add a bias to the output projection too. Qwen2 always has its three biases, whatever the field says.
   if (architecture !== "Qwen2" && fields.flag("attention_bias")) {
     throw fail(`attention_bias is true; ${architecture} models with it are not supported`)
   }
@@ -158,19 +164,19 @@ function refuseUnsupported(fields: ConfigFields, architecture: ModelConfig["arch
 }
 
 /**
- * Writes `config.json` for a model whose weights are of `dtype`. Rotary positions are spelled as transformers 4 does,
- * which transformers 5 reads too.
+ * Writes the `config.json` of a model with weights of `dtype`. Rotary positions have the layout of transformers 4, which
+ * transformers 5 reads too.
  *
- * @param options.original - the config.json that the model came with; fields that `ModelConfig` does not speak of
- * (token ids, dropout, …) are kept from it.
- * @param options.head - "value" writes what transformers opens as a sequence classifier of one label. Default "language".
+ * @param options.original - config.json that the model was opened with; fields that `ModelConfig` does not have (token ids,
+ * dropout, …) are copied from it.
+ * @param options.head - "value" writes a sequence classifier with one label, as transformers opens it. Default "language".
  */
 export async function writeModelConfig(directory: string, config: ModelConfig, options: ConfigOptions): Promise<void> {
   const path = join(directory, "config.json")
   await replaceFile(path, formatConfig(modelConfigJson(config, options), options.original))
 }
 
-/** A line for each field. Values of the original stay as they are written there: 1e-06 and 10000.0 are floats to Python. */
+/** Writes one line per field. Unchanged values keep their original spelling: 1e-06 and 10000.0 are floats in Python. */
 function formatConfig(json: ConfigJson, original: ConfigJson = {}): string {
   const texts = memberTexts(textOf(original) ?? "{}")
   const fields = Object.entries(json).filter(([, value]) => value !== undefined)
@@ -212,7 +218,7 @@ function modelConfigJson(config: ModelConfig, options: ConfigOptions): ConfigJso
     num_hidden_layers: config.layers,
     num_attention_heads: heads,
     num_key_value_heads: config.keyValueHeads,
-    // Not a field of transformers' Qwen2Config, so there only where it says something.
+    // transformers' Qwen2Config lacks this field, so it is written only where it differs from the default.
     ...((architecture !== "Qwen2" || headSize * heads !== hiddenSize) && { head_dim: headSize }),
     hidden_act: "silu",
     rms_norm_eps: config.rmsNormEpsilon,

@@ -10,15 +10,15 @@ import { isGguf } from "./gguf/open.ts"
 import { isRun, stateOfRun } from "./run-models.ts"
 
 /**
- * Refuses what is no folder that a model or its tokenizer could be in, and says what it is instead. Where this machine's journal knows
- * of an interrupted write there, that is finished.
+ * Checks that a path can be the folder of a model or tokenizer, or a GGUF file. An interrupted write that this machine's journal
+ * lists for the folder is completed.
  *
- * @throws GigpoError `BAD_MODEL` for what is not there, for a file, for a run, and for a folder with models in it; `UNSAFE_PATH` for links that are
- * not followed; `UNFINISHED_WRITE` for an interrupted write that is not this user's; `IO` where the system cannot look.
+ * @throws GigpoError `BAD_ARGUMENT` for an empty path; `BAD_MODEL` for a missing folder, a file, a run, and a folder that contains
+ * models; `UNSAFE_PATH` for links that are not followed; `UNFINISHED_WRITE` for an interrupted write of another user; `IO`.
  */
 export async function checkModelFolder(directory: string): Promise<void> {
   if (typeof directory !== "string" || directory === "")
-    throw new GigpoError("BAD_ARGUMENT", "A model is opened from its folder; give the folder's path.")
+    throw new GigpoError("BAD_ARGUMENT", "The path of a model must be a non-empty string; give the path of its folder.")
   if (await isGguf(directory)) return
   if (!(await isFolder(directory))) throw bad(await absence(directory))
   if (await isRun(directory)) throw bad(`${directory} is a run, not a model. ${(await stateOfRun(directory)).about}`)
@@ -26,7 +26,7 @@ export async function checkModelFolder(directory: string): Promise<void> {
   await settleFolder(directory)
   const beside = await modelsIn(directory)
   if (beside.length > 0)
-    throw bad(`${directory} has no model's files itself. Give a folder in it: ${beside.join(", ")}.`)
+    throw bad(`${directory} contains no model files itself. Give one of its folders: ${beside.join(", ")}.`)
 }
 
 async function isFolder(directory: string): Promise<boolean> {
@@ -40,7 +40,7 @@ async function isFolder(directory: string): Promise<boolean> {
 
 async function absence(directory: string): Promise<string> {
   if (await isThere(directory))
-    return `${directory} is a file; give the folder that the model's files are in, or a GGUF file.`
+    return `${directory} is a file, but not in GGUF format; give the folder of the model files, or a GGUF file.`
   const name = parseHubName(directory)
   const isPath = name && (await isThere(parentOf(name)))
   return (
@@ -49,10 +49,10 @@ async function absence(directory: string): Promise<string> {
   )
 }
 
-/** Names of which one at least lies in the folder of a model, an adapter or a tokenizer. */
+/** Matches file names of which every folder of a model, adapter or tokenizer has at least one. */
 const anyOf = /^(config|tokenizer|adapter_config|remote)\.json$|\.(safetensors|bin|pt|pth)$/
 
-/** Folders with models, or of runs, in one that is neither: the folder that `gigpo init` makes, say. */
+/** Returns up to 5 folders of models and runs in a folder that is neither, such as the one that `gigpo init` creates. */
 async function modelsIn(directory: string): Promise<string[]> {
   const entries = await readdir(directory, { withFileTypes: true })
   if (entries.some(({ name }) => anyOf.test(name))) return []
@@ -68,7 +68,7 @@ function bad(message: string): GigpoError {
   return new GigpoError("BAD_MODEL", message)
 }
 
-/** What a model is written as, with what is copied beside it; one too large for a file has others in place of its weights. */
+/** Returns the file names of a saved model, including copied files. A model too large for one file has several in place of model.safetensors. */
 export const modelNames = (copied: readonly string[] = []): string[] => [
   "config.json",
   "model.safetensors",

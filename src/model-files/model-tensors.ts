@@ -4,7 +4,7 @@ import type { Head, ModelConfig } from "./model-config.ts"
 import type { TensorFiles } from "./safetensors.ts"
 import { quote } from "./strict-json.ts"
 
-/** Every weight of the model under its Hugging Face name, in the order of the computation. Matrices are [out, in]. */
+/** Returns the shapes of all weights by Hugging Face name, in the order of the computation. Matrices are [out, in]. */
 export function tensorShapes(config: ModelConfig, head: Head = "language"): Map<string, readonly number[]> {
   const { vocabularySize, hiddenSize, intermediateSize, headSize } = config
   const queryColumns = config.heads * headSize
@@ -37,18 +37,18 @@ export function tensorShapes(config: ModelConfig, head: Head = "language"): Map<
   return shapes
 }
 
-/** Number of weights; tied embeddings count once. */
+/** Returns the number of weights of a model; tied embeddings count once. */
 export function countParameters(config: ModelConfig, head: Head = "language"): number {
   return [...tensorShapes(config, head).values()].reduce((sum, shape) => sum + shape.reduce((a, b) => a * b, 1), 0)
 }
 
-/** The matrices that may have an adapter beside them, [out, in] each. */
+/** Returns the shapes of the projections, [out, in] each: the matrices that LoRA can be applied to. */
 export function projectionShapes(config: ModelConfig): (readonly [number, number])[] {
   const projections = [...tensorShapes(config)].filter(([name]) => name.endsWith("_proj.weight"))
   return projections.map(([, [out, into]]) => [out!, into!])
 }
 
-/** Number of weights of an adapter: pairs of narrow matrices, and what is trained whole, a critic's head too. */
+/** Returns the number of weights of an adapter: LoRA matrices, trained copies, and a critic's head. */
 export function countAdapter(config: ModelConfig, adapter: AdapterLayout, head: Head = "language"): number {
   const pairs = projectionShapes(config).reduce((sum, [out, into], i) => sum + adapter.ranks[i]! * (out + into), 0)
   const shapes = tensorShapes({ ...config, tieEmbeddings: false }, head)
@@ -58,11 +58,10 @@ export function countAdapter(config: ModelConfig, adapter: AdapterLayout, head: 
 }
 
 /**
- * Checks names, shapes and dtypes of a model's files against its configuration, from the headers alone. Two kinds of
- * tensors may be there and are not read: rotary frequencies (they follow from the configuration) and a copy of the
- * tied embedding.
+ * Checks names, shapes and dtypes of the tensors of a model against its configuration. Only headers are read. Two kinds of
+ * tensors are allowed and ignored: rotary frequencies, which follow from the configuration, and a copy of the tied embedding.
  *
- * @throws GigpoError `BAD_MODEL` that names the tensors that are missing, unknown or misshapen.
+ * @throws GigpoError `BAD_MODEL` that names tensors that are missing, unknown or of the wrong shape.
  */
 export function checkTensors(
   config: ModelConfig,
@@ -71,23 +70,23 @@ export function checkTensors(
 ): void {
   const shapes = tensorShapes(config, head)
   const names = new Set(files.names)
-  // An untied head is among the shapes, so it never comes to this.
+  // An untied head is among the expected shapes, so only a copy of the tied embedding is ignored.
   const ignored = (name: string): boolean => name.endsWith(".rotary_emb.inv_freq") || name === "lm_head.weight"
 
   const missing = [...shapes.keys()].filter((name) => !names.has(name))
-  if (missing.length > 0) throw misfit(`The model's files lack ${list(missing)}`)
+  if (missing.length > 0) throw misfit(`The model files lack ${list(missing)}`)
   const unknown = [...names].filter((name) => !shapes.has(name) && !ignored(name))
-  if (unknown.length > 0) throw misfit(`The model's files hold ${list(unknown)}, which config.json does not explain`)
+  if (unknown.length > 0) throw misfit(`The model files contain ${list(unknown)}, which config.json does not describe`)
   for (const [name, wanted] of shapes) {
     const { shape } = files.info(name)
     if (shape.length === wanted.length && wanted.every((size, i) => size === shape[i])) continue
     const found = shape.length > 8 ? `${shape.length} dimensions` : `[${shape.join(", ")}]`
-    throw misfit(`Tensor ${quote(name)} has shape ${found}, but config.json asks for [${wanted.join(", ")}]`)
+    throw misfit(`Tensor ${quote(name)} has shape ${found}, but config.json requires [${wanted.join(", ")}]`)
   }
 }
 
 function misfit(what: string): GigpoError {
-  return new GigpoError("BAD_MODEL", `${what}. Use the config.json and the files of one and the same model.`)
+  return new GigpoError("BAD_MODEL", `${what}. Use the config.json and the weights of the same model.`)
 }
 
 function list(names: readonly string[]): string {

@@ -4,7 +4,7 @@ import type { ModelConfig } from "./model-config.ts"
 import { openSafetensors, type TensorFiles } from "./safetensors.ts"
 
 /**
- * Opens the weights of a model: the safetensors of a folder, or a GGUF file. Names are Hugging Face's in both cases.
+ * Opens the weights of a model: the safetensors files of a folder, or a GGUF file. Tensors have Hugging Face names in both cases.
  *
  * @throws GigpoError `BAD_MODEL`, `IO`
  */

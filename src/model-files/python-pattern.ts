@@ -1,27 +1,28 @@
 import { underTimeLimit } from "../util/time-limit.ts"
 
-/** Milliseconds that all searches of one list may take together, those of quick expressions not counted. */
+/** Maximum total milliseconds of all searches of one list, without those of quick expressions. */
 const longest = 500
 
+/** Regular expression of `TimedPatterns`. */
 export interface Timed {
   readonly expression: RegExp
-  /** Whether every search of it in the name of a module is short. */
+  /** Whether a search in a module name is always fast, so that no time limit is needed. */
   readonly isQuick: boolean
 }
 
-/** Regular expressions whose work is limited: some take exponential time on a name of thirty characters. */
+/** Regular expressions with a time limit: some take exponential time on a name of 30 characters. */
 export class TimedPatterns {
   readonly #expressions: readonly Timed[]
   readonly #tooSlow: () => Error
   #spent = 0
 
-  /** @param tooSlow - makes the error that is thrown where they take too long */
+  /** @param tooSlow - creates the error for exceeded time */
   constructor(expressions: readonly Timed[], tooSlow: () => Error) {
     this.#expressions = expressions
     this.#tooSlow = tooSlow
   }
 
-  /** The first expression that a name satisfies, by its place, and what it found. */
+  /** Returns the index and match of the first expression that matches a name. */
   first(name: string): readonly [place: number, found: RegExpExecArray] | undefined {
     for (const [place, { expression, isQuick }] of this.#expressions.entries()) {
       const found = isQuick ? expression.exec(name) : this.#timed(expression, name)
@@ -40,9 +41,9 @@ export class TimedPatterns {
 }
 
 /**
- * A regular expression of Python's `re`, as PEFT's keys hold them, on names of modules.
+ * Converts a regular expression of Python's `re`, as in PEFT's fields, to JavaScript.
  *
- * @returns undefined for what means something else here, or nothing
+ * @returns undefined for an expression that is invalid or has another meaning in JavaScript
  */
 export function pythonPattern(source: string): RegExp | undefined {
   const flag = /^\(\?([ims]+)\)/.exec(source)
@@ -52,11 +53,11 @@ export function pythonPattern(source: string): RegExp | undefined {
     .replace(/\(\?P=(\w+)\)/g, "\\k<$1>")
     .replace(/(?<!\\)((?:\\\\)*)\\A/g, "$1^")
     .replace(/(?<!\\)((?:\\\\)*)\\[Zz]/g, "$1$$")
-  // Possessive and atomic groups, flags within, conditionals and comments; JavaScript lacks them or reads them otherwise.
+  // Possessive quantifiers, atomic groups, inline flags, conditionals and comments: JavaScript lacks them or interprets them differently.
   if (/\(\?(?:>|#|\(|[aiLmsux-]+[:)])|[*+?}]\+|\\[NG]/.test(body)) return undefined
   try {
     const expression = new RegExp(body, flag?.[1] ?? "")
-    expression.test("") // expressions are compiled when they are first used, and one that is too large fails only then
+    expression.test("") // compiled at the first use: an expression that is too large fails only then
     return expression
   } catch {
     return undefined

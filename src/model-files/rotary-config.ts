@@ -1,6 +1,6 @@
 import { type ConfigFields, configFields, describe } from "./config-fields.ts"
 
-/** Llama 3's rescaling of rotary frequencies. */
+/** Rescaling of the rotary frequencies of Llama 3 (arXiv 2407.21783). */
 export interface RopeScaling {
   readonly factor: number
   readonly lowFrequencyFactor: number
@@ -9,9 +9,11 @@ export interface RopeScaling {
 }
 
 /**
- * Rotary positions, in either spelling: `rope_theta` and `rope_scaling` side by side (transformers 4), or both within
- * `rope_parameters` (transformers 5). Where a file has both, transformers 5 lets `rope_scaling` win, and a base within
- * the object win over the one beside it; so does this.
+ * Reads the rotary positions in both layouts: `rope_theta` next to `rope_scaling` (transformers 4), or both within
+ * `rope_parameters` (transformers 5). In a file with both, precedence is that of transformers 5: `rope_scaling` over
+ * `rope_parameters`, and a base inside the object over one outside.
+ *
+ * @throws GigpoError `BAD_MODEL` for a type other than "default" and "llama3"
  */
 export function parseRotary(
   config: ConfigFields,
@@ -38,7 +40,7 @@ export function parseRotary(
     factor: rope.positive("factor"),
     lowFrequencyFactor: rope.positive("low_freq_factor"),
     highFrequencyFactor: rope.positive("high_freq_factor"),
-    // A value beside the object wins over the one within, as in transformers 5.
+    // A value outside the object has precedence, as in transformers 5.
     originalMaxPositions: config.size(
       "original_max_position_embeddings",
       2 ** 30,
@@ -57,7 +59,7 @@ function isFilled(value: unknown): boolean {
     : value !== undefined && value !== null
 }
 
-/** Returns a scaling as `rope_scaling` of config.json. */
+/** Returns the field `rope_scaling` of config.json. */
 export function ropeScalingJson(scaling: RopeScaling): Readonly<Record<string, unknown>> {
   return {
     rope_type: "llama3",

@@ -7,30 +7,29 @@ import { checkpointManifest, folderManifest, readWritten } from "../files/manife
 import { lookAt, readIfThere } from "../files/regular-file.ts"
 import { GigpoError } from "../util/errors.ts"
 
-// A run's model is written when the run ends, and is not updated while a resumed run continues: its checkpoints are newer then.
+// The model of a run is written when the run ends. While a resumed run continues, its checkpoints are newer than that model.
 
-/** The newest state of a run. */
+/** Newest saved state of a run. */
 export interface RunState {
-  /** The folder to open; undefined where nothing was saved yet. */
+  /** Folder of the state; undefined where nothing has been saved yet. */
   readonly directory?: string
-  /** Which state that is, in sentences. */
+  /** Description of the state in sentences. */
   readonly about: string
 }
 
-/** Whether a folder is a run's: one with checkpoints, or with a run's configuration where it has none yet. */
+/** Whether a folder is that of a run: it has metrics.jsonl, and checkpoints or the configuration of a run. */
 export async function isRun(directory: string): Promise<boolean> {
   if (!(await isThere(join(directory, "metrics.jsonl")))) return false
   if (await isThere(join(directory, "checkpoints"))) return true
   const config = (await readIfThere(await insideModel(directory, "config.json"))) ?? ""
-  return /"gigpo":\s*"/.test(config) // the key that marks a run's configuration as ours
+  return /"gigpo":\s*"/.test(config) // the field that identifies the configuration of a run
 }
 
 /**
- * The folder to open for what is called a model: of a run its newest state, any other folder as it is. Every command that takes a
- * model asks this.
+ * Returns the folder to open for a path that a command takes as a model: the newest state of a run, or any other folder itself.
  *
- * @returns the folder and, of a run, which state it is
- * @throws GigpoError `BAD_MODEL` for a run that has saved nothing yet; `UNSAFE_PATH` for links in a run
+ * @returns the folder and, for a run, a description of the state
+ * @throws GigpoError `BAD_MODEL` for a run that has saved nothing yet; `UNSAFE_PATH` for links that are not followed
  */
 export async function newestModel(directory: string): Promise<{ readonly directory: string; readonly about?: string }> {
   if (!(await isRun(directory))) {
@@ -42,7 +41,7 @@ export async function newestModel(directory: string): Promise<{ readonly directo
   return { directory: newest, about: `${directory} is a run. ${about}` }
 }
 
-/** The newest state of a run: its model, unless a checkpoint is of a later iteration. */
+/** Returns the newest state of a run: its model, or a checkpoint of a later iteration. */
 export async function stateOfRun(run: string): Promise<RunState> {
   const [model, step] = [await inside(run, "model"), await newestStep(run)]
   const checkpoint = step === undefined ? undefined : await inside(run, `checkpoints/step-${step}`)
@@ -58,7 +57,7 @@ export async function stateOfRun(run: string): Promise<RunState> {
   return { directory: checkpoint, about: `Its newest state is its checkpoint ${checkpoint}; its model is ${older}.` }
 }
 
-/** By the iteration that the model's manifest tells; by the time of writing where an older version wrote none. */
+/** Whether a checkpoint is newer than the model: by the iteration in the model's manifest, or by file times where it has none. */
 async function isNewer(checkpoint: string, step: number, model: string, iteration: unknown): Promise<boolean> {
   if (typeof iteration === "number") return step > iteration
   const written = async (path: string) => (await lookAt(path).catch(() => undefined))?.mtimeMs
@@ -74,6 +73,6 @@ async function newestStep(run: string): Promise<number | undefined> {
 
 async function nothingSaved(run: string): Promise<string> {
   if (await isHeld(join(run, "run.lock")))
-    return "It is under way and has not written its first checkpoint yet: wait for that."
-  return "It has no model yet and no checkpoint, as it was stopped before its first checkpoint."
+    return "It is in progress and has not written its first checkpoint yet: wait for that checkpoint."
+  return "It has no model and no checkpoint, because it stopped before its first checkpoint."
 }

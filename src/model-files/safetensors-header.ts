@@ -1,16 +1,15 @@
 /**
- * The safetensors format: 8 bytes with the length of the header (little-endian), the header (JSON, perhaps padded with
- * spaces), then the tensors' bytes. The header gives each tensor's dtype, shape and [begin, end) within those bytes.
- * A file comes from anywhere, so nothing in it is believed: every rule that the reference implementation enforces is
- * enforced here, and keys given twice are refused too.
+ * Parser of safetensors headers. A file consists of the length of the header (8 bytes, little-endian), the header (JSON, padded
+ * with spaces), and the data of the tensors. The header gives the dtype, shape and byte range [begin, end) of each tensor.
+ * Files are untrusted: all rules of the reference implementation are enforced, and repeated keys are refused too.
  */
 import { GigpoError } from "../util/errors.ts"
 import { type JsonValue, parseStrictJson, quote } from "./strict-json.ts"
 
-/** The reference implementation's limit. */
+/** Maximum length of a header, as in the reference implementation. */
 export const maxHeaderBytes = 100_000_000
 
-/** Bits of one element. */
+/** Bits of one element by dtype. */
 const dtypeBits = new Map([
   ["F4", 4],
   ["F6_E2M3", 6],
@@ -36,41 +35,44 @@ const dtypeBits = new Map([
   ["U64", 64],
 ])
 
-/** One tensor of a header that has been checked. */
+/** Description of one tensor in a checked header. */
 export interface HeaderEntry {
   readonly dtype: string
   readonly shape: readonly number[]
-  /** Where its bytes begin and end, counted from the end of the header. */
+  /** Position of the first byte, counted from the end of the header. */
   readonly begin: number
+  /** Position after the last byte. */
   readonly end: number
 }
 
-/** Says that `file` breaks the format. */
+/** Returns the `BAD_MODEL` error for a file that breaks the format. */
 export function malformed(file: string, what: string, cause?: unknown): GigpoError {
   const message = `${file} is damaged or was not made by safetensors: ${what}. Download or convert the model again.`
   return new GigpoError("BAD_MODEL", message, { cause })
 }
 
-/** The JSON of an untrusted file; anything but well-formed UTF-8 and JSON without repeated keys is `BAD_MODEL`. */
+/** Parses the JSON of an untrusted file. Throws `BAD_MODEL` for invalid UTF-8, invalid JSON and repeated keys. */
 export function parseUntrusted(bytes: Uint8Array, file: string): JsonValue {
   try {
     return parseStrictJson(new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes))
   } catch (cause) {
-    const reason = cause instanceof SyntaxError ? cause.message : "it is not valid UTF-8 text or far too large"
+    const reason = cause instanceof SyntaxError ? cause.message : "it is not valid UTF-8 or too large"
     throw malformed(file, `its JSON cannot be read (${reason})`, cause)
   }
 }
 
-/** What a header says. */
+/** Contents of a safetensors header. */
 export interface SafetensorsHeader {
-  /** In the order of their bytes. */
+  /** Tensors by name, in the order of their bytes. */
   readonly tensors: ReadonlyMap<string, HeaderEntry>
   readonly metadata: ReadonlyMap<string, string>
 }
 
 /**
- * Tensors by name, in the order of their bytes. Together they cover `dataBytes`, the bytes after the header, without
- * gap or overlap.
+ * Parses and checks a header. The tensors must cover the bytes after it without gap or overlap.
+ *
+ * @param dataBytes - number of bytes after the header
+ * @throws GigpoError `BAD_MODEL`
  */
 export function parseSafetensorsHeader(header: Uint8Array, dataBytes: number, file: string): SafetensorsHeader {
   if (header[0] !== 0x7b) throw malformed(file, 'the header does not start with "{"')
@@ -112,17 +114,17 @@ function parseEntry(name: string, value: JsonValue, file: string): HeaderEntry {
     throw fail(typeof dtype === "string" ? `has the unknown dtype ${quote(dtype)}` : "has no dtype")
   }
 
-  const shape = wholeNumbers(value.get("shape"))
-  if (!shape) throw fail("has a shape that is not a list of whole numbers below 2^53")
-  // Safe in doubles: a product above 2^53 - 1 rounds to 2^53 or more. A later factor 0 does not excuse an overflow.
+  const shape = integers(value.get("shape"))
+  if (!shape) throw fail("has a shape that is not a list of integers from 0 to 2^53 - 1")
+  // Safe in doubles: a product above 2^53 - 1 rounds to 2^53 or more. An overflow is refused even if a later factor is 0.
   let length = bits
   for (const dimension of shape) {
     length *= dimension
     if (length > Number.MAX_SAFE_INTEGER) throw fail("has a shape whose product overflows")
   }
 
-  const offsets = wholeNumbers(value.get("data_offsets"))
-  if (offsets?.length !== 2) throw fail("has data_offsets that are not two whole numbers below 2^53")
+  const offsets = integers(value.get("data_offsets"))
+  if (offsets?.length !== 2) throw fail("has data_offsets that are not two integers from 0 to 2^53 - 1")
   const [begin, end] = offsets as [number, number]
   if (begin > end) throw fail(`ends at byte ${end}, before it begins at ${begin}`)
   if ((end - begin) * 8 !== length) {
@@ -131,7 +133,7 @@ function parseEntry(name: string, value: JsonValue, file: string): HeaderEntry {
   return { dtype, shape, begin, end }
 }
 
-function wholeNumbers(value: JsonValue | undefined): number[] | undefined {
+function integers(value: JsonValue | undefined): number[] | undefined {
   if (!Array.isArray(value)) return undefined
   const valid = value.every((item) => typeof item === "bigint" && item <= Number.MAX_SAFE_INTEGER)
   return valid ? value.map(Number) : undefined

@@ -3,16 +3,17 @@ import { io } from "../files/io-error.ts"
 import { GigpoError } from "../util/errors.ts"
 import { type HeaderEntry, malformed, maxHeaderBytes, parseSafetensorsHeader } from "./safetensors-header.ts"
 
-/** One safetensors file, open and its header checked. */
+/** Open safetensors file with a checked header. */
 export interface Shard {
   readonly path: string
   readonly handle: FileHandle
-  /** Where the tensors' bytes begin. */
+  /** Position of the tensor data in the file. */
   readonly start: number
   readonly tensors: ReadonlyMap<string, HeaderEntry>
   readonly metadata: ReadonlyMap<string, string>
 }
 
+/** Opens a safetensors file and checks its header. Throws `BAD_MODEL` and `IO`. */
 export async function openShard(path: string): Promise<Shard> {
   const { handle, size } = await openFile(path)
   try {
@@ -33,7 +34,7 @@ export async function openShard(path: string): Promise<Shard> {
   }
 }
 
-/** The bytes of a file that is at most as long as a header may be. */
+/** Reads a file of at most `maxHeaderBytes` bytes. */
 export async function readSmallFile(path: string): Promise<Uint8Array> {
   const { handle, size } = await openFile(path)
   try {
@@ -46,7 +47,7 @@ export async function readSmallFile(path: string): Promise<Uint8Array> {
   }
 }
 
-/** Fills `target` from `position` on; one read may give less than was asked for. */
+/** Fills `target` from `position` on; a single read may return fewer bytes than requested. */
 export async function readFully(handle: FileHandle, path: string, target: Uint8Array, position: number): Promise<void> {
   for (let done = 0; done < target.length; ) {
     const reading = handle.read(target, done, target.length - done, position + done)

@@ -4,25 +4,23 @@ import { io } from "../files/io-error.ts"
 import { GigpoError } from "../util/errors.ts"
 import { quote } from "./strict-json.ts"
 
-/** A tensor to be written; its bytes are asked for only when their turn comes, so a model never is in memory twice. */
+/** Tensor to be written. The bytes are requested only when they are written, so that a model is never in memory twice. */
 export interface TensorSource {
   readonly name: string
   readonly dtype: "F32" | "BF16"
   readonly shape: readonly number[]
-  /** The bytes in order, little-endian, in chunks of any size. A chunk may be used again once the next is asked for. */
+  /** Bytes in order, little-endian, in chunks of any size. The buffer of a chunk may be reused after the next one is requested. */
   readonly chunks: AsyncIterable<Uint8Array> | Iterable<Uint8Array>
 }
 
-/** Loaders of PyTorch models look for this. */
+/** Metadata that loaders of PyTorch models require. */
 const pytorch: Readonly<Record<string, string>> = { format: "pt" }
 
 /**
- * Writes one safetensors file and fsyncs it. An existing file is never replaced, and a file that could not be
- * finished is removed.
+ * Writes one safetensors file and flushes it to disk. An existing file is never replaced. An incomplete file is removed.
  *
  * @param metadata - free text for the header; default `{ format: "pt" }`.
- * @throws GigpoError `BAD_ARGUMENT` for names, shapes or bytes that do not fit together, `IO` when the system cannot
- * write.
+ * @throws GigpoError `BAD_ARGUMENT` for invalid names or shapes, and for bytes that do not fit the shape; `IO`
  */
 export async function writeSafetensors(
   path: string,
@@ -46,11 +44,11 @@ export async function writeSafetensors(
 }
 
 /**
- * Writes a model's tensors into a folder: one `model.safetensors`, or above `maxFileBytes` (default 5e9) files named
- * `model-00001-of-0000N.safetensors` with their `model.safetensors.index.json`. Does not fsync the folder: wrap it in
- * `writeDirectory`.
+ * Writes the tensors of a model into a folder: one `model.safetensors`, or above `maxFileBytes` bytes (default 5e9) several files
+ * `model-00001-of-0000N.safetensors` with a `model.safetensors.index.json`. The folder itself is not flushed to disk: use
+ * `writeDirectory` for that.
  *
- * @returns the names of the files written.
+ * @returns names of the files
  */
 export async function writeShardedSafetensors(
   directory: string,
@@ -94,7 +92,7 @@ export async function writeShardedSafetensors(
   return [...names, "model.safetensors.index.json"]
 }
 
-/** Length and JSON, padded with spaces so that the tensors begin at a multiple of 8. */
+/** Returns the length and JSON of a header, padded with spaces so that the tensors begin at a multiple of 8 bytes. */
 function encodeHeader(sources: readonly TensorSource[], metadata: Readonly<Record<string, string>>): Uint8Array {
   checkSources(sources)
   const fields = [`"__metadata__":${JSON.stringify(metadata)}`]
@@ -119,7 +117,8 @@ function checkSources(sources: readonly TensorSource[]): void {
     if (name === "__metadata__" || /\p{Surrogate}/u.test(name)) throw fail("has a name that safetensors does not allow")
     if (names.has(name)) throw fail("is given twice; names must differ")
     if (dtype !== "F32" && dtype !== "BF16") throw fail(`has dtype ${dtype}; F32 and BF16 can be written`)
-    if (!shape.every((n) => Number.isSafeInteger(n) && n >= 0)) throw fail("has a shape that is not of whole numbers")
+    if (!shape.every((n) => Number.isSafeInteger(n) && n >= 0))
+      throw fail("has a shape that is not a list of integers from 0")
     names.add(name)
   }
 }
@@ -134,11 +133,11 @@ async function writeTensor(handle: FileHandle, path: string, source: TensorSourc
   }
   if (written === expected) return
   const gave = written > expected ? "more" : `only ${written}`
-  const message = `Tensor ${quote(source.name)} of shape [${source.shape}] needs ${expected} bytes; its chunks gave ${gave}.`
+  const message = `Tensor ${quote(source.name)} of shape [${source.shape}] needs ${expected} bytes; its chunks have ${gave}.`
   throw new GigpoError("BAD_ARGUMENT", message)
 }
 
-/** One write may take less than it was given. */
+/** Writes all bytes; a single write may accept fewer. */
 async function writeFully(handle: FileHandle, path: string, bytes: Uint8Array): Promise<void> {
   for (let done = 0; done < bytes.length; ) {
     done += (await io("write", path, handle.write(bytes, done, bytes.length - done))).bytesWritten

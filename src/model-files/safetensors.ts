@@ -7,25 +7,26 @@ import { type HeaderEntry, malformed, parseUntrusted } from "./safetensors-heade
 import { openShard, readFully, readSmallFile, type Shard } from "./safetensors-shard.ts"
 import { quote } from "./strict-json.ts"
 
+/** Type and size of a stored tensor. */
 export interface TensorInfo {
   readonly dtype: ReadableGgufType
   readonly shape: readonly number[]
   readonly bytes: number
 }
 
-/** The tensors of a model folder, opened and checked. Only headers are in memory. */
+/** Open tensor files of a model with checked headers. Only the headers are in memory. */
 export interface TensorFiles {
-  /** In the order of their bytes, file by file. */
+  /** Names in the order of the bytes, file by file. */
   readonly names: readonly string[]
-  /** Free text of the headers. */
+  /** Metadata of the headers. */
   readonly metadata: ReadonlyMap<string, string>
-  /** Refuses (`BAD_MODEL`) a name that is not there and a dtype that weights cannot have. */
+  /** Returns type and size of a tensor. Throws `BAD_MODEL` for an unknown name and an unsupported dtype. */
   info(name: string): TensorInfo
   /**
-   * The tensor's bytes in order, in chunks of at most 16 MiB. Each chunk holds whole elements and starts at offset 0 of its
-   * buffer, so it can be viewed as any typed array; the buffer is used again for the chunk after the next.
+   * Returns the bytes of a tensor in order, in chunks of at most 16 MiB. A chunk holds complete elements and starts at offset 0 of
+   * its buffer, so that it can be viewed as any typed array. The buffer is reused for the chunk after the next.
    *
-   * @param buffers - for tensors that are read one after the other, in turn with what the one before left.
+   * @param buffers - buffers to share between tensors that are read one after the other.
    */
   read(name: string, buffers?: ChunkBuffers): AsyncGenerator<Uint8Array<ArrayBuffer>, void, undefined>
   close(): Promise<void>
@@ -33,7 +34,7 @@ export interface TensorFiles {
 
 const chunkBytes = 16 * 1024 * 1024
 
-/** Two buffers that chunks lie in by turns, so that one can be read while the other is in use. */
+/** Two alternating buffers, so that one chunk can be read while the previous one is in use. */
 export class ChunkBuffers {
   readonly #buffers = [new Uint8Array(0), new Uint8Array(0)]
   #next = 0
@@ -50,12 +51,11 @@ const single = "model.safetensors"
 const index = "model.safetensors.index.json"
 
 /**
- * Opens `model.safetensors`, or the files that `model.safetensors.index.json` names, and checks every header before
- * any tensor is read. The files stay open until `close()`.
+ * Opens `model.safetensors`, or the files that `model.safetensors.index.json` names, and checks all headers. The files stay
+ * open until `close()`. Pickle files, which can run code, are never read.
  *
- * @param file - one file to be opened instead.
- * @throws GigpoError `BAD_MODEL` for a missing or malformed file (pickle files, which can run code, are never read),
- * `IO` when the system cannot read.
+ * @param file - name of a single file to open instead
+ * @throws GigpoError `BAD_MODEL` for a missing or malformed file; `IO`
  */
 export async function openSafetensors(directory: string, file?: string): Promise<TensorFiles> {
   const present = await listModelFolder(directory)
@@ -87,13 +87,13 @@ async function listModelFolder(directory: string): Promise<Set<string>> {
 function noSafetensors(directory: string, present: ReadonlySet<string>): GigpoError {
   const pickle = [...present].find((name) => /\.(bin|pt|pth)$/.test(name) && name !== "training_args.bin")
   const message = pickle
-    ? `${directory} has ${pickle} but no ${single}. Pickle files can run code when read, so they are never read here: ` +
+    ? `${directory} has ${pickle} but no ${single}. Pickle files can run code when read, so gigpo never reads them: ` +
       'convert it with Python, AutoModelForCausalLM.from_pretrained(folder).save_pretrained("converted").'
     : `${directory} has neither ${single} nor ${index}. Give the path of a downloaded Hugging Face model folder.`
   return new GigpoError("BAD_MODEL", message)
 }
 
-/** Opens the files that the index names into `shards`; index and files must hold exactly the same tensors. */
+/** Opens the files that the index names, and appends them to `shards`. Index and files must have exactly the same tensors. */
 async function openIndexed(directory: string, present: ReadonlySet<string>, shards: Shard[]): Promise<void> {
   const path = join(directory, index)
   const weightMap = await readWeightMap(path)
@@ -105,12 +105,12 @@ async function openIndexed(directory: string, present: ReadonlySet<string>, shar
     const shard = await openShard(join(directory, file))
     shards.push(shard)
     for (const name of shard.tensors.keys()) {
-      if (weightMap.get(name) !== file) throw malformed(path, `it does not place tensor ${quote(name)} in ${file}`)
+      if (weightMap.get(name) !== file) throw malformed(path, `it does not list tensor ${quote(name)} for ${file}`)
       held.add(name)
     }
   }
   for (const [name, file] of weightMap) {
-    if (!held.has(name)) throw malformed(path, `it places tensor ${quote(name)} in ${file}, which lacks it`)
+    if (!held.has(name)) throw malformed(path, `it lists tensor ${quote(name)} for ${file}, which lacks the tensor`)
   }
 }
 
@@ -119,7 +119,7 @@ async function readWeightMap(path: string): Promise<Map<string, string>> {
   const weightMap = root instanceof Map ? root.get("weight_map") : undefined
   if (!(weightMap instanceof Map)) throw malformed(path, "it has no weight_map")
   for (const [name, file] of weightMap) {
-    // A name, not a path: a model must not reach files outside its folder.
+    // Only a file name, not a path: a model must not access files outside its folder.
     if (typeof file !== "string" || !/^[^/\\:\0]+\.safetensors$/.test(file)) {
       throw malformed(path, `tensor ${quote(name)} must be in a .safetensors file of the same folder`)
     }
@@ -135,7 +135,10 @@ function tensorFiles(directory: string, shards: readonly Shard[]): TensorFiles {
     const shard = where.get(name)
     const entry = shard?.tensors.get(name)
     if (!shard || !entry) {
-      throw new GigpoError("BAD_MODEL", `${directory} has no tensor ${quote(name)}. Does config.json fit the model?`)
+      throw new GigpoError(
+        "BAD_MODEL",
+        `${directory} has no tensor ${quote(name)}. Check that config.json belongs to the model.`,
+      )
     }
     const { dtype, shape } = entry
     if (dtype !== "F32" && dtype !== "F16" && dtype !== "BF16") {

@@ -1,10 +1,11 @@
+/** Value of `parseStrictJson`. An object is a Map; an unsigned integer of at most 18 digits is a bigint. */
 export type JsonValue = string | number | bigint | boolean | null | JsonValue[] | Map<string, JsonValue>
 
 const space = /[ \t\n\r]*/y
 const numeral = /-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?/y
 const loneSurrogate = /\p{Surrogate}/u
 const maxDepth = 64
-// Some 200,000 tensors in one file. More would fill the memory before anything could be checked.
+// About 200,000 tensors in one file. A larger number could fill the memory before anything is checked.
 const maxValues = 2_000_000
 const constants = [
   ["true", true],
@@ -13,12 +14,12 @@ const constants = [
 ] as const
 
 /**
- * JSON for untrusted files, where `JSON.parse` is too kind: it keeps the last of two equal keys, rounds integers above
- * 2^53 and does not tell `1.0` from `1`. Here an object is a Map (so `__proto__` is a key like any other), a key given
- * twice is an error, an unsigned integer of at most 18 digits is a bigint and every other number a number. Depth and
+ * Parses JSON from untrusted files. `JSON.parse` is too lenient for them: it keeps the last of two equal keys, rounds integers
+ * above 2^53 and does not distinguish `1.0` from `1`. This parser returns objects as Maps, so that `__proto__` is an ordinary
+ * key, and refuses repeated keys. Unsigned integers of at most 18 digits are bigints; all other numbers are numbers. Depth and
  * number of values are limited.
  *
- * @throws SyntaxError that says what is wrong and where.
+ * @throws SyntaxError with the problem and its position
  */
 export function parseStrictJson(text: string): JsonValue {
   let at = 0
@@ -33,7 +34,7 @@ export function parseStrictJson(text: string): JsonValue {
     at = space.lastIndex
   }
 
-  /** Steps over a comma (true) or the closing bracket (false). */
+  /** Skips a comma (returns true) or the closing bracket (returns false). */
   const more = (close: string): boolean => {
     skipSpace()
     const mark = text[at]
@@ -74,7 +75,7 @@ export function parseStrictJson(text: string): JsonValue {
     do {
       skipSpace()
       const key = string()
-      if (result.has(key)) fail(`the key ${quote(key)} is given a second time`)
+      if (result.has(key)) fail(`the key ${quote(key)} occurs twice`)
       skipSpace()
       if (text[at] !== ":") fail('expected ":"')
       at++
@@ -125,7 +126,7 @@ export function parseStrictJson(text: string): JsonValue {
   return result
 }
 
-/** A name from an untrusted file, made safe and short enough for a message. */
+/** Quotes a name from an untrusted file for a message: escaped, and cut to 200 characters. */
 export function quote(name: string): string {
   return JSON.stringify(name.length > 200 ? `${name.slice(0, 200)}…` : name)
 }

@@ -6,15 +6,15 @@ const embedding = "model.embed_tokens.weight"
 const head = "lm_head.weight"
 
 /**
- * The configuration as the files bear it out: where it ties the head to the embedding and the files hold a head that differs,
- * the head counts, as in transformers 5.
+ * Returns the configuration corrected by the weights: where it ties the head to the embedding but the files have a head that
+ * differs, the model is untied, as in transformers 5.
  */
 export async function settleHead(config: ModelConfig, files: TensorFiles): Promise<ModelConfig> {
   if (!config.tieEmbeddings || !files.names.includes(head) || !files.names.includes(embedding)) return config
   if (await isSameTensor(files, embedding, head)) return config
   warnOnce(
-    `${head} differs from ${embedding}, though tie_word_embeddings is true: the model is used with both. Set ` +
-      "tie_word_embeddings to false in config.json to say so.",
+    `${head} differs from ${embedding}, though tie_word_embeddings is true: the model is used with an untied head. Set ` +
+      "tie_word_embeddings to false in config.json to silence this warning.",
   )
   return { ...config, tieEmbeddings: false }
 }

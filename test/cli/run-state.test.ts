@@ -103,7 +103,7 @@ describe.skipIf(!built)("a run's state (needs dist: npm run build:ts)", () => {
     const evaluated = async () => (await run(["evaluate", "small/config.yaml", "--model", "begun"])).stderr
     expect(await evaluated()).toMatch(/stopped before its first checkpoint/)
     const lock = await acquireLock(join(begun, "run.lock"))
-    expect(await evaluated()).toMatch(/It is under way and has not written its first checkpoint yet/)
+    expect(await evaluated()).toMatch(/It is in progress and has not written its first checkpoint yet/)
     await releaseLock(lock)
   })
 
@@ -111,9 +111,9 @@ describe.skipIf(!built)("a run's state (needs dist: npm run build:ts)", () => {
     [["train", "small"], /small is a folder, not a configuration file\. Give its configuration: small\/config\.yaml\./],
     [["evaluate", "whole"], /Give its configuration: whole\/config\.json/],
     [["evaluate", "whole/checkpoints"], /Give a configuration file, YAML or JSON/],
-    [["serve", "small"], /small has no model's files itself\. Give a folder in it: small\/model\./],
-    [["evaluate", "small/config.yaml", "--model", "small"], /Give a folder in it: small\/model\./],
-    [["chat", "."], /Give a folder in it: .*whole/],
+    [["serve", "small"], /small contains no model files itself\. Give one of its folders: small\/model\./],
+    [["evaluate", "small/config.yaml", "--model", "small"], /Give one of its folders: small\/model\./],
+    [["chat", "."], /Give one of its folders: .*whole/],
     [["train", "small/config.yaml", "--set", "run=nothing", "--resume"], /\[RUN_MISSING\]/],
     [
       ["train", "small/config.yaml", "--set", "run=nothing", "--fork", "small"],

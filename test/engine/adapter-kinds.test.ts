@@ -194,7 +194,7 @@ describe("an adapter that is made here", () => {
   it.each<[object, RegExp]>([
     [{ targetModules: ["q_prj"] }, /the model has no module "q_prj"; use q_proj/],
     [{ targetModules: ["lm_head"] }, /matches "lm_head"/],
-    [{ targetModules: "x(" }, /target_modules holds a regular expression that cannot be read/],
+    [{ targetModules: "x(" }, /target_modules holds a regular expression that is not supported/],
     [{ targetModules: ".*_proj", layersToTransform: [0] }, /layersToTransform cannot be combined/],
     [{ layersToTransform: [2] }, /contains 2, but the last layer of the model is 1/],
     [{ modulesToSave: ["head_of_lm"] }, /the model has no module "head_of_lm"/],

@@ -237,7 +237,7 @@ describe("an adapter is refused", () => {
     const bytes = await readFile(join(base, "model.safetensors"))
     bytes[bytes.length - 1]! ^= 1
     await writeFile(join(base, "model.safetensors"), bytes)
-    await refused(() => NativePolicy.open(join(folder, "adapter")), /was trained beside another model than .*base/)
+    await refused(() => NativePolicy.open(join(folder, "adapter")), /was trained on another base model than .*base/)
   })
 
   it("whose model is gone, unless it is given", async () => {
@@ -255,7 +255,10 @@ describe("an adapter is refused", () => {
     const policy = await open(modelPath("qwen3"), { lora })
     await policy.saveAdapter(folder)
     const other = await open(modelPath("qwen3"), { lora: { rank: 5, alpha: 6 } })
-    await refused(() => other.loadAdapter(folder), /has rank 4 and alpha 6, but the policy's has rank 5 and alpha 6/)
+    await refused(
+      () => other.loadAdapter(folder),
+      /has rank 4 and alpha 6, but the adapter of the policy has rank 5 and alpha 6/,
+    )
     const asked = () => NativePolicy.open(folder, { lora: { rank: 4, alpha: 7 } })
     await refused(asked, /has rank 4 and alpha 6, not rank 4 and alpha 7/, "BAD_ARGUMENT")
     const moments = join(folder, "optimizer")
@@ -282,35 +285,35 @@ describe("an adapter is refused", () => {
     [{ rank_pattern: { q_proj: 8 } }, /lora_A.weight" of shape \[5, 40\] instead of \[8, 40\]/],
     [{ rank_pattern: { q_proj: 1.5 } }, /rank_pattern of "q_proj" is 1.5/],
     [{ alpha_pattern: { q_proj: 0 } }, /alpha_pattern of "q_proj" is 0/],
-    [{ alpha_pattern: 3 }, /alpha_pattern is no object/],
-    [{ rank_pattern: { "(?<!x)(?>q)_proj": 2 } }, /rank_pattern holds a regular expression that cannot be read/],
+    [{ alpha_pattern: 3 }, /alpha_pattern must be an object/],
+    [{ rank_pattern: { "(?<!x)(?>q)_proj": 2 } }, /rank_pattern holds a regular expression that is not supported/],
     [
       { modules_to_save: ["lm_head"] },
-      /lacks "base_model.model.lm_head.weight", which its adapter_config.json asks for/,
+      /lacks "base_model.model.lm_head.weight", which its adapter_config.json requires/,
     ],
     [{ modules_to_save: ["mlp"] }, /modules_to_save names "model.layers.0.mlp"; only the embedding/],
     [{ modules_to_save: ["q_proj"] }, /modules_to_save names "model.layers.0.self_attn.q_proj"/],
     [
       { target_modules: ["q_proj", "lm_head"] },
-      /target_modules matches "lm_head"; a pair beside the embedding or the head/,
+      /target_modules matches "lm_head"; LoRA matrices of the embedding or the head/,
     ],
     [{ target_modules: ["embed_tokens"] }, /target_modules matches "model.embed_tokens"/],
-    [{ target_modules: ["mlp"] }, /target_modules matches "model.layers.0.mlp", which is no linear layer/],
-    [{ target_modules: ["c_attn"] }, /no projection of the model has the name of a target_modules/],
+    [{ target_modules: ["mlp"] }, /target_modules matches "model.layers.0.mlp", which is not a linear layer/],
+    [{ target_modules: ["c_attn"] }, /no projection of the model matches target_modules/],
     [{ target_modules: [] }, /no projection of the model/],
     [{ target_modules: 3 }, /target_modules is 3/],
-    [{ target_modules: ["q_proj", "v_proj"] }, /holds ".*_proj.*", for which adapter_config.json has no place/],
+    [{ target_modules: ["q_proj", "v_proj"] }, /holds ".*_proj.*", which adapter_config.json does not describe/],
     [
       { target_modules: ".*_proj", layers_to_transform: [1] },
       /cannot be used where target_modules is a regular expression/,
     ],
     [{ layers_pattern: "layers" }, /layers_pattern needs layers_to_transform/],
-    [{ layers_to_transform: [1] }, /holds ".*layers.0.*", for which adapter_config.json has no place/],
+    [{ layers_to_transform: [1] }, /holds ".*layers.0.*", which adapter_config.json does not describe/],
     [{ layers_to_transform: ["x"] }, /layers_to_transform is an object or a list/],
     [{ lora_dropout: "x" }, /lora_dropout is "x"/],
     [{ r: 0 }, /r is 0/],
     [{ lora_alpha: "x" }, /lora_alpha is "x"/],
-    [{ base_model_name_or_path: 3 }, /base_model_name_or_path is not a text/],
+    [{ base_model_name_or_path: 3 }, /base_model_name_or_path must be a string/],
   ])("with %j in its configuration", async (change, message) => {
     await cp(adapterPath("qwen3"), folder, { recursive: true })
     const path = join(folder, "adapter_config.json")
@@ -323,7 +326,7 @@ describe("an adapter is refused", () => {
     await rm(join(folder, "adapter_model.safetensors"))
     await refused(() => NativePolicy.open(folder, { base: modelPath("qwen3") }), /no adapter_model.safetensors/)
     await writeFile(join(folder, "adapter_config.json"), "{")
-    await refused(() => NativePolicy.open(folder, { base: modelPath("qwen3") }), /is not JSON that can be read/)
+    await refused(() => NativePolicy.open(folder, { base: modelPath("qwen3") }), /is not valid JSON/)
     const policy = await open(modelPath("qwen3"))
     await refused(() => policy.saveAdapter(join(folder, "new")), /has no adapter; open it with lora/, "BAD_ARGUMENT")
   })

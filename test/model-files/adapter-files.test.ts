@@ -60,12 +60,15 @@ describe("an adapter's folder", () => {
   it.each<[string, RegExp]>([
     [
       "base_model.model.model.embed_tokens.weight",
-      /embed_tokens.weight", which PEFT would put in the place of the model's own: name its module/,
+      /embed_tokens.weight", which would replace weights of the base model: name its module/,
     ],
-    ["base_model.model.model.layers.0.self_attn.q_proj.lora_magnitude_vector.weight", /is DoRA|magnitudes/],
-    ["base_model.model.model.layers.0.self_attn.q_proj.lora_B.bias", /a bias of a pair \(lora_bias\)/],
-    ["base_model.model.model.layers.0.self_attn.q_proj.base_layer.bias", /a bias that was trained/],
-    ["base_model.model.model.layers.9.self_attn.q_proj.lora_A.weight", /for which adapter_config.json has no place/],
+    [
+      "base_model.model.model.layers.0.self_attn.q_proj.lora_magnitude_vector.weight",
+      /holds magnitude vectors \(DoRA\)/,
+    ],
+    ["base_model.model.model.layers.0.self_attn.q_proj.lora_B.bias", /a bias of a LoRA matrix \(lora_bias\)/],
+    ["base_model.model.model.layers.0.self_attn.q_proj.base_layer.bias", /a trained bias/],
+    ["base_model.model.model.layers.9.self_attn.q_proj.lora_A.weight", /which adapter_config.json does not describe/],
   ])("that holds %s is refused by name", async (tensor, message) => {
     await renameTensors((name) => (name.endsWith("layers.0.self_attn.k_proj.lora_A.weight") ? tensor : name))
     const json = JSON.parse(await readFile(config(), "utf8"))
@@ -97,7 +100,7 @@ describe("an adapter's folder", () => {
   it("is of no use to an engine elsewhere", async () => {
     const opened = RemoteEngine.open(folder, { url: "http://127.0.0.1:1", key: "tml-key" } as never)
     await expect(opened).rejects.toMatchObject({
-      message: expect.stringMatching(/is an adapter, and a server of the Tinker API/),
+      message: expect.stringMatching(/is an adapter, but a server of the Tinker API/),
     })
   })
 
@@ -109,7 +112,7 @@ describe("an adapter's folder", () => {
     )
     await using policy = await open()
     expect(policy.lora).toMatchObject({ rank: 5 })
-    expect(warnings.join("\n")).toMatch(/no module of the model has the name "c_attn"/)
+    expect(warnings.join("\n")).toMatch(/the model has no module named "c_attn"/)
     expect(warnings.join("\n")).toMatch(/lora_dropout is 0.05; gigpo trains without dropout/)
   })
 

@@ -72,16 +72,16 @@ describe("adapter_config.json", () => {
   it.each<[unknown, RegExp]>([
     [
       "pissa",
-      /"pissa", which changes the model's own weights.*path_initial_model_for_weight_conversion.*merge_and_unload/,
+      /"pissa", which changes the weights of the base model.*path_initial_model_for_weight_conversion.*merge_and_unload/,
     ],
-    ["pissa_niter_16", /changes the model's own weights/],
-    ["olora", /changes the model's own weights/],
-    ["OLoRA", /changes the model's own weights/],
-    ["corda", /changes the model's own weights/],
-    ["lora_ga", /changes the model's own weights/],
-    ["loftq", /beside quantized weights/],
-    ["mica", /whose B is never trained/],
-    ["of_tomorrow", /"of_tomorrow", which PEFT 0.21 does not know/],
+    ["pissa_niter_16", /changes the weights of the base model/],
+    ["olora", /changes the weights of the base model/],
+    ["OLoRA", /changes the weights of the base model/],
+    ["corda", /changes the weights of the base model/],
+    ["lora_ga", /changes the weights of the base model/],
+    ["loftq", /trained on quantized weights/],
+    ["mica", /which never trains matrix B/],
+    ["of_tomorrow", /"of_tomorrow", which PEFT 0.21 does not support/],
     [3, /init_lora_weights is 3/],
   ])("that starts from %j is refused with the reason and the fix", (start, message) => {
     expect(() => check({ ...defaults, init_lora_weights: start })).toThrow(message)
@@ -109,6 +109,6 @@ describe("adapter_config.json", () => {
 
   it("has unknown keys named in a warning", () => {
     check({ ...defaults, use_something_new: true })
-    expect(warnings.join()).toContain('the key "use_something_new" is not known and has no effect')
+    expect(warnings.join()).toContain('the key "use_something_new" is unknown and has no effect')
   })
 })

@@ -65,17 +65,17 @@ describe("config.json", () => {
     await parse({ mystery_scale: 3, other: null, another: "x" })
     await parse({ mystery_scale: 3, other: null, another: "x" })
     expect(warnings).toHaveLength(1)
-    expect(warnings[0]).toContain(`${file}: the keys "mystery_scale", "another" are not known`)
+    expect(warnings[0]).toContain(`${file}: the keys "mystery_scale", "another" are unknown`)
   })
 
   it("has unknown keys of its rotary positions named", async () => {
     await parse({ rope_parameters: { rope_type: "default", rope_theta: 1e4, mrope_section: [1, 2] } })
-    expect(warnings.join()).toContain(`${file}, rope_parameters: the key "mrope_section" is not known`)
+    expect(warnings.join()).toContain(`${file}, rope_parameters: the key "mrope_section" is unknown`)
   })
 
   it("has dropout and code of its own named", async () => {
     await parse({ attention_dropout: 0.1, auto_map: { AutoModelForCausalLM: "code.Model" } })
-    expect(warnings.join()).toMatch(/attention_dropout is 0.1.*auto_map names Python code/s)
+    expect(warnings.join()).toMatch(/attention_dropout is 0.1.*auto_map names custom Python code/s)
   })
 })
 
@@ -95,7 +95,7 @@ describe("generation_config.json", () => {
     ["something_new", 1],
   ])("that says %s is named in a warning", (key, value) => {
     checkGenerationKeys(file, { eos_token_id: 1, temperature: 0.7, top_p: 0.8, [key]: value })
-    expect(warnings.join()).toContain(`${file}: the key "${key}" is not known and has no effect`)
+    expect(warnings.join()).toContain(`${file}: the key "${key}" is unknown and has no effect`)
   })
 
   it("as Qwen2.5 has it says nothing that is not known", () => {
@@ -123,7 +123,7 @@ describe("tokenizer_config.json", () => {
       lowercase_first: true,
       auto_map: {},
     })
-    expect(warnings.join()).toMatch(/the key "lowercase_first" is not known.*auto_map refers to/s)
+    expect(warnings.join()).toMatch(/the key "lowercase_first" is unknown.*auto_map refers to/s)
   })
 
   it("as Qwen2.5 and Llama 3 have it says nothing that is not known", () => {

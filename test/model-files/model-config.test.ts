@@ -255,11 +255,7 @@ describe("parseModelConfig", () => {
       /hidden_size \(900\) is not a multiple of num_attention_heads \(14/,
     ],
     ["an odd head size", { ...qwen3, head_dim: 63 }, /head size \(63\) is odd/],
-    [
-      "no layers",
-      { ...qwen25, num_hidden_layers: 0 },
-      /num_hidden_layers is 0; it must be a whole number from 1 to 1000/,
-    ],
+    ["no layers", { ...qwen25, num_hidden_layers: 0 }, /num_hidden_layers is 0; it must be an integer from 1 to 1000/],
     ["a fraction of a layer", { ...qwen25, num_hidden_layers: 1.5 }, /num_hidden_layers is 1.5/],
     ["a number in quotes", { ...qwen25, hidden_size: "896" }, /hidden_size is "896"/],
     ["too many layers", { ...qwen25, num_hidden_layers: 1001 }, /num_hidden_layers is 1001/],
@@ -458,7 +454,7 @@ describe("checkTensors", () => {
     [
       "a transposed matrix",
       (s) => s.set("model.layers.0.mlp.up_proj.weight", [8, 12]),
-      /up_proj\.weight" has shape \[8, 12\], but config\.json asks for \[12, 8\]/,
+      /up_proj\.weight" has shape \[8, 12\], but config\.json requires \[12, 8\]/,
     ],
     ["a vector in place of a matrix", (s) => s.set("lm_head.weight", [88]), /has shape \[88\]/],
     ["an extra dimension", (s) => s.set("model.norm.weight", [8, 1]), /has shape \[8, 1\]/],

@@ -62,10 +62,10 @@ describe("writeSafetensors", () => {
     ["a name twice", [source("a", [1]), source("a", [2])], /"a" is given twice/],
     ["the reserved name", [source("__metadata__", [1])], /does not allow/],
     ["half a surrogate pair", [source("\ud800", [1])], /does not allow/],
-    ["a negative shape", [{ ...source("a", [1]), shape: [-1] }], /not of whole numbers/],
+    ["a negative shape", [{ ...source("a", [1]), shape: [-1] }], /not a list of integers/],
     ["a dtype it cannot write", [{ ...source("a", [1]), dtype: "F64" as "F32" }], /has dtype F64/],
-    ["too few bytes", [{ ...source("a", [1]), shape: [2] }], /needs 8 bytes; its chunks gave only 4/],
-    ["too many bytes", [{ ...source("a", [2]), shape: [1] }], /needs 4 bytes; its chunks gave more/],
+    ["too few bytes", [{ ...source("a", [1]), shape: [2] }], /needs 8 bytes; its chunks have only 4/],
+    ["too many bytes", [{ ...source("a", [2]), shape: [1] }], /needs 4 bytes; its chunks have more/],
   ])("refuses %s and leaves no file behind", async (_, tensors, message) => {
     await expect(writeSafetensors(join(folder, "x"), tensors)).rejects.toEqual(badArgument(message))
     expect(await readdir(folder)).toEqual([])
@@ -76,7 +76,7 @@ describe("writeSafetensors", () => {
       for (;;) yield new Uint8Array(3)
     })()
     const tensor = { ...source("a", [4]), chunks: endless }
-    await expect(writeSafetensors(join(folder, "x"), [tensor])).rejects.toEqual(badArgument(/chunks gave more/))
+    await expect(writeSafetensors(join(folder, "x"), [tensor])).rejects.toEqual(badArgument(/chunks have more/))
   })
 
   it("never replaces a file and removes its own when the source fails", async () => {

@@ -128,14 +128,14 @@ const malformedFiles: [what: string, file: Uint8Array, message: RegExp][] = [
   ["has JSON that breaks off", encode('{"a":'), /JSON cannot be read/],
   ["has text after the header", encode("{}x"), /unexpected text/],
   ["has a trailing comma", encode(`{"a":${a4},}`, 4), /expected a string/],
-  ["has the same name twice", encode(`{"a":${a4},"a":${a4}}`, 4), /"a" is given a second time/],
-  ["has the same name twice, once escaped", encode(`{"a":${a4},"\\u0061":${a4}}`, 4), /"a" is given a second time/],
+  ["has the same name twice", encode(`{"a":${a4},"a":${a4}}`, 4), /"a" occurs twice/],
+  ["has the same name twice, once escaped", encode(`{"a":${a4},"\\u0061":${a4}}`, 4), /"a" occurs twice/],
   [
     "has a field twice",
     encode('{"a":{"dtype":"F32","dtype":"F32","shape":[1],"data_offsets":[0,4]}}', 4),
-    /"dtype" is given/,
+    /"dtype" occurs twice/,
   ],
-  ["has metadata twice", encode('{"__metadata__":{},"__metadata__":{}}'), /"__metadata__" is given/],
+  ["has metadata twice", encode('{"__metadata__":{},"__metadata__":{}}'), /"__metadata__" occurs twice/],
   ["has metadata that is a list", encode('{"__metadata__":[]}'), /__metadata__ must map/],
   ["has metadata that is null", encode('{"__metadata__":null}'), /__metadata__ must map/],
   ["has metadata with a number", encode('{"__metadata__":{"a":1}}'), /__metadata__ must map/],
@@ -410,10 +410,14 @@ describe("sharded models", () => {
 
   it.each([
     ["a missing file", map({ ...good, d: "3.safetensors" }), /names "3.safetensors", which is missing/],
-    ["a tensor that its file lacks", map({ ...good, d: "2.safetensors" }), /"d" in 2.safetensors, which lacks it/],
-    ["a tensor in the wrong file", map({ ...good, c: "1.safetensors" }), /does not place tensor "c" in 2.safetensors/],
-    ["a tensor that it does not name", map({ a: good.a, b: good.b }), /does not place tensor "c"/],
-    ["a tensor twice", `{"weight_map":{"a":"1.safetensors","a":"1.safetensors"}}`, /"a" is given a second time/],
+    [
+      "a tensor that its file lacks",
+      map({ ...good, d: "2.safetensors" }),
+      /"d" for 2.safetensors, which lacks the tensor/,
+    ],
+    ["a tensor in the wrong file", map({ ...good, c: "1.safetensors" }), /does not list tensor "c" for 2.safetensors/],
+    ["a tensor that it does not name", map({ a: good.a, b: good.b }), /does not list tensor "c"/],
+    ["a tensor twice", `{"weight_map":{"a":"1.safetensors","a":"1.safetensors"}}`, /"a" occurs twice/],
     ["a path upwards", map({ ...good, a: "../1.safetensors" }), /of the same folder/],
     ["an absolute path", map({ ...good, a: "/tmp/1.safetensors" }), /of the same folder/],
     ["a path with backslashes", map({ ...good, a: "..\\1.safetensors" }), /of the same folder/],
@@ -433,7 +437,7 @@ describe("sharded models", () => {
   it("are refused when two files hold the same tensor", async () => {
     const twice = { "1.safetensors": one, "2.safetensors": encode(`{"a":${a4},"b":${tensor("F32", "[1]", 4, 8)}}`, 8) }
     const index = map({ a: "1.safetensors", b: "2.safetensors" })
-    await expect(openIndexed(index, twice)).rejects.toEqual(badModel(/does not place tensor "a" in 2.safetensors/))
+    await expect(openIndexed(index, twice)).rejects.toEqual(badModel(/does not list tensor "a" for 2.safetensors/))
   })
 
   it("are refused when one of the files is malformed", async () => {

@@ -77,7 +77,7 @@ describe("a run without a checkpoint that is named as a model", () => {
     if (hasFolder) await mkdir(join(run, "checkpoints"))
     await expect(newestModel(run)).rejects.toMatchObject({
       code: "BAD_MODEL",
-      message: expect.stringMatching(/is a run\. It has no model yet and no checkpoint/),
+      message: expect.stringMatching(/is a run\. It has no model and no checkpoint/),
     })
     await rm(run, { recursive: true })
   })

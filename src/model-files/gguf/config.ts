@@ -46,7 +46,7 @@ async function readFactors({ tensors, handle, path, start }: GgufFile): Promise<
   const tensor = tensors.get(ropeFactors)
   if (!tensor) return undefined
   if (tensor.type.name !== "F32" || tensor.bytes > 4096)
-    throw badGguf(path, `${ropeFactors} is no short list of F32 numbers`)
+    throw badGguf(path, `${ropeFactors} must be F32 with at most 1024 elements`)
   const values = new Float32Array(tensor.bytes / 4)
   await readAt(handle, path, new Uint8Array(values.buffer), start + tensor.offset)
   return values
@@ -156,7 +156,7 @@ function ids(metadata: ReadonlyMap<string, GgufValue>): ConfigJson {
 /** Value of a key that is a number, or an array with the same number for every layer. */
 function single(value: GgufValue | undefined, key: string, file: string): number | undefined {
   if (value === undefined || typeof value === "number") return value
-  if (!Array.isArray(value) || value.length === 0) throw badGguf(file, `${key} is no number`)
+  if (!Array.isArray(value) || value.length === 0) throw badGguf(file, `${key} must be a number`)
   if (!value.every((one) => one === value[0]))
     throw badGguf(file, `${key} differs between layers, which is not supported`)
   return single(value[0] as GgufValue, key, file)

@@ -77,7 +77,7 @@ export function parseGguf(bytes: Uint8Array, size: number, file: string): GgufHe
   }
   const alignment = metadata.get("general.alignment") ?? 32
   if (typeof alignment !== "number" || alignment < 8 || alignment > 65536 || (alignment & (alignment - 1)) !== 0)
-    throw badGguf(file, `general.alignment is ${String(alignment)}, which is no power of two from 8 to 65536`)
+    throw badGguf(file, `general.alignment is ${String(alignment)}, which is not a power of two from 8 to 65536`)
 
   const tensors = new Map<string, GgufTensor>()
   for (let i = 0; i < tensorCount; i++) {

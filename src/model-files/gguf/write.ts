@@ -50,7 +50,7 @@ export function tensorBytes({ type, shape }: Pick<GgufSource, "type" | "shape">)
 
 function typeOf(name: string) {
   const type = ggufTypes.find((one) => one.name === name)
-  if (!type) throw new GigpoError("BAD_ARGUMENT", `${name} is no tensor type of GGUF.`)
+  if (!type) throw new GigpoError("BAD_ARGUMENT", `${name} is not a tensor type of GGUF.`)
   return type
 }
 

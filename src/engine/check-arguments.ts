@@ -4,36 +4,36 @@ import { checkArguments, type KeysOf } from "../options/arguments.ts"
 import { GigpoError } from "../util/errors.ts"
 import type { AdamWStep, ClippedSurrogate, ValueLoss } from "./engine.ts"
 
-// What is refused before it reaches native code, with sentences.
+// Checks of arguments before native code is called.
 
-/** The shortest sequence: one token of its prompt and one of its reply. */
+/** Minimum tokens of a sequence: one of the prompt and one of the completion. */
 export const leastPositions = 2
 
-/** Float32 must hold logits / temperature. */
+/** Minimum temperature above 0, so that logits / temperature stays within float32. */
 export const lowestTemperature = 1e-6
 
+/** Checks a non-empty Int32Array of token ids. Throws `BAD_ARGUMENT`. */
 export function checkTokens(tokens: Int32Array, name: string, vocabularySize: number): void {
   if (!isInt32Array(tokens)) throw bad(`${name} must be an Int32Array of token ids`)
   if (tokens.length === 0) throw bad(`${name} is empty; give at least one token`)
   const wrong = tokens.find((token) => token < 0 || token >= vocabularySize)
   if (wrong !== undefined)
-    throw bad(`${name} holds token ${wrong}, outside the model's vocabulary of ${vocabularySize}`)
+    throw bad(`${name} contains token ${wrong}, outside the model's vocabulary of ${vocabularySize} tokens`)
 }
 
+/** Checks a temperature of training, which must be above 0. Throws `BAD_ARGUMENT`. */
 export function checkTemperature(temperature: number | undefined): void {
   if (temperature !== undefined && !(temperature >= lowestTemperature && Number.isFinite(temperature)))
     throw bad(`temperature is ${temperature}; it must be at least ${lowestTemperature}`)
 }
 
-/** While sampling, 0 stands for the most likely token. */
+/** Checks a sampling temperature, which may be 0 for greedy decoding. Throws `BAD_ARGUMENT`. */
 export function checkSamplingTemperature(temperature: number): void {
   if (temperature !== 0 && !(temperature >= lowestTemperature && Number.isFinite(temperature)))
-    throw bad(
-      `temperature is ${temperature}; it must be 0, for the most likely token, or at least ${lowestTemperature}`,
-    )
+    throw bad(`temperature is ${temperature}; it must be 0 (greedy decoding) or at least ${lowestTemperature}`)
 }
 
-/** The numbers; its names are the engine's to know. */
+/** Checks the numbers of a loss. Each engine checks the names. Throws `BAD_ARGUMENT`. */
 export function checkSurrogate(loss: ClippedSurrogate): void {
   for (const name of ["clipLow", "clipHigh", "klWeight"] as const) {
     if (!(loss[name] >= 0 && Number.isFinite(loss[name])))
@@ -44,7 +44,7 @@ export function checkSurrogate(loss: ClippedSurrogate): void {
   checkFixedLength(loss)
 }
 
-/** A length that is fixed belongs to the one aggregation that divides by it. */
+/** Checks that `fixedLength` is given for "sequence-mean-fixed-length", and for no other aggregation. Throws `BAD_ARGUMENT`. */
 export function checkFixedLength(loss: {
   readonly aggregation: string
   readonly fixedLength?: number | undefined
@@ -52,18 +52,24 @@ export function checkFixedLength(loss: {
   const { aggregation, fixedLength } = loss
   const divides = aggregation === "sequence-mean-fixed-length"
   if (divides && fixedLength === undefined)
-    throw bad(`The aggregation "${aggregation}" needs fixedLength, the tokens that it divides every sequence by`)
+    throw bad(
+      `The aggregation "${aggregation}" needs fixedLength, the number of tokens that each sequence is divided by`,
+    )
   if (fixedLength === undefined) return
   if (!divides)
-    throw bad(`fixedLength is of the aggregation "sequence-mean-fixed-length", not of "${aggregation}"; leave it out`)
+    throw bad(
+      `fixedLength applies only to the aggregation "sequence-mean-fixed-length", not to "${aggregation}"; remove it`,
+    )
   checkWhole(fixedLength, "fixedLength")
 }
 
+/** Checks the loss of a critic. Throws `BAD_ARGUMENT`. */
 export function checkValueLoss({ kind, clip }: ValueLoss): void {
-  if (kind !== "clipped-value") throw bad(`A critic's loss is of kind ${JSON.stringify(kind)}; give "clipped-value"`)
+  if (kind !== "clipped-value") throw bad(`The loss of a critic has kind ${JSON.stringify(kind)}; use "clipped-value"`)
   if (!(clip > 0)) throw bad(`clip is ${clip}; it must be above 0 (Infinity turns it off)`)
 }
 
+/** Checks complete AdamW options. Throws `BAD_ARGUMENT`. */
 export function checkAdamW(step: { readonly [Key in keyof AdamWStep]-?: NonNullable<AdamWStep[Key]> }): void {
   for (const name of ["learningRate", "weightDecay"] as const) {
     if (!(step[name] >= 0 && Number.isFinite(step[name])))
@@ -95,7 +101,7 @@ const modelKeys: KeysOf<ModelConfig> = {
   maxPositions: true,
 }
 
-/** For a configuration that was written by hand: `parseModelConfig` has checked those of files. */
+/** Checks a configuration written in code; `parseModelConfig` checks those of files. Throws `BAD_ARGUMENT`. */
 export function checkModelConfig(config: ModelConfig): void {
   checkArguments("The model's configuration", config, modelKeys)
   const sizes = [
@@ -110,7 +116,7 @@ export function checkModelConfig(config: ModelConfig): void {
   ] as const
   for (const name of sizes) checkWhole(config[name], name)
   if (config.maxPositions < leastPositions)
-    throw bad("maxPositions is 1; the shortest sequence has two tokens, one of its prompt and one of its reply")
+    throw bad("maxPositions is 1; it must be at least 2, for one token of the prompt and one of the completion")
   for (const name of ["rmsNormEpsilon", "ropeTheta"] as const) {
     if (!(config[name] > 0 && Number.isFinite(config[name])))
       throw bad(`${name} is ${config[name]}; it must be positive`)
@@ -120,9 +126,10 @@ export function checkModelConfig(config: ModelConfig): void {
   if (headSize % 2 !== 0) throw bad(`headSize is ${headSize}; rotary positions need it to be even`)
 }
 
+/** Checks an integer of at least 1. Throws `BAD_ARGUMENT`. */
 export function checkWhole(value: number, name: string): void {
   if (!(Number.isSafeInteger(value) && value >= 1))
-    throw bad(`${name} is ${value}; it must be a whole number of at least 1`)
+    throw bad(`${name} is ${value}; it must be an integer of at least 1`)
 }
 
 function bad(what: string): GigpoError {

@@ -18,10 +18,10 @@ const requestKeys: KeysOf<SampleRequest> = {
   signal: true,
 }
 
-/** Of how many of the most likely tokens a request may ask to be told. */
+/** Maximum of `SampleRequest.topTokens`. */
 export const mostTopTokens = 20
 
-/** Refuses a request that no engine could answer, before anything is made of it. */
+/** Checks a sampling request, independent of the engine. Throws `BAD_ARGUMENT`. */
 export function checkRequest(request: SampleRequest, vocabularySize: number): void {
   if (typeof request !== "object" || request === null)
     throw bad("sample() needs a request: { prompt, maxTokens, stopTokens, key }")
@@ -34,13 +34,14 @@ export function checkRequest(request: SampleRequest, vocabularySize: number): vo
   if (!Array.isArray(stopTokens) || !stopTokens.every(Number.isSafeInteger))
     throw bad("stopTokens must be a list of token ids; give [] for none")
   if (onTokens !== undefined && typeof onTokens !== "function")
-    throw bad("onTokens must be a function of the tokens that were sampled")
+    throw bad("onTokens must be a function that receives the sampled tokens")
   if (!(Number.isInteger(topTokens) && topTokens >= 0 && topTokens <= mostTopTokens))
-    throw bad(`topTokens is ${topTokens}; it must be a whole number from 0 to ${mostTopTokens}`)
+    throw bad(`topTokens is ${topTokens}; it must be an integer from 0 to ${mostTopTokens}`)
   for (const [name, value] of Object.entries({ client, group }))
-    if (!(Number.isSafeInteger(value) && value >= 0)) throw bad(`${name} must be a whole number of at least 0`)
+    if (!(Number.isSafeInteger(value) && value >= 0))
+      throw bad(`${name} is ${value}; it must be an integer of at least 0`)
   if (!Array.isArray(key) || key.length !== 2 || !key.every(Number.isSafeInteger))
-    throw bad("key must be two 32-bit words, which key the completion's random numbers: random.fork(…).key")
+    throw bad("key must be two 32-bit integers, the key of the completion's random numbers: random.fork(…).key")
 }
 
 function bad(sentence: string): GigpoError {

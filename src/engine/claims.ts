@@ -3,20 +3,20 @@ import { GigpoError } from "../util/errors.ts"
 import { linkAbort } from "../util/linked-abort.ts"
 import type { Trainable } from "./engine.ts"
 
-// Two trainings on one policy would add their gradients into the same buffers, and an evaluation would meet weights that change.
-// A policy therefore has one learner at a time. Policies are recognised by object identity; wrappers by what they share with the
-// policy inside (`store`, `reference`).
+// Two trainings of one policy would mix their gradients, and an evaluation would see changing weights. Therefore only one
+// training may use a policy at a time. Policies are identified by object identity, and wrappers by the objects they share with
+// the wrapped policy (`store`, `reference`).
 
-/** Exclusive use of a policy by one training or cloning. */
+/** Exclusive use of a policy by one training, SFT included. */
 interface Claim {
-  /** Names the call in messages: "train with the run in runs/a". */
+  /** Name of the call in messages: "train with the run in runs/a". */
   readonly what: string
   readonly since: Date
-  /** False while a report is given out: nothing changes the weights until the next one is asked for. */
+  /** Whether the training computes. False while the caller handles a report: weights do not change until the next one is requested. */
   working: boolean
 }
 
-/** Use of a policy whose weights must stay the same meanwhile. */
+/** Use of a policy that requires unchanged weights, such as an evaluation. */
 interface Reading {
   readonly what: string
   readonly controller: AbortController
@@ -24,25 +24,25 @@ interface Reading {
 
 const claims = new WeakMap<object, Claim>()
 const readings = new WeakMap<object, Set<Reading>>()
-/** Claims by the stand-in that their work is given. */
-const standIns = new WeakMap<object, Claim>()
-/** Whose call is being started. Only set while a method of a stand-in runs synchronously. */
+/** Claims by the proxy that is passed to their work. */
+const proxies = new WeakMap<object, Claim>()
+/** Claim whose call is being started. Only set while a method of a proxy runs synchronously. */
 let acting: Claim | undefined
 
-/** What else a training uses. */
+/** Other objects that a training uses. */
 interface Beside {
-  /** The run that it writes: one training at a time, too. */
+  /** Run that the training writes; also exclusive. */
   readonly run?: object | undefined
-  /** A policy whose weights must stay the same meanwhile. */
+  /** Policy whose weights must not change during the training. */
   readonly teacher?: object | undefined
 }
 
 /**
- * Runs `work` with exclusive use of a policy, from its first report to its end. `work` gets a stand-in for the policy; while it
- * computes, methods that change weights or gradients are refused to all other callers.
+ * Runs `work` with exclusive use of a policy, from the first report to the end. `work` receives a proxy of the policy. While
+ * `work` computes, methods that change weights or gradients throw `POLICY_BUSY` for all other callers.
  *
- * @param what - names the work in messages to others.
- * @throws GigpoError `POLICY_BUSY` where the policy is in use already, before `work` begins.
+ * @param what - name of the work in messages.
+ * @throws GigpoError `POLICY_BUSY` where the policy is already in use, before `work` starts.
  */
 export async function* exclusively<T>(
   policy: Trainable,
@@ -50,16 +50,16 @@ export async function* exclusively<T>(
   work: (policy: Trainable) => AsyncGenerator<T, void, undefined>,
   { run, teacher }: Beside = {},
 ): AsyncGenerator<T, void, undefined> {
-  if (!isObject(policy)) return yield* work(policy) // refused there
+  if (!isObject(policy)) return yield* work(policy) // work throws the error for a policy of a wrong type
   const claim = { what, since: new Date(), working: true }
   const own = [...identities(policy), ...[run].filter(isObject)]
   for (const one of own) checkUnused(one, what, one === run ? "run" : "policy")
   const held = isObject(teacher) && !own.includes(teacher) ? identities(teacher) : []
-  for (const one of held) checkUnused(one, `${what}, whose teacher it is to be`, "policy", { readers: true })
+  for (const one of held) checkUnused(one, `${what} (as the teacher)`, "policy", { readers: true })
   for (const one of own) claims.set(one, claim)
   const ends = held.map((one) => read(one, { what: `${what}, as its teacher`, controller: new AbortController() }))
   try {
-    for await (const report of work(standIn(policy, claim))) {
+    for await (const report of work(proxyOf(policy, claim))) {
       claim.working = false
       yield report
       claim.working = true
@@ -72,9 +72,9 @@ export async function* exclusively<T>(
 }
 
 /**
- * Runs `work` while the weights of a policy must stay the same. Several may at once.
+ * Runs `work`, which requires that the weights of a policy do not change. Several calls may run concurrently.
  *
- * @returns what `work` gives. Its signal is aborted when a training of the policy continues meanwhile.
+ * @returns the result of `work`, whose signal is aborted when a training of the policy continues during the work.
  * @throws GigpoError `POLICY_BUSY` where the policy is being trained.
  */
 export async function unchanged<T>(
@@ -83,11 +83,11 @@ export async function unchanged<T>(
   signal: AbortSignal | undefined,
   work: (signal: AbortSignal | undefined) => Promise<T>,
 ): Promise<T> {
-  if (!isObject(policy) || standIns.has(policy)) return await work(signal)
+  if (!isObject(policy) || proxies.has(policy)) return await work(signal)
   const own = identities(policy)
   for (const one of own) checkUntrained(one, what)
   const controller = new AbortController()
-  setMaxListeners(0, controller.signal) // every episode in flight listens
+  setMaxListeners(0, controller.signal) // every running episode adds a listener
   const unlink = linkAbort(signal, controller)
   const ends = own.map((one) => read(one, { what, controller }))
   try {
@@ -99,8 +99,8 @@ export async function unchanged<T>(
 }
 
 /**
- * Refuses a call that changes weights or gradients of a policy which a training works with. For engines, at the start of such
- * methods, before the first `await`.
+ * Throws where a training is using a policy. Engines call this at the start of every method that changes weights or gradients,
+ * before the first `await`.
  *
  * @throws GigpoError `POLICY_BUSY`
  */
@@ -109,29 +109,29 @@ export function checkUnclaimed(policy: object, call: string): void {
   if (!claim?.working || claim === acting) return
   throw new GigpoError(
     "POLICY_BUSY",
-    `${call}: ${being(claim)}, whose gradients this would mix with. Wait until that has ended, or open the model again and use that policy.`,
+    `${call}: ${being(claim)}, and the call would interfere with its gradients. Wait until it has ended, or open the model a second time.`,
   )
 }
 
-/** What a policy can be recognised by. */
+/** Returns the objects that identify a policy. */
 function identities(policy: object): object[] {
   const { store, reference } = policy as Partial<Trainable>
   return [policy, store, reference].filter(isObject)
 }
 
 function checkUnused(one: object, what: string, kind: string, may: { readonly readers?: boolean } = {}): void {
-  const claim = standIns.get(one) ?? claims.get(one)
+  const claim = proxies.get(one) ?? claims.get(one)
   if (claim)
     throw new GigpoError(
       "POLICY_BUSY",
-      `${what}: ${being(claim, kind)}. The two would mix what they compute: await the first or end it (break out of its loop, ` +
-        "abort its signal), or open the model again for the second.",
+      `${what}: ${being(claim, kind)}. Both would change the same weights: await the first training or end it (break out of its loop, ` +
+        "abort its signal), or open the model a second time.",
     )
   const [reading] = readings.get(one) ?? []
   if (reading && !may.readers)
     throw new GigpoError(
       "POLICY_BUSY",
-      `${what}: this policy is in use by ${reading.what}, which needs its weights unchanged. Await that first, or open the model again.`,
+      `${what}: this policy is in use by ${reading.what}, which requires unchanged weights. Await that first, or open the model a second time.`,
     )
 }
 
@@ -140,20 +140,20 @@ function checkUntrained(policy: object, what: string): void {
   if (!claim?.working) return
   throw new GigpoError(
     "POLICY_BUSY",
-    `${what}: ${being(claim)}, so its weights change meanwhile. Do it between two reports of that training or after it, or open ` +
-      "what it saved as a policy of its own.",
+    `${what}: ${being(claim)}, so its weights are changing. Make the call between two reports of that training or after it, or open ` +
+      "a saved checkpoint as a separate policy.",
   )
 }
 
 function changed(claim: Claim): GigpoError {
   return new GigpoError(
     "POLICY_BUSY",
-    `The policy was trained on while it was evaluated: ${being(claim)}. Await the evaluation before the next report is asked for.`,
+    `The policy was trained during its evaluation: ${being(claim)}. Await the evaluation before requesting the next report.`,
   )
 }
 
 function being({ what, since }: Claim, kind = "policy"): string {
-  return `this ${kind} is in use by ${what}, begun ${since.toISOString()}`
+  return `this ${kind} is in use by ${what}, started ${since.toISOString()}`
 }
 
 function read(policy: object, reading: Reading): () => void {
@@ -162,16 +162,16 @@ function read(policy: object, reading: Reading): () => void {
   return () => void all.delete(reading)
 }
 
-/** The same object for the holder of a claim: what its methods begin counts as the holder's. Not for the objects that they give, but for the critic. */
-function standIn<T extends object>(object: T, claim: Claim): T {
+/** Returns a proxy of an object whose method calls count as those of the claim. Of the objects that methods return, only the critic gets a proxy. */
+function proxyOf<T extends object>(object: T, claim: Claim): T {
   const proxy = new Proxy(Object.create(null) as T, {
     get: (_, key) => {
       const value: unknown = Reflect.get(object, key, object)
-      if (key === "store" || key === "reference") return isObject(value) ? standIn(value, claim) : value
+      if (key === "store" || key === "reference") return isObject(value) ? proxyOf(value, claim) : value
       if (typeof value !== "function" || key === "constructor") return value
       return (...given: unknown[]) => {
         const result: unknown = as(claim, () => Reflect.apply(value, object, given))
-        return key === "critic" ? Promise.resolve(result).then((critic) => standIn(critic as object, claim)) : result
+        return key === "critic" ? Promise.resolve(result).then((critic) => proxyOf(critic as object, claim)) : result
       }
     },
     set: (_, key, value) => Reflect.set(object, key, value, object),
@@ -183,7 +183,7 @@ function standIn<T extends object>(object: T, claim: Claim): T {
     },
     getPrototypeOf: () => Reflect.getPrototypeOf(object),
   })
-  standIns.set(proxy, claim)
+  proxies.set(proxy, claim)
   return proxy
 }
 

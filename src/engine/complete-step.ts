@@ -2,6 +2,7 @@ import { checkArguments, type KeysOf } from "../options/arguments.ts"
 import { checkAdamW } from "./check-arguments.ts"
 import type { AdamWStep } from "./engine.ts"
 
+/** AdamW options with all defaults set. */
 export type CompleteStep = { readonly [Key in keyof AdamWStep]-?: NonNullable<AdamWStep[Key]> }
 
 const stepKeys: KeysOf<AdamWStep> = {
@@ -13,7 +14,7 @@ const stepKeys: KeysOf<AdamWStep> = {
   maxGradientNorm: true,
 }
 
-/** AdamW's options with their defaults. */
+/** Returns checked AdamW options with defaults. Throws `BAD_ARGUMENT`. */
 export function completeStep(step: AdamWStep): CompleteStep {
   checkArguments("optimizerStep", step, stepKeys)
   const { learningRate, beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8, weightDecay = 0, maxGradientNorm = 1 } = step

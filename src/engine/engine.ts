@@ -115,7 +115,7 @@ export interface LogProbsOptions {
   readonly signal?: AbortSignal | undefined
 }
 
-/** Loss aggregation over the whole batch, not over a micro-batch. A sequence is a segment or a row, by `unit`. */
+/** Loss aggregation over the whole batch, not over a micro-batch. `Unit` defines what a sequence is. */
 export type Aggregation =
   | "token-mean" // equal weight per token
   | "token-sum" // sum over tokens, without a division
@@ -129,7 +129,7 @@ export type Aggregation =
  */
 export type KlEstimator = "k1" | "k2" | "k3" | "abs" | "k1+" | "k3+"
 
-/** What counts as a sequence: a segment ("span") or a whole row. */
+/** What counts as a sequence in ratios and means: a segment ("span") or a whole training sequence ("row"). */
 export type Unit = "span" | "row"
 
 /**

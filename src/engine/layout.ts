@@ -2,7 +2,7 @@ import { isInt32Array } from "node:util/types"
 import { GigpoError } from "../util/errors.ts"
 import type { Segment, Sequence } from "./rows.ts"
 
-/** Structure of rows, taken row by row. */
+/** Structure of sequences, collected one sequence after the other. */
 export class Layout {
   readonly rows: readonly Sequence[]
   readonly spans: Segment[] = []
@@ -35,17 +35,18 @@ export class Layout {
   }
 }
 
-/** What is wrong with a span, after one that ends at `end`. */
+/** Returns what is wrong with a segment that follows one with end `end`; undefined for a valid one. */
 function faultOf({ start, length }: Segment, end: number, tokens: number): string | undefined {
   if (!Number.isInteger(start) || !Number.isInteger(length))
-    return `start is ${start} and length ${length}; they must be whole numbers`
-  if (start < 1) return "the prompt is empty; the first reply token needs something to follow"
-  if (length < 1) return "the reply is empty; leave such rows out"
-  if (start < end) return `it starts at ${start}, but the span before it ends at ${end}; give them in order and apart`
-  return start + length > tokens ? `it ends at ${start + length}, but its row has ${tokens} tokens` : undefined
+    return `start is ${start} and length ${length}; they must be integers`
+  if (start < 1) return "the prompt is empty; the first sampled token needs at least one token before it"
+  if (length < 1) return "the completion is empty; remove such sequences"
+  if (start < end)
+    return `it starts at ${start}, but the previous segment ends at ${end}; give segments in order, without overlap`
+  return start + length > tokens ? `it ends at ${start + length}, but the sequence has ${tokens} tokens` : undefined
 }
 
-/** Name of a span for messages: its row, and its number where the row has several. */
+/** Returns the name of a segment for messages: that of its sequence, with an index where the sequence has several. */
 export function nameOf(rows: readonly Sequence[], row: number, span: number): string {
   return rows[row]!.spans.length === 1 ? `rows[${row}]` : `rows[${row}].spans[${span}]`
 }

@@ -1,9 +1,10 @@
 import type { Aggregation } from "./engine.ts"
 
 /**
- * What each token counts in the batch, [tokens]: the batch's loss is Σ share · loss of the token. For `token-mean` these are
- * 1 / tokens, for `token-sum` 1, for `sequence-mean-token-sum` 1 / sequences, for `sequence-mean-token-mean`
- * 1 / (sequences · tokens of the sequence), for `sequence-mean-fixed-length` 1 / (sequences · fixedLength).
+ * Returns the share of each token in the loss of the batch, [tokens]: the loss is Σ share · loss of the token. Shares are
+ * 1 / tokens for `token-mean`, 1 for `token-sum`, 1 / sequences for `sequence-mean-token-sum`,
+ * 1 / (sequences · tokens of the sequence) for `sequence-mean-token-mean`, and 1 / (sequences · fixedLength) for
+ * `sequence-mean-fixed-length`. Sequences without tokens are not counted.
  *
  * @param offsets sequence s holds tokens offsets[s] … offsets[s + 1] - 1, [sequences + 1]
  */
@@ -22,7 +23,7 @@ export function shares(aggregation: Aggregation, offsets: Int32Array, fixedLengt
   return result
 }
 
-/** Those without a token are none. */
+/** Returns the number of sequences with at least one token. */
 function countSequences(offsets: Int32Array): number {
   let count = 0
   for (let s = 0; s + 1 < offsets.length; s++) if (offsets[s + 1]! > offsets[s]!) count++

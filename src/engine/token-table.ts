@@ -4,7 +4,7 @@ import type { Pace } from "../util/pace.ts"
 import { Layout, nameOf } from "./layout.ts"
 import type { Segment, Sequence } from "./rows.ts"
 
-/** Columns over sampled tokens that spans may hold. */
+/** Names of the segment fields with numbers per sampled token. */
 export type ColumnName =
   | "logProbs"
   | "oldLogProbs"
@@ -18,29 +18,29 @@ export type ColumnName =
 type Numbers = Float32Array | Float64Array
 
 /**
- * Sampled tokens of all rows as one table: spans one after the other, those of a row together. Losses and engines read their columns
- * from it. The table is a copy of the rows' structure; the spans' arrays are read when a column is made.
+ * Sampled tokens of all sequences as one table: sequences and their segments in order. Losses and engines read columns of it.
+ * The table copies the structure of the sequences. The arrays of the segments are read when a column is created.
  */
 export class TokenTable {
   readonly rows: readonly Sequence[]
   readonly spans: readonly Segment[]
-  /** Row of each span, [spans]. */
+  /** Index of the sequence of each segment, [segments]. */
   readonly spanRows: Int32Array
-  /** Span s holds tokens offsets[s] … offsets[s + 1] - 1, [spans + 1]. */
+  /** Ranges of the segments, [segments + 1]: segment s has the sampled tokens offsets[s] … offsets[s + 1] - 1. */
   readonly offsets: Int32Array
-  /** The same of rows, [rows + 1]. */
+  /** Ranges of the sequences, [sequences + 1], in the same form. */
   readonly rowOffsets: Int32Array
-  /** Number of tokens of all rows, sampled or not. */
+  /** Number of tokens of all sequences, sampled or not. */
   readonly length: number
 
-  /** @throws GigpoError `BAD_ARGUMENT` for a row whose tokens or spans are invalid. */
+  /** Creates the table. Throws `BAD_ARGUMENT` for a sequence with invalid tokens or segments. */
   static of(rows: readonly Sequence[]): TokenTable {
     const layout = new Layout(rows)
     for (let row = 0; row < rows.length; row++) layout.add(row)
     return new TokenTable(layout)
   }
 
-  /** Table of many rows, made while the event loop turns. */
+  /** Creates the table of many sequences in short pieces, so that the event loop is not blocked. */
   static async paced(rows: readonly Sequence[], pace: Pace): Promise<TokenTable> {
     const layout = new Layout(rows)
     for (let row = 0; row < rows.length; row++) {
@@ -73,16 +73,17 @@ export class TokenTable {
   }
 
   /**
-   * A column of one number a sampled token, from the first of these names that a span has: an array, or one number for the whole span.
+   * Returns a column, [sampled tokens], from the first of the named fields that a segment has. A field is an array, or a number for
+   * the whole segment.
    *
-   * @param otherwise value of spans without any of them; by default they are refused
+   * @param otherwise value for segments without the fields; by default such segments are refused
    * @throws GigpoError `BAD_ARGUMENT` for an array of another length, `NON_FINITE` for a number that is not finite
    */
   column(names: ColumnName | readonly [ColumnName, ColumnName], otherwise?: number): Float32Array {
     return this.fill(new Float32Array(this.tokens), names, otherwise)
   }
 
-  /** The column in numbers of another type. */
+  /** Fills a given array with a column, as `column` does. */
   fill<Column extends Numbers>(
     column: Column,
     names: ColumnName | readonly [ColumnName, ColumnName],
@@ -97,7 +98,7 @@ export class TokenTable {
       else if (typeof value === "number" && value - value === 0)
         column.fill(value, this.offsets[s], this.offsets[s + 1])
       else if (name === "advantage")
-        throw nonFinite(`${this.nameOf(s)}.advantage is ${value}; a policy loss needs a finite number`)
+        throw nonFinite(`${this.nameOf(s)}.advantage is ${value}; it must be a finite number for a policy loss`)
       else throw this.#wrongLength(s, name)
     }
     return column
@@ -110,19 +111,19 @@ export class TokenTable {
     for (let i = 0; i < values.length; i++) {
       const value = values[i]!
       column[start + i] = value
-      sum += value - value // 0, but NaN where one is not finite
+      sum += value - value // stays 0; NaN once a value is not finite
     }
-    if (sum !== 0) throw nonFinite(`${this.nameOf(s)}.${name} holds a number that is not finite`)
+    if (sum !== 0) throw nonFinite(`${this.nameOf(s)}.${name} contains a number that is not finite`)
   }
 
   #wrongLength(s: number, name: ColumnName): GigpoError {
     const tokens = this.offsets[s + 1]! - this.offsets[s]!
     return bad(
-      `${this.nameOf(s)}: ${name} must hold one number for each of the ${tokens} sampled tokens, as a Float32Array`,
+      `${this.nameOf(s)}: ${name} must be a Float32Array with one number for each of the ${tokens} sampled tokens`,
     )
   }
 
-  /** Name of a span for messages: its row, and its number where the row has several. */
+  /** Returns the name of a segment for messages. */
   nameOf(span: number): string {
     const row = this.spanRows[span]!
     return nameOf(this.rows, row, span - this.spanRows.indexOf(row))

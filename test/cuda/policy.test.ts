@@ -108,7 +108,7 @@ onCard(titled("a CUDA device without cuBLASLt"), () => {
     for (const reason of [await opened(), await opened()]) expect(reason).toContain("/nowhere/libcublasLt.so.13")
     expect(warnings).toHaveBeenCalledTimes(1)
     expect(warnings.mock.calls[0]![0]).toContain(
-      "own kernels, because no cuBLASLt can be used (/nowhere/libcublasLt.so.13",
+      "own kernels, because cuBLASLt is not available (/nowhere/libcublasLt.so.13",
     )
     const onCpu = await using({ device: "cpu" }, "qwen3", async ({ plan }) => plan)
     expect(onCpu).not.toHaveProperty("withoutLibrary")

@@ -265,7 +265,7 @@ describe("an adapter is refused", () => {
     await mkdir(moments)
     await train(policy, 1)
     await policy.saveOptimizer(join(moments, "model.safetensors"))
-    await refused(() => other.loadOptimizer(moments, 1), /has the shape of another model or adapter/)
+    await refused(() => other.loadOptimizer(moments, 1), /does not have the shape of this model or adapter/)
   })
 
   it("of another model", async () => {

@@ -73,7 +73,7 @@ describe("a policy in use refuses", () => {
     ["a prompt that is a plain array", { prompt: [1, 2] as unknown as Int32Array }, /must be an Int32Array/],
     ["a prompt longer than the model", { prompt: new Int32Array(65) }, /need 70 tokens.*room for 64.*maxPositions/],
     ["a reply that cannot fit", { maxTokens: 62 }, /need 65 tokens.*room for 64.*lower maxTokens/],
-    ["a reply of no tokens", { maxTokens: 0 }, /^maxTokens is 0; it must be a whole number of at least 1\.$/],
+    ["a reply of no tokens", { maxTokens: 0 }, /^maxTokens is 0; it must be an integer of at least 1\.$/],
     ["a reply of half a token", { maxTokens: 1.5 }, /maxTokens is 1.5/],
     [
       "stop tokens of null",
@@ -81,9 +81,9 @@ describe("a policy in use refuses", () => {
       /^stopTokens must be a list of token ids; give \[\] for none/,
     ],
     ["half a stop token", { stopTokens: [0.5] }, /stopTokens must be a list of token ids/],
-    ["no key", { key: undefined as never }, /^key must be two 32-bit words/],
+    ["no key", { key: undefined as never }, /^key must be two 32-bit integers/],
     ["a key of one word", { key: [1] as never }, /key must be two/],
-    ["a negative temperature", { temperature: -1 }, /temperature is -1; it must be 0, for the most likely token/],
+    ["a negative temperature", { temperature: -1 }, /temperature is -1; it must be 0 \(greedy decoding\)/],
     ["a temperature of NaN", { temperature: NaN }, /temperature is NaN/],
     ["an infinite temperature", { temperature: Infinity }, /temperature is Infinity/],
     ["a temperature that float32 cannot divide by", { temperature: 1e-30 }, /temperature is 1e-30.*at least 0\.000001/],
@@ -102,7 +102,7 @@ describe("a policy in use refuses", () => {
   })
   const badRows: [string, Partial<Sequence>, RegExp][] = [
     ["an empty prompt", spans({ start: 0 }), /rows\[1\]: the prompt is empty/],
-    ["an empty reply", spans({ start: 4, length: 0 }), /rows\[1\]: the reply is empty/],
+    ["an empty reply", spans({ start: 4, length: 0 }), /rows\[1\]: the completion is empty/],
     ["a token beyond the vocabulary", { tokens: Int32Array.of(1, 2, 3, 67) }, /rows\[1\]: token 67/],
     ["a negative token", { tokens: Int32Array.of(1, -2, 3, 4) }, /rows\[1\]: token -2/],
     ["plain arrays", { tokens: [1, 2, 3, 4] as unknown as Int32Array }, /rows\[1\]: tokens must be an Int32Array/],
@@ -111,8 +111,8 @@ describe("a policy in use refuses", () => {
       { tokens: new Int32Array(72), ...spans({ start: 70 }) },
       /72 tokens.*opened for 64.*maxPositions/,
     ],
-    ["a span that ends behind it", spans({ length: 3 }), /rows\[1\]: it ends at 5, but its row has 4 tokens/],
-    ["half a span", spans({ start: 1.5 }), /rows\[1\]: start is 1.5 and length 2; they must be whole/],
+    ["a span that ends behind it", spans({ length: 3 }), /rows\[1\]: it ends at 5, but the sequence has 4 tokens/],
+    ["half a span", spans({ start: 1.5 }), /rows\[1\]: start is 1.5 and length 2; they must be integers/],
     [
       "spans that overlap",
       spans({ length: 2 }, { start: 3, length: 1 }),
@@ -128,7 +128,7 @@ describe("a policy in use refuses", () => {
       spans({ temperature: 0.5 }),
       /rows\[1\]: it was sampled at temperature 0.5, .* computed at 1;/,
     ],
-    ["a constraint", spans({ constraint: "json" }), /rows\[1\]: its constraint is none that this engine reads/],
+    ["a constraint", spans({ constraint: "json" }), /rows\[1\]: its constraint is not supported by the native engine/],
     ["images", { attachments: [{}] }, /rows\[1\]: it has attachments/],
   ]
   it.each(badRows)("to score a row with %s", async (_, wrong, message) => {
@@ -154,7 +154,7 @@ describe("a policy in use refuses", () => {
       "with too few advantages",
       credited(row, { advantage: new Float32Array(1) }),
       "BAD_ARGUMENT",
-      /rows\[0\]: advantage must hold one number for each/,
+      /rows\[0\]: advantage must be a Float32Array with one number for each/,
     ],
     [
       "with an infinite one of them",
@@ -169,13 +169,13 @@ describe("a policy in use refuses", () => {
         referenceLogProbs: credit.referenceLogProbs,
       }),
       "BAD_ARGUMENT",
-      /logProbs must hold one number for each of the 2/,
+      /logProbs must be a Float32Array with one number for each of the 2/,
     ],
     [
       "with too many of them",
       credited(row, { logProbs: new Float32Array(3) }),
       "BAD_ARGUMENT",
-      /logProbs must hold one/,
+      /logProbs must be a Float32Array with one/,
     ],
     [
       "with an infinite one",
@@ -193,19 +193,19 @@ describe("a policy in use refuses", () => {
       "without the reference's",
       stepSequence(Int32Array.of(1, 2), Int32Array.of(3, 4), { advantage: 1, logProbs: credit.logProbs }),
       "BAD_ARGUMENT",
-      /referenceLogProbs must hold one number/,
+      /referenceLogProbs must be a Float32Array with one number/,
     ],
     [
       "with weights",
       credited(row, { weights: Float32Array.of(1, 2) }),
       "BAD_ARGUMENT",
-      /rows\[0\] has weights; evaluate the loss/,
+      /rows\[0\] has weights, which this loss does not support; evaluate the loss/,
     ],
     [
       "with a scaled clip",
       credited(row, { clipScale: 2 }),
       "BAD_ARGUMENT",
-      /rows\[0\] has a clipScale; evaluate the loss/,
+      /rows\[0\] has a clipScale, which this loss does not support; evaluate the loss/,
     ],
   ])("the policy loss for a row %s", async (_, wrong, code, message) => {
     for (const ratio of ["token", "sequence"] as const) {
@@ -217,7 +217,7 @@ describe("a policy in use refuses", () => {
   it("to train on nothing", async () => {
     const context = { tokens: Int32Array.of(1, 2), spans: [] }
     for (const rows of [[], [context]])
-      await expectRefused(() => policy.forwardBackward(rows, crossEntropy), "BAD_ARGUMENT", /no rows/)
+      await expectRefused(() => policy.forwardBackward(rows, crossEntropy), "BAD_ARGUMENT", /no sequences/)
     expect(await policy.logProbs([])).toEqual({ logProbs: new Float32Array(0) })
     expect(await policy.logProbs([context])).toEqual({ logProbs: new Float32Array(0) })
   })
@@ -231,12 +231,12 @@ describe("a policy in use refuses", () => {
     [{ entropyWeight: Infinity }, /entropyWeight is Infinity/],
     [{ klEstimator: "k4" as "k3" }, /klEstimator is "k4"; give one of "k1", "k2", "k3", "abs", "k1\+", "k3\+"\./],
     [{ aggregation: "mean" as "token-mean" }, /aggregation is "mean"; give one of "token-mean"/],
-    [{ aggregation: "sequence-mean-fixed-length" }, /needs fixedLength, the tokens that it divides/],
-    [{ aggregation: "sequence-mean-fixed-length", fixedLength: 0 }, /fixedLength is 0; it must be a whole number/],
-    [{ fixedLength: 5 }, /fixedLength is of the aggregation .* not of "token-mean"; leave it out/],
+    [{ aggregation: "sequence-mean-fixed-length" }, /needs fixedLength, the number of tokens that each/],
+    [{ aggregation: "sequence-mean-fixed-length", fixedLength: 0 }, /fixedLength is 0; it must be an integer/],
+    [{ fixedLength: 5 }, /fixedLength applies only to the aggregation .* not to "token-mean"; remove it/],
     [{ ratio: "tokens" as "token" }, /ratio is "tokens"; give one of "token", "sequence"\./],
     [{ unit: "step" as "span" }, /unit is "step"; give one of "span", "row"\./],
-    [{ kind: "ppo" as "clipped-surrogate" }, /of kind "ppo"; give cross-entropy, clipped-surrogate, linear\./],
+    [{ kind: "ppo" as "clipped-surrogate" }, /has kind "ppo"; use cross-entropy, clipped-surrogate, linear\./],
   ])("the loss %j", async (wrong, message) => {
     await expectRefused(() => policy.forwardBackward([row], surrogate(wrong)), "BAD_ARGUMENT", message)
   })
@@ -253,7 +253,7 @@ describe("a policy in use refuses", () => {
     [{ of: "reference" }, /no reference policy: call reference\.freeze\(\)/],
     [
       { needs: ["logits" as "entropy"] },
-      /does not know the statistic "logits"; it has "entropy", "hellinger", "top"\./,
+      /does not support the statistic "logits"; it supports "entropy", "hellinger", "top"\./,
     ],
   ])("to score with the options %j", async (wrong, message) => {
     await expectRefused(() => policy.logProbs([row], wrong), "BAD_ARGUMENT", message)

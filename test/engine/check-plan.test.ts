@@ -29,9 +29,9 @@ describe("a run's plan", () => {
       optimizer: { learningRate: -1 },
     } as unknown as RunPlan
     expect(await policy.check(wrong)).toEqual([
-      'This engine does not know the loss "ppo": have it evaluated, as "linear".',
-      'This engine does not know the statistic "variance"; it has "entropy", "hellinger", "top". Take a loss that needs no other.',
-      'This engine has no model "teacher"; the only one beside the policy is "reference".',
+      'The native engine does not support the loss "ppo": use "linear", for which the trainer evaluates the loss.',
+      'The native engine does not support the statistic "variance"; it supports "entropy", "hellinger", "top". Use a loss or estimator that needs no other statistic.',
+      'The native engine has no model "teacher"; besides the policy there is only "reference".',
       "learningRate is -1; it must be a number of at least 0.",
     ])
     await policy.dispose()

@@ -231,16 +231,22 @@ it("refuses what it cannot learn from", async () => {
   const refused = (call: Promise<unknown>, message: RegExp, code = "BAD_ARGUMENT") =>
     expect(call).rejects.toMatchObject({ code, message: expect.stringMatching(message) })
   const first = rows[1]!
-  await refused(critic.forwardBackward([], loss), /There are no rows to train on/)
+  await refused(critic.forwardBackward([], loss), /There are no sequences to train on/)
   await refused(critic.forwardBackward(rows, { ...loss, clip: 0 }), /clip is 0; it must be above 0/)
   await refused(critic.forwardBackward(rows, { ...loss, clip: NaN }), /clip is NaN/)
   await refused(critic.forwardBackward(rows, { kind: "mse" } as never), /kind "mse"; give "clipped-value"/)
   const bare = { ...first, spans: [{ start: first.spans[0]!.start, length: first.spans[0]!.length }] }
-  await refused(critic.forwardBackward([bare], loss), /rows\[0\]: returns must hold one number for each of the 2/)
+  await refused(
+    critic.forwardBackward([bare], loss),
+    /rows\[0\]: returns must be a Float32Array with one number for each of the 2/,
+  )
   const returns = first.spans[0]!.returns!
-  await refused(critic.forwardBackward([credited(bare, { returns })], loss), /rows\[0\]: values must hold one number/)
+  await refused(
+    critic.forwardBackward([credited(bare, { returns })], loss),
+    /rows\[0\]: values must be a Float32Array with one number/,
+  )
   const broken = credited(first, { returns: Float32Array.of(NaN, 1) })
-  await refused(critic.forwardBackward([broken], loss), /returns holds a number that is not finite/, "NON_FINITE")
+  await refused(critic.forwardBackward([broken], loss), /returns contains a number that is not finite/, "NON_FINITE")
   await refused(critic.predict([{ tokens: randomTokens(3, new Random(1)), spans: [{ start: 0, length: 1 }] }]), /empty/)
   await refused(critic.optimizerStep({ learningRate: -1 }), /learningRate is -1/)
   // Without a clip no old values are asked for, and no temperature matters.

@@ -241,11 +241,11 @@ describe("what is asked of distributions", () => {
   const given = (count: number, size: number) => ({ count, tokens: new Int32Array(size).fill(1) })
 
   it.each<[unknown, RegExp]>([
-    [undefined, /needs top: how many of the most likely/],
-    [0, /top is 0; it must be a whole number of at least 1/],
+    [undefined, /needs the option top: the number of most likely/],
+    [0, /top is 0; it must be an integer of at least 1/],
     [1.5, /top is 1\.5/],
     [68, /top asks for 68 tokens at each place; the model's vocabulary has 67/],
-    [[given(1, 2), given(1, 1)], /top must be a number, or count and tokens/],
+    [[given(1, 2), given(1, 1)], /top must be a number, or an object with count and tokens/],
     [given(0, 0), /top\.count is 0/],
     [given(2, 5), /top\.tokens must be an Int32Array of 2 tokens for each of the 3 sampled tokens/],
     [{ count: 1, tokens: [1, 2, 3] }, /top\.tokens must be an Int32Array/],
@@ -267,9 +267,12 @@ describe("what is asked of distributions", () => {
       { count: 1, tokens: new Int32Array(2), logProbs: new Float32Array(2) },
       /1 tokens for each of the 3 sampled tokens/,
     ],
-    [{ count: 1, tokens: new Int32Array(3), logProbs: new Float32Array(2) }, /the coefficient of each of top\.tokens/],
+    [{ count: 1, tokens: new Int32Array(3), logProbs: new Float32Array(2) }, /one coefficient for each of top\.tokens/],
     [{ count: 1, tokens: Int32Array.of(0, 1, 67), logProbs: new Float32Array(3) }, /holds token 67/],
-    [{ count: 1, tokens: new Int32Array(3), logProbs: Float32Array.of(0, NaN, 0) }, /a coefficient that is not finite/],
+    [
+      { count: 1, tokens: new Int32Array(3), logProbs: Float32Array.of(0, NaN, 0) },
+      /top.logProbs contain a number that is not finite/,
+    ],
   ])("is checked: a loss's %j, and leaves its gradients", async (top, message) => {
     await policy.clearGradients()
     const kept = { kind: "linear", coefficients: Float32Array.of(1, 2, 3) } as const

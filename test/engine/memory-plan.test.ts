@@ -117,7 +117,7 @@ describe("the memory plan", () => {
   })
 
   it("of a model of a single position ends at once, with the fix", () => {
-    const wanted = /maxPositions is 1; the shortest sequence has two tokens/
+    const wanted = /maxPositions is 1; it must be at least 2/
     for (const device of ["cpu", "cuda"] as const)
       expect(() => memoryPlan({ ...large, maxPositions: 1 }, { device })).toThrow(wanted)
     expect(() => memoryPlan(large, { maxPositions: 1 })).toThrow(

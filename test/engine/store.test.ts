@@ -58,7 +58,7 @@ describe.each([
     for (const handle of [null, {}, { optimizerSteps: -1 }, { optimizerSteps: "3" }, [3]]) {
       await expect(policy.store.restore(handle, folder)).rejects.toMatchObject({
         code: "BAD_ARGUMENT",
-        message: expect.stringContaining("does not say how many optimizerSteps it stands at"),
+        message: expect.stringContaining("has no valid optimizerSteps"),
       })
     }
   })
@@ -73,7 +73,9 @@ it("a checkpoint of numbers that are not finite is refused, with what to do", as
   await policy.optimizerStep({ learningRate: 3e38 })
   await expect(policy.store.checkpoint(folder)).rejects.toMatchObject({
     code: "NON_FINITE",
-    message: expect.stringMatching(/holds numbers that are not finite; older checkpoints stay.*lower learning rate\.$/),
+    message: expect.stringMatching(
+      /contains numbers that are not finite; older checkpoints are unchanged.*lower learning rate\.$/,
+    ),
   })
 })
 

@@ -112,7 +112,7 @@ describe("composeLoss", () => {
     [
       "a fixed length that nothing divides by",
       () => composeLoss(clippedSurrogate(), { fixedLength: 8 }),
-      /fixedLength is of the aggregation .* not of "token-mean"/,
+      /fixedLength applies only to the aggregation .* not to "token-mean"/,
     ],
     [
       "half a fixed length",

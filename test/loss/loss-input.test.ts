@@ -79,7 +79,7 @@ describe("lossInput", () => {
     const input = lossInput(replies, { logProbs: floats(-1, -2) }, { ...now, imitation: true })
     expect(input).toMatchObject({ oldLogProbs: floats(-1, -2), advantages: floats(1, 1) })
     expect(() => lossInput(replies, { logProbs: floats(-1, -2) }, now)).toThrow(
-      badArgument(/^rows\[0\]: logProbs must hold one number for each of the 2 sampled tokens, as a Float32Array\.$/),
+      badArgument(/^rows\[0\]: logProbs must be a Float32Array with one number for each of the 2 sampled tokens\.$/),
     )
   })
 
@@ -125,12 +125,12 @@ describe("lossInput", () => {
     [
       "plain arrays",
       () => lossInput(one({ logProbs: [-1, -1] }), stats, now),
-      badArgument(/^rows\[0\]: logProbs must hold .* as a Float32Array\.$/),
+      badArgument(/^rows\[0\]: logProbs must be a Float32Array with one number for each .*\.$/),
     ],
     [
       "a span that ends behind its row",
       () => lossInput([{ tokens: new Int32Array(2), spans: [{ start: 1, length: 2 }] }], stats, now),
-      badArgument(/^rows\[0\]: it ends at 3, but its row has 2 tokens/),
+      badArgument(/^rows\[0\]: it ends at 3, but the sequence has 2 tokens/),
     ],
     [
       "no reference",
@@ -155,7 +155,7 @@ describe("lossInput", () => {
     [
       "an empty reply",
       () => lossInput([row({ length: 0 })], { logProbs: floats() }, now),
-      badArgument(/the reply is empty/),
+      badArgument(/the completion is empty/),
     ],
   ])("refuses %s", (_, call, error) => {
     expect(call).toThrow(error)

@@ -207,7 +207,7 @@ describe("a head that the files hold although the embedding is tied to it", () =
     expect(JSON.parse(await readFile(join(folder, "saved", "config.json"), "utf8")).tie_word_embeddings).toBe(false)
     await expect(tied.load(folder)).rejects.toMatchObject({
       code: "BAD_MODEL",
-      message: expect.stringMatching(/has a head of its own/),
+      message: expect.stringMatching(/has an untied head/),
     })
   })
 

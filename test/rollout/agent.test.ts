@@ -399,7 +399,7 @@ describe("an agent at fault costs its own episode", () => {
   const request = { prompt: Int32Array.of(1), maxTokens: 1, stopTokens: [], key: [0, 0] as const }
   it.each<[string, object, RegExp]>([
     ["stop tokens of null", { stopTokens: null }, /^stopTokens must be a list of token ids; give \[\] for none\.$/],
-    ["no key", { key: undefined }, /^key must be two 32-bit words/],
+    ["no key", { key: undefined }, /^key must be two 32-bit integers/],
     ["an empty prompt", { prompt: new Int32Array() }, /^prompt is empty; give at least one token\.$/],
   ])("with a request of %s, whatever the engine makes of it", async (_, wrong, message) => {
     const odd: Agent = async ({ policy }) => {

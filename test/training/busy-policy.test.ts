@@ -166,7 +166,7 @@ describe("an evaluation", () => {
       if (iteration === 1) left.push(evaluation(policy).catch((error) => error))
     expect(await left[0]).toMatchObject({
       code: "POLICY_BUSY",
-      message: expect.stringContaining("while it was evaluated"),
+      message: expect.stringContaining("trained during its evaluation"),
     })
   })
 })

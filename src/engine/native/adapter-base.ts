@@ -8,14 +8,14 @@ import { isGguf } from "../../model-files/gguf/open.ts"
 import { GigpoError } from "../../util/errors.ts"
 
 interface BaseOptions extends HubOptions {
-  /** Folder or name of the model, where it is no longer at the place that the adapter names. */
+  /** Folder or name of the base model, if it is no longer at the path that the adapter names. */
   readonly given?: string | undefined
 }
 
 /**
- * Folder of the model that an adapter was trained beside. A name on the Hub stands for one where none is here.
+ * Returns the folder of an adapter's base model. A model that is not on this machine is downloaded by its name on the Hub.
  *
- * @throws GigpoError `BAD_MODEL` where there is none; what `resolveModel` throws
+ * @throws GigpoError `BAD_MODEL` where no base model is found; the errors of `resolveModel`
  */
 export async function findBase(
   directory: string,
@@ -37,7 +37,7 @@ export async function findBase(
   )
 }
 
-/** Name on the Hub of the model that a folder's adapter needs; undefined for other folders, and where the model is here. */
+/** Returns the name on the Hub of an adapter's base model; undefined for other folders, and where the model is on this machine. */
 export async function hubBaseOf(directory: string): Promise<string | undefined> {
   if (!(await isAdapterFolder(directory))) return undefined
   const stored = await readAdapterConfig(directory)
@@ -50,7 +50,7 @@ async function isModel(path: string): Promise<boolean> {
   return (await isThere(join(path, "config.json"))) || (await isGguf(path))
 }
 
-/** With the revision that PEFT keeps beside the name. */
+/** Returns the name of the base model with the revision that PEFT stores; undefined where it is not a name on the Hub. */
 async function nameOfBase({ base, json }: StoredAdapter): Promise<string | undefined> {
   if (base === undefined || !(await nameOf(base))) return undefined
   const { revision } = json

@@ -2,23 +2,23 @@ import type { NativeEngine } from "../../native/native.ts"
 import { philox, type Random } from "../../util/random.ts"
 import { settle } from "./started.ts"
 
-// LoRA's pairs by PEFT's names: base_model.model.<projection>.lora_A.weight [rank][in] and …lora_B.weight [out][rank].
+// LoRA matrices have PEFT's names: base_model.model.<projection>.lora_A.weight [rank][in] and …lora_B.weight [out][rank].
 
 const endA = ".lora_A.weight"
 
-/** So many elements at a time keep the event loop free. */
+/** Elements per piece; small enough not to block the event loop. */
 const pieceElements = 2 ** 18
 
-/** Of the names in PEFT's files. */
+/** Prefix of the tensor names in PEFT's files. */
 const prefix = "base_model.model."
 
-/** Fills an adapter anew, so that the policy starts as its model. */
+/** Initializes an adapter so that the policy equals its base model. */
 export async function initializeAdapter(engine: NativeEngine, random: Random, signal?: AbortSignal): Promise<void> {
   await fillPairs(engine, random, signal)
   await copyWhole(engine, signal)
 }
 
-/** Copies what is trained whole from the model; a head of its own, where the model ties it, from the embedding. */
+/** Copies the fully trained modules from the model. An untied head of a model with tied weights is copied from the embedding. */
 async function copyWhole(engine: NativeEngine, signal?: AbortSignal): Promise<void> {
   for (const [index, { name, shape }] of engine.adapterParameters.entries()) {
     if (name.includes(".lora_")) continue
@@ -35,8 +35,8 @@ async function copyWhole(engine: NativeEngine, signal?: AbortSignal): Promise<vo
 }
 
 /**
- * Fills every A as PEFT does, uniformly within ±1/√in (Kaiming with a = √5); B stays 0, so that the policy starts as its model.
- * Each value depends on the random's key, the tensor's name and its own place alone.
+ * Initializes every A as PEFT does, uniformly within ±1/√in (Kaiming with a = √5). B stays 0, so that the policy equals its base
+ * model. Each value depends only on the random key, the name of the tensor and the position in it.
  */
 async function fillPairs(engine: NativeEngine, random: Random, signal?: AbortSignal): Promise<void> {
   for (const [index, { name, shape }] of engine.adapterParameters.entries()) {
@@ -51,7 +51,7 @@ async function fillPairs(engine: NativeEngine, random: Random, signal?: AbortSig
   }
 }
 
-/** Four values a block of random bits, within ±bound; `at` is a multiple of four. */
+/** Returns uniform values within ±bound, four per block of random bits; `at` must be a multiple of four. */
 function uniformValues(key: readonly [number, number], at: number, count: number, bound: number): Float32Array {
   const values = new Float32Array(count)
   for (let i = 0; i < count; i += 4) {

@@ -6,18 +6,19 @@ import type { RunPlan, Statistic } from "../engine.ts"
 import { nativeLosses } from "./losses.ts"
 import { chooseDevice, deviceMemory, memoryPlan, type NativePolicyOptions } from "./options.ts"
 
-/** What the engine tells of distributions. */
+/** Statistics that the engine computes. */
 export const nativeStatistics: readonly Statistic[] = ["entropy", "hellinger", "top"]
 
+/** Returns the message for an unsupported statistic. */
 export function unknownStatistic(statistic: string): string {
   const known = nativeStatistics.map((name) => `"${name}"`).join(", ")
-  return `This engine does not know the statistic "${statistic}"; it has ${known}.`
+  return `The native engine does not support the statistic "${statistic}"; it supports ${known}.`
 }
 
 /**
- * What a policy of this model and these options cannot do of a run's plan.
+ * Returns the parts of a run's plan that a policy does not support, as sentences.
  *
- * @param availableBytes - what there was for it when it was opened. Default: what there is.
+ * @param availableBytes - memory that was available when the policy was opened. Default: the memory available now.
  */
 export function refusals(
   plan: RunPlan,
@@ -30,14 +31,16 @@ export function refusals(
   if (options.training === false)
     sentences.push("This policy was opened with training: false; open it without that option to train it.")
   if (plan.loss !== "linear" && !nativeLosses.includes(plan.loss.kind))
-    sentences.push(`This engine does not know the loss "${plan.loss.kind}": have it evaluated, as "linear".`)
+    sentences.push(
+      `The native engine does not support the loss "${plan.loss.kind}": use "linear", for which the trainer evaluates the loss.`,
+    )
   for (const statistic of plan.statistics) {
     if (!nativeStatistics.includes(statistic))
-      sentences.push(`${unknownStatistic(statistic)} Take a loss that needs no other.`)
+      sentences.push(`${unknownStatistic(statistic)} Use a loss or estimator that needs no other statistic.`)
   }
   for (const model of plan.models) {
     if (model !== "reference")
-      sentences.push(`This engine has no model "${model}"; the only one beside the policy is "reference".`)
+      sentences.push(`The native engine has no model "${model}"; besides the policy there is only "reference".`)
   }
   const compares = plan.models.includes("reference") || plan.statistics.includes("hellinger")
   if (compares && !fits("reference"))
@@ -54,7 +57,7 @@ export function refusals(
   return sentences
 }
 
-/** On a GPU what is not planned is given to the cache; on the CPU it is taken at need. */
+/** Whether a second model fits. On a GPU, memory that was not planned for it belongs to the KV cache; on the CPU it is allocated when needed. */
 function fitsBeside(
   what: "reference" | "critic",
   config: ModelConfig,

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto"
 import type { NativeLearner } from "../../native/native.ts"
 import { type StoredBuffer, tensorSources } from "./tensor-transfer.ts"
 
-/** SHA-256 of a buffer's tensors as the learner holds them: names, shapes and values, in the order of the computation. */
+/** Returns the SHA-256 (hex) of the tensors in a buffer: names, shapes and values, in the order of the computation. */
 export async function hashBuffer(learner: NativeLearner, buffer: StoredBuffer, signal?: AbortSignal): Promise<string> {
   const hash = createHash("sha256")
   for (const { name, shape, chunks } of tensorSources(learner, buffer)) {

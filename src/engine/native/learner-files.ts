@@ -26,33 +26,33 @@ import { type DiskBytes, diskBytes } from "./disk.ts"
 import { hashBuffer } from "./hash-weights.ts"
 import { type StoredBuffer, tensorSources, trainedParameters, writeTensors } from "./tensor-transfer.ts"
 
-/** What its files say of a learner, beside the weights. */
+/** Configuration of a policy or critic, as its files contain it. */
 export interface LearnerModel {
   readonly config: ModelConfig
   readonly head: Head
-  /** Absent where the whole model is trained. */
+  /** LoRA adapter; undefined where all weights are trained. */
   readonly lora: { readonly config: AdapterConfig; readonly layout: AdapterLayout } | undefined
-  /** The config.json that the model came with. */
+  /** Contents of the config.json that the model was opened with. */
   readonly original: Readonly<Record<string, unknown>> | undefined
 }
 
 interface SaveOptions {
-  /** Copied beside the weights: a tokenizer's, say. */
+  /** Files to copy next to the weights, such as a tokenizer's. */
   readonly files?: readonly string[]
-  /** Aborting it leaves what was written so far. */
+  /** Aborts writing; files written so far remain. */
   readonly signal?: AbortSignal | undefined
 }
 
-/** Files of a policy or of its critic, in Hugging Face layout; of an adapter as PEFT has them. */
+/** Reads and writes the files of a policy or critic: models in Hugging Face layout, adapters in PEFT's layout. */
 export class LearnerFiles {
   readonly #learner: NativeLearner
   readonly #model: LearnerModel
   readonly #beside: LearnerFiles | undefined
   #base: AdapterBase = {}
-  /** The adapter_config.json of the adapter that was opened. */
+  /** Contents of the adapter_config.json of the opened adapter. */
   #stored: ConfigJson | undefined
 
-  /** @param beside - of whom the model is, where this is an adapter beside another's. */
+  /** @param beside - files of the policy, for a critic whose adapter uses the base model of the policy. */
   constructor(learner: NativeLearner, model: LearnerModel, beside?: LearnerFiles) {
     this.#learner = learner
     this.#model = model
@@ -63,12 +63,12 @@ export class LearnerFiles {
     return this.#model.lora?.config
   }
 
-  /** The files that the model is from. */
+  /** Files of the base model. */
   get base(): AdapterBase {
     return this.#beside?.base ?? this.#base
   }
 
-  /** Copies the weights into the engine. What an adapter stands beside is hashed on the way, to be known again. */
+  /** Loads weights into the engine. With an adapter, the base model is hashed at the same time, to verify it later. */
   async takeWeights(files: TensorFiles, directory: string, signal?: AbortSignal): Promise<void> {
     const hash = this.lora && createHash("sha256")
     const tensors = this.#learner.parameters.map(({ name }, index) => ({ index, name }))
@@ -81,7 +81,7 @@ export class LearnerFiles {
     this.#base = { directory: resolve(directory), ...(hash && { sha256: hash.digest("hex") }) }
   }
 
-  /** As in `Trainable`: of an adapter's model the hash is known already, of the rest it is of what the engine holds now. */
+  /** As in `Trainable`. The hash of an adapter's base model is known since loading; other hashes are computed from the current weights. */
   async frozen(reference: boolean, signal?: AbortSignal): Promise<FrozenWeights | undefined> {
     if (!reference && !this.lora) return undefined
     const { directory, sha256 } = this.base
@@ -95,7 +95,7 @@ export class LearnerFiles {
     }
   }
 
-  /** What the folders take on the disk. */
+  /** Size on disk. */
   get bytes(): DiskBytes {
     const { config, head } = this.#model
     return diskBytes(config, head, this.#model.lora?.layout)
@@ -122,7 +122,8 @@ export class LearnerFiles {
       if (found.tieEmbeddings !== config.tieEmbeddings)
         throw new GigpoError(
           "BAD_MODEL",
-          `The model in ${directory} has a head of its own; this policy's head is its embedding.`,
+          `The model in ${directory} has an untied head, but the head of this policy is tied to its embedding. Load ` +
+            "a model with tied weights.",
         )
       checkTensors(config, files, head)
       await this.takeWeights(files, directory)
@@ -175,7 +176,10 @@ export class LearnerFiles {
         const tensors = trainedParameters(this.#learner).map(({ name, shape }, index) => {
           const stored = `${buffer}.${name}`
           if (files.info(stored).shape.join() !== shape.join())
-            throw new GigpoError("BAD_MODEL", `${directory}: ${stored} has the shape of another model or adapter.`)
+            throw new GigpoError(
+              "BAD_MODEL",
+              `${directory}: ${stored} does not have the shape of this model or adapter. Give the optimizer state that was saved with it.`,
+            )
           return { index, name: stored }
         })
         await writeTensors(this.#learner, buffer, files, tensors)

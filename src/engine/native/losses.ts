@@ -9,9 +9,10 @@ import { settle } from "./started.ts"
 import { coefficientsOfTop } from "./top-tokens.ts"
 import type { Turns } from "./turns.ts"
 
-/** The losses that the engine runs in its own kernel. */
+/** Losses with a native kernel. */
 export const nativeLosses: readonly NativeLoss["kind"][] = ["cross-entropy", "clipped-surrogate"]
 
+/** Computes a loss and its gradient; see `Trainable.forwardBackward`. */
 export async function forwardBackward(
   engine: NativeEngine,
   turns: Turns,
@@ -23,7 +24,7 @@ export async function forwardBackward(
   let batch: NativeBatch | undefined
   const prepare = async () => {
     const [packed, options] = await prepareBatch(rows, loss, signal)
-    if (packed.spanRows.length === 0) throw bad("There are no rows to train on")
+    if (packed.spanRows.length === 0) throw bad("There are no sequences to train on")
     batch = packed
     return () => engine.forwardBackward(packed, options)
   }
@@ -31,7 +32,7 @@ export async function forwardBackward(
   return loss.kind === "clipped-surrogate" ? surrogateReport(report, batch!) : plainReport(report)
 }
 
-/** An aborted call drops all gradients, however far it had come. */
+/** Waits for a call. If it was aborted, all gradients are dropped, however much was computed. */
 export async function orClear<T>(
   learner: { clearGradients(): Started<void> },
   call: Promise<T>,
@@ -43,7 +44,7 @@ export async function orClear<T>(
   })
 }
 
-/** The loss as it was handed in, whatever becomes of it before its turn comes. */
+/** Copies a loss, so that later changes by the caller have no effect. */
 function snapshot(loss: NativeLoss | LinearLoss): NativeLoss | LinearLoss {
   if (loss.kind !== "linear") return { ...loss }
   const { coefficients, entropyCoefficients, top, ...rest } = loss
@@ -62,7 +63,7 @@ function snapshot(loss: NativeLoss | LinearLoss): NativeLoss | LinearLoss {
   }
 }
 
-/** The batch and the loss as the engine takes them. */
+/** Returns batch and loss in the form of the engine. */
 async function prepareBatch(
   rows: readonly Sequence[],
   loss: NativeLoss | LinearLoss,
@@ -88,11 +89,11 @@ async function prepareBatch(
       return [await packRows(rows, needsOf(loss, temperature), signal), options]
     }
     default:
-      throw bad(`The loss is of kind ${JSON.stringify(kind)}; give ${[...nativeLosses, "linear"].join(", ")}`)
+      throw bad(`The loss has kind ${JSON.stringify(kind)}; use ${[...nativeLosses, "linear"].join(", ")}`)
   }
 }
 
-/** Where every span has log-probabilities of the reference, the KL is reported even if its weight is 0. */
+/** If all segments have log-probabilities of the reference, the KL is reported even if its weight is 0. */
 function needsOf({ klWeight }: ClippedSurrogate, temperature: number): BatchNeeds {
   const referenceLogProbs = klWeight !== 0 || "known"
   return { temperature, advantages: true, oldLogProbs: true, referenceLogProbs, unweighted: true }
@@ -104,7 +105,7 @@ function coefficientsOf(loss: LinearLoss, tokens: number): Pick<NativeBatch, "co
     if (!isFloat32Array(values) || values.length !== tokens)
       throw bad(`${name} must be a Float32Array with one number for each of the ${tokens} sampled tokens`)
     if (values.some((value) => !Number.isFinite(value)))
-      throw new GigpoError("NON_FINITE", `The loss's ${name} hold a number that is not finite.`)
+      throw new GigpoError("NON_FINITE", `The loss's ${name} contain a number that is not finite.`)
     return values
   }
   return {

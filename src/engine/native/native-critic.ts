@@ -13,18 +13,18 @@ import { readTensor } from "./tensor-transfer.ts"
 import type { Turns } from "./turns.ts"
 
 /**
- * The critic of a `NativePolicy`, in the same engine: a transformer of its own that started from the policy's weights, with one row
- * `score.weight` [1, hidden], 0 at first, in the place of the language model's head. Where the policy trains an adapter, so does its
- * critic, beside the same model, and its head with it.
+ * Critic of a `NativePolicy`, in the same engine: a separate transformer, initialized with the policy's weights. Its output layer
+ * `score.weight` [1, hidden] starts at 0. With a LoRA policy, the critic trains a second adapter of the same base model and its
+ * output layer.
  */
 export class NativeCritic implements Critic {
-  /** Saves it as transformers' sequence classifier of one label, with AdamW's moments in a checkpoint. */
+  /** Store of the critic, in the format of transformers' sequence classifier with one label; checkpoints include AdamW's moments. */
   readonly store: ModelStore
   readonly #learner: NativeValueLearner
   readonly #turns: Turns
   readonly #checkChange: (call: string) => void
 
-  /** Made by `NativePolicy.critic`. */
+  /** Called by `NativePolicy.critic`. */
   constructor(learner: NativeValueLearner, files: LearnerFiles, turns: Turns, checkChange: (call: string) => void) {
     this.#learner = learner
     this.#turns = turns
@@ -52,7 +52,7 @@ export class NativeCritic implements Critic {
     const { signal } = options
     const prepare = async () => {
       const batch = await packRows(rows, { returns: true, values: clip !== Number.POSITIVE_INFINITY }, signal)
-      if (batch.spanRows.length === 0) throw new GigpoError("BAD_ARGUMENT", "There are no rows to train on.")
+      if (batch.spanRows.length === 0) throw new GigpoError("BAD_ARGUMENT", "There are no sequences to train on.")
       return () => this.#learner.forwardBackward(batch, { clip })
     }
     const report = await orClear(this.#learner, this.#turns.prepared(prepare, signal), signal)
@@ -71,7 +71,7 @@ export class NativeCritic implements Critic {
     await this.#turns.call(() => this.#learner.clearGradients())
   }
 
-  /** One weight that it trains by its Hugging Face name, or its adapter's by PEFT's; or its gradient. */
+  /** Returns a trained weight, or its gradient, by its Hugging Face name, or PEFT's name for an adapter. */
   async tensor(name: string, buffer: "weights" | "gradients" = "weights"): Promise<Float32Array> {
     return await this.#turns.call(() => readTensor(this.#learner, buffer, name))
   }

@@ -226,7 +226,7 @@ export class NativePolicy implements Trainable {
 
   /** Memory plan of this policy on its device. */
   get plan(): MemoryPlan {
-    // The engine has worked already: `open` and `create` wait for its weights.
+    // Known at this point: `open` and `create` wait for the weights.
     return this.#engine.plan!
   }
 
@@ -289,7 +289,7 @@ export class NativePolicy implements Trainable {
     checkList("logProbs: rows", rows)
     const { of = "current", needs = [], top, temperature = 1, signal } = options
     if (of !== "current" && of !== "reference")
-      throw new GigpoError("BAD_ARGUMENT", `This engine has no model "${of}"; use "current" or "reference".`)
+      throw new GigpoError("BAD_ARGUMENT", `The native engine has no model "${of}"; use "current" or "reference".`)
     for (const need of needs) {
       if (!nativeStatistics.includes(need)) throw new GigpoError("BAD_ARGUMENT", unknownStatistic(need))
     }
@@ -458,7 +458,7 @@ export class NativePolicy implements Trainable {
     })
   }
 
-  /** Refuses a change while a training uses this policy. */
+  /** Throws `POLICY_BUSY` while a training uses this policy. */
   #checkChange(call: string): void {
     checkUnclaimed(this, call)
   }

@@ -5,25 +5,25 @@ import type { Sequence } from "../rows.ts"
 import { TokenTable } from "../token-table.ts"
 import { Constraint } from "./constraint.ts"
 
-// Rows as the native engine takes them: fresh arrays, which it may read at leisure. Everything is checked here, with sentences, but
-// the tokens themselves: the engine looks at all of them in the time that a few take here. A million rows take seconds: the event
-// loop turns meanwhile.
+// Converts sequences to the form of the native engine: new arrays that the engine may read at any time. Everything is checked here
+// except token ids, which the engine checks much faster. A million sequences take seconds, so the event loop is released in between.
 
-/** What a batch is computed for. */
+/** Inputs that a batch needs. */
 export interface BatchNeeds {
-  /** One for the whole batch; absent where no distribution is computed. */
+  /** Temperature of the whole batch; absent where no distribution is computed. */
   readonly temperature?: number
   readonly advantages?: boolean
   readonly oldLogProbs?: boolean
-  /** "known": where every span has them. */
+  /** "known": only if all segments have them. */
   readonly referenceLogProbs?: boolean | "known"
-  /** What it is computed for knows neither weights nor a clipScale; ignored, they would give another loss than was asked for. */
+  /** Whether weights and a clipScale are refused, because the loss does not support them. */
   readonly unweighted?: boolean
   readonly returns?: boolean
-  /** A critic's, as it foretold before. */
+  /** Previous predictions of the critic. */
   readonly values?: boolean
 }
 
+/** Returns the batch for the engine. Throws `BAD_ARGUMENT`, `NON_FINITE` and the reason of an abort. */
 export async function packRows(
   rows: readonly Sequence[],
   needs: BatchNeeds,
@@ -31,7 +31,8 @@ export async function packRows(
 ): Promise<NativeBatch> {
   const pace = new Pace(signal)
   const withAttachments = rows.findIndex(({ attachments }) => attachments && attachments.length > 0)
-  if (withAttachments >= 0) throw bad(`rows[${withAttachments}]: it has attachments, which this engine cannot read`)
+  if (withAttachments >= 0)
+    throw bad(`rows[${withAttachments}]: it has attachments, which the native engine does not support`)
   const table = await TokenTable.paced(rows, pace)
   const constraints = await checkSpans(table, needs, pace)
   const batch: { -readonly [Name in keyof NativeBatch]: NativeBatch[Name] } = {
@@ -56,21 +57,22 @@ async function copyTokens(
   { rows, length }: TokenTable,
   pace: Pace,
 ): Promise<Pick<NativeBatch, "tokens" | "rowOffsets">> {
-  if (length >= 2 ** 31) throw bad(`the rows have ${length} tokens; give at most 2³¹ - 1 at once`)
+  if (length >= 2 ** 31) throw bad(`the sequences have ${length} tokens; give at most 2³¹ - 1 per call`)
   const tokens = new Int32Array(length)
   const rowOffsets = new Int32Array(rows.length + 1)
   for (let row = 0; row < rows.length; row++) {
     if (pace.due()) await pace.rest()
     const own = rows[row]!.tokens
     const start = rowOffsets[row]!
-    if (own.length > length - start) throw bad(`rows[${row}]: it grew while it was read`)
+    if (own.length > length - start)
+      throw bad(`rows[${row}]: its tokens changed during the call; copy arrays before changing them`)
     tokens.set(own, start)
     rowOffsets[row + 1] = start + own.length
   }
   return { tokens, rowOffsets }
 }
 
-/** Checks how the spans were sampled, and gives their constraints where any has one and a distribution is computed. */
+/** Checks temperature and weights of the segments. Returns their constraints, if there are any and a distribution is computed. */
 async function checkSpans(
   table: TokenTable,
   { temperature, unweighted }: BatchNeeds,
@@ -79,15 +81,16 @@ async function checkSpans(
   for (let s = 0; s < table.spans.length; s++) {
     if (pace.due()) await pace.rest()
     const { weights, clipScale = 1, temperature: own = temperature } = table.spans[s]!
-    // A critic does not ask how they were drawn.
+    // A critic computes no distribution, so it does not need the sampling temperature.
     if (temperature !== undefined && own !== temperature)
       throw bad(
-        `${table.nameOf(s)}: it was sampled at temperature ${own}, but this batch is computed at ${temperature}; give rows of one ` +
-          "temperature at a time",
+        `${table.nameOf(s)}: it was sampled at temperature ${own}, but this batch is computed at ${temperature}; pass sequences of each ` +
+          "temperature in a separate call",
       )
     if (unweighted && (weights !== undefined || clipScale !== 1))
       throw bad(
-        `rows[${table.spanRows[s]}] has ${weights ? "weights" : "a clipScale"}; evaluate the loss and give it as a "linear" one`,
+        `rows[${table.spanRows[s]}] has ${weights ? "weights" : "a clipScale"}, which this loss does not support; evaluate the loss ` +
+          'and pass its gradient as a "linear" loss',
       )
   }
   if (temperature === undefined || !table.has("constraint")) return undefined
@@ -97,10 +100,10 @@ async function checkSpans(
 function grammarOf(constraint: unknown, name: () => string): NativeGrammar | undefined {
   if (constraint === undefined) return undefined
   if (constraint instanceof Constraint) return constraint.native
-  throw bad(`${name()}: its constraint is none that this engine reads; give a Constraint`)
+  throw bad(`${name()}: its constraint is not supported by the native engine; pass a Constraint`)
 }
 
-/** Number of sampled tokens of a batch. */
+/** Returns the number of sampled tokens of a batch. */
 export function placesOf({ spanCounts }: NativeBatch): number {
   return spanCounts.reduce((sum, count) => sum + count, 0)
 }

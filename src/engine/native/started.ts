@@ -2,7 +2,7 @@ import type { Started } from "../../native/native.ts"
 import { GigpoError } from "../../util/errors.ts"
 
 /**
- * Waits for native work. Aborting `signal` stops it at its next look up and rejects with the signal's reason.
+ * Starts native work and waits for it. After an abort, the work stops at its next check and the call rejects with the signal's reason.
  */
 export async function settle<T>(start: () => Started<T>, signal?: AbortSignal): Promise<T> {
   signal?.throwIfAborted()
@@ -19,7 +19,7 @@ export async function settle<T>(start: () => Started<T>, signal?: AbortSignal): 
   }
 }
 
-// One listener a signal, however many calls share it: from the eleventh on Node would warn of a leak.
+// One listener per signal, shared by all calls: Node warns of a leak above ten listeners.
 const listeners = new WeakMap<AbortSignal, { readonly calls: Set<() => void>; readonly onAbort: () => void }>()
 
 function listen(signal: AbortSignal, cancel: () => void): void {

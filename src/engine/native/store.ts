@@ -9,19 +9,20 @@ import type { ModelStore } from "../engine.ts"
 import type { LearnerFiles } from "./learner-files.ts"
 import type { Turns } from "./turns.ts"
 
-// Checkpoints of the native engine: the folder of a model, or of an adapter, as Hugging Face and PEFT have them, with AdamW's
-// moments in optimizer/model.safetensors.
+// Checkpoints of the native engine: a model folder in Hugging Face layout or an adapter in PEFT's layout, with AdamW's moments in
+// optimizer/model.safetensors.
 
-/** What a checkpoint is made of: a policy's files, or a critic's. */
+/** Files of a policy or critic that a checkpoint consists of. */
 type Stored = Omit<LearnerFiles, "base" | "takeWeights" | "frozen">
 
 interface Checks {
-  /** Throws where nothing is trained: there is no checkpoint to go on from, and no room for moments. */
+  /** Throws for a policy without training, which has no moments to save or restore. */
   readonly training?: () => void
-  /** Throws where weights must not be changed now. */
+  /** Throws while weights must not be changed. */
   readonly change: () => void
 }
 
+/** Returns the store of a policy or critic. */
 export function nativeStore(
   learner: Stored,
   turns: Turns,
@@ -37,7 +38,7 @@ export function nativeStore(
       checkTraining()
       const optimizer = join(directory, "optimizer")
       const write = async () => {
-        // A merged model could not be split again; the base stays where it is and is known by its hash.
+        // A merged model could not be split again. The base model is not copied; its hash identifies it.
         await (adapted ? learner.saveAdapter(directory, options) : learner.save(directory, options))
         await io("create", optimizer, mkdir(optimizer))
         await learner.saveOptimizer(join(optimizer, "model.safetensors"))
@@ -67,11 +68,11 @@ function stepsOf(handle: Json, directory: string): number {
   if (typeof steps === "number" && Number.isSafeInteger(steps) && steps >= 0) return steps
   throw new GigpoError(
     "BAD_ARGUMENT",
-    `The checkpoint in ${directory} does not say how many optimizerSteps it stands at.`,
+    `The checkpoint in ${directory} has no valid optimizerSteps in its manifest. Use another checkpoint.`,
   )
 }
 
-/** One bad update must not replace the last good checkpoint. */
+/** Throws `NON_FINITE` for infinite or NaN values, so that a diverged state does not replace the last good checkpoint. */
 async function checkFinite(directory: string, file?: string): Promise<void> {
   const files = await openSafetensors(directory, file)
   try {
@@ -90,7 +91,7 @@ async function checkFinite(directory: string, file?: string): Promise<void> {
 function diverged(tensor: string): GigpoError {
   return new GigpoError(
     "NON_FINITE",
-    `${tensor} holds numbers that are not finite; older checkpoints stay as they are. Start a new run from one of them (its ` +
+    `${tensor} contains numbers that are not finite; older checkpoints are unchanged. Start a new run from one of them (its ` +
       "folder as the model) with a lower learning rate.",
   )
 }

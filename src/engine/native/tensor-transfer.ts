@@ -5,24 +5,25 @@ import type { NativeBuffer, NativeLearner, NativeParameter, Started } from "../.
 import { GigpoError } from "../../util/errors.ts"
 import { settle } from "./started.ts"
 
-// Weights cross in pieces, so that a model is never in memory twice.
+// Weights are transferred in pieces, so that a model is never in memory twice.
 
+/** Buffer that can be saved. */
 export type StoredBuffer = Exclude<NativeBuffer, "gradients">
 
-/** Buffers of the whole model. */
+/** Buffers with all weights of the model. */
 const modelBuffers: readonly NativeBuffer[] = ["weights", "merged"]
 
 const chunkElements = 4 * 2 ** 20
 
 interface OnTheWay {
-  /** Hears of each tensor before its bytes. */
+  /** Called with the name of each tensor before its bytes. */
   readonly begin?: (name: string) => void
-  /** Sees all bytes in order. */
+  /** Called with all bytes in order. */
   readonly pass?: (bytes: Uint8Array) => void
   readonly signal?: AbortSignal | undefined
 }
 
-/** Copies tensors of files to places of a buffer: while the learner takes one chunk, the next is read. */
+/** Loads tensors from files into a buffer. The next chunk is read while the engine copies the previous one. */
 export async function writeTensors(
   learner: NativeLearner,
   buffer: StoredBuffer,
@@ -42,28 +43,28 @@ export async function writeTensors(
         await written
         const at = offset
         written = settle(() => learner.write(buffer, index, at, bytes, dtype), signal)
-        written.catch(() => {}) // it is awaited below, but may fail while the next chunk is read
+        written.catch(() => {}) // awaited below; avoids an unhandled rejection while the next chunk is read
         offset += elementsIn(bytes.length, dtype)
       }
     }
   } finally {
-    await written // also before an error is passed on: what is being taken lies in a buffer of ours
+    await written // also after an error: the engine may still be reading the buffer
   }
 }
 
-/** What is trained: the adapter where there is one, else the model. Gradients and moments are of these. */
+/** Returns the trained parameters, which have gradients and moments: those of the adapter, if there is one, or of the model. */
 export function trainedParameters(learner: NativeLearner): readonly NativeParameter[] {
   const { adapterParameters } = learner
   return adapterParameters.length > 0 ? adapterParameters : learner.parameters
 }
 
-/** The tensors of a buffer, by their place in it. */
+/** Returns the tensors of a buffer in order. */
 function parametersOf(learner: NativeLearner, buffer: NativeBuffer): readonly NativeParameter[] {
   if (buffer === "merged") return learner.mergedParameters
   return buffer === "weights" ? learner.parameters : trainedParameters(learner)
 }
 
-/** All tensors of a buffer, to be written to a file. Names of moments are prefixed, as in `firstMoment.model.norm.weight`. */
+/** Returns all tensors of a buffer for a file. Names of moments have a prefix, as in `firstMoment.model.norm.weight`. */
 export function tensorSources(learner: NativeLearner, buffer: StoredBuffer, signal?: AbortSignal): TensorSource[] {
   return parametersOf(learner, buffer).map(({ name, shape }, index) => ({
     name: modelBuffers.includes(buffer) || buffer === "adapter" ? name : `${buffer}.${name}`,
@@ -73,7 +74,7 @@ export function tensorSources(learner: NativeLearner, buffer: StoredBuffer, sign
   }))
 }
 
-/** One tensor by its name, the model's or the adapter's. */
+/** Reads a tensor of the model or adapter by name. Throws `BAD_ARGUMENT`. */
 export function readTensor(
   learner: NativeLearner,
   which: "weights" | "gradients",
@@ -102,6 +103,7 @@ async function* chunksOf(
   }
 }
 
+/** Returns the number of elements of a shape. */
 export function sizeOf(shape: readonly number[]): number {
   return shape.reduce((a, b) => a * b, 1)
 }

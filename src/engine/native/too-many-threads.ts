@@ -3,13 +3,13 @@ import { warn } from "../../util/warn.ts"
 
 const told = new Set<number>()
 
-/** Warns of more threads than cores, which wait for each other: once a process for each number. */
+/** Warns of more threads than cores, which slow each other down; once per process and number. */
 export function warnOfThreads(threads: number): void {
   const cores = native().deviceReport().cpu.threads
   if (threads <= cores || told.has(threads)) return
   told.add(threads)
   warn(
     `threads is ${threads}, but this process may use ${cores} ${cores === 1 ? "core" : "cores"}: more threads than cores compute ` +
-      `slower. Set threads to ${cores}, or leave it out.`,
+      `slower. Set threads to ${cores}, or remove the option.`,
   )
 }

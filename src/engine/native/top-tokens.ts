@@ -4,25 +4,27 @@ import { GigpoError } from "../../util/errors.ts"
 import { checkWhole } from "../check-arguments.ts"
 import type { LinearLoss, LogProbsOptions, TopTokens } from "../engine.ts"
 
-// Other tokens than the sampled ones, as the native engine takes and tells them. It looks itself whether its vocabulary has them.
+// Conversion of the statistic "top" (tokens other than the sampled ones) to and from the native engine, which checks the token ids.
 
-/** Tokens that `logProbs` is asked for at so many places. */
+/** Converts the option `top` of `logProbs` for a number of sampled tokens. Throws `BAD_ARGUMENT`. */
 export function askedTop(places: number, top: LogProbsOptions["top"]): Pick<NativeBatch, "topCount" | "topTokens"> {
   if (top === undefined)
-    throw bad('The statistic "top" needs top: how many of the most likely tokens at each place, or which tokens')
+    throw bad(
+      'The statistic "top" needs the option top: the number of most likely tokens per position, or given tokens',
+    )
   if (typeof top === "number") {
     checkWhole(top, "top")
     return { topCount: top }
   }
   if (typeof top !== "object" || top === null || !("tokens" in top))
-    throw bad("top must be a number, or count and tokens of all rows' sampled tokens")
+    throw bad("top must be a number, or an object with count and tokens")
   const { count, tokens } = top
   checkWhole(count, "top.count")
   checkTokens(tokens, "top", places, count)
   return { topCount: count, topTokens: tokens.slice() }
 }
 
-/** Tokens and log-probabilities that `logProbs` found. */
+/** Converts the result of `logProbs`. */
 export function toldTop(
   { topCount: count = 0, topTokens: given }: Pick<NativeBatch, "topCount" | "topTokens">,
   { topTokens, topLogProbs }: NativeScores,
@@ -30,7 +32,7 @@ export function toldTop(
   return { count, tokens: given ?? topTokens, logProbs: topLogProbs }
 }
 
-/** Those that a loss has coefficients of, at so many places. */
+/** Converts the coefficients of a linear loss for a number of sampled tokens. Throws `BAD_ARGUMENT` and `NON_FINITE`. */
 export function coefficientsOfTop(
   { count, tokens, logProbs }: NonNullable<LinearLoss["top"]>,
   places: number,
@@ -38,9 +40,9 @@ export function coefficientsOfTop(
   checkWhole(count, "top.count")
   checkTokens(tokens, "top", places, count)
   if (!isFloat32Array(logProbs) || logProbs.length !== tokens.length)
-    throw bad("top.logProbs must be a Float32Array with the coefficient of each of top.tokens")
+    throw bad("top.logProbs must be a Float32Array with one coefficient for each of top.tokens")
   if (!logProbs.every(Number.isFinite))
-    throw new GigpoError("NON_FINITE", "The loss's top.logProbs hold a coefficient that is not finite.")
+    throw new GigpoError("NON_FINITE", "The loss's top.logProbs contain a number that is not finite.")
   return { topCount: count, topTokens: tokens, topCoefficients: logProbs }
 }
 

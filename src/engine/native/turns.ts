@@ -2,13 +2,13 @@ import type { Started } from "../../native/native.ts"
 import { GigpoError } from "../../util/errors.ts"
 import { settle } from "./started.ts"
 
-/** What may go on at the same time, each kind beside the kinds that stand here. */
+/** Kinds of work on an engine, each with the kinds that may run at the same time. */
 const beside = {
   /** Reads weights and moments in many calls. */
   reading: ["reading", "call", "preparing"],
-  /** One call that changes no weights. */
+  /** Single call that does not change weights. */
   call: ["reading", "call"],
-  /** Getting such a call ready. Later ones must not overtake it: they may forget its gradients, or read them. */
+  /** Preparation of such a call. Later calls must not overtake it, since they may clear or read its gradients. */
   preparing: ["reading"],
   /** Changes weights or moments. */
   changing: [],
@@ -17,32 +17,32 @@ const beside = {
 type Kind = keyof typeof beside
 
 /**
- * Whose turn it is at an engine. The engine's own queue keeps the order of single calls; what takes many calls (all weights are read,
- * or written) must meet one state of the weights, so that nothing which changes them comes in between, and all else may. A lock of
- * readers and writers: turns are given in the order in which they were asked for, and one that is free is taken at once.
+ * Readers–writer lock of an engine. The queue of the engine keeps the order of single calls. Work of many calls, such as saving or
+ * loading all weights, needs one consistent state of the weights: no work that changes them may run in between, all other work may.
+ * Turns are granted in the order of the requests, immediately if possible.
  */
 export class Turns {
   readonly #waiting = new Map<() => void, Kind>()
   readonly #held: Record<Kind, number> = { reading: 0, call: 0, preparing: 0, changing: 0 }
 
-  /** One native call that changes no weights. Its turn ends when it stands in the engine's queue. */
+  /** Runs one native call that does not change weights. The turn ends when the call is in the engine's queue. */
   async call<T>(start: () => Started<T>, signal?: AbortSignal): Promise<T> {
     const { settled } = await this.#take("call", () => handOver(start, signal), signal)
     return await settled
   }
 
-  /** The same of a call that takes a while to prepare; nothing overtakes it meanwhile. `prepare` gives what starts it. */
+  /** Runs a call with a longer preparation, which no other call overtakes. `prepare` returns the function that starts the call. */
   async prepared<T>(prepare: () => Promise<() => Started<T>>, signal?: AbortSignal): Promise<T> {
     const { settled } = await this.#take("preparing", async () => handOver(await prepare(), signal), signal)
     return await settled
   }
 
-  /** Work that reads weights or moments, in any number of calls. */
+  /** Runs work that reads weights or moments in any number of calls. */
   async reading<T>(work: () => T | Promise<T>, signal?: AbortSignal): Promise<T> {
     return await this.#take("reading", work, signal)
   }
 
-  /** Work that changes weights or moments, in any number of calls. */
+  /** Runs work that changes weights or moments in any number of calls. */
   async changing<T>(work: () => T | Promise<T>, signal?: AbortSignal): Promise<T> {
     return await this.#take("changing", work, signal)
   }
@@ -59,8 +59,8 @@ export class Turns {
   }
 
   #isFree(kind: Kind): boolean {
-    const peaceable: readonly string[] = beside[kind]
-    for (const other in this.#held) if (this.#held[other as Kind] > 0 && !peaceable.includes(other)) return false
+    const compatible: readonly string[] = beside[kind]
+    for (const other in this.#held) if (this.#held[other as Kind] > 0 && !compatible.includes(other)) return false
     return true
   }
 
@@ -69,7 +69,7 @@ export class Turns {
     const promise = new Promise<void>((resolve, reject) => {
       this.#waiting.set(resolve, kind)
       cancel = () => {
-        if (!this.#waiting.delete(resolve)) return // its turn has come
+        if (!this.#waiting.delete(resolve)) return // the turn was already granted
         reject(new GigpoError("ABORTED", "Stopped."))
         this.#admit()
       }
@@ -77,7 +77,7 @@ export class Turns {
     return { promise, cancel }
   }
 
-  /** Those at the head of the line that may go. They hold their turns from here on, though they run a little later. */
+  /** Grants turns at the head of the queue, as far as they are free. A granted turn counts as held before its work starts. */
   #admit(): void {
     for (const [go, kind] of this.#waiting) {
       if (!this.#isFree(kind)) return
@@ -88,9 +88,9 @@ export class Turns {
   }
 }
 
-/** In an object, so that a turn does not wait until the call is settled. */
+/** Starts a call and returns its promise inside an object, so that the turn does not wait until the call is settled. */
 function handOver<T>(start: () => Started<T>, signal: AbortSignal | undefined): { readonly settled: Promise<T> } {
   const settled = settle(start, signal)
-  settled.catch(() => {}) // it is waited for once the turn has ended
+  settled.catch(() => {}) // awaited after the turn; avoids an unhandled rejection before that
   return { settled }
 }

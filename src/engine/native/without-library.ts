@@ -2,12 +2,12 @@ import { warn } from "../../util/warn.ts"
 
 let said = false
 
-/** Says why a GPU's products do without cuBLASLt: once a process, and not to whoever has chosen so. */
+/** Warns why the GPU engine does not use cuBLASLt, once per process. Silent where GIGPO_CUBLASLT is "off". */
 export function warnWithoutLibrary(reason: string | undefined): void {
   if (reason === undefined || said || process.env.GIGPO_CUBLASLT === "off") return
   said = true
   warn(
-    `Matrix products run on gigpo's own kernels, because no cuBLASLt can be used (${reason}). ` +
-      'Install it (the CUDA toolkit, or pip\'s nvidia-cublas), name its folder in GIGPO_CUBLASLT, or choose to do without: "off".',
+    `Matrix products run on gigpo's own kernels, because cuBLASLt is not available (${reason}). ` +
+      'Install it (the CUDA toolkit, or pip\'s nvidia-cublas), set GIGPO_CUBLASLT to its folder, or to "off" to run without it.',
   )
 }

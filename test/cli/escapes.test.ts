@@ -132,7 +132,7 @@ describe("a server of the Tinker API", () => {
     expect(told.length).toBeGreaterThan(0)
     for (const text of told) expect(text).not.toMatch(obeyed)
     if (given === answers && "/create_session" in given && !("status" in given["/create_session"]!))
-      expect(told.filter((text) => text.startsWith("The engine says: "))).toHaveLength(6)
+      expect(told.filter((text) => text.startsWith("Message of the engine: "))).toHaveLength(6)
   })
 
   it("keeps what it says of an outage from the terminal", async () => {

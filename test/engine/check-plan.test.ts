@@ -30,7 +30,7 @@ describe("a run's plan", () => {
     } as unknown as RunPlan
     expect(await policy.check(wrong)).toEqual([
       'The native engine does not support the loss "ppo": use "linear", for which the trainer evaluates the loss.',
-      'The native engine does not support the statistic "variance"; it supports "entropy", "hellinger", "top". Use a loss or estimator that needs no other statistic.',
+      'The native engine does not support the statistic "variance"; it supports "entropy", "hellinger", "top". Choose another loss or estimator.',
       'The native engine has no model "teacher"; besides the policy there is only "reference".',
       "learningRate is -1; it must be a number of at least 0.",
     ])

@@ -58,8 +58,8 @@ it("archives of other servers: packed or not, in folders, with less, or broken",
     [await archive({ ...both, "README.md": "of an adapter" }), undefined],
     [new Uint8Array(gzipSync(await archive(both))), undefined],
     [await archive(inside), undefined],
-    [await archive(config), /it has adapter_config.json, not/],
-    [new Uint8Array(gzipSync(await archive(both))).slice(0, 60), /cannot be read|it has/],
+    [await archive(config), /it contains adapter_config.json, not/],
+    [new Uint8Array(gzipSync(await archive(both))).slice(0, 60), /cannot be read|it contains/],
     [new Uint8Array(2000).fill(7), /cannot be read/],
     [new Uint8Array(0), /nothing/],
   ]
@@ -97,7 +97,9 @@ it("a server that gives no archives says so", async () => {
     path.endsWith("/archive") ? { kind: "status", status: 404 } : undefined,
   )
   const engine = await serving.connect({ rank: 4 })
-  await expect(engine.saveAdapter(join(doors.folder, "no"))).rejects.toThrow(/gives no archive of tinker:.*404/)
+  await expect(engine.saveAdapter(join(doors.folder, "no"))).rejects.toThrow(
+    /does not offer an archive of tinker:.*404/,
+  )
   const address = await fetch(`${serving.url}/api/v1/downloads/00000000-0000-0000-0000-000000000000`)
   expect(address.status).toBe(404)
 })

@@ -77,17 +77,17 @@ describe("the first request to an engine", () => {
       async () =>
         `http://127.0.0.1:${await http(status(200, "<!doctype html><p>It works</p>", { "content-type": "text/html" }))}`,
       "ENGINE_REFUSED",
-      /no JSON but text\/html.*path is wrong.*before \/api\/v1/,
+      /not JSON but text\/html.*path is wrong.*before \/api\/v1/,
     ],
     "another API": [
       async () => `http://127.0.0.1:${await http(status(200, '{"status":"ok"}'))}`,
       "ENGINE_REFUSED",
-      /no server of the Tinker API/,
+      /not a server of the Tinker API/,
     ],
     "an empty answer": [
       async () => `http://127.0.0.1:${await http(status(204))}`,
       "ENGINE_REFUSED",
-      /no server of the Tinker API/,
+      /not a server of the Tinker API/,
     ],
     "a wrong path": [
       async () => `http://127.0.0.1:${await http(status(404, '{"detail":"Not Found"}'))}/v2`,
@@ -118,12 +118,12 @@ describe("the first request to an engine", () => {
     silence: [
       async () => `http://127.0.0.1:${await tcp(() => {})}`,
       "ENGINE_LOST",
-      /accepts the connection and sends nothing, for 0\.3 s/,
+      /accepts the connection but sends no response, for 0\.3 s/,
     ],
     "an answer that does not end": [
       async () => `http://127.0.0.1:${await http((_, response) => response.writeHead(200).write("{"))}`,
       "ENGINE_LOST",
-      /sends nothing, for 0\.3 s/,
+      /sends no response, for 0\.3 s/,
     ],
     "a connection that is closed at once": [
       async () => `http://127.0.0.1:${await tcp((socket) => socket.destroy())}`,

@@ -36,7 +36,7 @@ export function refusals(
     )
   for (const statistic of plan.statistics) {
     if (!nativeStatistics.includes(statistic))
-      sentences.push(`${unknownStatistic(statistic)} Use a loss or estimator that needs no other statistic.`)
+      sentences.push(`${unknownStatistic(statistic)} Choose another loss or estimator.`)
   }
   for (const model of plan.models) {
     if (model !== "reference")

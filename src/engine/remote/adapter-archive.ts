@@ -8,21 +8,22 @@ import { adapterFiles } from "../../model-files/adapter-files.ts"
 import { GigpoError } from "../../util/errors.ts"
 import type { Connection } from "./connection.ts"
 
-/** Files of an archive, with those that are passed over. */
+/** Maximum number of files in an archive, including ignored ones. */
 const mostFiles = 1000
 
+/** Options of `downloadAdapter`. */
 export interface DownloadOptions {
-  /** Bytes that the archive may have, once it is unpacked. */
+  /** Maximum bytes of the unpacked archive. */
   readonly most: number
   readonly signal?: AbortSignal | undefined
 }
 
 /**
- * Writes the adapter of a sampler's weights into a folder, as the server's archive has it.
+ * Downloads an adapter from the server's archive of sampler weights and writes it into a folder.
  *
  * @param path tinker://<model>/sampler_weights/<name>
- * @throws GigpoError `ENGINE_REFUSED` where the server gives no archive, one that is larger than an adapter of this model can be, or
- * one without an adapter in PEFT's layout
+ * @throws GigpoError `ENGINE_REFUSED` where the server has no archive, or the archive is larger than `most` or contains no adapter
+ * in PEFT's layout; `ENGINE_LOST`, `IO`
  */
 export async function downloadAdapter(
   connection: Connection,
@@ -34,7 +35,7 @@ export async function downloadAdapter(
   const { extract } = await import("tar-stream") // rarely needed, and slow to load
   const unpacked = extract()
   const reading = pipeline([...(await streamsOf(await openArchive(connection, path, signal))), atMost(most), unpacked])
-  reading.catch(() => {}) // it also ends the loop
+  reading.catch(() => {}) // the error also ends the loop below
   try {
     for await (const entry of unpacked) {
       const name = basename(entry.header.name)
@@ -49,14 +50,17 @@ export async function downloadAdapter(
     throw noAdapter(path, `it cannot be read: ${cause instanceof Error ? cause.message : cause}`, cause)
   }
   if (!adapterFiles.every((name) => found.includes(name)))
-    throw noAdapter(path, `it has ${found.join(", ").slice(0, 500) || "nothing"}, not ${adapterFiles.join(" and ")}`)
+    throw noAdapter(
+      path,
+      `it contains ${found.join(", ").slice(0, 500) || "nothing"}, not ${adapterFiles.join(" and ")}`,
+    )
 }
 
 function noAdapter(path: string, why: string, cause?: unknown): GigpoError {
-  return new GigpoError("ENGINE_REFUSED", `The engine's archive of ${path} is no adapter: ${why}.`, { cause })
+  return new GigpoError("ENGINE_REFUSED", `The engine's archive of ${path} is not a valid adapter: ${why}.`, { cause })
 }
 
-/** Servers name a checkpoint with its kind, or without. */
+/** Requests an archive. Some servers name a checkpoint with its kind, others without. */
 async function openArchive(connection: Connection, path: string, signal?: AbortSignal): Promise<Response> {
   const [model = "", ...rest] = path
     .replace(/^tinker:\/\//, "")
@@ -70,22 +74,22 @@ async function openArchive(connection: Connection, path: string, signal?: AbortS
     refusals.push(`${response.status}: ${await beginning(response)}`)
     if (![404, 405, 422].includes(response.status)) break
   }
-  throw new GigpoError("ENGINE_REFUSED", `The engine gives no archive of ${path} (${refusals.join(", ")}).`)
+  throw new GigpoError("ENGINE_REFUSED", `The engine does not offer an archive of ${path} (${refusals.join(", ")}).`)
 }
 
-/** The first 200 characters of a body, of which no more is read. */
+/** Reads the first 200 characters of a body. */
 async function beginning(response: Response): Promise<string> {
   const pieces: Uint8Array[] = []
   let length = 0
   for await (const piece of response.body ?? []) {
     pieces.push(piece)
     length += piece.length
-    if (length >= 200) break // which ends the transfer
+    if (length >= 200) break // ends the transfer
   }
   return Buffer.concat(pieces).toString("utf8").slice(0, 200)
 }
 
-/** Passes bytes on, up to so many. */
+/** Returns a stream that passes bytes through, and fails above `most` bytes. */
 function atMost(most: number): Transform {
   let length = 0
   return new Transform({
@@ -97,7 +101,7 @@ function atMost(most: number): Transform {
   })
 }
 
-/** What an archive's bytes come through: they are packed with gzip, or not. */
+/** Returns the streams that read an archive, with decompression if it is compressed with gzip. */
 async function streamsOf(response: Response): Promise<readonly [Readable, ...Duplex[]]> {
   const body = response.body as AsyncIterable<Uint8Array> | null
   const pieces = (body ?? Readable.from([]))[Symbol.asyncIterator]()

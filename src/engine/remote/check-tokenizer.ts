@@ -25,6 +25,6 @@ export async function checkTokenizer(
     return name
   throw new GigpoError(
     "BAD_TOKENIZER",
-    `${file} is not the tokenizer of the engine at ${session.connection.url}: use the folder of the model that it serves.`,
+    `${file} differs from the tokenizer of the engine at ${session.connection.url}: use the folder of the model that the engine serves.`,
   )
 }

@@ -7,48 +7,50 @@ import { type Answer, exchange, TooLongError } from "./exchange.ts"
 import { hopeless, isTlsError, tooLate, unusable } from "./first-contact.ts"
 import { excerpt, MaybeTaken, refused } from "./refused.ts"
 
+/** Options of `Connection`. */
 export interface ConnectionOptions {
-  /** Where the API's paths begin: what stands before /api/v1. */
+  /** URL of the server, without /api/v1. */
   readonly url: string
   readonly key?: string | undefined
   /** Whether the key may be sent to another machine over plain http. Default false. */
   readonly plainHttp?: boolean | undefined
-  /** Seconds in which a request must be taken, or a question about its result answered, over all attempts. Default 300. */
+  /** Timeout in seconds for accepting a request or reporting its result, over all attempts. Default 300. */
   readonly patience?: number | undefined
-  /** Seconds in which the server must answer for the first time, over all attempts. Default 10. */
+  /** Timeout in seconds for the first response of the server, over all attempts. Default 10. */
   readonly contact?: number | undefined
   readonly onWarning?: ((message: string) => void) | undefined
 }
 
+/** One HTTP request. */
 export interface Call {
   readonly path: string
-  /** JSON, or bytes of a protocol buffer. Without one it is a GET. */
+  /** Body of a POST: JSON, or the bytes of a protocol buffer. Without a body, the request is a GET. */
   readonly body?: object | Uint8Array | undefined
   readonly headers?: Readonly<Record<string, string>> | undefined
-  /** Whether the answer may be a protocol buffer. Default false. */
+  /** Whether the response may be a protocol buffer. Default false. */
   readonly protobuf?: boolean | undefined
-  /** Bytes that its answer may have. Default 1 MiB. */
+  /** Maximum bytes of the response. Default 1 MiB. */
   readonly most?: number | undefined
-  /** Milliseconds that one attempt may take. Default 60,000. */
+  /** Timeout of one attempt in milliseconds. Default 60,000. */
   readonly within?: number | undefined
   readonly signal?: AbortSignal | undefined
 }
 
-/** What came of one attempt. */
+/** Outcome of one attempt. */
 export type Outcome =
   | { readonly kind: "answered"; readonly body: unknown; readonly bytes?: Uint8Array }
-  /** The server said no, and will again. */
+  /** Refused permanently: repeating the request does not help. */
   | { readonly kind: "refused"; readonly status: number; readonly reason: string; readonly code?: undefined }
-  /** It was not taken: it may be sent again whatever it does. `after` milliseconds, where the server says when. */
+  /** Not accepted by the server: any request may be repeated, after `after` milliseconds if the server specifies it. */
   | {
       readonly kind: "not-taken"
       readonly status: number
       readonly reason: string
       readonly after?: number | undefined
-      /** Node's code of what failed before there was an answer. */
+      /** Node's error code of a failure without response. */
       readonly code?: string | undefined
     }
-  /** It may have been taken. */
+  /** The server may have accepted the request. */
   | {
       readonly kind: "unknown"
       readonly status: number
@@ -56,36 +58,36 @@ export type Outcome =
       readonly code?: string | undefined
     }
 
-/** Bytes of an answer that says no more than what was done. */
+/** Maximum bytes of a response without data. */
 export const shortAnswer = 2 ** 20
-/** What an answer in JSON may hold, whatever was asked: names and numbers that take a second to parse. */
+/** Limits of any JSON response, so that it can be parsed in about a second. */
 const jsonLimits: JsonLimits = { strings: 2 ** 17, values: 2 ** 22 }
 
-/** Failed attempts of one request after which an outage is reported: more than a second. */
+/** Number of failed attempts of a request after which an outage is reported; they take more than a second. */
 export const attemptsToTell = 3
-/** Milliseconds between attempts: doubled from the one to the other. */
+/** Minimum and maximum milliseconds between attempts; the interval doubles each time. */
 const [shortest, longest] = [500, 30_000]
-/** Milliseconds between questions whether a bill has been paid, and how long they go on. */
+/** Interval and total time of attempts, in milliseconds, while the server reports an unpaid bill (402). */
 const billing = { every: 5000, most: 3_600_000 }
 
-/** HTTP to one server of the Tinker API. The key goes into a header, and nowhere else. */
+/** HTTP connection to one server of the Tinker API. The key is sent in headers only, and never logged. */
 export class Connection {
   readonly url: string
   readonly onWarning: (message: string) => void
   readonly #key: string | undefined
-  /** Milliseconds. */
+  /** Timeout in milliseconds for accepting a request or reporting its result. */
   readonly patience: number
   readonly #contact: number
   #met = false
   #outage: Outage | undefined
   #told: Outage | undefined
 
-  /** @throws GigpoError `BAD_ARGUMENT` for what is no address. */
+  /** @throws GigpoError `BAD_ARGUMENT` for an invalid address or key. */
   constructor({ url, key, plainHttp = false, patience = 300, contact = 10, onWarning }: ConnectionOptions) {
     if (!/^https?:\/\//.test(url) || !URL.canParse(url))
       throw new GigpoError(
         "BAD_ARGUMENT",
-        `${JSON.stringify(url)} is no address of an engine; give one as https://host:port.`,
+        `${JSON.stringify(url)} is not the address of an engine; give it as https://host:port.`,
       )
     checkAddress(url, key)
     if (key !== undefined && !plainHttp)
@@ -101,17 +103,17 @@ export class Connection {
     this.onWarning = warner(onWarning)
   }
 
-  /** What keeps the server from answering; undefined while it answers. */
+  /** Current outage; undefined while the server answers. */
   get outage(): Outage | undefined {
     return this.#outage
   }
 
-  /** The server has shown that it is one of the API: from now on `patience` counts. */
+  /** Called when the server has proved to be one of the API. From then on, the timeout is `patience` instead of `contact`. */
   met(): void {
     this.#met = true
   }
 
-  /** Sends once. Throws where the caller's signal is aborted, and for nothing else. */
+  /** Sends a request once. Throws only if the caller's signal is aborted. */
   async attempt(call: Call): Promise<Outcome> {
     const outcome = await this.#attempt(call)
     this.#note(call.path, outcome)
@@ -150,14 +152,14 @@ export class Connection {
     }
   }
 
-  /** A server may say which key it was sent, and what it says is logged. */
+  /** Removes the key from the reason, which is logged and may repeat the key. */
   #withoutKey(outcome: Outcome): Outcome {
     if (outcome.kind === "answered" || this.#key === undefined) return outcome
     return { ...outcome, reason: outcome.reason.replaceAll(this.#key, "[the key]") }
   }
 
   #note(path: string, outcome: Outcome): void {
-    // 408 answers a question about a result that the server has held open.
+    // 408 is the regular response to a request for a result that is not ready yet.
     if (outcome.kind === "answered" || outcome.kind === "refused" || outcome.status === 408) {
       this.#outage = undefined
       return
@@ -166,17 +168,17 @@ export class Connection {
     this.#outage ??= { since: performance.now(), path, reason: status === 0 ? reason : `${status}: ${reason}` }
   }
 
-  /** Warns once of an outage that lasts. */
+  /** Warns of a lasting outage, once per outage. */
   warnOfOutage(): void {
     if (!this.#outage || this.#outage === this.#told) return
     this.#told = this.#outage
     const { path, reason } = this.#outage
     this.onWarning(
-      `The engine at ${this.url} does not answer ${path} (${reason}). It is asked again for up to ${this.patience / 1000} s.`,
+      `The engine at ${this.url} does not answer ${path} (${reason}). The request is repeated for up to ${this.patience / 1000} s.`,
     )
   }
 
-  /** Opens what may be long. The key goes to this server alone, wherever it sends one on to. */
+  /** Opens a download, and follows one redirect. The key is not sent to another server. */
   async download(path: string, signal?: AbortSignal): Promise<Response> {
     const url = new URL(`${this.url}/api/v1${path}`)
     const first = await this.#get(url, this.#keys(), signal)
@@ -187,7 +189,7 @@ export class Connection {
     if (next.protocol !== "https:" && next.protocol !== url.protocol)
       throw new GigpoError(
         "ENGINE_LOST",
-        `The engine at ${this.url} sends ${url.pathname} on to an address without TLS.`,
+        `The engine at ${this.url} redirects ${url.pathname} to an address without TLS, which is refused.`,
       )
     return await this.#get(next, next.origin === url.origin ? this.#keys() : {}, signal)
   }
@@ -197,9 +199,13 @@ export class Connection {
       return await fetch(url, { headers, redirect: "manual", ...(signal && { signal }) })
     } catch (cause) {
       signal?.throwIfAborted()
-      throw new GigpoError("ENGINE_LOST", `The engine at ${this.url} gives no ${url.pathname}: ${describe(cause)}`, {
-        cause,
-      })
+      throw new GigpoError(
+        "ENGINE_LOST",
+        `The download of ${url.pathname} from the engine at ${this.url} failed: ${describe(cause)}`,
+        {
+          cause,
+        },
+      )
     }
   }
 
@@ -208,11 +214,12 @@ export class Connection {
   }
 
   /**
-   * Sends until it is taken.
+   * Sends a request until it is accepted.
    *
-   * @param again - whether it may be sent again where the server may have taken it: where it does nothing, or the server knows it again.
-   * @throws GigpoError `ENGINE_REFUSED` where the server says no; `ENGINE_LOST` where it cannot be reached in time, or where a request
-   * that must not be sent twice may have been taken.
+   * @param again - whether the request may be repeated after the server may have accepted it, because it changes nothing or the server
+   * recognizes repeated requests.
+   * @throws GigpoError `ENGINE_REFUSED` where the server refuses; `ENGINE_LOST` where it does not answer in time, or may have accepted
+   * a request that must not be repeated.
    */
   async send(call: Call, again: boolean): Promise<Extract<Outcome, { kind: "answered" }>> {
     const began = performance.now()
@@ -231,8 +238,8 @@ export class Connection {
       if (performance.now() - began > (unpaid ? billing.most : this.patience))
         throw new GigpoError(
           "ENGINE_LOST",
-          `The engine at ${this.url} has not taken ${call.path} for ${Math.round((performance.now() - began) / 1000)} s: ${reason}. ` +
-            "What is saved stays; resume when it answers again.",
+          `The engine at ${this.url} has not accepted ${call.path} for ${Math.round((performance.now() - began) / 1000)} s: ${reason}. ` +
+            "Saved weights are kept; resume the run when the engine answers again.",
         )
       const after = kind === "not-taken" ? outcome.after : undefined
       const usual = unpaid ? billing.every : (after ?? pause * (0.75 + Math.random() / 4))
@@ -241,7 +248,7 @@ export class Connection {
     }
   }
 
-  /** Gives up what would not be answered however often it is sent, or has not been in time. */
+  /** Throws for a first request that cannot succeed by repetition, or was not answered in time. */
   #checkContact(path: string, outcome: Exclude<Outcome, { kind: "answered" }>, elapsed: number): void {
     const { kind, status } = outcome
     const why = hopeless(outcome, this.#key !== undefined)
@@ -251,26 +258,27 @@ export class Connection {
   }
 }
 
-/** A server that does not answer. */
+/** Period in which a server does not answer. */
 export interface Outage {
   /** `performance.now()` of the first failed attempt. */
   readonly since: number
-  /** The request that failed first, and why. */
+  /** Path of the request that failed first. */
   readonly path: string
+  /** Reason of the failure. */
   readonly reason: string
 }
 
-/** Refuses an address that says more than where the server is, and a key that no header can hold. Shows neither. */
+/** Throws for an address with credentials, a query or a fragment, and for a key that is not valid in a header. Messages show neither. */
 function checkAddress(address: string, key: string | undefined): void {
   const url = new URL(address)
   const refuse = (what: string) => new GigpoError("BAD_ARGUMENT", what)
   if (url.username !== "" || url.password !== "")
-    throw refuse("The engine's address holds a user or a password: leave them out, and give the key by TINKER_API_KEY.")
+    throw refuse("The engine's address contains a user or password: remove them, and set the key in TINKER_API_KEY.")
   if (/[?#]/.test(address))
-    throw refuse("The engine's address holds a query or a fragment: give it as https://host:port alone.")
+    throw refuse("The engine's address contains a query or fragment: give only https://host:port.")
   if (key !== undefined && /[^\x21-\x7e]/.test(key))
     throw refuse(
-      "The engine's key (TINKER_API_KEY) holds a line break, a space or another character that no header takes.",
+      "The engine's key (TINKER_API_KEY) contains a line break, a space or another character that is not valid in a header.",
     )
 }
 
@@ -280,7 +288,11 @@ function read({ status, statusText, headers, bytes }: Answer): Outcome {
     if (protobuf) return { kind: "answered", body: undefined, bytes }
     const body = parse(bytes)
     return body === undefined && bytes.length > 0
-      ? { kind: "unknown", status, reason: `its answer is no JSON but ${headers["content-type"] ?? "something else"}` }
+      ? {
+          kind: "unknown",
+          status,
+          reason: `its response is not JSON but ${headers["content-type"] ?? "of unknown type"}`,
+        }
       : { kind: "answered", body }
   }
   const reason = excerpt(headers.location ?? (reasonOf(bytes) || statusText || "it gives no reason"))
@@ -291,7 +303,7 @@ function read({ status, statusText, headers, bytes }: Answer): Outcome {
   return { kind: status >= 500 ? "unknown" : "refused", status, reason }
 }
 
-/** Milliseconds, at most a minute. */
+/** Returns the requested delay in milliseconds; undefined for none, or one above a minute. */
 function retryAfter(headers: Answer["headers"]): number | undefined {
   const milliseconds = Number(headers["retry-after-ms"] ?? Number(headers["retry-after"] ?? Number.NaN) * 1000)
   return milliseconds >= 0 && milliseconds <= 60_000 ? milliseconds : undefined
@@ -306,7 +318,7 @@ function parse(bytes: Buffer): unknown {
   }
 }
 
-/** What servers say of a failure, in whatever field they put it. */
+/** Returns the reason of a failure; servers use different fields. */
 function reasonOf(bytes: Buffer): string {
   const body = parse(bytes)
   const { detail, error, message } = (body ?? {}) as Record<string, unknown>
@@ -314,7 +326,7 @@ function reasonOf(bytes: Buffer): string {
   return excerpt(told ?? bytes.toString("utf8", 0, 2000))
 }
 
-/** Whether there was a connection to send it on. */
+/** Whether a request may have been sent before the error occurred. */
 function wasSent(error: unknown): boolean {
   const { syscall, errors, code } = error as {
     syscall?: string

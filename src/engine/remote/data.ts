@@ -5,16 +5,17 @@ import { shares } from "../shares.ts"
 import type { TokenTable } from "../token-table.ts"
 import type { Form } from "./capabilities.ts"
 
-// Rows as the API's data. It reads all tokens but the last and tells at each place of the next: a span's first token, at `start` of
-// the row, is target start - 1.
+// Converts sequences to the data of the API. The input is all tokens but the last, and the target at each position is the next
+// token: the first token of a segment, at `start` of the sequence, is target start - 1.
 
-/** A loss in the API's terms. */
+/** Loss in the form of the API. */
 export interface RemoteLoss {
   readonly loss: string
   readonly config: Readonly<Record<string, number>>
   readonly data: readonly Datum[]
 }
 
+/** Returns the datum of a sequence with columns of numbers, [targets] each. */
 export function datumOf({ tokens }: Sequence, columns: Readonly<Record<string, Float32Array>>): Datum {
   const targets = tokens.slice(1)
   return {
@@ -23,12 +24,12 @@ export function datumOf({ tokens }: Sequence, columns: Readonly<Record<string, F
   }
 }
 
-/** What is asked to score tokens: a cross-entropy that counts each once. */
+/** Returns the data that score sampled tokens: a cross-entropy with weight 1 for each. */
 export function scoringData(rows: readonly Sequence[]): Datum[] {
   return rows.map((row) => datumOf(row, { weights: ones(row) }))
 }
 
-/** Of a result's targets those that were sampled: the spans, one after the other. */
+/** Selects the sampled tokens from a result per target: segments in order. */
 export function ofSpans({ spans }: Sequence, targets: Float32Array): Float32Array {
   const values = new Float32Array(spans.reduce((sum, { length }) => sum + length, 0))
   let end = 0
@@ -40,10 +41,10 @@ export function ofSpans({ spans }: Sequence, targets: Float32Array): Float32Arra
 }
 
 /**
- * Σ coefficient · log p, whose gradient is that of any loss with these derivatives by each log p.
+ * Returns the loss Σ coefficient · log p, which has the same gradient as any loss with these derivatives.
  *
- * @param coefficients d loss / d log p: [sampled tokens of all rows]
- * @param now the log-probabilities of now, [sampled tokens of each row]: of "importance_sampling", whose ratio must be 1
+ * @param coefficients d loss / d log p, [sampled tokens of all sequences]
+ * @param now current log-probabilities, [sampled tokens] per sequence; needed for "importance_sampling", so that its ratio is 1
  */
 export function linearLoss(
   { rows, rowOffsets }: TokenTable,
@@ -68,13 +69,16 @@ export function linearLoss(
   return { loss: route, config: {}, data }
 }
 
-/** Minus the mean log-probability of the sampled tokens. */
+/** Returns the coefficients of the negative mean log-probability of the sampled tokens. */
 export function sftCoefficients(rows: readonly Sequence[]): Float32Array {
   const tokens = sampledTokens(rows)
   return new Float32Array(tokens).fill(-1 / tokens)
 }
 
-/** PPO's clipped surrogate: exact under a sum, since it is proportional to the advantage. */
+/**
+ * Returns PPO's clipped surrogate. Shares and divisors are multiplied into the advantages. That is exact, since the loss is
+ * proportional to the advantages.
+ */
 export function surrogateLoss(table: TokenTable, loss: ClippedSurrogate, form: Form): RemoteLoss {
   const { rows, offsets, rowOffsets } = table
   const { aggregation, unit = "span", fixedLength, clipLow, clipHigh } = loss
@@ -95,14 +99,14 @@ export function surrogateLoss(table: TokenTable, loss: ClippedSurrogate, form: F
   return { loss: "ppo", config, data }
 }
 
-/** Numbers of the data with a gradient that is not 0. */
+/** Returns the indices of data with a gradient other than 0. */
 export function busy({ data }: RemoteLoss): number[] {
   const learns = ({ inputs }: Datum) =>
     (inputs.get("advantages") ?? inputs.get("weights")!).some((value) => value !== 0)
   return [...data.keys()].filter((index) => learns(data[index]!))
 }
 
-/** Of the results of some rows those of sampled tokens, in their places among all rows': [sampled tokens], NaN elsewhere. */
+/** Merges the results of some sequences into a column of all, [sampled tokens of all sequences]; NaN for the others. */
 export function gathered(
   rows: readonly Sequence[],
   kept: readonly number[],
@@ -118,7 +122,7 @@ export function gathered(
   return found
 }
 
-/** Only these data of a loss, each counting what it did. */
+/** Returns a loss with some of its data, rescaled so that each datum keeps its share. */
 export function only({ data, ...rest }: RemoteLoss, kept: readonly number[], { reduction }: Form): RemoteLoss {
   const scale = reduction === "sum" ? 1 : kept.length / data.length
   const scaled = ({ tokens, inputs }: Datum): Datum => {
@@ -128,7 +132,7 @@ export function only({ data, ...rest }: RemoteLoss, kept: readonly number[], { r
   return { ...rest, data: kept.map((index) => (scale === 1 ? data[index]! : scaled(data[index]!))) }
 }
 
-/** What a mean of means divides by, to be multiplied with. */
+/** Returns the divisor of a mean of means, by which advantages are multiplied to cancel it. */
 function undoMeans(row: Sequence, data: number, { reduction, takesWeights }: Form): number {
   if (reduction === "sum") return 1
   return data * (takesWeights ? sampledTokens([row]) : row.tokens.length - 1)
@@ -144,7 +148,7 @@ function ones({ tokens, spans }: Sequence): Float32Array {
   return result
 }
 
-/** Of each sampled token, in its target's place: [tokens - 1], 0 elsewhere. */
+/** Returns values of sampled tokens at the positions of their targets, [tokens - 1]; 0 elsewhere. */
 function scattered(
   { tokens, spans }: Sequence,
   values: ArrayLike<number>,

@@ -1,6 +1,7 @@
 import { Agent, type ClientRequest, type IncomingHttpHeaders, type IncomingMessage, request as plain } from "node:http"
 import { Agent as SecureAgent, request as secure } from "node:https"
 
+/** HTTP response. */
 export interface Answer {
   readonly status: number
   readonly statusText: string
@@ -8,37 +9,41 @@ export interface Answer {
   readonly bytes: Buffer
 }
 
+/** Options of one request. */
 export interface Exchange {
   readonly method: "GET" | "POST"
   readonly headers: Readonly<Record<string, string>>
   readonly body?: string | Uint8Array | undefined
-  /** Bytes of the answer, after which it fails with `TooLongError`. */
+  /** Maximum bytes of the response; a longer one fails with `TooLongError`. */
   readonly most: number
-  /** Milliseconds until it fails with `LateError`. */
+  /** Timeout in milliseconds, after which the request fails with `LateError`. */
   readonly within: number
   readonly signal?: AbortSignal | undefined
 }
 
-/** No answer came in time. */
+/** Error for a response that did not arrive in time. */
 export class LateError extends Error {
   readonly code = "LATE"
 }
-/** An answer of more bytes than what was asked for can have. */
+/** Error for a response above the maximum size. */
 export class TooLongError extends Error {}
 
-// A socket is given up before servers do that (uvicorn after 5 s), else a request could be sent to one that nobody reads any more.
+// Idle sockets are closed before servers close them (uvicorn after 5 s). Otherwise a request could be sent on a closed socket.
 const options = { keepAlive: true, timeout: 4000 }
 const agent = new Agent(options)
 const secureAgent = new SecureAgent(options)
 
-/** One request and its answer. Node's own client: with 10,000 in flight `fetch` costs twice the time. Redirects are not followed. */
+/**
+ * Sends a request and returns the response. Redirects are not followed. Uses Node's http client, since `fetch` takes twice the time
+ * with 10,000 requests in flight.
+ */
 export function exchange(url: URL, { method, headers, body, most, within, signal }: Exchange): Promise<Answer> {
   return new Promise((resolve, reject) => {
     const own = url.protocol === "https:" ? { send: secure, agent: secureAgent } : { send: plain, agent }
     const length = body === undefined ? {} : { "content-length": String(Buffer.byteLength(body)) }
     const sent: ClientRequest = own.send(url, { method, agent: own.agent, headers: { ...headers, ...length } })
     const abort = () => sent.destroy(signal!.reason)
-    const late = setTimeout(() => sent.destroy(new LateError(`no answer within ${within / 1000} s`)), within)
+    const late = setTimeout(() => sent.destroy(new LateError(`no response within ${within / 1000} s`)), within)
     const end = () => {
       clearTimeout(late)
       signal?.removeEventListener("abort", abort)
@@ -55,7 +60,7 @@ export function exchange(url: URL, { method, headers, body, most, within, signal
       let size = 0
       response.on("data", (piece: Buffer) => {
         size += piece.length
-        if (size > most) fail(new TooLongError(`its answer is longer than ${most} bytes`))
+        if (size > most) fail(new TooLongError(`its response is longer than ${most} bytes`))
         else pieces.push(piece)
       })
       response.on("error", fail)

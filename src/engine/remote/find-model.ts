@@ -3,10 +3,10 @@ import { unlessRefused } from "./refused.ts"
 import type { Session } from "./session.ts"
 
 /**
- * What the server calls the model, and its longest context, where it tells.
+ * Returns the server's name of the model, and the maximum tokens of its context (Infinity if not reported).
  *
- * @param asked undefined is the only one that it has
- * @throws GigpoError `ENGINE_REFUSED` where it has none of this name, or several.
+ * @param asked name of the model; undefined selects the server's only model
+ * @throws GigpoError `ENGINE_REFUSED` where no model has the name, or no name is given and the server has several.
  */
 export async function findModel(
   { connection }: Session,
@@ -19,11 +19,13 @@ export async function findModel(
   )
   const known = models.flatMap(({ model_name }) => (typeof model_name === "string" ? [model_name] : []))
   const name = asked ?? (known.length === 1 ? known[0] : undefined)
-  if (name === undefined || (known.length > 0 && !known.includes(name)))
+  if (name === undefined || (known.length > 0 && !known.includes(name))) {
+    const models = known.length > 0 ? `has the models ${known.join(", ").slice(0, 500)}` : "lists no models"
     throw new GigpoError(
       "ENGINE_REFUSED",
-      `The engine at ${connection.url} has ${known.join(", ").slice(0, 500) || "told no models"}${asked ? `, not ${asked}` : ""}: name one of them as engine.model.`,
+      `The engine at ${connection.url} ${models}${asked ? `, not ${asked}` : ""}: set engine.model to the name of one.`,
     )
+  }
   const longest = models.find(({ model_name }) => model_name === name)?.max_context_length
   return { name, longest: typeof longest === "number" && longest >= 1 ? longest : Number.POSITIVE_INFINITY }
 }

@@ -3,14 +3,15 @@ import type { Outcome } from "./connection.ts"
 
 type Failure = Exclude<Outcome, { readonly kind: "answered" }>
 
-/** Codes of Node for a TLS handshake that failed. */
+/** Node's error codes for a failed TLS handshake. */
 const tls = /^(EPROTO|ERR_TLS|ERR_SSL|CERT_|UNABLE_TO_|SELF_SIGNED|DEPTH_ZERO|HOSTNAME_MISMATCH)/
 
+/** Whether an error code means a failed TLS handshake. */
 export const isTlsError = (code: string | undefined): boolean => tls.test(code ?? "")
 
 /**
- * Explanation of a failed first request where asking again would not help: an address at which nothing listens, a name that does not
- * resolve, a certificate that is not accepted, a server of another kind, a refused key. Undefined where a later attempt may succeed.
+ * Returns an explanation of a failed first request that repetition would not fix: a refused connection, an unknown host name, an
+ * invalid certificate, another kind of server, or a refused key. Undefined where a later attempt may succeed.
  *
  * @param keyed whether a key was sent
  */
@@ -22,7 +23,7 @@ export function hopeless(failure: Failure, keyed: boolean): string | undefined {
   if (code === "EPROTO" || code === "ERR_SSL_WRONG_VERSION_NUMBER")
     return `the TLS handshake failed (${reason}). If the server has no TLS, write http:// instead of https://`
   if (isTlsError(code))
-    return `its TLS certificate is not accepted: ${reason}. For an authority of your own, set NODE_EXTRA_CA_CERTS to its certificate file`
+    return `its TLS certificate is not accepted: ${reason}. For a private certificate authority, set NODE_EXTRA_CA_CERTS to its certificate file`
   if (code.startsWith("HPE_"))
     return `its answer is not HTTP (${reason}). Correct the address, or write https:// for a server with TLS`
   if (kind === "not-taken" && status === 0) return `${reason}. Correct the address, or check the network`
@@ -36,16 +37,16 @@ export function hopeless(failure: Failure, keyed: boolean): string | undefined {
   return undefined
 }
 
-const addressForm = ": give https://host:port as it stands before /api/v1"
+const addressForm = ": give only the part before /api/v1, such as https://host:port"
 
-/** Explanation of a first request that was not answered in time. */
+/** Returns an explanation of a first request that was not answered in time. */
 export function tooLate({ status, reason, code }: Failure, seconds: number): string {
   const what =
-    code === "LATE" ? "it accepts the connection and sends nothing" : status === 0 ? reason : `${status}: ${reason}`
-  return `${what}, for ${seconds} s. Correct the address, or set contact to more seconds for a server that starts slowly`
+    code === "LATE" ? "it accepts the connection but sends no response" : status === 0 ? reason : `${status}: ${reason}`
+  return `${what}, for ${seconds} s. Correct the address, or increase contact for a server that starts slowly`
 }
 
-/** Error of a first request, from the status of its answer (0 for none). */
+/** Returns the error of a failed first request, by the status of the response (0 for none). */
 export function unusable(url: string, path: string, why: string, status: number): GigpoError {
   const [code, what] =
     status === 0 ? (["ENGINE_LOST", "No engine answers"] as const) : (["ENGINE_REFUSED", "No usable engine"] as const)

@@ -3,48 +3,51 @@ import { GigpoError } from "../../util/errors.ts"
 import { attemptsToTell, type Connection } from "./connection.ts"
 import { excerpt, refused } from "./refused.ts"
 
-/** A request that the server has taken and not answered. */
+/** Request that the server has accepted but not answered. */
 export interface Pending {
-  /** Of the API: /optim_step. */
+  /** Path of the API, such as /optim_step. */
   readonly path: string
-  /** Milliseconds since 1970. */
+  /** Time of the request in milliseconds since 1970. */
   readonly since: number
-  /** What the server says of its queue: active, paused_capacity, paused_rate_limit. */
+  /** State of the queue that the server reports: active, paused_capacity or paused_rate_limit. */
   readonly state: string | undefined
+  /** Reason of that state, if the server reports one. */
   readonly reason: string | undefined
 }
 
+/** Result of a request. */
 export interface Settled {
   readonly body: unknown
-  /** Where it came as a protocol buffer. */
+  /** Bytes of a protocol buffer; absent for JSON. */
   readonly bytes?: Uint8Array | undefined
 }
 
+/** Options of `Futures.result`. */
 export interface ResultOptions {
-  /** Whether it may be a protocol buffer. Default false. */
+  /** Whether the result may be a protocol buffer. Default false. */
   readonly protobuf?: boolean | undefined
-  /** Bytes that it may have. Default those of a short answer. */
+  /** Maximum bytes of the result. Default `shortAnswer`. */
   readonly most?: number | undefined
   readonly signal?: AbortSignal | undefined
 }
 
-/** A result that is gone: the server has lost the promise, or has handed it out once already. */
+/** Error for a result that the server has lost or already delivered. */
 export class LostResult extends Error {}
 
-/** Milliseconds that servers hold a question; the longest known is 300 s, and then they say 408. */
+/** Timeout in milliseconds of one poll. Servers hold a poll for up to 300 s, and then respond with 408. */
 const held = 330_000
-/** How often a refusal is asked about again. */
+/** Number of refused polls (400) after which the request fails. */
 const mostRefusals = 3
-/** Milliseconds of a pause that are told once. */
+/** Milliseconds after which a pause of the server is reported, once. */
 const pauseToTell = 60_000
 
-/** The promises of a server: what is pending, and how long it has been. Nothing waits for ever. */
+/** Pending results of a server. Every wait has a deadline. */
 export class Futures {
   readonly #connection: Connection
   readonly #deadline: number
   readonly #pending = new Map<string, Pending>()
 
-  /** @param deadline - seconds that a request which was taken may take, over all pauses of the server. */
+  /** @param deadline - timeout in seconds for completing an accepted request, including pauses of the server. */
   constructor(connection: Connection, deadline: number) {
     this.#connection = connection
     this.#deadline = deadline * 1000
@@ -57,7 +60,7 @@ export class Futures {
   /**
    * Waits for a result.
    *
-   * @throws LostResult; GigpoError `ENGINE_REFUSED` where it failed, `ENGINE_LOST` where the server does not tell in time.
+   * @throws LostResult; GigpoError `ENGINE_REFUSED` for a failed request, `ENGINE_LOST` where no result arrives in time.
    */
   async result(requestId: string, path: string, asked: ResultOptions = {}): Promise<Settled> {
     const since = Date.now()
@@ -76,7 +79,7 @@ export class Futures {
     { protobuf, most, signal }: ResultOptions,
   ): Promise<Settled> {
     let [failures, failing, refusals, told] = [0, 0, 0, false]
-    const began = performance.now() // which the machine's clock does not move
+    const began = performance.now() // monotonic, unlike the system clock
     for (let iteration = 0; ; iteration++) {
       const asked = performance.now()
       const outcome = await this.#connection.attempt({
@@ -112,7 +115,7 @@ export class Futures {
           throw lost(this.#connection.url, path, `for ${Math.round(silent / 1000)} s: ${outcome.reason}`)
       }
       if (age > this.#deadline) throw lost(this.#connection.url, path, `no result within ${this.#deadline / 1000} s`)
-      // A server that holds the question is asked again at once, any other after a while.
+      // A server that holds polls open is polled again immediately, others after a pause.
       const quick = performance.now() - asked < 1000
       const pause = outcome.kind === "answered" ? 50 : Math.min(125 * 2 ** failures, 30_000)
       if (quick) await wait(outcome.kind !== "answered" && outcome.status === 402 ? 5000 : pause, undefined, { signal })
@@ -124,13 +127,13 @@ function failed(path: string, { error, category }: Record<string, unknown>): Err
   const reason = excerpt(error)
   if (/already retrieved/i.test(reason)) return new LostResult(reason)
   const whose = typeof category === "string" ? ` (${category.slice(0, 50)})` : ""
-  return new GigpoError("ENGINE_REFUSED", `The engine could not do ${path}${whose}: ${reason}`)
+  return new GigpoError("ENGINE_REFUSED", `The engine failed at ${path}${whose}: ${reason}`)
 }
 
 function lost(url: string, path: string, what: string): GigpoError {
   return new GigpoError(
     "ENGINE_LOST",
-    `The engine at ${url} has not told what became of ${path}; ${what}. Resume from the last checkpoint.`,
+    `The engine at ${url} did not report the result of ${path}: ${what}. Resume from the last checkpoint.`,
   )
 }
 

@@ -4,16 +4,16 @@ import { weighted } from "./probe-rows.ts"
 import type { RemoteModel } from "./remote-model.ts"
 import { stepOf, still, trainOn, type Wire } from "./trainer.ts"
 
-/** Models to try things on. */
+/** Creates and frees models for probes. */
 export interface Trials {
   readonly make: () => Promise<RemoteModel>
   readonly free: (model: RemoteModel) => Promise<void>
 }
 
 /**
- * How large the gradient of a loss is, in units of its own: the norm that an optimizer step of learning rate 0 tells, or, where a server
- * tells none, by how much one step on a new model changes what it says. With Adam's ε far above every element of the gradient g that step
- * is rate · g / ε: proportional to g, where an ordinary one hides its size.
+ * Measures the size of the gradient of a loss, in arbitrary units: the norm that an optimizer step with learning rate 0 reports or,
+ * if the server reports none, the change of log-probabilities by one step on a new model. With Adam's ε far above every element of
+ * the gradient g, that step is rate · g / ε and thus proportional to g; an ordinary step does not depend on the size of g.
  */
 export class GradientSize {
   readonly #trials: Trials
@@ -28,7 +28,11 @@ export class GradientSize {
     this.#wire = wire
   }
 
-  /** @param model one whose moments may be spoiled. NaN where the size cannot be told. */
+  /**
+   * Returns the size of a gradient; NaN where it cannot be measured.
+   *
+   * @param model model for the probe, whose moments change
+   */
   async of(loss: RemoteLoss, model: RemoteModel): Promise<number> {
     if (this.#tells === undefined || this.#tells) {
       await trainOn(model, loss, this.#wire)
@@ -40,12 +44,12 @@ export class GradientSize {
     return await this.moved(loss, { rate: this.#rate })
   }
 
-  /** Whether steps tell the norm; known after the first size. */
+  /** Whether steps report the norm of the gradient; known after the first measurement. */
   get tells(): boolean {
     return this.#tells ?? false
   }
 
-  /** How a step of the probe's own size moves it with and without a bound on the gradient that leaves nothing of it. NaN: it cannot be told. */
+  /** Returns the change by one step without and with gradient clipping to nearly 0; NaN where it cannot be measured. */
   async bounded(): Promise<{ readonly free: number; readonly bounded: number }> {
     this.#rate ??= await this.#findRate()
     const loss = weighted(this.#row, 1)
@@ -53,7 +57,7 @@ export class GradientSize {
     return { free, bounded: await this.moved(loss, { rate: this.#rate, maxGradientNorm: 1e-6 }) }
   }
 
-  /** By how much one step on a new model raises the log-probability of the probe's reply. */
+  /** Returns the increase of the completion's log-probability by one step on a new model. */
   async moved(
     loss: RemoteLoss,
     { rate, epsilon = large, maxGradientNorm = Infinity }: { rate: number; epsilon?: number; maxGradientNorm?: number },
@@ -76,7 +80,7 @@ export class GradientSize {
     return logProbs[0]!.subarray(start).reduce((sum, value) => sum + value, 0)
   }
 
-  /** A rate whose step can be seen and is small; NaN where ε does nothing, and so no step tells of a size. */
+  /** Returns a learning rate whose step is small but measurable; NaN where ε has no effect, so that steps do not depend on the size. */
   async #findRate(): Promise<number> {
     const loss = weighted(this.#row, 1)
     for (let rate = 1e-5; rate < 1e3; rate *= 10) {

@@ -3,27 +3,28 @@ import { checkTokenizer } from "./check-tokenizer.ts"
 import { RemoteModel, requestIdOf } from "./remote-model.ts"
 import type { Session } from "./session.ts"
 
-/** What a model begins with, where not with what the server has. */
+/** Saved weights that a model starts from. */
 export interface Saved {
   readonly path: string
-  /** Whether the optimizer's moments come with it. */
+  /** Whether the moments of the optimizer are loaded, too. */
   readonly optimizer: boolean
 }
 
+/** Options of `Models`. */
 export interface ModelsSetup {
   readonly session: Session
   readonly baseModel: string
   readonly rank: number
   readonly seed: number
-  /** Whose tokenizer must be the server's. */
+  /** Folder of the local tokenizer, which must equal the server's. */
   readonly directory: string | undefined
 }
 
-/** Makes models on the server, each of which can be trained, and gives them back. */
+/** Creates and frees trainable models on the server. */
 export class Models {
   readonly #setup: ModelsSetup
   #made = 0
-  /** What the server says of its tokenizer, once it was compared. */
+  /** Server's name of its tokenizer, once compared. */
   #tokenizer: string | undefined
 
   constructor(setup: ModelsSetup) {
@@ -34,7 +35,11 @@ export class Models {
     return this.#tokenizer ?? "not told"
   }
 
-  /** @param again whether the server knows a request again that is sent twice */
+  /**
+   * Creates a model.
+   *
+   * @param again whether the server recognizes repeated requests
+   */
   async create(again: boolean, from?: Saved): Promise<RemoteModel> {
     const { session, baseModel, rank, seed, directory } = this.#setup
     const answer = await session.post("/create_model", {
@@ -43,14 +48,15 @@ export class Models {
     })
     const { body } = await session.futures.result(requestIdOf(answer, "/create_model"), "/create_model")
     const id = (body as { model_id?: unknown } | undefined)?.model_id ?? answer.model_id
-    if (typeof id !== "string") throw new GigpoError("ENGINE_REFUSED", "The engine made a model without a model_id.")
+    if (typeof id !== "string")
+      throw new GigpoError("ENGINE_REFUSED", "The engine created a model but returned no model_id.")
     const model = new RemoteModel(session, id, again)
     this.#tokenizer ??= await checkTokenizer(session, id, directory)
     if (from) await model.call("/load_weights", { ...from, type: "load_weights" })
     return model
   }
 
-  /** As well as it goes: servers free what nobody asks about, too. */
+  /** Frees a model. Failures are ignored: servers also free unused models themselves.  */
   async free(model: RemoteModel): Promise<void> {
     const { connection, futures } = this.#setup.session
     const body = { model_id: model.id, type: "unload_model" }

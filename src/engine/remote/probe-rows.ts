@@ -1,36 +1,38 @@
 import type { Sequence } from "../rows.ts"
 import { datumOf, type RemoteLoss, scoringData } from "./data.ts"
 
-// What a probe asks about: a row of six targets that are learned from, and the same cut behind the third.
+// Sequences of probes: one with six targets that are learned, and the same cut after the third.
 
 const [length, prompt] = [10, 4]
-/** Targets of the reply. */
+/** Number of targets of the completion. */
 export const replyTargets: number = length - prompt
-/** All targets. */
+/** Number of all targets. */
 export const allTargets: number = length - 1
 
+/** Returns the sequence of a probe. */
 export const probeRow = (vocabularySize: number, end: number = length): Sequence => ({
   tokens: Int32Array.from({ length: end }, (_, i) => (7 * i + 5) % Math.min(vocabularySize, 97)),
   spans: [{ start: prompt, length: end - prompt }],
 })
 
-/** It ends where half of the reply ends. */
+/** Returns the sequence cut after half of the completion. */
 export const cutRow = (vocabularySize: number): Sequence => probeRow(vocabularySize, prompt + replyTargets / 2)
 
+/** Options of `advantages`. */
 export interface Shape {
-  /** Default importance_sampling. */
+  /** Name of the loss. Default importance_sampling. */
   readonly loss?: string
-  /** Whether the targets that count are told by weights. Default false. */
+  /** Whether weights mark the targets that count. Default false. */
   readonly weights?: boolean
-  /** Of the behaviour's log-probabilities against those of now. Default 0. */
+  /** Difference of the old log-probabilities from the current ones. Default 0. */
   readonly shift?: number
-  /** Only the first half of the reply has an advantage. Default false. */
+  /** Whether only the first half of the completion has an advantage. Default false. */
   readonly half?: boolean
-  /** Data, all the same. Default 1. */
+  /** Number of equal data. Default 1. */
   readonly copies?: number
 }
 
-/** Advantage 1 for every token of the reply, or for its first half. */
+/** Returns a loss with advantage 1 for every token of the completion, or of its first half. */
 export function advantages(row: Sequence, now: Float32Array, shape: Shape = {}): RemoteLoss {
   const { loss = "importance_sampling", weights = false, shift = 0, half = false, copies = 1 } = shape
   const targets = row.tokens.length - 1
@@ -46,7 +48,7 @@ export function advantages(row: Sequence, now: Float32Array, shape: Shape = {}):
   return { loss, config, data: Array.from({ length: copies }, () => datum) }
 }
 
-/** Minus the weighted log-probability of the reply. */
+/** Returns the negative weighted log-probability of the completion. */
 export function weighted(row: Sequence, weight: number): RemoteLoss {
   const data = scoringData([row]).map(({ tokens, inputs }) => {
     const weights = (inputs.get("weights") as Float32Array).map((value) => weight * value)

@@ -10,34 +10,36 @@ import type { Samplers } from "./samplers.ts"
 import { isOurs, type Session } from "./session.ts"
 import { requestOf, stepOf, still, trainOn, type Wire } from "./trainer.ts"
 
-/** What a probe works with. The models that it makes are its own, so that nothing of it stays in what is trained. */
+/** Inputs of a probe. A probe creates separate models, so that the trained model is not affected. */
 export interface Probed {
   readonly session: Session
   readonly samplers: Samplers
   readonly trials: Trials
   readonly baseModel: string
   readonly vocabularySize: number
-  /** Whether a new model begins anew, so that one may be moved to see what moves it: those with adapters do. */
+  /** Whether every new model starts from the same weights, so that training one in a probe is harmless. True for adapters. */
   readonly movable: boolean
-  /** undefined tries a protocol buffer first. */
+  /** Encoding; undefined tries a protocol buffer first. */
   readonly wire: Wire | undefined
 }
 
+/** Measurements by name. */
 export type Measured = Record<string, number | string | boolean>
 
+/** Result of a probe. */
 export interface Found {
   readonly capabilities: Capabilities
   readonly wire: Wire
   readonly measured: Readonly<Measured>
 }
 
-/** What is to be told apart differs by a third at least; numbers in bfloat16 have three digits. */
+/** Whether two sizes agree within 10 %. Sizes to distinguish differ by at least a third; bfloat16 has three digits. */
 const near = (a: number, b: number) => Math.abs(a - b) <= 0.1 * Math.max(Math.abs(a), Math.abs(b))
 
 /**
- * Tries what servers are known to do in different ways, at a learning rate of 0 or on models that are thrown away.
+ * Detects the features in which servers differ, with a learning rate of 0 or on models that are discarded.
  *
- * @throws GigpoError `ENGINE_REFUSED` where what it does with a loss is none of the ways that are known.
+ * @throws GigpoError `ENGINE_REFUSED` where the reduction of token losses is none of the known ones.
  */
 export async function probe(probed: Probed): Promise<Found> {
   for (let trial = 1; ; trial++)
@@ -48,14 +50,14 @@ export async function probe(probed: Probed): Promise<Found> {
     }
 }
 
-/** How often it is begun anew where a request is lost on the way: its models are thrown away, so nothing is done twice. */
+/** Maximum number of probes if a request is lost. Models of a probe are discarded, so nothing is executed twice. */
 const mostTrials = 3
 
 async function once(probed: Probed): Promise<Found> {
   const measured: Measured = {}
   const row = probeRow(probed.vocabularySize)
   const found = await withModel(probed, (model) => tried(probed, model, row, measured))
-  // Servers may have room for one model only.
+  // Only after the first model is freed: a server may have memory for only one model.
   const clipsGradients = probed.movable && (await isBounded(new GradientSize(probed.trials, row, found.wire), measured))
   return { capabilities: { ...found.capabilities, clipsGradients }, wire: found.wire, measured }
 }
@@ -70,7 +72,7 @@ async function withModel<T>({ trials }: Probed, use: (model: RemoteModel) => Pro
 }
 
 async function tried(probed: Probed, model: RemoteModel, row: Sequence, measured: Measured) {
-  await stepOf(model, still) // what another client's model left behind
+  await stepOf(model, still) // drops gradients that another client's model may have left
   const { wire, now } = await findWire(model, row, probed.wire)
   const knowsAgain = await isKnownAgain(model, row, wire)
   const reference = await compareSamplers(probed, model, row, now, measured)
@@ -84,7 +86,7 @@ async function tried(probed: Probed, model: RemoteModel, row: Sequence, measured
   const clips = await findClip(row, now, form, size)
   const custom = await findCustom(row, form, measured, size)
   const { logProbs } = await trainOn(model, advantages(row, now, { shift: -1, weights: form.takesWeights }), wire)
-  await stepOf(model, still) // servers are known that leave a model's gradients to the next one in its place
+  await stepOf(model, still) // some servers pass the gradients of a freed model on to the next one in its slot
   const tellsLogProbs = logProbs[0]?.length === now.length && logProbs[0].every((value, i) => near(value, now[i]!))
   const ours = isOurs(probed.session)
   return {
@@ -99,7 +101,7 @@ async function tried(probed: Probed, model: RemoteModel, row: Sequence, measured
 
 type Size = (name: string, loss: RemoteLoss) => Promise<number>
 
-/** The form in which it takes calls, and what it says of the probe's row: the log-probabilities of all targets. */
+/** Returns the encoding that the server accepts, and the current log-probabilities of all targets. */
 async function findWire(
   model: RemoteModel,
   row: Sequence,
@@ -113,7 +115,7 @@ async function findWire(
   return (await unlessRefused(() => score("protobuf"))) ?? (await score("json"))
 }
 
-/** The same forward pass with the same number twice: it changes nothing, whatever the server does. */
+/** Whether the server recognizes a repeated request: a forward pass, which changes nothing, is sent twice with the same number. */
 async function isKnownAgain(model: RemoteModel, row: Sequence, wire: Wire): Promise<boolean> {
   const first = await forward(model, row, wire, false)
   const second = await unlessRefused(() => forward(model, row, wire, true))
@@ -127,7 +129,7 @@ async function forward(model: RemoteModel, row: Sequence, wire: Wire, repeat: bo
   return await model.submit(path, asked, { protobuf: wire === "protobuf", repeat })
 }
 
-/** Whether the model that training begins with can be asked; and how far the sampler is from the trainer. */
+/** Whether the initial model can be queried; also measures the difference of sampler and trainer. */
 async function compareSamplers(
   { samplers, baseModel }: Probed,
   model: RemoteModel,
@@ -145,7 +147,7 @@ async function compareSamplers(
   return reference !== undefined
 }
 
-/** How token losses become the gradient. Weights only where it does not do without: some servers refuse what a loss does not name. */
+/** Returns the reduction of token losses. Weights are used only if needed: some servers refuse inputs that a loss does not name. */
 async function findForm({ vocabularySize }: Probed, row: Sequence, now: Float32Array, size: Size): Promise<Form> {
   const importance = (name: string, shape: Shape, of: Sequence = row) => size(name, advantages(of, now, shape))
   const one = await importance("one datum", {})
@@ -164,12 +166,12 @@ async function findForm({ vocabularySize }: Probed, row: Sequence, now: Float32A
   const told = Object.entries({ one, two, half, cut }).map(([name, value]) => `${name} ${value.toPrecision(3)}`)
   throw new GigpoError(
     "ENGINE_REFUSED",
-    `What this engine makes of the losses of tokens is neither their sum nor a mean of means (sizes of gradients: ${told.join(", ")}): it ` +
-      "would train wrongly. Take another server, or set its reduction to a token sum.",
+    `This engine reduces token losses neither by a sum nor by a mean of means (sizes of gradients: ${told.join(", ")}), so training ` +
+      "would be incorrect. Use another server, or set its reduction to a token sum.",
   )
 }
 
-/** Whether "ppo" has no gradient outside its clip, and the plain one inside. */
+/** Whether "ppo" has no gradient outside the clip range, and that of importance sampling inside. */
 async function findClip(row: Sequence, now: Float32Array, { takesWeights }: Form, size: Size): Promise<boolean> {
   const ppo = (shift: number) => advantages(row, now, { loss: "ppo", shift, weights: takesWeights })
   const plain = await size("importance sampling", advantages(row, now, { weights: takesWeights }))
@@ -178,7 +180,7 @@ async function findClip(row: Sequence, now: Float32Array, { takesWeights }: Form
   return Math.abs(outside) < 0.02 * Math.abs(plain) && near(inside, plain)
 }
 
-/** By which loss any derivative reaches the network. */
+/** Returns the loss that passes any derivatives to the network. */
 async function findCustom(
   row: Sequence,
   { reduction }: Form,

@@ -2,21 +2,22 @@ import { unlessRefused } from "./refused.ts"
 import type { RemoteModel } from "./remote-model.ts"
 import type { Samplers } from "./samplers.ts"
 
+/** Options of `Published`. */
 export interface PublishedSetup {
   readonly samplers: Samplers
   readonly baseModel: string
-  /** Saved weights that training begins with. Default: the base model. */
+  /** Saved weights that training starts from. Default: the base model. */
   readonly from: string | undefined
-  /** Whether nobody has tried or trained anything yet. */
+  /** Whether nothing has been probed or trained yet. */
   readonly untouched: () => boolean
-  /** The model that is trained, made if need be. */
+  /** Returns the trained model, which is created at the first call. */
   readonly trained: () => Promise<RemoteModel>
 }
 
-/** Sampling sessions of the weights as they are, and of those that training begins with. */
+/** Sampling sessions of the current weights and of the initial weights. */
 export class Published {
   readonly #setup: PublishedSetup
-  /** Optimizer steps and restores so far: what a sampler must have seen. */
+  /** Number of optimizer steps and restores so far, which a sampler must include. */
   #version = 0
   #current: { readonly version: number; readonly session: Promise<string> } | undefined
   #frozen: Promise<string> | undefined
@@ -29,12 +30,12 @@ export class Published {
     return this.#version
   }
 
-  /** The weights have changed. */
+  /** Called when the weights have changed. */
   changed(): void {
     this.#version++
   }
 
-  /** Of the weights as they are. */
+  /** Returns the sampling session of the current weights. */
   async current(): Promise<string> {
     if (this.#current?.version !== this.#version) {
       const session = this.#publish()
@@ -46,13 +47,13 @@ export class Published {
     return await this.#current!.session
   }
 
-  /** Of what training begins with, kept for good. */
+  /** Returns the sampling session of the initial weights, which is kept. */
   async frozen(): Promise<string> {
     this.#frozen ??= this.#begun()
     return await this.#frozen
   }
 
-  /** Nothing was trained yet, and nobody has asked to: then there is no model to publish. */
+  /** Publishes the current weights. Before any training there is no trained model, so the initial weights are opened. */
   async #publish(): Promise<string> {
     const { samplers, untouched, trained } = this.#setup
     if (untouched()) {
@@ -62,7 +63,7 @@ export class Published {
     return await samplers.publish(await trained(), `gigpo-sampler-${this.#version}`)
   }
 
-  /** What training begins with, as the server itself samples it. */
+  /** Opens a sampling session of the initial weights. */
   async #begun(): Promise<string> {
     const { samplers, baseModel, from } = this.#setup
     return await samplers.open(from === undefined ? { base_model: baseModel } : { model_path: from })

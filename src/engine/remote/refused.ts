@@ -1,16 +1,17 @@
 import { GigpoError } from "../../util/errors.ts"
 
-/** What the server said. */
+/** Response of the server, as the cause of an error. */
 interface Said {
   readonly status: number
 }
 
+/** Returns the error for a refused request. */
 export function refused(path: string, status: number, reason: string): GigpoError {
   const said: Said = { status }
   return new GigpoError("ENGINE_REFUSED", `The engine refused ${path} (${status}): ${reason}`, { cause: said })
 }
 
-/** What a server says, as messages quote it: the first 500 characters. */
+/** Returns the first 500 characters of a server's message, for error messages. */
 export function excerpt(said: unknown): string {
   const text = typeof said === "string" ? said : written(said)
   return text.slice(0, 500).trim()
@@ -20,31 +21,31 @@ function written(said: unknown): string {
   try {
     return JSON.stringify(said) ?? ""
   } catch {
-    return "it is nested too deep" // which JSON.parse takes
+    return "it is nested too deep" // JSON.parse accepts deeper nesting than JSON.stringify
   }
 }
 
-/** What no server of the API does, or not this one. */
+/** Returns the error for an unsupported operation, with an alternative. */
 export const cannot = (what: string, instead: string) =>
   new GigpoError("ENGINE_REFUSED", `This engine cannot ${what}: ${instead}.`)
 
-/** Whether it was refused for its key or the form it came in, before anybody read what it says. */
+/** Whether a request was refused because of the key or its format, before it was processed. */
 export function isUnread(error: unknown): boolean {
   return GigpoError.is(error) && [401, 403, 404, 405, 413, 415].includes((error.cause as Said | undefined)?.status ?? 0)
 }
 
-/** Nobody knows whether the server took it, and it must not be sent again. */
+/** Error for a request that the server may have accepted and that must not be repeated. */
 export class MaybeTaken extends GigpoError {
   constructor(url: string, path: string, reason: string) {
     super(
       "ENGINE_LOST",
-      `The engine at ${url} may or may not have taken ${path} (${reason}), and this server would do it twice. ` +
+      `The engine at ${url} may or may not have accepted ${path} (${reason}), and would execute a repeated request twice. ` +
         "Resume from the last checkpoint.",
     )
   }
 }
 
-/** undefined where the server says no. */
+/** Returns the result of a call; undefined where the server refuses. */
 export async function unlessRefused<T>(call: () => Promise<T>): Promise<T | undefined> {
   try {
     return await call()
@@ -54,7 +55,7 @@ export async function unlessRefused<T>(call: () => Promise<T>): Promise<T | unde
   }
 }
 
-/** What an answer says; one that cannot be read is as good as none. */
+/** Decodes a response. Throws `ENGINE_LOST` for a malformed one. */
 export function understood<T>(path: string, read: () => T): T {
   try {
     return read()
@@ -62,7 +63,7 @@ export function understood<T>(path: string, read: () => T): T {
     const reason = cause instanceof Error ? cause.message : String(cause)
     throw new GigpoError(
       "ENGINE_LOST",
-      `The engine's answer to ${path} is no result of the API: ${reason} Resume from the last checkpoint.`,
+      `The engine's response to ${path} is not a valid result of the API: ${reason} Resume from the last checkpoint.`,
       { cause },
     )
   }

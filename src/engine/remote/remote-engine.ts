@@ -227,7 +227,7 @@ export class RemoteEngine implements Trainable {
   async sample(request: SampleRequest): Promise<Completion> {
     checkRequest(request, this.vocabularySize)
     const { prompt, maxTokens, temperature = 1, stopTokens, key, constraint, onTokens, topTokens = 0, signal } = request
-    if (constraint !== undefined) throw cannot("constrain what is sampled", "leave the constraint out")
+    if (constraint !== undefined) throw cannot("sample under a constraint", "remove the constraint")
     if (topTokens > 0) throw cannot("report the most likely tokens", "set topTokens to 0")
     const { version } = this.#published
     const of = await this.#published.current()
@@ -263,7 +263,7 @@ export class RemoteEngine implements Trainable {
       )
       return { logProbs: finite(scores) }
     }
-    if (of !== "current") throw cannot(`ask the model "${of}"`, 'the only one beside the policy is "reference"')
+    if (of !== "current") throw cannot(`query the model "${of}"`, 'besides the policy there is only "reference"')
     const { wire } = await this.#probed()
     const loss: RemoteLoss = { loss: "cross_entropy", config: {}, data: scoringData(rows) }
     const { logProbs } = await trainOn(await this.#trained(), loss, wire, { forwardOnly: true, signal })
@@ -318,14 +318,15 @@ export class RemoteEngine implements Trainable {
     pace: Pace,
   ): Promise<RemoteLoss> {
     if (loss.kind === "clipped-surrogate") {
-      if (!runs(loss, capabilities)) throw cannot("run this loss itself", 'have it evaluated, as "linear"')
+      if (!runs(loss, capabilities))
+        throw cannot("compute this loss itself", 'use "linear", for which the trainer evaluates the loss')
       return surrogateLoss(await TokenTable.paced(rows, pace), loss, capabilities)
     }
     const linear = loss.kind === "linear"
     if (linear && (loss.entropyCoefficients ?? loss.top))
       throw cannot("learn from entropies or from other tokens than the sampled ones", "choose another loss")
     const { custom } = capabilities
-    if (!custom) throw cannot("run a custom loss", "choose the clipped surrogate")
+    if (!custom) throw cannot("compute a custom loss", "choose the clipped surrogate")
     const coefficients = linear ? loss.coefficients : sftCoefficients(rows)
     const now = custom === "importance_sampling" ? await this.#now(rows, pace.signal) : undefined
     return linearLoss(await TokenTable.paced(rows, pace), coefficients, custom, capabilities, now)
@@ -361,7 +362,7 @@ export class RemoteEngine implements Trainable {
     }
     const error = new GigpoError(
       "ENGINE_LOST",
-      "This engine cannot drop gradients, and holds some that must not be used. Resume from the last checkpoint.",
+      "This engine cannot drop gradients, and has accumulated some that must not be used. Resume from the last checkpoint.",
     )
     model.spoil(error)
     throw error

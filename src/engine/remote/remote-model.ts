@@ -3,23 +3,24 @@ import { LostResult, type ResultOptions, type Settled } from "./futures.ts"
 import { isUnread } from "./refused.ts"
 import type { Session } from "./session.ts"
 
-/** What is asked of a model: a body without its model_id and seq_id, or bytes that hold both. */
+/** Request to a model: a body without model_id and seq_id, or a function that encodes a request with both. */
 export type Asked = object | ((modelId: string, seqId: number) => Uint8Array | object)
 
+/** Options of `RemoteModel.submit`. */
 export interface SubmitOptions extends ResultOptions {
-  /** With the number of the request before, to see whether the server knows it again. Default false. */
+  /** Whether to reuse the number of the previous request, to probe whether the server recognizes it. Default false. */
   readonly repeat?: boolean
 }
 
-/** What the server has taken. */
+/** Request that the server has accepted. */
 export interface Submitted {
   readonly requestId: string
   result(): Promise<Settled>
 }
 
 /**
- * A model on the server. What changes it is sent one request at a time, in order, each with the next number; results are waited for
- * elsewhere. Where the server does not know a request again, one whose fate is unknown ends the model.
+ * Model on the server. Requests that change it are sent one at a time, in order and numbered. Their results are awaited separately.
+ * If a server does not recognize repeated requests, a request with an unknown outcome makes the model unusable.
  */
 export class RemoteModel {
   readonly id: string
@@ -36,7 +37,7 @@ export class RemoteModel {
     this.#seq = used
   }
 
-  /** Sends it when those before have been taken. */
+  /** Sends a request after all earlier ones have been accepted. */
   async submit(path: string, asked: Asked, { repeat, ...options }: SubmitOptions = {}): Promise<Submitted> {
     const sent = this.#last.then(async () => {
       options.signal?.throwIfAborted()
@@ -44,7 +45,7 @@ export class RemoteModel {
       const seq = repeat ? this.#seq : ++this.#seq
       const body = typeof asked === "function" ? asked(this.id, seq) : { model_id: this.id, seq_id: seq, ...asked }
       try {
-        // Not to be aborted: what became of it would not be known.
+        // Not abortable: the outcome would be unknown.
         const answer = (await this.#session.connection.send({ path, body }, this.#again)).body
         return requestIdOf(answer, path)
       } catch (error) {
@@ -66,7 +67,7 @@ export class RemoteModel {
       const told = lost
         ? new GigpoError(
             "ENGINE_LOST",
-            `The engine has lost what came of ${path}: ${error.message}. Resume from the last checkpoint.`,
+            `The engine has lost the result of ${path}: ${error.message}. Resume from the last checkpoint.`,
           )
         : error
       if (GigpoError.is(told) && told.code === "ENGINE_LOST") this.#spoiled = told
@@ -74,17 +75,18 @@ export class RemoteModel {
     }
   }
 
-  /** Submits and waits. */
+  /** Sends a request and waits for the result. */
   async call(path: string, asked: Asked, options?: SubmitOptions): Promise<Settled> {
     return await (await this.submit(path, asked, options)).result()
   }
 
-  /** From now on every request fails: what the server holds is not what this side thinks. */
+  /** Makes all further requests fail, because the state on the server is not the expected one. */
   spoil(error: GigpoError): void {
     this.#spoiled ??= error
   }
 }
 
+/** Returns the request_id of a response. Throws `ENGINE_REFUSED` where there is none. */
 export function requestIdOf(answer: unknown, path: string): string {
   const { request_id } = (answer ?? {}) as { request_id?: unknown }
   if (typeof request_id === "string") return request_id

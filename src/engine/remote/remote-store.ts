@@ -10,39 +10,40 @@ import type { ModelStore } from "../engine.ts"
 import type { ProbeReport } from "./capabilities.ts"
 import type { RemoteModel } from "./remote-model.ts"
 
-/** What a folder says of a model that the server keeps. */
+/** File that names weights saved on a server. */
 export const remoteFile = "remote.json"
 
-/** Where weights are that a server keeps. */
+/** Location of weights that are saved on a server. */
 export interface Kept {
   readonly url: string
   readonly path: string
   readonly baseModel: string
-  /** What came of trying the server, where that was done. */
+  /** Result of probing the server, if it was probed. */
   readonly probes?: ProbeReport | undefined
 }
 
+/** Remote engine, as the store needs it. */
 export interface Keeper {
   readonly url: string
   readonly baseModel: string
   model(): Promise<RemoteModel>
-  /** Goes on from saved weights and moments. */
+  /** Continues from saved weights and moments. */
   goOnFrom(path: string): Promise<void>
-  /** Copied beside a model that is saved: what opens it again. */
+  /** Local files to copy into the folder of a saved model, so that it can be opened again. */
   readonly files: readonly string[]
   probes(): Promise<ProbeReport | undefined>
 }
 
-/** What such a folder says; undefined for any other. */
+/** Reads the remote.json of a folder; undefined where there is none. Throws `BAD_MODEL` and `IO`. */
 export async function readKept(directory: string): Promise<Kept | undefined> {
   const file = join(directory, remoteFile)
   if (!(await isThere(file))) return undefined
   const kept: Partial<Kept> | null = JSON.parse(await io("read", file, readLinked(file)))
   if (typeof kept?.path === "string") return kept as Kept
-  throw new GigpoError("BAD_MODEL", `${file} names no weights of a server.`)
+  throw new GigpoError("BAD_MODEL", `${file} names no weights on a server: it has no "path". Give another folder.`)
 }
 
-/** Has the server save weights, and tells where. */
+/** Saves weights on the server. Returns their path. */
 export async function saveThere(
   model: RemoteModel,
   path: "/save_weights" | "/save_weights_for_sampler",
@@ -52,10 +53,10 @@ export async function saveThere(
   const { body } = await model.call(path, { path: name, type: path.slice(1) }, { signal })
   const { path: kept } = (body ?? {}) as { path?: unknown }
   if (typeof kept === "string") return kept
-  throw new GigpoError("ENGINE_REFUSED", "The engine saved the weights, and did not say where.")
+  throw new GigpoError("ENGINE_REFUSED", "The engine saved the weights but returned no path.")
 }
 
-/** Checkpoints that stay on the server, with what finds them in the folder. */
+/** Returns the store of a remote engine: weights stay on the server, and a local folder names their path. */
 export function remoteStore(keeper: Keeper): ModelStore {
   const { url, baseModel } = keeper
   const note = async (directory: string, path: string, files: readonly string[] = []) => {
@@ -83,6 +84,6 @@ function pathOf(handle: Json, directory: string): string {
   if (typeof path === "string") return path
   throw new GigpoError(
     "BAD_ARGUMENT",
-    `The checkpoint in ${directory} is of another engine: it names no path on a server.`,
+    `The checkpoint in ${directory} belongs to another engine: it has no path on a server. Resume with the engine that wrote it.`,
   )
 }

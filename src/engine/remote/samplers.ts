@@ -6,14 +6,14 @@ import { understood, unlessRefused } from "./refused.ts"
 import { type RemoteModel, requestIdOf } from "./remote-model.ts"
 import type { Session } from "./session.ts"
 
-/** How often a sample whose result was lost is drawn anew. */
+/** Maximum attempts for a sample whose result is lost. */
 const mostLost = 5
-/** Bytes of an answer for each token, and each of the most likely that are asked for: numbers in JSON. */
+/** Maximum bytes of a response per token and per requested most likely token: numbers in JSON. */
 const bytesPerToken = 128
-/** Requests of samples that are being sent or waited for at once: more wait here, not in the server's sockets. */
+/** Maximum number of sampling requests in progress. Further ones wait in this process, not in sockets of the server. */
 const mostAtOnce = 512
 
-/** What /asample is asked, but for whose it is. */
+/** Parameters of /asample, without the sampling session. */
 export interface Drawn {
   readonly prompt: Int32Array
   readonly params: { readonly max_tokens: number; readonly [name: string]: unknown }
@@ -21,7 +21,7 @@ export interface Drawn {
   readonly topTokens?: number
 }
 
-/** Draws from sampling sessions, each with numbers of its own. */
+/** Samples from sampling sessions; requests are numbered per session. */
 export class Samplers {
   readonly #session: Session
   readonly #next = new Map<string, number>()
@@ -33,7 +33,7 @@ export class Samplers {
     this.#session = session
   }
 
-  /** Weights as they are now, to be sampled from: under no name, or, where the server wants one, under `name`. */
+  /** Publishes the current weights for sampling: without a name, or as `name` if the server requires one. Returns the sampling session. */
   async publish(model: RemoteModel, name: string): Promise<string> {
     const unnamed = { sampling_session_seq_id: this.#sessions++, type: "save_weights_for_sampler" }
     const saved = await unlessRefused(() => model.call("/save_weights_for_sampler", unnamed))
@@ -42,11 +42,11 @@ export class Samplers {
     const { body } = await model.call("/save_weights_for_sampler", { path: name, type: "save_weights_for_sampler" })
     const { path } = (body ?? {}) as { path?: unknown }
     if (typeof path !== "string")
-      throw new GigpoError("ENGINE_REFUSED", "The engine saved weights to sample from, and did not say where.")
+      throw new GigpoError("ENGINE_REFUSED", "The engine saved weights for sampling but returned no path.")
     return await this.open({ model_path: path })
   }
 
-  /** A sampling session of saved weights, or of a model as it is published. */
+  /** Opens a sampling session of saved weights or of a base model. */
   async open(of: { readonly model_path: string } | { readonly base_model: string }): Promise<string> {
     const { sampling_session_id } = await this.#session.post("/create_sampling_session", {
       ...{ session_id: this.#session.id, sampling_session_seq_id: this.#sessions++, type: "create_sampling_session" },
@@ -56,7 +56,7 @@ export class Samplers {
     throw new GigpoError("ENGINE_REFUSED", "The engine opened no sampling session.")
   }
 
-  /** One sample. A result that the server lost is drawn anew: nothing depends on it yet. */
+  /** Returns one sample. If the server loses the result, the sample is drawn again: nothing depends on it yet. */
   async draw(
     of: string,
     { prompt, params, promptLogProbs, topTokens }: Drawn,
@@ -96,14 +96,14 @@ export class Samplers {
     }
   }
 
-  /** Log-probabilities of all tokens but the first: [tokens - 1]. */
+  /** Returns the log-probabilities of all tokens but the first, [tokens - 1]. */
   async score(of: string, tokens: Int32Array, signal?: AbortSignal): Promise<Float32Array> {
     const asked = { prompt: tokens, params: { max_tokens: 1, temperature: 1 }, promptLogProbs: true }
     const { promptLogProbs } = await this.draw(of, asked, signal)
-    // Of servers that leave out the first token's there are fewer by one.
+    // Some servers leave out the value of the first token.
     const found = promptLogProbs?.length === tokens.length ? promptLogProbs.subarray(1) : promptLogProbs
     if (found?.length !== tokens.length - 1)
-      throw new GigpoError("ENGINE_REFUSED", "The engine's samplers tell no log-probabilities of prompts.")
+      throw new GigpoError("ENGINE_REFUSED", "The engine's samplers report no log-probabilities of prompts.")
     return found
   }
 
@@ -115,8 +115,11 @@ export class Samplers {
 
 function checkAnswer({ sequences }: SampleResult, most: number): void {
   if (sequences.length > 1)
-    throw new GigpoError("ENGINE_REFUSED", `The engine answered a request for one sample with ${sequences.length}.`)
+    throw new GigpoError("ENGINE_REFUSED", `The engine returned ${sequences.length} samples for a request of one.`)
   for (const { tokens } of sequences)
     if (tokens.length > most)
-      throw new GigpoError("ENGINE_REFUSED", `The engine sampled ${tokens.length} tokens, and was asked for ${most}.`)
+      throw new GigpoError(
+        "ENGINE_REFUSED",
+        `The engine sampled ${tokens.length} tokens, above the requested maximum of ${most}.`,
+      )
 }

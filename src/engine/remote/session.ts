@@ -3,35 +3,35 @@ import { GigpoError } from "../../util/errors.ts"
 import { Connection, type ConnectionOptions } from "./connection.ts"
 import { Futures, type Pending } from "./futures.ts"
 
-/** Milliseconds between signs of life; servers end sessions that are silent for minutes. */
+/** Milliseconds between heartbeats. Servers end sessions that are silent for minutes. */
 const heartbeat = 10_000
-/** What this client speaks. */
+/** Version of the API's SDK that this client is compatible with. */
 const sdkVersion = "0.38.0"
 
-/** A client's time with a server. */
+/** Session of a client on a server. */
 export interface Session {
   readonly connection: Connection
   readonly futures: Futures
   readonly id: string
-  /** What the server said of itself. */
+  /** Flags that the server reports about itself. */
   readonly flags: Readonly<Record<string, unknown>>
-  /** Requests that are under way. */
+  /** Requests that are accepted but not answered. */
   readonly pending: readonly Pending[]
-  /** A POST whose answer is JSON; `again` as in `Connection.send`. */
+  /** Sends a POST request with a JSON response; `again` as in `Connection.send`. */
   post(path: string, body: object, again?: boolean): Promise<Readonly<Record<string, unknown>>>
   close(): Promise<void>
 }
 
-/** Whether it is `gigpo engine`, which says so and can do more than the API asks for. */
+/** Whether the server is `gigpo engine`, which has more features than the API requires. */
 export const isOurs = ({ flags }: Pick<Session, "flags">): boolean =>
   typeof flags.gigpo === "object" && flags.gigpo !== null
 
 export interface SessionOptions extends ConnectionOptions {
-  /** Seconds that a request which was taken may take. Default 3600. */
+  /** Timeout in seconds for completing an accepted request. Default 3600. */
   readonly deadline?: number | undefined
 }
 
-/** @throws GigpoError `ENGINE_LOST` where nobody answers, `ENGINE_REFUSED` where it is no server of the API, or the key is wrong. */
+/** Opens a session. Throws `ENGINE_LOST` where no server answers, and `ENGINE_REFUSED` for another kind of server or a wrong key. */
 export async function openSession(options: SessionOptions): Promise<Session> {
   const connection = new Connection(options)
   const futures = new Futures(connection, options.deadline ?? 3600)
@@ -45,17 +45,20 @@ export async function openSession(options: SessionOptions): Promise<Session> {
     ...{ tags: [], user_metadata: {}, sdk_version: sdkVersion, type: "create_session" },
   })
   if (typeof session_id !== "string")
-    throw new GigpoError("ENGINE_REFUSED", `What answers at ${connection.url} is no server of the Tinker API.`)
+    throw new GigpoError(
+      "ENGINE_REFUSED",
+      `The server at ${connection.url} is not a server of the Tinker API. Correct the address.`,
+    )
   connection.met()
   for (const message of [told.info_message, told.warning_message, told.error_message])
-    if (typeof message === "string" && message) connection.onWarning(`The engine says: ${message}`)
+    if (typeof message === "string" && message) connection.onWarning(`Message of the engine: ${message}`)
   let ended = false
   const beat = setInterval(() => {
     const sign = { path: "/session_heartbeat", body: { session_id, type: "session_heartbeat" }, within: heartbeat }
     void connection.attempt(sign).then((outcome) => {
       if (outcome.kind !== "refused" || outcome.status !== 410 || ended) return
       clearInterval(beat)
-      connection.onWarning("The engine has ended this session; what is saved there stays.")
+      connection.onWarning("The engine has ended this session; weights saved there are kept.")
     })
   }, heartbeat)
   beat.unref()

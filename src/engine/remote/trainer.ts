@@ -10,15 +10,16 @@ import type { RemoteModel } from "./remote-model.ts"
 
 // Gradients and optimizer steps of a model on the server.
 
+/** Encoding of training requests. */
 export type Wire = "protobuf" | "json"
 
-/** What one call may hold: the API's limits. */
+/** Limits of the API for one call: data, and bytes of the request. */
 const mostData = 1024
 const mostBytes = 5_000_000
-/** Bytes of an answer for each token: columns of numbers, in JSON at that. */
+/** Maximum bytes of a response per token: columns of numbers in JSON. */
 const bytesPerToken = 128
 
-/** Takes a batch in as many calls as its size needs: gradients add up. Results come in the order of the data. */
+/** Computes the gradient of a batch in as many calls as its size needs. Results are in the order of the data. */
 export async function trainOn(
   model: RemoteModel,
   { loss, config, data }: RemoteLoss,
@@ -43,18 +44,21 @@ export async function trainOn(
   return { logProbs: all.flatMap((result) => result.logProbs), metrics: added(all.map(({ metrics }) => metrics)) }
 }
 
-/** One log-probability a token; servers that learn may leave them out. */
+/** Checks that there is one log-probability per token. Servers may omit them for a backward pass. */
 function checkLengths({ logProbs }: TrainingResult, data: readonly Datum[], forwardOnly: boolean): void {
   if (logProbs.length !== data.length)
-    throw new GigpoError("ENGINE_REFUSED", `The engine answered ${data.length} data with ${logProbs.length}.`)
+    throw new GigpoError("ENGINE_REFUSED", `The engine returned ${logProbs.length} results for ${data.length} data.`)
   for (const [i, { length }] of logProbs.entries()) {
     const tokens = data[i]!.tokens.length
     if (length === tokens || (length === 0 && !forwardOnly)) continue
-    throw new GigpoError("ENGINE_REFUSED", `The engine answered a datum of ${tokens} tokens with ${length} numbers.`)
+    throw new GigpoError(
+      "ENGINE_REFUSED",
+      `The engine returned ${length} log-probabilities for a datum of ${tokens} tokens.`,
+    )
   }
 }
 
-/** One call, by whatever number it gets. */
+/** Returns path and encoder of one call. */
 export function requestOf(
   { loss, config, data }: RemoteLoss,
   wire: Wire,
@@ -67,7 +71,7 @@ export function requestOf(
   }
 }
 
-/** Metrics of parts that are sums. */
+/** Adds the metrics of several calls. Only sums can be added. */
 function added(all: readonly TrainingResult["metrics"][]): TrainingResult["metrics"] {
   if (all.length === 1) return all[0]!
   const names = Object.keys(all[0] ?? {}).filter((name) => name.endsWith(":sum"))
@@ -90,7 +94,7 @@ function* parts(data: readonly Datum[]): Generator<readonly Datum[]> {
   if (part.length > 0) yield part
 }
 
-/** One step of AdamW: what the server tells of it. */
+/** Takes one AdamW step. Returns what the server reports. */
 export async function stepOf(
   model: RemoteModel,
   { learningRate, beta1, beta2, epsilon, weightDecay, maxGradientNorm }: CompleteStep,
@@ -110,7 +114,7 @@ export async function stepOf(
   return { gradientNorm, skipped: metrics["skipped:max"] === 1 }
 }
 
-/** A step that changes no weights: it tells the norm of the gradient, and forgets it. */
+/** Step with learning rate 0: reports the gradient norm and clears the gradient without changing weights. */
 export const still: CompleteStep = {
   learningRate: 0,
   beta1: 0.9,

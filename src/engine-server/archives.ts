@@ -9,7 +9,7 @@ import { openRegular } from "../files/regular-file.ts"
 import { adapterFiles } from "../model-files/adapter-files.ts"
 import type { KeptWeights } from "./kept-weights.ts"
 
-/** Milliseconds that an address is good for. */
+/** Milliseconds that a download address is valid. */
 const lifetime = 7_200_000
 
 interface Offer {
@@ -18,23 +18,23 @@ interface Offer {
   readonly until: number
 }
 
-/** Archives of adapters, at addresses that need no key and cannot be guessed, for two hours: clients ask for them without a key. */
+/** Archives of adapters. Clients download them without a key, at random addresses that are valid for two hours. */
 export class Archives {
   readonly #kept: KeptWeights
   readonly #byToken = new Map<string, Offer>()
-  /** The newest of each path: asking again adds no address while that one is young, so there are no more than a few for each checkpoint. */
+  /** Newest address of each path. It is reused for an hour, so that a checkpoint has only a few addresses. */
   readonly #byPath = new Map<string, Offer>()
 
   constructor(kept: KeptWeights) {
     this.#kept = kept
   }
 
-  /** Number of addresses that are good. */
+  /** Number of stored addresses. */
   get size(): number {
     return this.#byToken.size
   }
 
-  /** The address of the adapter of a path: tinker://<model>/<kind>/<name>. */
+  /** Returns the download address of the adapter at tinker://<model>/<kind>/<name>. */
   offer(path: string): string {
     const now = performance.now()
     for (const offer of this.#byToken.values()) if (offer.until < now) this.#forget(offer)
@@ -46,10 +46,11 @@ export class Archives {
     return `/downloads/${offer.token}`
   }
 
-  /** @throws ApiError 404 for an address that was not given or has expired, and for weights that were deleted. */
+  /** Returns the archive at an address. Throws `ApiError` 404 for an unknown or expired address and for deleted weights. */
   async open(token: string): Promise<Response> {
     const offer = this.#byToken.get(token)
-    if (!offer || offer.until < performance.now()) throw new ApiError(404, "There is no such archive.")
+    if (!offer || offer.until < performance.now())
+      throw new ApiError(404, "The archive does not exist or its address has expired.")
     // Files that are open stay readable when the weights are replaced or deleted.
     const files = await this.#kept.using(offer.path, ({ directory }) => openAll(directory))
     const archive = pack()

@@ -4,26 +4,26 @@ import { join } from "node:path"
 import { ApiError } from "../chat/api-error.ts"
 import { io, isMissing } from "../files/io-error.ts"
 
-/** Share of the free disk that checkpoints may take where no limit is given: the rest is for other programs. */
+/** Default limit of checkpoints, as a share of the free disk space. The rest is left to other programs. */
 const shareOfDisk = 0.9
 
-/** Limit on the bytes of a folder of checkpoints. */
+/** Limit of the bytes in a folder of checkpoints. */
 export class CheckpointBudget {
   readonly #folder: string
   #most: Promise<number> | undefined
 
-  /** @param most - bytes of all checkpoints. Default: 90 % of what they take and what is free when the first is saved. */
+  /** @param most - maximum bytes of all checkpoints. Default: 90 % of their size plus the free space when the first is saved. */
   constructor(folder: string, most: number | undefined) {
     this.#folder = folder
     if (most !== undefined) this.#most = Promise.resolve(most)
   }
 
   /**
-   * Checks that a checkpoint has room.
+   * Checks that a checkpoint fits the limit.
    *
-   * @param place - folder of all versions of the checkpoint: one version takes the place of the others
-   * @param version - name of the version that was written. Absent: none was, and some room must be left.
-   * @throws ApiError 507 where checkpoints take more bytes than they may
+   * @param place - folder of all versions of the checkpoint; a new version replaces the others
+   * @param version - name of the written version; absent before writing, where some space must be left
+   * @throws ApiError 507 where checkpoints exceed the limit
    */
   async check(place: string, version?: string): Promise<void> {
     this.#most ??= this.#ofDisk()
@@ -37,7 +37,8 @@ export class CheckpointBudget {
     if (held > most)
       throw new ApiError(
         507,
-        `Checkpoints may take ${mebibytes(most)} MiB, and would take ${mebibytes(held)} with this one; delete some first, or raise the engine's --checkpoint-size.`,
+        `With this checkpoint, all checkpoints would take ${mebibytes(held)} MiB; the limit is ${mebibytes(most)} MiB. Delete some first, or raise ` +
+          "the engine's --checkpoint-size.",
       )
   }
 
@@ -49,14 +50,14 @@ export class CheckpointBudget {
 
 const mebibytes = (bytes: number) => Math.ceil(bytes / 2 ** 20)
 
-/** Bytes of the files in a folder and its folders. Links are not followed. */
+/** Returns the total bytes of the files in a folder, recursively. Links are not followed. */
 async function bytesIn(folder: string): Promise<number> {
   try {
     const entries = await readdir(folder, { recursive: true, withFileTypes: true })
     const sizes = entries.map(async (entry) => (entry.isFile() ? await sizeOf(join(entry.parentPath, entry.name)) : 0))
     return (await Promise.all(sizes)).reduce((sum, size) => sum + size, 0)
   } catch (cause) {
-    if (isMissing(cause)) return 0 // removed meanwhile
+    if (isMissing(cause)) return 0 // removed concurrently
     return await io("look at", folder, Promise.reject(cause))
   }
 }

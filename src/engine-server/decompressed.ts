@@ -4,10 +4,11 @@ import { decompress, TooMuch } from "../tinker/zstd/decompress.ts"
 import { GigpoError } from "../util/errors.ts"
 import { Pace } from "../util/pace.ts"
 
-/** A body without its content-encoding; the event loop turns meanwhile. */
+/** Decodes the content-encoding of a body in short pieces. Throws `ApiError` 400, 413 and 415. */
 export async function decompressed(bytes: Uint8Array, encoding: string | null): Promise<Uint8Array> {
   if (encoding === null || encoding === "identity") return bytes
-  if (encoding !== "zstd") throw new ApiError(415, `A call may be compressed by zstd, not by ${encoding.slice(0, 50)}.`)
+  if (encoding !== "zstd")
+    throw new ApiError(415, `The content-encoding ${encoding.slice(0, 50)} is not supported; use zstd or none.`)
   try {
     return await new Pace().through(decompress(bytes, mostBytes))
   } catch (error) {

@@ -6,8 +6,8 @@ interface Opened {
 }
 
 /**
- * Policies that only sample: the base model's, which stays, and those of saved weights that were used last. One that is in use is not
- * closed: a request for another waits until one is free, and later requests wait behind it.
+ * Policies that only sample: the base model, which stays open, and the most recently used saved weights. A policy in use is not
+ * closed: a request for other weights waits until one is free, and later requests wait behind it.
  */
 export class FrozenPolicies {
   readonly #open: (path: string | undefined) => Promise<NativePolicy>
@@ -19,9 +19,9 @@ export class FrozenPolicies {
   #freed: () => void = () => {}
 
   /**
-   * @param setup.open - opens saved weights, or the base model.
-   * @param setup.versionOf - what differs once other weights have been saved at a path.
-   * @param setup.most - policies at once, the base model's among them. There is room for one of saved weights in any case.
+   * @param setup.open - opens saved weights, or the base model for undefined.
+   * @param setup.versionOf - returns a value that changes when other weights are saved at a path.
+   * @param setup.most - maximum number of open policies, including the base model. At least one of saved weights is allowed.
    */
   constructor(setup: {
     readonly open: (path: string | undefined) => Promise<NativePolicy>
@@ -33,7 +33,7 @@ export class FrozenPolicies {
     this.#most = Math.max(setup.most - 1, 1)
   }
 
-  /** Does some work with a policy, which stays open until it has ended. */
+  /** Runs work with a policy, which stays open until the work has ended. */
   async using<T>(path: string | undefined, work: (policy: NativePolicy) => Promise<T>): Promise<T> {
     const opened = path === undefined ? this.#useBase() : await this.#useSaved(path)
     try {
@@ -80,7 +80,7 @@ export class FrozenPolicies {
         continue
       }
       this.#saved.delete(unused)
-      await policy?.then((one) => one.dispose()).catch(() => {}) // its memory must be free before another takes as much
+      await policy?.then((one) => one.dispose()).catch(() => {}) // frees its memory before another policy is opened
     }
     const opened = this.#opening(path, () => {
       if (this.#saved.get(version) === opened) this.#saved.delete(version)

@@ -20,7 +20,7 @@ import {
   writeVersion,
 } from "./versions.ts"
 
-/** `weights` hold the optimizer's moments, too; `sampler_weights` only what samples. */
+/** Kinds of saved weights: `weights` include the optimizer's moments, `sampler_weights` do not. */
 const kinds = ["weights", "sampler_weights"] as const
 export type Kind = (typeof kinds)[number]
 
@@ -33,40 +33,40 @@ interface About {
 
 const scheme = "tinker://"
 const namePattern = /^(?!\.+$)[\w.-]{1,128}$/
-/** Ids that this server gives are a session's and a number; others name no model, but are no fault of a client. */
+/** Ids of this server consist of a session id and a number. Other ids of this form are allowed, but name no model. */
 const modelPattern = /^(?!\.+$)[\w.:-]{1,80}$/
 
-/** Weights on the disk, by the paths that clients know: tinker://<model>/<kind>/<name>. A crash leaves the earlier weights or the new ones. */
+/** Weights on disk by the clients' paths, tinker://<model>/<kind>/<name>. After a crash, either the earlier or the new weights are complete. */
 export class KeptWeights {
   readonly #folder: string
   readonly #budget: CheckpointBudget
-  /** Names of versions that are being written or read, which stay. */
+  /** Names of versions that are being written or read, which must not be removed, with the number of uses. */
   readonly #used = new Map<string, number>()
   readonly #turns = new Map<string, Promise<unknown>>()
 
-  /** @param most - bytes that all weights may take together; see CheckpointBudget */
+  /** @param most - maximum bytes of all weights; see `CheckpointBudget` */
   constructor(folder: string, most?: number) {
     this.#folder = folder
     this.#budget = new CheckpointBudget(folder, most)
   }
 
-  /** @throws ApiError 400 for a name that cannot be one of a checkpoint. */
+  /** Returns the path of weights. Throws `ApiError` 400 for an invalid name. */
   pathOf(model: ServedModel, kind: Kind, name: string): string {
     if (!namePattern.test(name))
       throw new ApiError(
         400,
-        `${shown(name)} is no name of a checkpoint: letters, digits, dots, dashes, at most 128 characters.`,
+        `${shown(name)} is not a valid checkpoint name: use at most 128 letters, digits, dots, dashes and underscores.`,
       )
     return `${scheme}${model.id}/${kind}/${name}`
   }
 
-  /** @throws ApiError 400 for a name that cannot be one, or that is taken already; 507 where checkpoints take too many bytes. */
+  /** Saves weights and returns their path. Throws `ApiError` 400 for an invalid or existing name, and 507 above the size limit. */
   async save(model: ServedModel, kind: Kind, name: string, overwrite: boolean): Promise<string> {
     const path = this.pathOf(model, kind, name)
     const folder = await this.#folderOf(path)
     const refuseTaken = async () => {
       if (!overwrite && (await readVersion(folder)))
-        throw new ApiError(400, `${path} is there already; choose another name, or set overwrite.`)
+        throw new ApiError(400, `${path} already exists; choose another name, or set overwrite.`)
     }
     await refuseTaken()
     const version = await newVersion(folder)
@@ -85,27 +85,27 @@ export class KeptWeights {
     try {
       await saved
     } finally {
-      await this.#tidy(folder) // of the earlier version, or of one that was not published
+      await this.#tidy(folder) // removes the earlier version, or one that was not published
     }
     return path
   }
 
-  /** @throws ApiError 404 for a path without weights. */
+  /** Returns the description of saved weights. Throws `ApiError` 404 for a path without weights. */
   async read(path: string): Promise<About> {
     return (await this.#find(path)).about
   }
 
-  /** The folder of the weights of a path. Others that are saved there later have another. */
+  /** Returns the folder of the weights at a path. Weights saved there later have another folder. */
   async directoryOf(path: string): Promise<string> {
     return (await this.#find(path)).directory
   }
 
-  /** Does some work with the weights of a path; they stay in their folder until it has ended, whatever is saved or deleted meanwhile. */
+  /** Runs work with the weights at a path. Their folder stays until the work has ended, even if they are replaced or deleted. */
   async using<T>(path: string, work: (version: Version<About>) => Promise<T>): Promise<T> {
     const folder = await this.#folderOf(path)
     let stale = false
     try {
-      // What is found must be in use before anything can be removed.
+      // The version must be marked as used before another request can remove it.
       const begun = await this.#turn(folder, async () => {
         const version = await this.#find(path)
         const done = this.#use(basename(version.directory), () => work(version))
@@ -123,7 +123,10 @@ export class KeptWeights {
   async load(model: ServedModel, path: string, optimizer: boolean): Promise<void> {
     await this.using(path, async ({ directory, about: { handle, lora_rank } }) => {
       if (lora_rank !== model.rank)
-        throw new GigpoError("BAD_ARGUMENT", `${path} has rank ${lora_rank}, not ${model.rank}.`)
+        throw new GigpoError(
+          "BAD_ARGUMENT",
+          `${path} has rank ${lora_rank}, but the model has rank ${model.rank}. Create a model of the same rank.`,
+        )
       if (optimizer) await model.policy.store.restore(handle, directory)
       else if (model.rank > 0) await model.policy.loadAdapter(directory)
       else await model.policy.load(directory)
@@ -131,7 +134,7 @@ export class KeptWeights {
     })
   }
 
-  /** @throws ApiError 404 for a path without weights. */
+  /** Deletes the weights at a path. Throws `ApiError` 404 for a path without weights. */
   async remove(path: string): Promise<void> {
     const folder = await this.#folderOf(path)
     await this.#turn(folder, async () => {
@@ -141,7 +144,7 @@ export class KeptWeights {
     await this.#tidy(folder)
   }
 
-  /** Names of one model's weights, as <kind>/<name>. */
+  /** Returns the names of the weights of a model, as <kind>/<name>. */
   async list(modelId: string): Promise<string[]> {
     const folder = this.#modelFolder(modelId)
     const found = kinds.map(async (kind) => {
@@ -152,7 +155,7 @@ export class KeptWeights {
     return (await Promise.all(found)).flat()
   }
 
-  /** Removes what processes that are gone were writing or removing. */
+  /** Removes incomplete versions of processes that no longer run. */
   async recover(): Promise<void> {
     for (const model of await readdir(this.#folder).catch(ifMissing<string[]>([]))) {
       for (const kind of kinds) {
@@ -186,7 +189,7 @@ export class KeptWeights {
     }
   }
 
-  /** Runs short work on a folder's versions, one after the other. */
+  /** Runs short work on the versions of a folder, one call at a time. */
   async #turn<T>(folder: string, work: () => Promise<T>): Promise<T> {
     const turn = (this.#turns.get(folder) ?? Promise.resolve()).then(work)
     const settled = turn.catch(() => {})
@@ -203,13 +206,13 @@ export class KeptWeights {
       ? path.slice(scheme.length).split("/")
       : []
     if (rest.length > 0 || !namePattern.test(name) || !kinds.some((one) => one === kind) || !modelPattern.test(model))
-      throw new ApiError(400, `${shown(path)} is no path of weights: tinker://<model>/weights/<name>.`)
+      throw new ApiError(400, `${shown(path)} is not a path of weights; expected tinker://<model>/weights/<name>.`)
     return await inside(this.#folder, `${basename(this.#modelFolder(model))}/${kind}/${name}`)
   }
 
-  /** @throws ApiError 400 for an id that no model can have: it becomes a file's name. */
+  /** Returns the folder of a model. Throws `ApiError` 400 for an id that is not valid as part of a file name. */
   #modelFolder(modelId: string): string {
-    if (!modelPattern.test(modelId)) throw new ApiError(400, `${shown(modelId)} is no id of a model.`)
+    if (!modelPattern.test(modelId)) throw new ApiError(400, `${shown(modelId)} is not a valid model id.`)
     return join(this.#folder, encodeURIComponent(modelId).replaceAll(".", "%2E"))
   }
 }

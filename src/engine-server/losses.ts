@@ -7,15 +7,15 @@ import type { TrainingCall } from "../tinker/training-call.ts"
 import { Pace, type Pieces } from "../util/pace.ts"
 import type { Departures } from "./departures.ts"
 
-// The API's losses, as sums over all tokens of all data: r = exp(lp - q), A = advantages, q = logprobs.
+// Losses of the API, as sums over all tokens of all data: lp = log-probability, q = logprobs, r = exp(lp - q), A = advantages.
 
 interface Loss {
   readonly inputs: readonly string[]
-  /** With their defaults. */
+  /** Settings with their defaults. */
   readonly config: Readonly<Record<string, number>>
-  /** Of one target: the loss, and its derivative by lp. */
+  /** Returns the loss of one target and its derivative by lp. */
   readonly of: (token: Token, config: Readonly<Record<string, number>>) => readonly [loss: number, derivative: number]
-  /** Where the engine's kernel has it: the bounds of the ratio. */
+  /** Returns the bounds of the ratio, for losses with a native kernel. */
   readonly bounds?: (config: Readonly<Record<string, number>>) => readonly [low: number, high: number]
 }
 interface Token {
@@ -27,7 +27,7 @@ interface Token {
 
 const creditInputs = ["target_tokens", "logprobs", "advantages"]
 const clamp = (value: number, low: number, high: number) => Math.min(Math.max(value, low), high)
-/** Beyond any ratio that there is. */
+/** Larger than any ratio. */
 const unbounded = 1e30
 
 const importance: Loss = {
@@ -37,6 +37,7 @@ const importance: Loss = {
   bounds: () => [-unbounded, unbounded],
 }
 
+/** Losses by name. */
 export const losses: Readonly<Record<string, Loss>> = {
   // -Σ w lp
   cross_entropy: {
@@ -74,7 +75,7 @@ export const losses: Readonly<Record<string, Loss>> = {
   },
 }
 
-/** A call that was checked: rows with a span over all their targets. */
+/** Checked call: sequences with one segment that covers all targets. */
 export interface Prepared {
   readonly name: string
   readonly loss: Loss
@@ -84,9 +85,9 @@ export interface Prepared {
 }
 
 /**
- * Checks a call, one datum after another.
+ * Checks a call, one datum per piece of work.
  *
- * @throws ApiError 422 for a loss, an input or a setting that is unknown; 400 for data that cannot be learned from.
+ * @throws ApiError 422 for an unknown loss, input or setting; 400 for invalid data.
  */
 export function* prepare(
   { loss: named, config: given, data }: TrainingCall,
@@ -96,13 +97,14 @@ export function* prepare(
   const silent = departures.has("silent-cross-entropy") && (named === "ppo" || named === "cispo")
   const loss = Object.hasOwn(losses, named) ? losses[named] : undefined
   if (!loss || (named === "dro" && departures.has("no-dro")))
-    throw new ApiError(422, `There is no loss ${quoted(named)}; known: ${Object.keys(losses).join(", ")}.`)
-  if (data.length === 0) throw new ApiError(400, "There are no data.")
+    throw new ApiError(422, `The loss ${quoted(named)} is not supported; supported: ${Object.keys(losses).join(", ")}.`)
+  if (data.length === 0) throw new ApiError(400, "data is empty; send at least one datum.")
   for (const [key, value] of Object.entries(given))
     if (!Object.hasOwn(loss.config, key) || typeof value !== "number" || !Number.isFinite(value))
       throw new ApiError(
         422,
-        `${named} takes no ${quoted(key)} of this value; it takes ${Object.keys(loss.config).join(", ") || "none"}.`,
+        `The loss ${named} has no setting ${quoted(key)} with this value; its settings, all finite numbers: ` +
+          `${Object.keys(loss.config).join(", ") || "none"}.`,
       )
   const config = { ...loss.config, ...(given as Readonly<Record<string, number>>) }
   const allowed = departures.has("mean-of-means") ? [...loss.inputs, "weights"] : loss.inputs
@@ -111,26 +113,29 @@ export function* prepare(
     yield
     const strange = [...datum.inputs.keys()].find((name) => !allowed.includes(name))
     if (strange !== undefined)
-      throw new ApiError(422, `data[${index}]: ${named} takes no ${quoted(strange)}; it takes ${allowed.join(", ")}.`)
+      throw new ApiError(
+        422,
+        `data[${index}]: the loss ${named} has no input ${quoted(strange)}; its inputs are ${allowed.join(", ")}.`,
+      )
     rows.push(rowOf(datum, index, loss.inputs, vocabularySize))
   }
   return { name: silent ? "cross_entropy" : named, loss: silent ? losses.cross_entropy! : loss, config, rows, data }
 }
 
-/** A name from anybody, as messages quote it. */
+/** Quotes an untrusted name for a message. */
 const quoted = (name: string) => JSON.stringify(name.slice(0, 100))
 
 function rowOf({ tokens, inputs }: Datum, index: number, needed: readonly string[], vocabularySize: number): Sequence {
   const bad = (what: string) => new ApiError(400, `data[${index}]: ${what}.`)
   for (const name of needed) if (name !== "weights" && !inputs.has(name)) throw bad(`${name} is missing`)
   const targets = inputs.get("target_tokens")
-  if (!(targets instanceof Int32Array)) throw bad("target_tokens must hold whole numbers (int64)")
+  if (!(targets instanceof Int32Array)) throw bad("target_tokens must be integers (int64)")
   if (tokens.length === 0) throw bad("it has no tokens")
   for (let i = 0; i < targets.length; i++) {
     if (targets[i]! < 0 || targets[i]! >= vocabularySize)
       throw bad(`token ${targets[i]} is not in the vocabulary of ${vocabularySize}`)
     if (i + 1 < tokens.length && targets[i] !== tokens[i + 1])
-      throw bad("target_tokens are not the tokens that come next, and nothing else can be learned here")
+      throw bad("target_tokens must be the next tokens of the input; other targets are not supported")
   }
   for (const values of inputs.values()) if (!values.every(Number.isFinite)) throw bad("a number is not finite")
   const row = new Int32Array(tokens.length + 1)
@@ -139,16 +144,16 @@ function rowOf({ tokens, inputs }: Datum, index: number, needed: readonly string
   return { tokens: row, spans: [{ start: 1, length: tokens.length }] }
 }
 
-/** Log-probabilities of all targets; nothing is learned. */
+/** Returns the log-probabilities of all targets, without a gradient. */
 export async function score(policy: Trainable, prepared: Prepared, departures: Departures): Promise<TrainingResult> {
   const { logProbs } = await policy.logProbs(prepared.rows)
   return await told(prepared, split(prepared.rows, logProbs), departures)
 }
 
 /**
- * Adds the gradient.
+ * Computes a loss and adds its gradient.
  *
- * @param scale of each datum; default 1: a sum
+ * @param scale factor of each datum. Default 1: a sum
  */
 export async function learn(
   policy: Trainable,
@@ -165,7 +170,7 @@ export async function learn(
     const report = await policy.forwardBackward(credit, { ...surrogate, clipLow: 1 - low, clipHigh: high - 1 })
     return await told(prepared, split(rows, report.logProbs!), departures)
   }
-  // Only a cross-entropy needs no log-probabilities to know its derivatives.
+  // Only the derivatives of a cross-entropy do not depend on the log-probabilities.
   const before = name === "cross_entropy" ? undefined : split(rows, (await policy.logProbs(rows)).logProbs)
   const derivative = truncated
     ? ({ lp, q, A }: Token) => -Math.min(Math.exp(lp - q), 2) * A
@@ -176,7 +181,7 @@ export async function learn(
   return await told(prepared, before ?? split(rows, report.logProbs!), departures)
 }
 
-/** Rows with what the engine's own loss takes. */
+/** Returns sequences with the inputs of the native loss. */
 function* credited({ rows, data }: Prepared, scale: readonly number[]): Pieces<Sequence[]> {
   const found: Sequence[] = []
   for (const [r, row] of rows.entries()) {
@@ -189,7 +194,7 @@ function* credited({ rows, data }: Prepared, scale: readonly number[]): Pieces<S
   return found
 }
 
-/** Of all targets of all data. */
+/** Returns the derivatives of all targets of all data. */
 function* derivatives(
   { data }: Prepared,
   scale: readonly number[],
@@ -234,14 +239,14 @@ function* sumOf({ loss, config, data }: Prepared, logProbs: readonly Float32Arra
   return sum
 }
 
-/** What losses know of each target. */
+/** Returns the inputs of a loss for each target. */
 function* tokensOf({ tokens, inputs }: Datum, logProbs: Float32Array | undefined): Generator<Token> {
   const [q, A, w] = ["logprobs", "advantages", "weights"].map((name) => inputs.get(name))
   for (let i = 0; i < tokens.length; i++)
     yield { lp: logProbs?.[i] ?? 0, q: q?.[i] ?? 0, A: A?.[i] ?? 0, w: w?.[i] ?? 0 }
 }
 
-/** What each datum's losses are divided by, where a server takes means. */
+/** Returns the factors of data for a mean of means. */
 export function meanScales({ data, name }: Prepared, total: number, departures: Departures): number[] {
   return data.map(({ inputs, tokens }) => {
     const weights = inputs.get("weights") as Float32Array | undefined
@@ -251,7 +256,7 @@ export function meanScales({ data, name }: Prepared, total: number, departures: 
   })
 }
 
-/** In a mean, weights count in every loss. */
+/** Multiplies weights into advantages, because in a mean they count in every loss. */
 export function weighed(prepared: Prepared): Prepared {
   if (prepared.name === "cross_entropy") return prepared
   const data = prepared.data.map(({ tokens, inputs }) => {

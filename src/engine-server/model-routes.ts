@@ -13,7 +13,7 @@ interface Lora {
   readonly seed: number
 }
 
-/** Models that are trained: made, changed and given back. */
+/** Returns the routes that create, train and unload models. */
 export function modelRoutes(serving: Serving): Routes {
   const { options, departures, sessions, kept } = serving
   const { model: baseModel, maxPositions, models: most = 1 } = options
@@ -34,12 +34,13 @@ export function modelRoutes(serving: Serving): Routes {
     }
   }
   const checkRoom = (session: Session, id: string) => {
-    if (session.models.has(id)) throw new ApiError(400, `The model ${id} is there; unload it first.`)
+    if (session.models.has(id)) throw new ApiError(400, `The model ${id} already exists; unload it first.`)
     const open = [...sessions].reduce((sum, { models }) => sum + models.size, opening)
     if (open >= most)
       throw new ApiError(
         400,
-        `This engine trains ${most === 1 ? "one model" : `${most} models`} at once; unload another first, or start it with --models ${most + 1}.`,
+        `This engine trains at most ${most === 1 ? "one model" : `${most} models`} at once; unload another first, or start the engine ` +
+          `with --models ${most + 1}.`,
       )
   }
   const make = (session: Session, number: number, lora: Lora, from?: { path: string; optimizer: boolean }) => {
@@ -91,7 +92,7 @@ export function modelRoutes(serving: Serving): Routes {
       const session = sessions.find(fields.required("session_id"))
       const named = fields.required("base_model")
       if (named !== baseModel)
-        throw new ApiError(400, `There is no model ${named.slice(0, 200)}; this engine has ${baseModel}.`)
+        throw new ApiError(400, `The model ${named.slice(0, 200)} does not exist; this engine has ${baseModel}.`)
       return make(session, numberOf(fields), readLora(fields))
     },
     "POST /load_weights": async (request) => {
@@ -148,7 +149,7 @@ function readLora(fields: FieldReader): Lora {
   const rank = given.rank ?? 32
   const seed = given.seed ?? 0
   if (!Number.isSafeInteger(rank) || (rank as number) < 0 || (rank as number) > 4096)
-    throw new ApiError(400, "lora_config.rank must be a whole number from 0 to 4096.")
-  if (!Number.isSafeInteger(seed)) throw new ApiError(400, "lora_config.seed must be a whole number.")
+    throw new ApiError(400, "lora_config.rank must be an integer from 0 to 4096.")
+  if (!Number.isSafeInteger(seed)) throw new ApiError(400, "lora_config.seed must be an integer.")
   return { rank: rank as number, seed: seed as number }
 }

@@ -14,18 +14,18 @@ import { Room } from "./room.ts"
 interface BodyLimits extends JsonLimits {
   readonly bytes: number
 }
-/** Of a request that asks for no training: names, settings and one prompt. */
+/** Limits of requests other than training calls: names, settings and one prompt. */
 const ofRequest: BodyLimits = { bytes: 2 ** 20, strings: 2 ** 15, values: 2 ** 18 }
-/** Of a call of training. Clients that send JSON cut batches as for protocol buffers: some 700,000 numbers. */
+/** Limits of training calls. Clients that send JSON split batches as for protocol buffers: about 700,000 numbers. */
 const ofCall: BodyLimits = { bytes: mostBytes, strings: 2 ** 17, values: 2 ** 21 }
 
-/** Bodies that are being read, of all clients together. Memory is the process's, so its servers share this. */
+/** Memory for bodies that are being read, of all clients of all servers in this process. */
 const room = new Room(2 ** 30)
 
 /**
- * The fields of a JSON body. Unknown ones are passed over: clients are newer than this.
+ * Reads a JSON body. Unknown fields are ignored, since clients may be newer.
  *
- * @param tokens - that a prompt in it may have; each may take 32 bytes. Default 0.
+ * @param tokens - maximum tokens of a prompt in the body; each may take 32 bytes. Default 0.
  */
 export async function readFields(request: Request, tokens = 0): Promise<FieldReader> {
   const limits = { ...ofRequest, bytes: ofRequest.bytes + 32 * tokens, values: ofRequest.values + tokens }
@@ -35,7 +35,7 @@ export async function readFields(request: Request, tokens = 0): Promise<FieldRea
   })
 }
 
-/** A call of training, in either form; the event loop turns while it is read. */
+/** Reads a training call in either encoding, in short pieces. */
 export async function readCall(
   request: Request,
   forwardOnly: boolean,

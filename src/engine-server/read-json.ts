@@ -5,10 +5,10 @@ import { JsonExcess, readJsonInPieces } from "../json/pieces.ts"
 import { type JsonLimits, jsonExcess } from "../tinker/bounded-json.ts"
 import { Pace } from "../util/pace.ts"
 
-/** Bytes of a body that is parsed at once, within some milliseconds; `JSON.parse` takes less time than pieces do. */
+/** Maximum bytes of a body that is parsed in a single call, which takes some milliseconds and is faster than pieces. */
 const short = 2 ** 18
 
-/** The JSON of a body. The event loop turns while a long one is parsed. */
+/** Parses the JSON of a body, a long one in short pieces. Throws `ApiError` 400. */
 export async function readJson(bytes: Uint8Array, request: Request, limits: JsonLimits): Promise<unknown> {
   checkJson(request)
   const text = bodyText(bytes)

@@ -5,36 +5,39 @@ import type { Departures } from "./departures.ts"
 import { toldFailure } from "./told-failure.ts"
 import { bytesOf, written } from "./written-result.ts"
 
-/** What came of a request. */
+/** Successful result of a request. */
 export type Result =
   | { readonly kind: "json"; readonly body: object }
   | { readonly kind: "training"; readonly result: TrainingResult }
   | { readonly kind: "sample"; readonly result: SampleResult }
+/** Result or failure of a request. */
 export type Settled = Result | { readonly kind: "failed"; readonly error: string; readonly category: "user" | "server" }
 
+/** Options of `Results.take`. */
 export interface TakeOptions {
-  /** A request that has the same text is the same request, which is done once. */
+  /** Identity of the request: requests with the same text are executed once. */
   readonly same?: string | undefined
-  /** Bytes that it holds until it is done. Default 0. */
+  /** Bytes that the request keeps in memory until it is done. Default 0. */
   readonly holds?: number
 }
 
+/** Options of `Results`. */
 export interface ResultsSetup {
-  /** What ids begin with. It must be hard to guess: an id is all that is needed to read a result. */
+  /** Prefix of ids. Must be hard to guess, since an id is sufficient to read a result. */
   readonly prefix: string
   readonly departures: Departures
   readonly onError: (error: unknown) => void
-  /** Whether there is memory for so many bytes more. */
+  /** Whether there is memory for a number of additional bytes. */
   readonly mayHold: (bytes: number) => boolean
 }
 
-/** Milliseconds that a question is held; clients give up after 45 s. */
+/** Milliseconds that a poll is held open; clients time out after 45 s. */
 const held = 20_000
-/** Milliseconds for which a result is kept, from when it was fetched first (its answer may have been lost), or else from when it was there. */
+/** Milliseconds that a result is kept: after its first fetch (the response may have been lost), or after it was available. */
 const keptFor = { fetched: 300_000, unfetched: 900_000 }
-/** Requests of one session that are not done, or whose result was not fetched. */
+/** Maximum number of requests of a session that are not done or not fetched. */
 const mostOpen = 16_384
-/** Bytes of results that were fetched: above these the oldest are dropped before their time. */
+/** Maximum bytes of fetched results; above it, the oldest are dropped early. */
 const mostFetched = 64 * 2 ** 20
 /** Bytes of an entry without its result. */
 const overhead = 1024
@@ -49,12 +52,12 @@ interface Entry {
   timer?: NodeJS.Timeout
 }
 
-/** Results of one session's requests, by the ids that the requests were given. */
+/** Results of the requests of one session, by request id. */
 export class Results {
   readonly #setup: ResultsSetup
   readonly #entries = new Map<string, Entry>()
   readonly #same = new Map<string, string>()
-  /** Ids of results that were fetched, the oldest first. */
+  /** Ids of fetched results, oldest first. */
   readonly #fetched = new Set<string>()
   #bytes = 0
   #fetchedBytes = 0
@@ -64,7 +67,7 @@ export class Results {
     this.#setup = setup
   }
 
-  /** Bytes of what is not done, and of results that were not fetched. */
+  /** Bytes of requests that are not done and of results that are not fetched. */
   get bytes(): number {
     return this.#bytes
   }
@@ -75,23 +78,23 @@ export class Results {
   }
 
   /**
-   * Takes a request.
+   * Accepts a request.
    *
-   * @param start - begins its work; not called for a request that was taken before.
-   * @returns the request's id
-   * @throws ApiError 429 where too much was asked and not fetched; what `start` throws
+   * @param start - starts the work; not called for a repeated request
+   * @returns the id of the request
+   * @throws ApiError 429 where too many results are not fetched; the errors of `start`
    */
   take(kind: string, start: () => Promise<Result>, { same, holds = 0 }: TakeOptions = {}): string {
     const before = same === undefined ? undefined : this.#same.get(same)
     if (before !== undefined) return before
     const bytes = overhead + holds
     if (this.#entries.size - this.#fetched.size >= mostOpen)
-      throw new ApiError(429, `This session has ${mostOpen} requests whose results were not fetched; fetch them first.`)
-    if (!this.#setup.mayHold(bytes))
       throw new ApiError(
         429,
-        "The requests of this session take all the memory that is its share; fetch results first.",
+        `This session has ${mostOpen} requests with results that are not fetched; fetch them first.`,
       )
+    if (!this.#setup.mayHold(bytes))
+      throw new ApiError(429, "The requests of this session have used up its share of memory; fetch results first.")
     const work = start()
     const id = `${this.#setup.prefix}:${kind}-${++this.#count}`
     let settle: (value: Settled) => void = () => {}
@@ -106,10 +109,10 @@ export class Results {
     return id
   }
 
-  /** Answers /retrieve_future. */
+  /** Returns the response to /retrieve_future. Throws `ApiError` 404 for an unknown id. */
   async answer(id: string, protobuf: boolean, signal: AbortSignal): Promise<Response> {
     const entry = this.#entries.get(id)
-    if (!entry) throw new ApiError(404, `There is no request ${id.slice(0, 200)}.`)
+    if (!entry) throw new ApiError(404, `The request ${id.slice(0, 200)} does not exist.`)
     const { departures } = this.#setup
     const plain = departures.has("plain-try-again")
     const late = new AbortController()
@@ -126,10 +129,10 @@ export class Results {
     return written(settled, protobuf && !departures.has("json-only"))
   }
 
-  /** Drops everything; questions that wait are answered that the session is over. */
+  /** Drops all results. Open polls are answered with a failure. */
   close(): void {
     for (const [id, { settle }] of this.#entries) {
-      settle({ kind: "failed", error: "The session is over.", category: "user" })
+      settle({ kind: "failed", error: "The session has ended.", category: "user" })
       this.#drop(id)
     }
   }
@@ -146,7 +149,7 @@ export class Results {
 
   #done(id: string, outcome: Settled): void {
     const entry = this.#entries.get(id)
-    if (!entry) return // the session is over
+    if (!entry) return // the session has ended
     const bytes = overhead + bytesOf(outcome)
     this.#bytes += bytes - entry.bytes
     entry.bytes = bytes

@@ -1,6 +1,6 @@
 import { ApiError } from "../chat/api-error.ts"
 
-/** Memory that requests share. */
+/** Memory budget that requests share. */
 export class Room {
   #left: number
   readonly #size: number
@@ -11,15 +11,15 @@ export class Room {
   }
 
   /**
-   * Does some work that takes bytes as it needs them, and gives them back at its end.
+   * Runs work that reserves bytes with `hold`; they are released at its end.
    *
-   * @throws ApiError 429 where others have the memory: clients send the request again.
+   * @throws ApiError 429 where no memory is left; clients then repeat the request
    */
   async holding<T>(work: (hold: (bytes: number) => void) => Promise<T>): Promise<T> {
     let held = 0
     const hold = (bytes: number) => {
       if (bytes > this.#left)
-        throw new ApiError(429, `Requests of more than ${this.#size} bytes are being read; send it again.`)
+        throw new ApiError(429, `Requests of more than ${this.#size} bytes are being read; repeat the request later.`)
       this.#left -= bytes
       held += bytes
     }

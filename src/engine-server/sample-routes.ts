@@ -6,7 +6,7 @@ import type { Result } from "./results.ts"
 import { draw, withPolicy } from "./served-samplers.ts"
 import type { Serving } from "./serving.ts"
 
-/** Sampling, and the results of all requests. */
+/** Returns the routes of sampling and of the results of all requests. */
 export function sampleRoutes({ options, departures, sessions, kept, frozen }: Serving): Routes {
   const { model: baseModel } = options
   return {
@@ -18,11 +18,11 @@ export function sampleRoutes({ options, departures, sessions, kept, frozen }: Se
       if (sampling_session_id !== undefined) return { type: "create_sampling_session", sampling_session_id }
       const path = fields.string("model_path")
       if (path !== undefined) await kept.read(path)
-      else if (departures.has("no-reference")) throw new ApiError(400, "The base model cannot be sampled here.")
+      else if (departures.has("no-reference")) throw new ApiError(400, "Sampling the base model is not supported.")
       else if (fields.required("base_model") !== baseModel)
         throw new ApiError(
           400,
-          `There is no model ${fields.string("base_model")?.slice(0, 200)}; this engine has ${baseModel}.`,
+          `The model ${fields.string("base_model")?.slice(0, 200)} does not exist; this engine has ${baseModel}.`,
         )
       return { type: "create_sampling_session", sampling_session_id: session.sampling(number, { path }) }
     },
@@ -52,7 +52,7 @@ export function sampleRoutes({ options, departures, sessions, kept, frozen }: Se
     "POST /retrieve_future": async (request) => {
       const id = (await readFields(request)).required("request_id")
       const session = sessions.of(id)
-      if (!session) throw new ApiError(404, `There is no request ${id.slice(0, 200)}.`)
+      if (!session) throw new ApiError(404, `The request ${id.slice(0, 200)} does not exist.`)
       return await session.results.answer(id, /protobuf/.test(request.headers.get("accept") ?? ""), request.signal)
     },
   }

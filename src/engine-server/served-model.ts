@@ -6,6 +6,7 @@ import type { Departures } from "./departures.ts"
 import { learn, meanScales, type Prepared, prepare, score, weighed } from "./losses.ts"
 import type { Result, Results } from "./results.ts"
 
+/** Parameters of an optimizer step, named as in the API. */
 export interface AdamParams {
   readonly learning_rate: number
   readonly beta1: number
@@ -15,23 +16,23 @@ export interface AdamParams {
   readonly grad_clip_norm: number
 }
 
-/** A model that is trained: what changes it runs in the order of its numbers, each number once. */
+/** Trained model. Requests that change it run in the order of their numbers, each number once. */
 export class ServedModel {
   readonly id: string
   readonly baseModel: string
   readonly rank: number
   readonly policy: NativePolicy
-  /** Changes of the weights so far. */
+  /** Number of changes of the weights so far. */
   version = 0
-  /** Where samplers and trainer share their weights: what was published last. */
+  /** Weights published last; for the deviation "shared-slot". */
   newestSlot: string | undefined
   readonly #results: Results
   readonly #departures: Departures
-  /** Work by its number, until those before have come. */
+  /** Work by number that waits for lower numbers. */
   readonly #early = new Map<number, () => void>()
   #next = 1
   #last: Promise<unknown> = Promise.resolve()
-  /** Where means are taken over the data of a step: what it has so far. */
+  /** Data of the current step; for the deviation "mean-of-means". */
   readonly #batch: Prepared[] = []
 
   constructor(
@@ -48,11 +49,11 @@ export class ServedModel {
   }
 
   /**
-   * Takes a request.
+   * Accepts a request.
    *
-   * @param start checks it, at once, and gives what it does. Where it throws the number counts as done.
-   * @param holds bytes of the request.
-   * @returns its id: of a number that was taken before the id of then
+   * @param start checks the request and returns its work. If `start` throws, the number counts as done.
+   * @param holds bytes of the request
+   * @returns the id of the request; for a repeated number, the earlier id
    */
   take(kind: string, seqId: number, start: () => () => Promise<Result>, holds = 0): string {
     const same = this.#departures.has("no-duplicates") ? undefined : `${this.id} ${seqId}`
@@ -76,7 +77,7 @@ export class ServedModel {
   }
 
   #come(seqId: number, go: () => void): void {
-    // Without numbers that count, they run as they come; so does one that comes again or late.
+    // Run immediately if numbers are ignored, or for a repeated or late number.
     if (this.#departures.has("no-duplicates") || seqId < this.#next) {
       go()
       return
@@ -89,9 +90,9 @@ export class ServedModel {
   }
 
   /**
-   * Checks a call while the event loop turns.
+   * Checks a training call in short pieces.
    *
-   * @returns what `take` starts. It throws where the call is refused, so that its number counts as done.
+   * @returns the argument `start` of `take`, which throws for an invalid call, so that its number counts as done
    */
   async checked(call: TrainingCall): Promise<() => () => Promise<Result>> {
     try {
@@ -117,7 +118,7 @@ export class ServedModel {
 
   async #learn(prepared: Prepared): Promise<TrainingResult> {
     if (!this.#departures.has("mean-of-means")) return await learn(this.policy, prepared, this.#departures)
-    // How many data a step has is known when it is taken.
+    // The number of data, the divisor, is known only when the step is taken.
     this.#batch.push(weighed(prepared))
     return await score(this.policy, prepared, this.#departures)
   }

@@ -12,11 +12,12 @@ import type { FrozenPolicies } from "./frozen-policies.ts"
 import type { ServedModel } from "./served-model.ts"
 import { leastRow, type Session } from "./session.ts"
 
-/** What a sampling session samples: a model as it was published, or weights that stay as they are. */
+/** Weights of a sampling session: a trained model at one version, saved weights, or the base model (undefined). */
 export type Source =
   | { readonly model: ServedModel; readonly version: number; readonly slot?: string | undefined }
   | { readonly path: string | undefined }
 
+/** Request for samples. */
 export interface Draw {
   readonly prompt: Int32Array
   readonly samples: number
@@ -29,15 +30,17 @@ export interface Draw {
   readonly topTokens: number
 }
 
+/** Options of `draw`. */
 export interface DrawOptions {
-  /** Whose draw it is. */
+  /** Session of the request. */
   readonly session: Session
   readonly departures: Departures
 }
 
-/** Scores that engines have to compute: one of each address, however many sessions it has. */
+/** Queue of scoring requests: one at a time per client address. */
 const scoring = new FairQueue(Number.POSITIVE_INFINITY)
 
+/** Samples completions and, if requested, scores the prompt. */
 export async function draw(
   policy: NativePolicy,
   asked: Draw,
@@ -66,7 +69,7 @@ export async function draw(
   const sequences: Promise<SampleResult["sequences"][number]>[] = []
   let failed = false
   for (let index = 0; index < samples && !failed; index++) {
-    // One at a time: however many rows are asked for, each call has one that waits.
+    // Wait for each slot in turn, so that every call has only one waiting completion.
     const giveBack = await session.rows.take(size)
     const row = one(index).finally(giveBack)
     sequences.push(row)
@@ -113,9 +116,9 @@ function topOf({ top = [], tokens }: Completion, count: number): Top {
 }
 
 /**
- * Does some work with the policy of a source.
+ * Runs work with the policy of a source.
  *
- * @throws ApiError 400 where the weights have moved on: only what has a name stays.
+ * @throws ApiError 400 where the model has changed since: only saved weights are kept.
  */
 export async function withPolicy<T>(
   source: Source,
@@ -129,9 +132,9 @@ export async function withPolicy<T>(
   if (!departures.has("shared-slot"))
     throw new ApiError(
       400,
-      "The weights of this sampler have moved on since: make a new one after each optim_step, or save it under a name.",
+      "The weights of this sampler have changed: create a new sampler after each optim_step, or save the weights under a name.",
     )
-  // One that is older than the newest puts its own weights into the place that both share.
+  // An older sampler overwrites the shared weights with its own.
   if (slot !== undefined && slot !== model.newestSlot)
     await (model.rank > 0 ? model.policy.loadAdapter(slot) : model.policy.load(slot))
   return await work(model.policy)

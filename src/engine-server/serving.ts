@@ -5,40 +5,41 @@ import type { FrozenPolicies } from "./frozen-policies.ts"
 import type { KeptWeights } from "./kept-weights.ts"
 import type { Sessions } from "./sessions.ts"
 
+/** Options of `tinkerServer`. */
 export interface TinkerServerOptions {
-  /** What clients call the model. */
+  /** Name of the model for clients. */
   readonly model: string
   readonly maxPositions: number
-  /** What a reply ends with where a client does not say. */
+  /** Stop tokens if the client gives none. */
   readonly stopTokens: readonly number[]
-  /** Opens a model to be trained: an adapter of this rank, or, with 0, all weights. */
+  /** Opens a trainable model with an adapter of the given rank; 0 trains all weights. */
   readonly open: (lora: {
     readonly rank: number
     readonly seed: number
-    /** Aborted when the model is not needed any more. */
+    /** Aborted when the model is no longer needed. */
     readonly signal: AbortSignal
   }) => Promise<NativePolicy>
-  /** Opens what only samples: a folder of saved weights, or the model as it is. */
+  /** Opens a policy that only samples: from a folder of saved weights, or the base model. */
   readonly openFrozen: (directory: string | undefined) => Promise<NativePolicy>
   /** Folder of the weights that clients save. */
   readonly checkpoints: string
-  /** Bytes that these weights may take together. Default: 90 % of what they take and what is free when the first are saved. */
+  /** Maximum bytes of these weights. Default: 90 % of their size plus the free space when the first are saved. */
   readonly checkpointBytes?: number | undefined
-  /** Clients must send it. */
+  /** Key that clients must send. */
   readonly key: string
-  /** What the tokenizer is known by. */
+  /** Identifier of the tokenizer, such as its SHA-256. */
   readonly tokenizer?: string | undefined
-  /** Models that are trained at once; each takes the memory of its own. Default 1. */
+  /** Maximum number of trainable models; each needs separate memory. Default 1. */
   readonly models?: number | undefined
-  /** Policies that only sample, kept open at once: the base model's and at least one of saved weights. Default 2. */
+  /** Maximum number of open policies that only sample: the base model and at least one of saved weights. Default 2. */
   readonly samplers?: number | undefined
-  /** Seconds without a sign of life after which a client's models are freed. Default 300. */
+  /** Seconds without a request after which a client's models are freed. Default 300. */
   readonly silence?: number | undefined
   readonly departures?: readonly Departure[] | undefined
   readonly onError?: ((error: unknown) => void) | undefined
 }
 
-/** What all requests of one server share. */
+/** State that all requests of one server share. */
 export interface Serving {
   readonly options: TinkerServerOptions
   readonly departures: Departures

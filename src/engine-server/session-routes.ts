@@ -4,7 +4,7 @@ import type { Routes } from "./paths.ts"
 import { readFields } from "./read-body.ts"
 import type { Serving } from "./serving.ts"
 
-/** What the server says of itself, and sessions. */
+/** Returns the routes of server information and sessions. */
 export function sessionRoutes({ options, departures, sessions }: Serving): Routes {
   const { model: model_name, maxPositions: max_context_length } = options
   const capabilities = async () => ({
@@ -25,7 +25,7 @@ export function sessionRoutes({ options, departures, sessions }: Serving): Route
     },
     "POST /session_heartbeat": async (request) => {
       const id = (await readFields(request)).required("session_id")
-      if (!sessions.has(id)) throw new ApiError(410, "The session is over.")
+      if (!sessions.has(id)) throw new ApiError(410, "The session has ended.")
       sessions.find(id)
       return { type: "session_heartbeat" }
     },

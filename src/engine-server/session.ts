@@ -7,28 +7,29 @@ import type { ServedModel } from "./served-model.ts"
 import type { Source } from "./served-samplers.ts"
 import { Slots } from "./slots.ts"
 
-/** Sampling sessions of one session: above these the one that was not used for longest is dropped. Each optimizer step may make one. */
+/** Maximum number of sampling sessions per session; above it, the least recently used is dropped. Each optimizer step may create one. */
 const mostSamplings = 1024
-/** Tokens of prompts that one session has with the engine at once; a short prompt counts as `leastRow`. */
+/** Maximum prompt tokens of a session in the engine at once; a shorter prompt counts as `leastRow`. */
 const mostRows = 2 ** 22
-/** So there are at most 1,024 rows. */
+/** Minimum tokens that a prompt counts, so that there are at most 1,024 prompts at once. */
 export const leastRow = 4096
 
-/** A client's time with the server: all that it was given, which ends with it. */
+/** Session of a client, with its models, samplers and results, which are freed when the session ends. */
 export class Session {
-  /** A random id: what begins with it is known to the client alone. */
+  /** Random id. Ids of the session start with it, so that only the client knows them. */
   readonly id: string = randomUUID()
-  /** Address of the client. Sessions of one address share what the engine has for one. */
+  /** Address of the client. Sessions of one address divide one share of the engine. */
   readonly address: string
-  /** Numbers of the session and of its address for the engine, which shares its steps by them. */
+  /** Number of the session, by which the engine divides the share of an address. */
   readonly client: number
+  /** Number of the address, by which the engine divides its steps. */
   readonly group: number
   readonly results: Results
   readonly models = new Map<string, ServedModel>()
   readonly rows = new Slots(mostRows)
-  /** Log-probabilities of prompts: one at a time, of which the engine has one at a time of each address. */
+  /** Slot for scoring prompts: one at a time per session. */
   readonly scoring = new Slots(1)
-  /** Moment of the last sign of life, on the clock of `performance.now()`. */
+  /** Time of the last request, on the clock of `performance.now()`. */
   heard: number = performance.now()
   readonly #samplings = new Map<string, Source>()
   readonly #ended = new AbortController()
@@ -50,17 +51,17 @@ export class Session {
     this.results = new Results({ prefix: this.id, departures, onError: report, mayHold })
   }
 
-  /** Aborted when the session is over. */
+  /** Aborted when the session ends. */
   get signal(): AbortSignal {
     return this.#ended.signal
   }
 
-  /** Whether nothing has been asked in it. */
+  /** Whether the session has no models, samplers or requests. */
   get unused(): boolean {
     return this.models.size === 0 && this.#samplings.size === 0 && this.results.size === 0
   }
 
-  /** @returns the id of the sampling session with this number */
+  /** Opens a sampling session with a number. Returns its id. */
   sampling(number: number, source: Source): string {
     const id = `${this.id}:sample:${number}`
     this.#samplings.delete(id)
@@ -72,13 +73,13 @@ export class Session {
     return id
   }
 
-  /** The id of the sampling session with this number, where it was made before. */
+  /** Returns the id of the sampling session with a number; undefined where there is none. */
   samplingOf(number: number): string | undefined {
     const id = `${this.id}:sample:${number}`
     return this.#samplings.has(id) ? id : undefined
   }
 
-  /** What a sampling session samples. */
+  /** Returns the weights of a sampling session; undefined for an unknown one. */
   sourceOf(id: string): Source | undefined {
     const source = this.#samplings.get(id)
     if (!source) return undefined
@@ -88,7 +89,7 @@ export class Session {
   }
 
   async end(): Promise<void> {
-    const over = new GigpoError("ABORTED", "The session is over.")
+    const over = new GigpoError("ABORTED", "The session has ended.")
     this.results.close()
     this.rows.close(over)
     this.scoring.close(over)

@@ -5,25 +5,26 @@ import type { ServedModel } from "./served-model.ts"
 import type { Source } from "./served-samplers.ts"
 import { Session } from "./session.ts"
 
-/** Sessions at once: in all, and of one client's address. */
+/** Maximum number of sessions: in total, and per client address. */
 const mostSessions = 128
 const mostOfAddress = 64
 /**
- * Bytes that all sessions together hold of requests that are not done and of results that were not fetched. Addresses have equal shares, and
- * so have the sessions of one address of the address's share.
+ * Maximum bytes of unfinished requests and unfetched results of all sessions. Addresses have equal shares, and the sessions of an
+ * address divide its share equally.
  */
 const mostBytes = 2 * 2 ** 30
-/** Characters of a key by which a client repeats a request. */
+/** Maximum characters of an idempotency key. */
 const longestKey = 256
 
+/** Options of `Sessions`. */
 export interface SessionsSetup {
-  /** Seconds without a sign of life after which a session ends. */
+  /** Seconds without a request after which a session ends. */
   readonly silence: number
   readonly departures: Departures
   readonly onError: (error: unknown) => void
 }
 
-/** The sessions that have not ended. Ids of what a session was given begin with the session's id. */
+/** Sessions of a server. Ids of models, samplers and requests start with the id of their session. */
 export class Sessions {
   readonly #setup: SessionsSetup
   readonly #sessions = new Map<string, Session>()
@@ -45,13 +46,13 @@ export class Sessions {
   }
 
   /**
-   * Begins a session of a client's address, or finds the one that was begun with the same key.
+   * Starts a session for a client address, or returns the one that was started with the same idempotency key.
    *
-   * @throws ApiError 429 where there are too many
+   * @throws ApiError 400 for a key that is too long, 429 for too many sessions
    */
   begin(address: string, key: string = randomUUID()): Session {
     if (key.length > longestKey)
-      throw new ApiError(400, `x-idempotency-key has ${key.length} characters; it may have ${longestKey}.`)
+      throw new ApiError(400, `x-idempotency-key has ${key.length} characters; the maximum is ${longestKey}.`)
     const before = this.#byKey.get(key)
     if (before) return before
     const ofAddress = [...this.#sessions.values()].filter((session) => session.address === address)
@@ -70,40 +71,40 @@ export class Sessions {
     return session
   }
 
-  /** Whether a session has not ended. This is no sign of life. */
+  /** Whether a session exists. Does not count as a request of the session. */
   has(id: string): boolean {
     return this.#sessions.has(id)
   }
 
-  /** @throws ApiError 404 for one that is unknown, or is over */
+  /** Returns a session. Throws `ApiError` 404 for an unknown or ended one. */
   find(id: string): Session {
     const session = this.#heard(id)
-    if (!session) throw new ApiError(404, `There is no session ${short(id)}.`)
+    if (!session) throw new ApiError(404, `The session ${short(id)} does not exist or has ended.`)
     return session
   }
 
-  /** The session of an id that it was given for something. */
+  /** Returns the session of the id of a model, sampler or request. */
   of(id: string): Session | undefined {
     return this.#heard(id.split(":", 1)[0]!)
   }
 
-  /** @throws ApiError 404 */
+  /** Returns a model and its session. Throws `ApiError` 404. */
   model(id: string): { readonly session: Session; readonly model: ServedModel } {
     const session = this.of(id)
     const model = session?.models.get(id)
-    if (!session || !model) throw new ApiError(404, `There is no model ${short(id)}.`)
+    if (!session || !model) throw new ApiError(404, `The model ${short(id)} does not exist.`)
     return { session, model }
   }
 
-  /** @throws ApiError 404 */
+  /** Returns the weights of a sampling session and its session. Throws `ApiError` 404. */
   sampling(id: string): { readonly session: Session; readonly source: Source } {
     const session = this.of(id)
     const source = session?.sourceOf(id)
-    if (!session || !source) throw new ApiError(404, `There is no sampling session ${short(id)}.`)
+    if (!session || !source) throw new ApiError(404, `The sampling session ${short(id)} does not exist.`)
     return { session, source }
   }
 
-  /** Cancels what a session has asked for, and frees what it was given. */
+  /** Ends a session: cancels its requests and frees its models.  */
   async end(session: Session): Promise<void> {
     this.#sessions.delete(session.id)
     await session.end()
@@ -126,14 +127,14 @@ export class Sessions {
         void this.end(session).catch(this.#setup.onError)
   }
 
-  /** One that was begun and never used must not keep a new client out. */
+  /** Ends an unused session to make room for a new client. Throws `ApiError` 429 where there is none. */
   #endUnused(sessions: readonly Session[], many: string): void {
     const unused = sessions.find((session) => session.unused)
     if (unused) return void this.end(unused).catch(this.#setup.onError)
-    throw new ApiError(429, `There are ${many}; end one, or try again when a client has left.`)
+    throw new ApiError(429, `There are already ${many}; end one, or try again later.`)
   }
 
-  /** Bytes that a session may hold: an equal part for each address with sessions that hold any, and of it for each of these sessions. */
+  /** Returns the maximum bytes of a session: an equal share per address with sessions in use, divided equally among these sessions. */
   #share(session: Session): number {
     const holding = [...this.#sessions.values()].filter((one) => one === session || one.results.bytes > 0)
     const addresses = new Set(holding.map(({ address }) => address))

@@ -4,7 +4,7 @@ interface Waiting {
   readonly stop: (reason: unknown) => void
 }
 
-/** Room for work of different sizes: work that does not fit waits, in the order in which it came. Work larger than all of the room runs alone. */
+/** Limit on the total size of concurrent work. Work that does not fit waits in order of arrival. Work above the limit runs alone. */
 export class Slots {
   readonly #room: number
   #used = 0
@@ -15,7 +15,7 @@ export class Slots {
     this.#room = room
   }
 
-  /** Waits for room. The function that is returned gives it back, and is to be called once. */
+  /** Waits until work fits. The returned function releases its size; call it once. */
   async take(size: number): Promise<() => void> {
     if (this.#closed) throw this.#closed.reason
     if (this.#waiting.size === 0 && this.#fits(size)) this.#used += size
@@ -26,6 +26,7 @@ export class Slots {
     }
   }
 
+  /** Runs work when it fits. */
   async run<T>(size: number, work: () => Promise<T>): Promise<T> {
     const giveBack = await this.take(size)
     try {
@@ -35,7 +36,7 @@ export class Slots {
     }
   }
 
-  /** Rejects what waits and what comes later; work that runs is left to end. */
+  /** Rejects waiting and later work; running work continues. */
   close(reason: unknown): void {
     this.#closed = { reason }
     for (const { stop } of this.#waiting) stop(reason)

@@ -15,13 +15,18 @@ import { weightRoutes } from "./weight-routes.ts"
 
 export type { TinkerServerOptions } from "./serving.ts"
 
+/** Server of the Tinker API, without a socket. */
 export interface TinkerServer extends AsyncDisposable {
   readonly keys: Keys
-  /** @param client - address of the client, which shares the engine with others by it. Default: one that all calls without it have. */
+  /**
+   * Answers a request.
+   *
+   * @param client - address of the client, by which shares of the engine are divided. Default: one address for all calls without it.
+   */
   answer(request: Request, client?: string): Promise<Response>
 }
 
-/** The Tinker API over this machine's engine: the same answers for a server and for clients in this process. */
+/** Returns the Tinker API over the native engine, for an HTTP server or for clients in this process. */
 export function tinkerServer(options: TinkerServerOptions): TinkerServer {
   const { silence = 300, onError = () => {} } = options
   const departures: Departures = new Set(options.departures)
@@ -56,7 +61,7 @@ export function tinkerServer(options: TinkerServerOptions): TinkerServer {
   const keys: Keys = {
     known: (key) => isKey(key, options.key),
     open: (pathname) => /\/api\/v1\/(?:healthz|downloads\/[\w-]+)$/.test(pathname),
-    refusal: "The key is not that of this engine.",
+    refusal: "The key is not valid for this engine.",
   }
 
   const respond = async (request: Request, client: string): Promise<Response> => {

@@ -2,7 +2,7 @@ import { ApiError } from "../chat/api-error.ts"
 import { systemReason } from "../files/io-error.ts"
 import { GigpoError, type GigpoErrorCode } from "../util/errors.ts"
 
-/** Codes of errors that the request or the model caused. Messages of other errors may name files of the server. */
+/** Codes of errors whose messages are safe for clients. Messages of other errors may name files of the server. */
 const ofRequest: ReadonlySet<GigpoErrorCode> = new Set([
   ...(["BAD_ARGUMENT", "CONSTRAINT_FAILED", "NON_FINITE", "POLICY_BUSY", "ENGINE_REFUSED"] as const),
   ...(["OUT_OF_MEMORY", "DEVICE_UNAVAILABLE", "DEVICE_LOST", "DISPOSED", "ABORTED"] as const),
@@ -12,11 +12,11 @@ const ofRequest: ReadonlySet<GigpoErrorCode> = new Set([
 export interface ToldFailure {
   readonly error: string
   readonly category: "user" | "server"
-  /** Whether the message leaves out what the server's log should have. */
+  /** Whether the message omits details, so that the error should be written to the server's log. */
   readonly log: boolean
 }
 
-/** Report of a failed request for its client: without paths of the server. */
+/** Returns the report of a failed request for its client, without paths of the server. */
 export function toldFailure(error: unknown): ToldFailure {
   if (error instanceof ApiError) return { error: error.message, category: "user", log: false }
   if (!GigpoError.is(error))

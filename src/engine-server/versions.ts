@@ -11,35 +11,36 @@ import { isRunning } from "../files/lock.ts"
 import { readRegular } from "../files/regular-file.ts"
 import { isSealedName, sealedName } from "../files/seal.ts"
 
-// A folder whose content is replaced at once: about.json names the version that counts, which is a folder next to it. A version is never
-// changed after it was written, so a crash leaves the earlier version or the new one, and perhaps a folder that no about.json names.
+// Atomic replacement of a folder's contents: about.json names the current version, which is a folder next to it. Versions are never
+// changed after they are written. A crash therefore leaves the earlier or the new version, and perhaps an unused folder.
 
-/** Name of the file that names the version. */
+/** Name of the file that names the current version. */
 export const aboutFile = "about.json"
 
+/** Current version of a folder. */
 export interface Version<About> {
   readonly about: About
   readonly directory: string
 }
 
 const host = createHash("sha256").update(hostname()).digest("hex").slice(0, 8)
-/** Name of the version where about.json gives none, as in folders of earlier releases. */
+/** Name of the version if about.json names none, as in folders of earlier releases. */
 const firstVersion = "model"
 const versionPattern = /^model-([0-9a-f]{8})-(\d+)-[0-9a-f]{12,24}(\.tmp-[0-9a-f]{24})?$/
 const unfinishedAbout = /^about\.json\.tmp-[0-9a-f]{24}$/
-/** Milliseconds after which a version that another machine was writing counts as abandoned. */
+/** Milliseconds after which an unfinished version of another machine counts as abandoned. */
 const abandoned = 24 * 3600 * 1000
 
-/** A new name for a version that this process writes into `folder`, which is made. */
+/** Returns a new name for a version in `folder`, which is created if missing. */
 export async function newVersion(folder: string): Promise<string> {
   await io("create", folder, mkdir(folder, { recursive: true }))
   return basename(await io("create", folder, sealedName(join(folder, `model-${host}-${process.pid}-`))))
 }
 
 /**
- * Writes a version that does not count yet.
+ * Writes a version without making it the current one.
  *
- * @param fill - writes into an empty folder and returns what about.json is to say.
+ * @param fill - writes into an empty folder and returns the contents of about.json.
  */
 export async function writeVersion<About>(
   folder: string,
@@ -53,12 +54,12 @@ export async function writeVersion<About>(
   return about!
 }
 
-/** Makes a version the one that counts. */
+/** Makes a version the current one. */
 export async function publishVersion(folder: string, version: string, about: object): Promise<void> {
   await replaceFile(join(folder, aboutFile), JSON.stringify({ ...about, version }))
 }
 
-/** The version that counts; undefined where none does. */
+/** Returns the current version; undefined where there is none. */
 export async function readVersion<About>(folder: string): Promise<Version<About> | undefined> {
   const file = join(folder, aboutFile)
   try {
@@ -73,16 +74,16 @@ export async function readVersion<About>(folder: string): Promise<Version<About>
   }
 }
 
-/** From now on no version counts. Their files are left to `removeOthers`. */
+/** Makes no version the current one. The files are removed by `removeOthers`. */
 export async function withdrawVersion(folder: string): Promise<void> {
   await io("remove", folder, rm(join(folder, aboutFile), { force: true }))
   await io("flush", folder, flush(folder))
 }
 
 /**
- * Removes versions that do not count and are not used, and the folder itself where nothing is left. Files of other names stay.
+ * Removes versions that are neither current nor in use, and the folder itself if nothing is left. Other files are kept.
  *
- * @param own - removes only what this user's journal on this machine knows: what a crash left.
+ * @param own - whether to remove only files in this user's journal on this machine, which a crash left.
  */
 export async function removeOthers(folder: string, isUsed: (name: string) => boolean, own = false): Promise<void> {
   const current = await readVersion(folder)
@@ -94,10 +95,10 @@ export async function removeOthers(folder: string, isUsed: (name: string) => boo
     if (!isVersion || (own && !(await isSealedName(path)))) continue
     await io("remove", path, rm(path, { recursive: true, force: true }))
   }
-  if (!current) await rmdir(folder).catch(() => {}) // something may be there again
+  if (!current) await rmdir(folder).catch(() => {}) // fails if the folder is in use again
 }
 
-/** Whether another process, which may still be running, is writing a version in a folder. */
+/** Whether another process may be writing a version in a folder. */
 export async function isBeingWritten(folder: string): Promise<boolean> {
   for (const name of await readdir(folder).catch(ifMissing<string[]>([]))) {
     const [, machine, pid] = versionPattern.exec(name) ?? []
@@ -112,6 +113,7 @@ export async function isBeingWritten(folder: string): Promise<boolean> {
   return false
 }
 
+/** Returns an error handler that gives `value` for a missing file, and rethrows other errors. */
 export function ifMissing<T>(value: T): (cause: unknown) => T {
   return (cause) => {
     if (isMissing(cause)) return value

@@ -13,7 +13,7 @@ import type { Session } from "./session.ts"
 
 type Start = (session: Session, model: ServedModel, fields: FieldReader) => () => Promise<Result>
 
-/** Weights that are saved, told of, sent and deleted. */
+/** Returns the routes that save, list, download and delete weights. */
 export function weightRoutes({ options, departures, sessions, kept, archives }: Serving): Routes {
   const saving = (kind: Kind, type: string): Start => {
     return (_, model, fields) => {
@@ -63,7 +63,7 @@ export function weightRoutes({ options, departures, sessions, kept, archives }: 
     "GET /training_runs/:id/checkpoints/:kind/:name/archive": async (request, id, kind, name) => {
       const path = pathOf(id!, kind!, name!)
       const { is_lora } = await kept.read(path)
-      if (!is_lora) throw new ApiError(400, "All weights of that model were trained: it has no adapter.")
+      if (!is_lora) throw new ApiError(400, "The model has no adapter to download: all of its weights were trained.")
       const { origin, before } = publicPlace(request)
       return new Response(null, { status: 302, headers: { location: `${origin}${before}${archives.offer(path)}` } })
     },
@@ -74,7 +74,7 @@ export function weightRoutes({ options, departures, sessions, kept, archives }: 
   }
 }
 
-/** Where clients reach this server: by the Host that was checked. A request line may name another, which was not checked. */
+/** Returns the public address of this server, from the checked Host header. The request line may name another host, which is not checked. */
 function publicPlace(request: Request): { readonly origin: string; readonly before: string } {
   const { protocol, host, pathname } = new URL(request.url)
   return { origin: `${protocol}//${request.headers.get("host") ?? host}`, before: targetOf(pathname).before }

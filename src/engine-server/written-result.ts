@@ -1,7 +1,7 @@
 import { encodeSample, encodeTraining, sampleParts, type Top, trainingParts, writtenParts } from "../tinker/results.ts"
 import type { Settled } from "./results.ts"
 
-/** A result as the answer of /retrieve_future. */
+/** Returns the response of /retrieve_future for a result. */
 export function written(settled: Settled, protobuf: boolean): Response {
   switch (settled.kind) {
     case "json":
@@ -15,7 +15,7 @@ export function written(settled: Settled, protobuf: boolean): Response {
   }
 }
 
-/** Bytes that a result takes in memory; that of others is small. */
+/** Returns the bytes that a result takes in memory; 0 for small kinds. */
 export function bytesOf(settled: Settled): number {
   if (settled.kind === "training") return settled.result.logProbs.reduce((sum, { byteLength }) => sum + byteLength, 0)
   if (settled.kind !== "sample") return 0
@@ -30,7 +30,7 @@ export function bytesOf(settled: Settled): number {
 const bytes = (body: Uint8Array) =>
   new Response(body as Uint8Array<ArrayBuffer>, { headers: { "content-type": "application/x-protobuf" } })
 
-/** JSON in pieces of some length, between which others are answered: a result of a million tokens is a long text. */
+/** Streams JSON in pieces, so that other requests are answered in between: a result of a million tokens is a long text. */
 function json(parts: Iterator<string>): Response {
   const body = new ReadableStream<Uint8Array>({
     pull(controller) {

@@ -27,7 +27,7 @@ it("all samples of a request fit into one answer", () => {
   expect(ask({ num_samples: 64 })).toMatchObject({ maxTokens: 8190 })
   expect(() => ask({ num_samples: 4096 })).toThrow(refused(400, /max_tokens/))
   expect(() => ask({ num_samples: 4096, topk_sample_logprobs: 20 }, { max_tokens: 1000 })).toThrow(
-    refused(400, /answer/),
+    refused(400, /response/),
   )
   for (const num_samples of [4097, 1e9, -1, 0.5, "4"])
     expect(() => ask({ num_samples })).toThrow(refused(400, /samples/))

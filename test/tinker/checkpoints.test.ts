@@ -47,7 +47,7 @@ it("checkpoints together take no more bytes than they may, and one that would is
   const { save, remove } = await model(checkpoints, { checkpointBytes: Math.ceil(1.5 * bytes) })
   expect(await save("one")).toMatchObject({ path: expect.stringMatching(/\/weights\/one$/) })
   const before = (await filesIn(checkpoints)).files.length
-  const refused = { error: expect.stringMatching(/^Checkpoints may take 1 MiB.*--checkpoint-size/), category: "user" }
+  const refused = { error: expect.stringMatching(/the limit is 1 MiB.*--checkpoint-size/), category: "user" }
   expect(await save("two")).toEqual(refused)
   expect((await filesIn(checkpoints)).files).toHaveLength(before)
   // The new version takes the place of the one before.

@@ -67,7 +67,7 @@ describe("a session that is over", () => {
           await new Promise((resolve) => setTimeout(resolve, 100))
         }
       }
-      expect(await waiting).toEqual({ error: "The session is over.", category: "user" })
+      expect(await waiting).toEqual({ error: "The session has ended.", category: "user" })
       expect((await post(serving, "/retrieve_future", { request_id })).status).toBe(404)
       expect((await post(serving, "/asample", sample(mine.sampling_session_id, 1, 1))).status).toBe(404)
       const sampled = () => base?.statistics.sampledTokens ?? 0

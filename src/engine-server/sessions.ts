@@ -104,7 +104,7 @@ export class Sessions {
     return { session, source }
   }
 
-  /** Ends a session: cancels its requests and frees its models.  */
+  /** Ends a session: cancels its requests and frees its models. */
   async end(session: Session): Promise<void> {
     this.#sessions.delete(session.id)
     await session.end()

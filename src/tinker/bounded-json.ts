@@ -1,11 +1,12 @@
+/** Limits of a JSON text. */
 export interface JsonLimits {
-  /** Strings, with the names of fields, and as many lists and objects: a million take seconds to parse. */
+  /** Maximum strings, field names included, and maximum lists or objects. A million take seconds to parse. */
   readonly strings: number
-  /** Values in lists and objects. */
+  /** Maximum values in lists and objects. */
   readonly values: number
 }
 
-/** What a JSON text has too much of, to be said after what it is called; undefined where it may be parsed. */
+/** Returns which limit a JSON text exceeds, as a predicate ("has more than …"); undefined for none. */
 export function jsonExcess(text: string, { strings, values }: JsonLimits): string | undefined {
   if (hasMore(text, '"', 2 * strings)) return `has more than ${strings} strings`
   if (hasMore(text, "[", strings) || hasMore(text, "{", strings)) return `has more than ${strings} lists or objects`

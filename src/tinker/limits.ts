@@ -1,23 +1,23 @@
-// What one message of the Tinker API may hold. Clients of the API cut batches at 1,024 data and 5,000,000 bytes; a message beyond these
-// limits is refused before anything is allocated for it.
+// Limits of one message of the Tinker API. Clients split batches at 1,024 data and 5,000,000 bytes. A message beyond these limits is
+// refused before anything is allocated for it.
 
-/** Bytes of a message, once it is decompressed. */
+/** Maximum bytes of a decompressed message. */
 export const mostBytes = 16 * 2 ** 20
-/** Data of one call. */
+/** Maximum data of one call. */
 export const mostData = 4096
-/** Tokens of all data of one call. */
+/** Maximum tokens of all data of one call. */
 export const mostTokens = 2 ** 20
-/** Chunks of one datum or prompt. */
+/** Maximum chunks of one datum or prompt. */
 export const mostChunks = 4096
-/** Inputs of the loss in one datum. */
+/** Maximum loss inputs of one datum. */
 export const mostInputs = 16
-/** Settings of a loss. */
+/** Maximum settings of a loss. */
 export const mostSettings = 64
-/** Samples of one request. */
+/** Maximum samples of one request. */
 export const mostSamples = 4096
-/** Token ids that end a sample. */
+/** Maximum stop tokens of a request. */
 export const mostStops = 64
-/** Metrics of a result. */
+/** Maximum metrics of a result. */
 export const mostMetrics = 1024
-/** Dimensions of a tensor. */
+/** Maximum dimensions of a tensor. */
 export const mostDimensions = 8

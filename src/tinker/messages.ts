@@ -16,19 +16,19 @@ import {
   textIfThere,
 } from "./protobuf.ts"
 
-// The messages of the Tinker API that travel as protocol buffers (SDK 0.38): what /forward_backward takes, and what it and /asample give.
-// Arrays are little-endian bytes: tokens int32, log-probabilities float32, offsets and indices int64, other tensors as `dtype` says.
+// Messages of the Tinker API as protocol buffers (SDK 0.38): the request of /forward_backward, and the results of /forward_backward
+// and /asample. Arrays are little-endian bytes: tokens int32, log-probabilities float32, offsets and indices int64, others by `dtype`.
 
 export type WireTensor = Held<typeof tensor>
 const tensor = new Message({
   dense: bytesIfThere(1),
-  /** Compressed sparse rows; a missing cell is 0. */
+  /** Compressed sparse rows; missing cells are 0. */
   sparse: messageIfThere(2, new Message({ values: bytes(1), rowPointers: bytes(2), columns: bytes(3) })),
   dtype: integer(3),
   shape: manyIntegers(4, mostDimensions),
 })
 
-/** A piece of what the model reads. Images and audio are told by their presence alone. */
+/** Piece of the model input. Of images and audio only the presence is read. */
 const chunk = new Message({
   text: messageIfThere(1, new Message({ tokens: bytes(1) })),
   image: messageIfThere(2, new Message({})),
@@ -44,13 +44,13 @@ export const forwardBackwardRequest = new Message({
   seqId: integer(2),
   data: many(3, datum, mostData),
   loss: text(4),
-  /** Numbers; where `configValues` has any a reader takes those. */
+  /** Numeric settings; ignored if `configValues` is not empty. */
   config: mapOfDoubles(5, mostSettings),
   forwardOnly: flag(6),
   configValues: mapOfMessages(7, new Message({ number: doubleIfThere(1), text: textIfThere(2) }), mostSettings),
 })
 
-/** One column of many data, one after the other; `offsets` [data + 1] says at which byte each begins. */
+/** One column of all data, concatenated; `offsets` [data + 1] are the positions in bytes. */
 const column = new Message({
   data: bytes(1),
   offsets: bytes(2),
@@ -69,11 +69,11 @@ export const forwardBackwardOutput = new Message({
   metrics: mapOfDoubles(3, mostMetrics),
 })
 
-/** [length × count] of the most likely tokens; an empty cell is token 0 with -99999. */
+/** Most likely tokens, [length × count]; an empty cell is token 0 with log-probability -99999. */
 const top = new Message({ tokens: bytes(1), logProbs: bytes(2), count: integer(3), length: integer(4) })
 
 const sequence = new Message({
-  /** 0 where it stopped, 1 where it came to its length. */
+  /** 0 for a stop token, 1 for the maximum length. */
   stopReason: integer(1),
   tokens: bytes(2),
   logProbs: bytesIfThere(3),
@@ -83,7 +83,7 @@ const sequence = new Message({
 export type SampleResponse = Held<typeof sampleResponse>
 export const sampleResponse = new Message({
   sequences: many(1, sequence, mostSamples),
-  /** As many as the prompt has tokens (of some servers one fewer); NaN where there is none. */
+  /** One value per token of the prompt (on some servers one fewer); NaN for no value. */
   promptLogProbs: bytesIfThere(2),
   promptTop: messageIfThere(3, top),
   cachedTokens: integer(4),

@@ -3,25 +3,25 @@ import { GigpoError } from "../util/errors.ts"
 import { atOnce, type Pieces } from "../util/pace.ts"
 import { cutOff, otherType, tooMany, WireReader } from "./wire-reader.ts"
 
-// Messages of protocol buffers, each declared once as a table of its fields: what reads it is what writes it.
+// Messages of protocol buffers, declared as tables of their fields, which are used for reading and writing.
 
-/** A field by its number. */
+/** Field of a message. */
 export interface Field<T> {
   readonly tag: number
-  /** What an absent one means; proto3 writes none that has it. */
+  /** Returns the value of an absent field; proto3 does not write fields with this value. */
   readonly empty: () => T
   readonly isEmpty: (value: T) => boolean
-  /** Takes one occurrence; a repeated field adds it to what came before. */
+  /** Reads one occurrence. A repeated field appends it to the earlier ones. */
   readonly read: (reader: WireReader, before: T) => T
   readonly write: (writer: PbfWriter, value: T) => void
 }
 
 type Fields<T> = { readonly [Name in keyof T]: Field<T[Name]> }
 
-/** What a message holds. */
+/** Contents of a message. */
 export type Held<M> = M extends Message<infer T> ? Readonly<T> : never
 
-/** A message by its fields. */
+/** Message type, defined by its fields. */
 export class Message<T extends object> {
   readonly #fields: [keyof T, Field<T[keyof T]>][]
   readonly #byTag: Map<number, [keyof T, Field<T[keyof T]>]>
@@ -31,12 +31,12 @@ export class Message<T extends object> {
     this.#byTag = new Map(this.#fields.map((entry) => [entry[1].tag, entry]))
   }
 
-  /** @throws GigpoError `BAD_ARGUMENT` where the bytes are no such message, or hold more than its fields may. */
+  /** Decodes a message. Throws `BAD_ARGUMENT` for an invalid message, and for one above the limits of its fields. */
   decode(buffer: Uint8Array): Readonly<T> {
     return atOnce(this.read(buffer))
   }
 
-  /** The same, one outermost field after another. */
+  /** Decodes a message, one top-level field per piece of work. Throws as `decode`. */
   *read(buffer: Uint8Array): Pieces<Readonly<T>> {
     const reader = new WireReader(buffer)
     const message = this.blank()
@@ -48,7 +48,7 @@ export class Message<T extends object> {
       }
     } catch (cause) {
       if (GigpoError.is(cause)) throw cause
-      throw new GigpoError("BAD_ARGUMENT", "These bytes are no message of the protocol.", { cause })
+      throw new GigpoError("BAD_ARGUMENT", "The data is not a valid message of the API.", { cause })
     }
     if (reader.pos !== reader.length) throw cutOff()
     return message
@@ -75,7 +75,7 @@ export class Message<T extends object> {
     if (name !== undefined && field) message[name] = field.read(reader, message[name])
   }
 
-  /** The message of no bytes. */
+  /** Returns an empty message. */
   blank(): T {
     return Object.fromEntries(this.#fields.map(([name, { empty }]) => [name, empty()])) as T
   }
@@ -85,9 +85,9 @@ export class Message<T extends object> {
   }
 }
 
-/** How values of a kind stand on the wire. */
+/** Encoding of a kind of values. */
 interface Kind<T> {
-  /** 0 a varint, 1 eight bytes, 2 as many as a varint says. */
+  /** Wire type: 0 is a varint, 1 is eight bytes, 2 has a length prefix. */
   readonly wire: 0 | 1 | 2
   readonly empty: () => T
   readonly isEmpty: (value: T) => boolean
@@ -143,7 +143,7 @@ const messages = <T extends object>(message: Message<T>): Kind<T> => ({
   put: (writer, tag, value) => writer.writeMessage(tag, (inner, into) => message.writeTo(into, inner), value),
 })
 
-/** Absent is as good as its default. */
+/** Field whose absence means its default. */
 const plain =
   <T>(kind: Kind<T>) =>
   (tag: number): Field<T> => ({
@@ -154,7 +154,7 @@ const plain =
     write: (writer, value) => kind.put(writer, tag, value),
   })
 
-/** Absent is undefined. */
+/** Field whose absence means undefined. */
 const explicit =
   <T>(kind: Kind<T>) =>
   (tag: number): Field<T | undefined> => ({
@@ -167,17 +167,17 @@ const explicit =
 
 export const text = plain(texts)
 export const bytes = plain(buffers)
-/** int32, int64 and enumerations; exact up to 2^53. */
+/** Field of type int32, int64 or enumeration; exact up to 2^53. */
 export const integer = plain(integers)
 export const flag = plain(switches)
 export const textIfThere = explicit(texts)
 export const bytesIfThere = explicit(buffers)
 export const doubleIfThere = explicit(doubles)
 
-/** A message that may be absent. */
+/** Optional message. */
 export const messageIfThere = <T extends object>(tag: number, message: Message<T>) => explicit(messages(message))(tag)
 
-/** Repeated messages, at most so many. */
+/** Repeated messages with a maximum number. */
 export function many<T extends object>(tag: number, message: Message<T>, most: number): Field<readonly T[]> {
   const kind = messages(message)
   return {
@@ -195,7 +195,7 @@ export function many<T extends object>(tag: number, message: Message<T>, most: n
   }
 }
 
-/** Repeated integers, packed, at most so many. */
+/** Repeated integers, packed, with a maximum number. */
 export const manyIntegers = (tag: number, most: number): Field<readonly number[]> => ({
   tag,
   empty: () => [],
@@ -204,7 +204,7 @@ export const manyIntegers = (tag: number, most: number): Field<readonly number[]
   write: (writer, values) => writer.writePackedVarint(tag, values as number[]),
 })
 
-/** map<string, …>: repeated entries {1 key, 2 value}, both written whatever they are; at most so many. */
+/** map<string, …> with a maximum size: repeated entries {1 key, 2 value}. Both are always written, even with default values. */
 function mapOf<T>(tag: number, kind: Kind<T>, most: number): Field<ReadonlyMap<string, T>> {
   const written = { isEmpty: () => false }
   const key = { ...text(1), ...written }
@@ -215,7 +215,7 @@ function mapOf<T>(tag: number, kind: Kind<T>, most: number): Field<ReadonlyMap<s
     isEmpty: (values) => values.size === 0,
     read: (reader, before) => {
       const { key, value } = take(entry, reader)
-      if (before.size >= most || before.has(key)) throw tooMany(`${most} entries in field ${tag}, each once`)
+      if (before.size >= most || before.has(key)) throw tooMany(`${most} entries in field ${tag}, with different keys`)
       return (before as Map<string, T>).set(key, value)
     },
     write: (writer, values) => {

@@ -4,31 +4,33 @@ import { type JsonTensor, tensorToJson, wholeNumbers } from "./datum.ts"
 import { mostData, mostMetrics, mostSamples } from "./limits.ts"
 import { type ForwardBackwardOutput, forwardBackwardOutput, sampleResponse } from "./messages.ts"
 
-// What futures of /forward_backward and /asample hold, in either form.
+// Results of /forward_backward and /asample in both encodings.
 
-/** An object of which one field is a long list, whose items are made one by one. */
+/** JSON object with one field that is a long list, whose items are created one at a time. */
 export interface ListedJson {
   readonly rest: object
   readonly name: string
   readonly items: readonly (() => object)[]
 }
 
-/** Its text, an item at a time. */
+/** Returns the text of such an object, one item at a time. */
 export function* writtenParts({ rest, name, items }: ListedJson): Generator<string> {
   yield `${JSON.stringify(rest).slice(0, -1)},${JSON.stringify(name)}:[`
   for (const [i, make] of items.entries()) yield `${i > 0 ? "," : ""}${JSON.stringify(make())}`
   yield "]}"
 }
 
+/** Result of a training call. */
 export interface TrainingResult {
-  /** Of each datum's targets, [n], under the weights as they were. */
+  /** Log-probabilities of the targets of each datum, [n], under the weights at the time of the call. */
   readonly logProbs: readonly Float32Array[]
-  /** By name:reduction. */
+  /** Metrics by name:reduction. */
   readonly metrics: Readonly<Record<string, number>>
 }
 
 const outputType = "ArrayRecord"
 
+/** Encodes a training result. */
 export function encodeTraining({ logProbs, metrics }: TrainingResult): Uint8Array {
   const offsets = [0]
   for (const { byteLength } of logProbs) offsets.push(offsets.at(-1)! + byteLength)
@@ -44,9 +46,9 @@ export function encodeTraining({ logProbs, metrics }: TrainingResult): Uint8Arra
 }
 
 /**
- * The result that was encoded.
+ * Decodes a training result.
  *
- * @param most - data that were asked about: a result counts them, and nothing is allocated for more.
+ * @param most - maximum number of data, that of the request; nothing is allocated for more.
  * @throws GigpoError `BAD_ARGUMENT`
  */
 export function decodeTraining(bytes: Uint8Array, most: number = mostData): TrainingResult {
@@ -54,7 +56,7 @@ export function decodeTraining(bytes: Uint8Array, most: number = mostData): Trai
   const logProbs: Float32Array[] = []
   for (const output of outputs) {
     if (!(output.count >= 0 && output.count <= most - logProbs.length))
-      throw bad(`A result has ${output.count} data more, of ${most} that were asked about.`)
+      throw bad(`The result has more data than the ${most} of the request.`)
     logProbs.push(...columnOf(output))
   }
   return { logProbs, metrics: Object.fromEntries(metrics) }
@@ -64,28 +66,29 @@ function columnOf({ fields, count }: ForwardBackwardOutput["outputs"][number]): 
   const column = fields.get("logprobs")
   if (!column) return Array.from({ length: count }, () => new Float32Array())
   const { data, offsets, dtype } = column
-  if (countValues(offsets, dtypes.int64) !== count + 1) throw bad("A result has not one offset for each datum.")
+  if (countValues(offsets, dtypes.int64) !== count + 1)
+    throw bad("The number of offsets of the result does not match its data.")
   const places = readInt64(offsets)
   return Array.from({ length: count }, (_, i) => {
     const [begin, end] = [places[i]!, places[i + 1]!]
-    if (begin < 0 || end < begin || end > data.length) throw bad("The offsets of a result are not those of its data.")
+    if (begin < 0 || end < begin || end > data.length) throw bad("The offsets of the result are outside its data.")
     const values = readValues(data.subarray(begin, end), dtype || dtypes.float32)
     return values instanceof Float32Array ? values : Float32Array.from(values)
   })
 }
 
-/** JSON of a result, an output at a time. */
+/** Returns the JSON of a training result, one output at a time. */
 export function trainingParts({ logProbs, metrics }: TrainingResult): ListedJson {
   const items = logProbs.map((one) => () => ({ logprobs: tensorToJson(one) }))
   return { rest: { loss_fn_output_type: outputType, metrics }, name: "loss_fn_outputs", items }
 }
 
-/** The same of JSON. */
+/** Decodes a training result in JSON. Throws `BAD_ARGUMENT`. */
 export function trainingFromJson(body: unknown, most: number = mostData): TrainingResult {
   const { loss_fn_outputs, metrics } = (body ?? {}) as Record<string, unknown>
-  if (!Array.isArray(loss_fn_outputs)) throw bad("A result of the loss has no loss_fn_outputs.")
+  if (!Array.isArray(loss_fn_outputs)) throw bad("The training result has no loss_fn_outputs.")
   if (loss_fn_outputs.length > most)
-    throw bad(`A result has ${loss_fn_outputs.length} data, of ${most} that were asked about.`)
+    throw bad(`The result has ${loss_fn_outputs.length} data, but the request has ${most}.`)
   const logProbs = loss_fn_outputs.map((output: { logprobs?: JsonTensor } | null) =>
     Float32Array.from(listOf(output?.logprobs?.data), orNaN),
   )
@@ -93,10 +96,11 @@ export function trainingFromJson(body: unknown, most: number = mostData): Traini
   return { logProbs, metrics: Object.fromEntries(told.filter(([, value]) => typeof value === "number")) }
 }
 
-/** An object with a length is none. */
+/** Returns a list, or an empty one for any other value, even an object with a length. */
 const listOf = (given: unknown): readonly unknown[] => (Array.isArray(given) ? given : [])
 const bad = (what: string) => new GigpoError("BAD_ARGUMENT", what)
 
+/** Result of a sampling request. */
 export interface SampleResult {
   readonly sequences: readonly {
     readonly tokens: Int32Array
@@ -104,18 +108,19 @@ export interface SampleResult {
     readonly stopped: boolean
     readonly top?: Top | undefined
   }[]
-  /** Of the prompt's tokens but the first: [n], or [n − 1] of servers that leave it out; NaN where there is none. */
+  /** Log-probabilities of the prompt, [n], or [n − 1] on servers that leave out the first token; NaN for no value. */
   readonly promptLogProbs?: Float32Array | undefined
   readonly promptTop?: Top | undefined
 }
 
-/** [length × count] of the most likely tokens; an empty cell is token 0 with -99999. */
+/** Most likely tokens, [length × count]; an empty cell is token 0 with log-probability -99999. */
 export interface Top {
   readonly count: number
   readonly tokens: Int32Array
   readonly logProbs: Float32Array
 }
 
+/** Encodes a sampling result. */
 export function encodeSample({ sequences, promptLogProbs, promptTop }: SampleResult): Uint8Array {
   return sampleResponse.encode({
     sequences: sequences.map(({ tokens, logProbs, stopped, top }) => ({
@@ -130,7 +135,7 @@ export function encodeSample({ sequences, promptLogProbs, promptTop }: SampleRes
   })
 }
 
-/** @throws GigpoError `BAD_ARGUMENT` */
+/** Decodes a sampling result. Throws `BAD_ARGUMENT`. */
 export function decodeSample(bytes: Uint8Array): SampleResult {
   const { sequences, promptLogProbs } = sampleResponse.decode(bytes)
   return {
@@ -143,7 +148,7 @@ export function decodeSample(bytes: Uint8Array): SampleResult {
   }
 }
 
-/** JSON of a result, a sequence at a time. */
+/** Returns the JSON of a sampling result, one sequence at a time. */
 export function sampleParts({ sequences, promptLogProbs, promptTop }: SampleResult): ListedJson {
   const rest = {
     type: "sample",
@@ -159,11 +164,12 @@ export function sampleParts({ sequences, promptLogProbs, promptTop }: SampleResu
   return { rest, name: "sequences", items }
 }
 
-/** @throws GigpoError `BAD_ARGUMENT` */
+/** Decodes a sampling result in JSON. Throws `BAD_ARGUMENT`. */
 export function sampleFromJson(body: unknown): SampleResult {
   const { sequences, prompt_logprobs } = (body ?? {}) as Record<string, unknown>
-  if (!Array.isArray(sequences)) throw bad("A result of sampling has no sequences.")
-  if (sequences.length > mostSamples) throw bad(`A result has ${sequences.length} sequences.`)
+  if (!Array.isArray(sequences)) throw bad("The sampling result has no sequences.")
+  if (sequences.length > mostSamples)
+    throw bad(`The result has ${sequences.length} sequences; the maximum is ${mostSamples}.`)
   const numbers = (given: unknown) => (Array.isArray(given) ? Float32Array.from(given, orNaN) : undefined)
   return {
     sequences: sequences.map((one: Record<string, unknown> | null) => ({
@@ -182,7 +188,7 @@ function topToWire({ count, tokens, logProbs }: Top) {
   return { tokens: bytesOf(tokens), logProbs: bytesOf(logProbs), count, length: tokens.length / count }
 }
 
-/** At each place [token, log-probability], the most likely first; null where nothing is known. */
+/** Returns [token, log-probability] pairs per position, most likely first; null where there are none. */
 function topToJson({ count, tokens, logProbs }: Top): ([number, number][] | null)[] {
   return Array.from({ length: tokens.length / count }, (_, place) => {
     const cells = Array.from({ length: count }, (_, i): [number, number] => [
@@ -194,5 +200,5 @@ function topToJson({ count, tokens, logProbs }: Top): ([number, number][] | null
   })
 }
 
-/** What stands in an empty cell. */
+/** Log-probability of an empty cell. */
 export const noLogProb = -99_999

@@ -1,31 +1,32 @@
 import { PbfReader } from "pbf"
 import { GigpoError } from "../util/errors.ts"
 
-/** Fields of a whole message, with those of later versions that are passed over. */
+/** Maximum number of fields of a message, including unknown ones. */
 const mostFields = 2 ** 20
-/** Fields within one of a message's outermost fields: read without a pause, in some milliseconds. */
+/** Maximum number of fields within one top-level field, which is read without a pause, in some milliseconds. */
 const mostFieldsOfPart = 2 ** 15
-/** Bytes of a text: texts are names. */
+/** Maximum bytes of a string; strings are names. */
 const longestText = 4096
 
 const utf8 = new TextDecoder("utf-8", { fatal: true })
 
-/** Reader of protocol buffers from anybody: counts what it reads, and refuses too much before it is allocated. */
+/** Reader of untrusted protocol buffers, which checks limits before anything is allocated. */
 export class WireReader extends PbfReader {
   #left = mostFields
   #leftOfPart = mostFieldsOfPart
 
-  /** Begins an outermost field of the message. */
+  /** Starts a top-level field of the message. */
   beginPart(): void {
     this.#leftOfPart = mostFieldsOfPart
     this.countField()
   }
 
+  /** Counts a field. Throws `BAD_ARGUMENT` above the limits. */
   countField(): void {
     if (--this.#left < 0 || --this.#leftOfPart < 0) throw tooMany(`${mostFields} fields, ${mostFieldsOfPart} in a part`)
   }
 
-  /** The end of a value whose length comes next. */
+  /** Reads a length and returns the end position of its value. */
   readEnd(): number {
     const end = this.readVarint() + this.pos
     if (end > this.length) throw cutOff()
@@ -41,11 +42,11 @@ export class WireReader extends PbfReader {
 
   override readString(): string {
     const bytes = this.readBytes()
-    if (bytes.length > longestText) throw tooMany(`${longestText} bytes of a text`)
+    if (bytes.length > longestText) throw tooMany(`${longestText} bytes in a string`)
     return utf8.decode(bytes)
   }
 
-  /** @throws GigpoError `BAD_ARGUMENT` where there are more than `most` together with those of before. */
+  /** Appends integers to a list. Throws `BAD_ARGUMENT` for more than `most` in total. */
   readIntegers(before: number[], most: number): number[] {
     if (this.type !== 0 && this.type !== 2) throw otherType()
     const end = this.type === 2 ? this.readEnd() : this.pos + 1
@@ -64,7 +65,10 @@ export class WireReader extends PbfReader {
   }
 }
 
-export const cutOff = () => new GigpoError("BAD_ARGUMENT", "A message of the protocol is cut off.")
-export const otherType = () => new GigpoError("BAD_ARGUMENT", "A field of the message has another type.")
+/** Returns the error for an incomplete message. */
+export const cutOff = () => new GigpoError("BAD_ARGUMENT", "The message is incomplete.")
+/** Returns the error for a field of a wrong type. */
+export const otherType = () => new GigpoError("BAD_ARGUMENT", "A field of the message has the wrong type.")
+/** Returns the error for a message above a limit. */
 export const tooMany = (what: string) =>
-  new GigpoError("BAD_ARGUMENT", `A message may hold ${what}; send less at once.`)
+  new GigpoError("BAD_ARGUMENT", `A message may have at most ${what}; send smaller requests.`)

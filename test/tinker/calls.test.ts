@@ -52,7 +52,7 @@ describe("calls", () => {
     const json = () => through(datumToJson(datum)) as Record<string, never>
     const inputs = (inputs: object) => () => datumFromJson({ ...json(), loss_fn_inputs: inputs })
     expect(inputs({ weights: { data: [1], dtype: "float32", shape: [1] } })).toThrow(/weights has 1 values/)
-    expect(inputs({ target_tokens: { data: [1, 2.5, 3], dtype: "int64", shape: [3] } })).toThrow(/whole numbers/)
+    expect(inputs({ target_tokens: { data: [1, 2.5, 3], dtype: "int64", shape: [3] } })).toThrow(/32-bit integers/)
     expect(inputs({ weights: { data: [1, 2, 3, 4, 5, 6], dtype: "float32", shape: [3, 2] } })).toThrow(/several values/)
     expect(inputs({ weights: "much" })).toThrow(bad)
     expect(() => datumFromJson(null)).toThrow(bad)

@@ -56,7 +56,7 @@ export class Models {
     return model
   }
 
-  /** Frees a model. Failures are ignored: servers also free unused models themselves.  */
+  /** Frees a model. Failures are ignored: servers also free unused models themselves. */
   async free(model: RemoteModel): Promise<void> {
     const { connection, futures } = this.#setup.session
     const body = { model_id: model.id, type: "unload_model" }

@@ -1,14 +1,15 @@
 import { GigpoError } from "../../util/errors.ts"
 
-export const malformed = () => new GigpoError("BAD_ARGUMENT", "These bytes are not zstd.")
+/** Returns the error for data that is not valid zstd. */
+export const malformed = () => new GigpoError("BAD_ARGUMENT", "The data is not valid zstd.")
 
-/** Bits that are read from the end of some bytes to their beginning, the highest first. A mark stands before the first. */
+/** Reader of bits from the end of a buffer to its beginning, highest bit first. The first 1 bit marks the start. */
 export class BackwardBits {
   readonly #bytes: Uint8Array
-  /** Bits that are left; below 0 once more were taken than there are. */
+  /** Number of remaining bits; negative after reading too many. */
   left: number
 
-  /** @throws GigpoError `BAD_ARGUMENT` where there is no mark. */
+  /** @throws GigpoError `BAD_ARGUMENT` where the start mark is missing. */
   constructor(bytes: Uint8Array) {
     const last = bytes.at(-1) ?? 0
     if (last === 0) throw malformed()
@@ -16,14 +17,14 @@ export class BackwardBits {
     this.left = 8 * bytes.length - 1 - Math.clz32(last << 24)
   }
 
-  /** The next bits, at most 16, without taking them; those before the first are 0. */
+  /** Returns the next bits, at most 16, without consuming them. Bits beyond the end are 0. */
   peek(count: number): number {
     const from = this.left - count
     if (from < 0) return this.left > 0 ? this.#at(0, this.left) << -from : 0
     return this.#at(from, count)
   }
 
-  /** @throws GigpoError `BAD_ARGUMENT` where so many are not left. */
+  /** Consumes and returns the next bits. Throws `BAD_ARGUMENT` where fewer are left. */
   take(count: number): number {
     if (count > 16) return this.take(count - 16) * 65_536 + this.take(16)
     this.left -= count

@@ -5,15 +5,15 @@ import type { HuffmanTable } from "./huffman.ts"
 import { largestBlock, littleEndian, readLiterals } from "./literals.ts"
 import { eachSequence, type Remembered, remembersNothing } from "./sequences.ts"
 
-/** Blocks and frames, however small: each may have tables of its own. Encoders write blocks of 128 KiB, or split them some times. */
+/** Maximum number of blocks and frames; each may have separate tables. Encoders write blocks of 128 KiB or somewhat smaller. */
 const mostBlocks = 8192
 
 /**
- * Decompresses zstd (RFC 8878) from anybody, one block after another. Nothing is allocated for what a frame declares, and the work is
- * linear in the bytes that come in and out. Checksums are not compared.
+ * Decompresses untrusted zstd (RFC 8878), one block per piece of work. Memory grows with the output, not with declared sizes, and
+ * time is linear in input and output. Checksums are not verified.
  *
- * @param most - bytes that come out
- * @throws GigpoError `BAD_ARGUMENT` for what is not zstd or needs a dictionary, `TooMuch` where more would come out.
+ * @param most - maximum bytes of the output
+ * @throws GigpoError `BAD_ARGUMENT` for data that is not zstd or needs a dictionary; `TooMuch` for a larger output or too many blocks
  */
 export function* decompress(bytes: Uint8Array, most: number): Pieces<Uint8Array> {
   const output = new Output(most)
@@ -65,9 +65,12 @@ function readHeader(bytes: Uint8Array, at: number) {
   const single = (flags & 32) !== 0
   const dictionary = [0, 1, 2, 4][flags & 3]!
   const width = [single ? 1 : 0, 2, 4, 8][flags >> 6]!
-  const place = at + 1 + (single ? 0 : 1) // behind the window's size, which is not needed: all that came out is kept
+  const place = at + 1 + (single ? 0 : 1) // skips the window size, which is not needed since all output is kept
   if (littleEndian(bytes, place, dictionary) !== 0)
-    throw new GigpoError("BAD_ARGUMENT", "These bytes need a dictionary to be decompressed; send them without one.")
+    throw new GigpoError(
+      "BAD_ARGUMENT",
+      "The zstd data needs a dictionary, which is not supported; compress it without one.",
+    )
   const size = width === 0 ? undefined : littleEndian(bytes, place + dictionary, width) + (width === 2 ? 256 : 0)
   const end = place + dictionary + width
   if (end > bytes.length) throw malformed()
@@ -89,10 +92,10 @@ function readBlock(block: Uint8Array, tables: FrameTables, output: Output): void
   if (output.length > most) throw malformed()
 }
 
-/** Bytes that are copied sooner one by one than by a call. */
+/** Maximum bytes that are copied faster in a loop than by a call. */
 const shortCopy = 64
 
-/** What came out, in memory that grows with it. */
+/** Output buffer that grows with its contents. */
 class Output {
   length = 0
   #frame = 0
@@ -103,7 +106,7 @@ class Output {
     this.#most = most
   }
 
-  /** Bytes since the frame began, which its offsets reach back to. */
+  /** Bytes since the start of the frame, the range of its offsets. */
   get ofFrame(): number {
     return this.length - this.#frame
   }
@@ -129,7 +132,7 @@ class Output {
     this.length += count
   }
 
-  /** A copy of what came `offset` bytes before; it may overlap with itself. */
+  /** Appends a copy of bytes from `offset` bytes before; the ranges may overlap. */
   repeat(offset: number, count: number): void {
     if (offset < 1 || offset > this.ofFrame) throw malformed()
     this.#reserve(count)
@@ -150,8 +153,8 @@ class Output {
   }
 }
 
-/** More comes out than may. */
+/** Error for output above the limit. */
 export class TooMuch extends GigpoError {}
 
 const tooLong = (what: string) =>
-  new TooMuch("BAD_ARGUMENT", `More than ${what} would be decompressed; send less at once.`)
+  new TooMuch("BAD_ARGUMENT", `The compressed data has more than ${what}; send smaller requests.`)

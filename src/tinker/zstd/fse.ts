@@ -2,22 +2,26 @@ import { malformed } from "./bits.ts"
 
 /** Table of a finite state entropy code (RFC 8878, section 4.1), by state. */
 export interface FseTable {
-  /** Bits of a state. */
+  /** Number of bits of a state. */
   readonly log: number
   readonly symbols: Uint8Array
-  /** Bits that are read for the next state. */
+  /** Number of bits to read for the next state, per state. */
   readonly widths: Uint8Array
-  /** What they are added to. */
+  /** Base of the next state, per state. */
   readonly bases: Uint16Array
 }
 
-/** The table of one symbol. */
+/** Returns the table of a single symbol. */
 export function singleTable(symbol: number, mostSymbols: number): FseTable {
   if (symbol >= mostSymbols) throw malformed()
   return { log: 0, symbols: Uint8Array.of(symbol), widths: new Uint8Array(1), bases: new Uint16Array(1) }
 }
 
-/** @param counts - of each symbol among 2^log states; -1 is less than one. */
+/**
+ * Builds a table.
+ *
+ * @param counts - number of states of each symbol among 2^log; -1 means a probability below one state.
+ */
 export function buildTable(counts: readonly number[], log: number): FseTable {
   const size = 1 << log
   const [symbols, widths, bases] = [new Uint8Array(size), new Uint8Array(size), new Uint16Array(size)]
@@ -40,7 +44,7 @@ export function buildTable(counts: readonly number[], log: number): FseTable {
   return { log, symbols, widths, bases }
 }
 
-/** Reads a table's description, and tells how many bytes it has. */
+/** Reads the description of a table. Returns the table and the bytes of the description. */
 export function readTable(
   bytes: Uint8Array,
   mostLog: number,
@@ -58,7 +62,7 @@ export function readTable(
   const counts: number[] = []
   for (let remaining = (1 << log) + 1; remaining > 1; ) {
     if (counts.length >= mostSymbols) throw malformed()
-    // Values below `short` have a bit less.
+    // Values below `short` have one bit fewer.
     const threshold = 1 << (31 - Math.clz32(remaining))
     const short = 2 * threshold - 1 - remaining
     let value = take(31 - Math.clz32(threshold))

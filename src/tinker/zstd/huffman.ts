@@ -10,7 +10,7 @@ export interface HuffmanTable {
 
 const mostLog = 11
 
-/** Reads a table's description, and tells how many bytes it has. */
+/** Reads the description of a table. Returns the table and the bytes of the description. */
 export function readHuffman(bytes: Uint8Array): { readonly table: HuffmanTable; readonly length: number } {
   const head = bytes[0]
   if (head === undefined) throw malformed()
@@ -25,7 +25,7 @@ export function readHuffman(bytes: Uint8Array): { readonly table: HuffmanTable; 
   return { table: tableOf(weights), length }
 }
 
-/** Two states in turn; the last symbols are those of the states when the bits are used up. */
+/** Decodes weights with two alternating states. When the bits are used up, the states give the last symbols. */
 function compressedWeights(bytes: Uint8Array): number[] {
   const { table, length } = readTable(bytes, 6, 256)
   const bits = new BackwardBits(bytes.subarray(length))
@@ -43,7 +43,11 @@ function compressedWeights(bytes: Uint8Array): number[] {
   throw malformed()
 }
 
-/** @param weights - of all symbols but the last, whose follows from them. */
+/**
+ * Builds a table.
+ *
+ * @param weights - weights of all symbols but the last, which follows from the others.
+ */
 function tableOf(weights: readonly number[]): HuffmanTable {
   const sum = weights.reduce((all, weight) => all + (weight > 0 ? 2 ** (weight - 1) : 0), 0)
   const log = 32 - Math.clz32(sum)
@@ -64,7 +68,7 @@ function tableOf(weights: readonly number[]): HuffmanTable {
   return { log, symbols, widths }
 }
 
-/** Fills `to` with the symbols of a stream, which must be used up by them. */
+/** Fills `to` with the symbols of a stream. Throws `BAD_ARGUMENT` where the stream has fewer or more. */
 export function readStream({ log, symbols, widths }: HuffmanTable, bytes: Uint8Array, to: Uint8Array): void {
   const bits = new BackwardBits(bytes)
   for (let i = 0; i < to.length; i++) {

@@ -1,18 +1,19 @@
 import { malformed } from "./bits.ts"
 import { type HuffmanTable, readHuffman, readStream } from "./huffman.ts"
 
-/** Bytes of a block, at most. */
+/** Maximum bytes of a block. */
 export const largestBlock = 131_072
 
+/** Literals of a block. */
 export interface Literals {
   readonly bytes: Uint8Array
-  /** Bytes of the section. */
+  /** Bytes of the section in the block. */
   readonly length: number
-  /** Table for blocks that name none. */
+  /** Table for later blocks without a table. */
   readonly table: HuffmanTable | undefined
 }
 
-/** Reads the literals at the beginning of a block. */
+/** Reads the literals at the start of a block. Throws `BAD_ARGUMENT`. */
 export function readLiterals(block: Uint8Array, before: HuffmanTable | undefined): Literals {
   const [head, format] = [block[0] ?? 0, ((block[0] ?? 0) >> 2) & 3]
   const kind = head & 3
@@ -40,7 +41,7 @@ export function readLiterals(block: Uint8Array, before: HuffmanTable | undefined
   return { bytes, length, table: described.table }
 }
 
-/** Behind the lengths of the first three. */
+/** Reads four streams, which follow the lengths of the first three. */
 function readFourStreams(table: HuffmanTable, streams: Uint8Array, to: Uint8Array): void {
   const each = (to.length + 3) >> 2
   let from = 6
@@ -52,6 +53,7 @@ function readFourStreams(table: HuffmanTable, streams: Uint8Array, to: Uint8Arra
   }
 }
 
+/** Reads an unsigned little-endian integer. Throws `BAD_ARGUMENT` beyond the end. */
 export function littleEndian(bytes: Uint8Array, at: number, count: number): number {
   if (at + count > bytes.length) throw malformed()
   let value = 0

@@ -1,9 +1,9 @@
 import { BackwardBits, malformed } from "./bits.ts"
 import { buildTable, type FseTable, readTable, singleTable } from "./fse.ts"
 
-// Sequences (RFC 8878, section 3.1.1.3.2): so many literals, then a copy of what came `offset` bytes before.
+// Sequences (RFC 8878, section 3.1.1.3.2): a number of literals, then a copy of bytes from `offset` bytes before.
 
-/** Extra bits of a code, and what they are added to. */
+/** Returns the number of extra bits of each code, and the base that they are added to. */
 function ranges(first: number, widths: readonly number[]): { readonly base: number; readonly bits: number }[] {
   let base = first
   return widths.map((bits) => {
@@ -25,7 +25,7 @@ interface Code {
 }
 const repeat = (count: number, value: number) => Array<number>(count).fill(value)
 
-/** In the order of their tables in a block: literal lengths, offsets, match lengths. */
+/** Codes in the order of their tables in a block: literal lengths, offsets, match lengths. */
 const codes: readonly Code[] = [
   {
     ...{ mostLog: 9, mostSymbols: literalLengths.length },
@@ -44,18 +44,19 @@ const codes: readonly Code[] = [
   },
 ]
 
-/** What a block leaves to the next of its frame. */
+/** State that a block passes on to the next one of its frame. */
 export interface Remembered {
   readonly tables: (FseTable | undefined)[]
   readonly offsets: [number, number, number]
 }
 
+/** Returns the state at the start of a frame. */
 export const remembersNothing = (): Remembered => ({
   tables: [undefined, undefined, undefined],
   offsets: [1, 4, 8],
 })
 
-/** Calls `copy` for each sequence of a section. */
+/** Calls `copy` for each sequence of a section. Throws `BAD_ARGUMENT`. */
 export function eachSequence(
   section: Uint8Array,
   remembered: Remembered,
@@ -105,7 +106,7 @@ export function eachSequence(
   if (bits.left !== 0) throw malformed()
 }
 
-/** Values up to 3 are offsets of before. */
+/** Returns the offset of a value. Values up to 3 refer to recent offsets. */
 function offsetOf(value: number, literals: number, recent: [number, number, number]): number {
   const [first, second, third] = recent
   const index = value > 3 ? 3 : literals === 0 ? value : value - 1

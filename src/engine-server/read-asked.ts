@@ -70,7 +70,8 @@ export function readDraw(
   if (samples * maxTokens * (bytesPerToken + bytesPerTop * topTokens) > mostAnswered)
     throw new ApiError(
       400,
-      `${samples} samples of ${maxTokens} tokens exceed the maximum response of ${mostAnswered} bytes; request fewer samples, or reduce max_tokens.`,
+      `${samples} samples of ${maxTokens} tokens exceed the maximum response of ${mostAnswered} bytes; request fewer samples, ` +
+        "or set a smaller max_tokens.",
     )
   return {
     ...{ prompt, samples, temperature, maxTokens, topTokens },

@@ -129,7 +129,7 @@ export type Aggregation =
  */
 export type KlEstimator = "k1" | "k2" | "k3" | "abs" | "k1+" | "k3+"
 
-/** What counts as a sequence in ratios and means: a segment ("span") or a whole training sequence ("row"). */
+/** Definition of a sequence in ratios and means: a segment ("span") or a whole training sequence ("row"). */
 export type Unit = "span" | "row"
 
 /**
@@ -329,7 +329,7 @@ export interface ValueLoss {
   readonly clip: number
 }
 
-/** A model that predicts returns: one number before each sampled token. */
+/** Model that predicts returns: one number before each sampled token. */
 export interface Critic {
   /** Returns the predicted values before each sampled token, [sampled tokens of all sequences]. */
   predict(rows: readonly Sequence[], options?: { readonly signal?: AbortSignal | undefined }): Promise<Float32Array>

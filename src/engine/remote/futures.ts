@@ -100,7 +100,7 @@ export class Futures {
         if (!told && age > pauseToTell && state !== undefined && state !== "active") {
           told = true
           this.#connection.onWarning(
-            `The engine at ${this.#connection.url} has kept ${path} waiting for ${Math.round(age / 1000)} s: ${state}${reason ? ` (${reason})` : ""}.`,
+            `The engine at ${this.#connection.url} has delayed ${path} for ${Math.round(age / 1000)} s: ${state}${reason ? ` (${reason})` : ""}.`,
           )
         }
       } else if (outcome.status === 410) throw new LostResult(outcome.reason)

@@ -47,13 +47,16 @@ const scanned: readonly (readonly [first: number, end: number, units: number])[]
 const scannedTexts = lazy(() => scanned.map(([first, end]) => charactersOf(first, end)))
 
 function charactersOf(first: number, end: number): string {
-  const parts: string[] = []
-  const most = 4096 // arguments of one call
-  for (let from = first; from < end; from += most) {
-    const length = Math.min(most, end - from)
-    parts.push(String.fromCodePoint(...Array.from({ length }, (_, i) => from + i)))
+  const units = new Uint16Array((end - first) * (first < 0x10000 ? 1 : 2))
+  let at = 0
+  for (let codePoint = first; codePoint < end; codePoint++) {
+    if (codePoint < 0x10000) units[at++] = codePoint
+    else {
+      units[at++] = 0xd800 + ((codePoint - 0x10000) >> 10)
+      units[at++] = 0xdc00 + (codePoint & 0x3ff)
+    }
   }
-  return parts.join("")
+  return Buffer.from(units.buffer).toString("utf16le")
 }
 
 /** Property as defined by the JavaScript engine. */

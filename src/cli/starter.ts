@@ -31,7 +31,7 @@ export function starterConfig(environment: string, directory: string): ConfigDoc
     throw new GigpoError(
       "BAD_ARGUMENT",
       `There is no starter configuration for ${environment}. Choose one of: ${names.join(", ")}, or a module of ` +
-        `your own by its path (./mine.mjs). Or write a configuration with a pretrained model; "${commandLine("config")}" lists the keys.`,
+        `your own by its path (./mine.mjs). "${commandLine("config")}" lists the keys of a configuration of your own.`,
     )
   }
   const text = readFileSync(new URL(`${own ? pattern : environment}.yaml`, folder), "utf8")

@@ -156,7 +156,7 @@ describe("a wrong configuration", () => {
     ["training: { learningrate: 3 }", "did you mean training.optimizer.learningRate?"],
     [
       "training: { rollout: { zzz: 3 } }",
-      "training.rollout.zzz is not an option; known: temperature, maxCompletionTokens, concurrency, maxSteps, environmentTimeout, turnTimeout, episodeTimeout, groupTimeout, maxRetries, minGroupSize, maxResamples, maxForks, maxRefillRounds.",
+      "training.rollout.zzz is not an option; known: temperature, maxCompletionTokens, constrained, concurrency, maxSteps, environmentTimeout, turnTimeout, episodeTimeout, groupTimeout, maxRetries, minGroupSize, maxResamples, maxForks, maxRefillRounds.",
     ],
     ["zzz: 3", "zzz is not an option; known: model, teacher, environment, agent, run, seed,"],
     ["__proto__: { x: 1 }", "__proto__ is not an option"],

@@ -109,7 +109,7 @@ describe("lossInput", () => {
           stats,
           now,
         ),
-      nonFinite(/^rows\[0\]\.spans\[1\]\.logProbs holds/),
+      nonFinite(/^rows\[0\]\.spans\[1\]\.logProbs contains/),
     ],
     [
       "a policy's broken number",
@@ -119,7 +119,7 @@ describe("lossInput", () => {
     [
       "too few weights",
       () => lossInput(one({ weights: floats(1) }), stats, now),
-      badArgument(/weights must hold.*2 sampled/),
+      badArgument(/weights must be.*2 sampled/),
     ],
     ["a negative clipScale", () => lossInput(one({ clipScale: -1 }), stats, now), nonFinite(/clipScale is -1/)],
     [
@@ -140,7 +140,7 @@ describe("lossInput", () => {
     [
       "nothing recomputed",
       () => lossInput(one({}), stats, { ...now, needs: ["old"] }),
-      badArgument(/oldLogProbs must hold/),
+      badArgument(/oldLogProbs must be/),
     ],
     [
       "no entropies",

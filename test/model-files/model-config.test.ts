@@ -449,7 +449,7 @@ describe("checkTensors", () => {
     [
       "an unknown tensor",
       (s) => s.set("model.layers.1.mlp.up_proj.weight", [1]),
-      /hold tensor "model\.layers\.1\.mlp\.up_proj\.weight", which/,
+      /contain tensor "model\.layers\.1\.mlp\.up_proj\.weight", which/,
     ],
     [
       "a transposed matrix",

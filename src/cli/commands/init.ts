@@ -13,6 +13,7 @@ import { applySet } from "../config/document.ts"
 import { loadDocument } from "../config/resolve.ts"
 import { configSchema, schemaFile } from "../config/schema.ts"
 import { openConfiguredEnvironment } from "../model.ts"
+import { addFacts, pretrainedFacts, replyLimit, usePretrained } from "../pretrained.ts"
 import { starterConfig, starterNames } from "../starter.ts"
 import { activity } from "../terminal/activity.ts"
 import { interruptible } from "../terminal/interrupt.ts"
@@ -23,50 +24,64 @@ export function initCommand(command: Command): Command {
   return command
     .description(
       "Writes <directory>/config.yaml and <directory>/model: a small model with random weights and a new tokenizer, " +
-        "enough to learn the environment on a CPU. To train a pretrained model, point a configuration at its folder instead.",
+        "enough to learn the environment on a CPU. With --model, the configuration trains an adapter of a pretrained model instead.",
     )
     .argument("<environment>", `one of: ${starterNames().join(", ")}; or the path of a module (./mine.mjs)`)
     .argument("<directory>", "new folder")
+    .option("--model <model>", "pretrained model: folder, GGUF file, or name on the Hugging Face Hub (owner/name)")
     .addOption(setOption())
     .action((name, directory, options) =>
       interruptible((signal) => runInit(name, directory, options, signal), { saves: true }),
     )
 }
 
-const replyLimit = ["training", "rollout", "maxCompletionTokens"]
+interface InitArguments extends ConfigArguments {
+  readonly model?: string
+}
 
 async function runInit(
   environmentName: string,
   directory: string,
-  { set }: ConfigArguments,
+  { set, model: pretrained }: InitArguments,
   signal: AbortSignal,
 ): Promise<void> {
-  const model = join(directory, "model")
+  const own = join(directory, "model")
   const parsed = starterConfig(environmentName, directory)
+  if (pretrained !== undefined) usePretrained(parsed, pretrained)
   for (const one of set) applySet(parsed, one)
   const config = await loadDocument(parsed, directory)
-  if (config.model !== model)
-    throw new GigpoError("BAD_CONFIG", `gigpo init writes the model to ${model}; do not set model.`)
+  if (config.model !== (pretrained ?? own))
+    throw new GigpoError(
+      "BAD_CONFIG",
+      pretrained === undefined
+        ? `gigpo init writes the model to ${own}. To train another model, use --model.`
+        : "Name the model with --model, not with --set.",
+    )
   const environment = await unlessAborted(signal, () => openConfiguredEnvironment(config))
-  if (!environment.expert) throw withoutExpert(environment)
+  if (!environment.expert && pretrained === undefined) throw withoutExpert(environment)
   if ((await readdir(directory).catch(() => [])).length > 0)
     throw new GigpoError("BAD_ARGUMENT", `${directory} exists and is not empty; choose another folder.`)
-  let parameters = 0
   let played: string | undefined
-  const options = { ...config.initialize, seed: config.seed }
+  let made = ""
   const say = (text: string) => new Screen(process.stderr, { live: false }).print(text)
+  const onExpert = ({ done, total }: Progress) => {
+    played = `the expert of ${environment.name}, task ${done} of ${total}`
+  }
   const work = (signal: AbortSignal) => {
+    const watch = { signal, onExpert, onWarning: say }
     const fill = async (temporary: string): Promise<void> => {
-      const onExpert = ({ done, total }: Progress) => {
-        played = `the expert of ${environment.name}, task ${done} of ${total}`
+      const writing = async () => {
+        if (pretrained !== undefined) {
+          addFacts(parsed, await pretrainedFacts(pretrained, environment, watch))
+          return `for the model ${pretrained}`
+        }
+        const options = { ...config.initialize, seed: config.seed }
+        const directory = join(temporary, "model")
+        const { parameters, longestReply } = await initialize({ directory, environment, options, ...watch })
+        if (!parsed.document.hasIn(replyLimit)) parsed.document.setIn(replyLimit, 2 * longestReply)
+        return `and a model with ${parameters.toLocaleString("en-US")} weights in ${own}`
       }
-      const setup = { directory: join(temporary, "model"), environment, options, signal, onExpert, onWarning: say }
-      const made = await activity.during(
-        () => played,
-        () => initialize(setup),
-      )
-      parameters = made.parameters
-      if (!parsed.document.hasIn(replyLimit)) parsed.document.setIn(replyLimit, 2 * made.longestReply)
+      made = await activity.during(() => played, writing)
       await writeFile(join(temporary, "config.yaml"), String(parsed.document))
       await writeFile(join(temporary, schemaFile), `${JSON.stringify(configSchema())}\n`)
     }
@@ -74,23 +89,30 @@ async function runInit(
   }
   await containingStrays(environment.name, signal, work, say)
   const file = join(directory, "config.yaml")
-  const steps = [
-    [commandLine("sft", file, "--in-place"), "imitate the expert"],
-    [commandLine("train", file), "improve by reinforcement learning"],
-    [commandLine("view", directory), "watch it in the browser"],
-  ] as const
+  const steps = nextSteps(file, directory, pretrained !== undefined)
+  const width = Math.max(...steps.map(([command]) => command.length))
   process.stdout.write(
     visible(
-      `Wrote ${file} and a model with ${parameters.toLocaleString("en-US")} weights in ${model}. Next:\n` +
-        steps.map(([command, purpose]) => `  ${command.padEnd(steps[0][0].length)}   # ${purpose}\n`).join(""),
+      `Wrote ${file} ${made}. Next:\n` +
+        steps.map(([command, purpose]) => `  ${command.padEnd(width)}   # ${purpose}\n`).join(""),
     ),
   )
+}
+
+type Step = readonly [command: string, purpose: string]
+
+function nextSteps(file: string, directory: string, isPretrained: boolean): readonly Step[] {
+  const train: Step = [commandLine("train", file), "improve by reinforcement learning"]
+  const view: Step = [commandLine("view", directory), "watch it in the browser"]
+  return isPretrained
+    ? [[commandLine("estimate", file), "how long it will take"], train, view]
+    : [[commandLine("sft", file, "--in-place"), "imitate the expert"], train, view]
 }
 
 function withoutExpert({ name }: Environment): GigpoError {
   return new GigpoError(
     "BAD_ARGUMENT",
     `${name} has no expert. The tokenizer and the first training of a small model need an expert's completions. Give the environment ` +
-      "an expert (Environment.expert), or write a configuration with a pretrained model; `gigpo config` lists the keys.",
+      "an expert (Environment.expert), or start from a pretrained model with --model.",
   )
 }

@@ -1,0 +1,109 @@
+import type { Environment } from "../environment/environment.ts"
+import { deviceReport } from "../native/device.ts"
+import { type ExpertEpisodes, expertEpisodes } from "../sft/expert-episodes.ts"
+import { Tokenizer } from "../tokenizer/tokenizer.ts"
+import { GigpoError } from "../util/errors.ts"
+import { Random } from "../util/random.ts"
+import type { ConfigDocument } from "./config/document.ts"
+import { resolveModel } from "./model.ts"
+
+// Configuration for a pretrained model, made from the starter configuration of a small model.
+
+/** Key of the completion length. */
+export const replyLimit = ["training", "rollout", "maxCompletionTokens"]
+
+/** Keys of the starter configurations that are only for models without prior knowledge. */
+const onlySmall = [
+  ["initialize"],
+  ["environment", "rules"],
+  ["environment", "history"],
+  ["environment", "admissible"],
+  ["sft", "optimizer"],
+  ["training", "epochs"],
+  ["training", "optimizer"],
+  ["training", "rollout", "temperature"],
+]
+
+/** Settings for a pretrained model of some hundred million weights on a CPU: an adapter, and 128 episodes per iteration. */
+const settings: readonly (readonly [path: readonly string[], value: unknown])[] = [
+  [["lora", "rank"], 16],
+  [["sft", "tasks"], 32],
+  [["sft", "epochs"], 2],
+  [["sft", "batchSteps"], 16],
+  [["training", "iterations"], 40],
+  [["training", "groups"], 16],
+  [["training", "groupSize"], 8],
+  [["training", "batchSteps"], 256],
+  [["training", "optimizer", "learningRate"], 2e-4],
+  [["training", "evaluation", "every"], 10],
+  [["training", "evaluation", "tasks"], 128],
+]
+
+/** Changes a starter configuration for a pretrained model, before options of the command line override it. */
+export function usePretrained({ document }: ConfigDocument, model: string): void {
+  for (const path of [...onlySmall, replyLimit]) document.deleteIn(path)
+  for (const [path, value] of settings) document.setIn(path, value)
+  document.set("model", model)
+}
+
+/** Facts about the model and the environment that the configuration depends on. */
+export interface PretrainedFacts {
+  /** Length of the longest completion of the expert, in tokens with the end token; undefined without an expert. */
+  readonly longestReply: number | undefined
+  /** Whether completions can be constrained: the environment has a format, and the tokenizer is byte-level. */
+  readonly constrained: boolean
+  /** Whether the CPU multiplies bfloat16 faster than float32. On a GPU bfloat16 is the default. */
+  readonly bfloat16: boolean
+}
+
+/** Sets what depends on the facts, where no option of the command line has set it. */
+export function addFacts({ document }: ConfigDocument, { longestReply, constrained, bfloat16 }: PretrainedFacts): void {
+  const set = (path: readonly string[], value: unknown) => document.hasIn(path) || document.setIn(path, value)
+  if (longestReply === undefined) document.delete("sft")
+  if (bfloat16) set(["precision"], "bfloat16")
+  set(replyLimit, completionLength(document.has("agent"), longestReply))
+  if (constrained && !document.has("agent")) set(["training", "rollout", "constrained"], true)
+}
+
+/** Tokens of a call with a tool, of an action where no expert shows what is needed, and at least. */
+const [callLength, actionLength, shortest] = [256, 64, 16]
+
+/** Twice the length that the expert needs: sampled completions may be split into more tokens than encoded ones. */
+function completionLength(isAgent: boolean, longestReply: number | undefined): number {
+  if (isAgent) return callLength
+  return longestReply === undefined ? actionLength : Math.max(shortest, 2 * longestReply)
+}
+
+type Watch = Pick<ExpertEpisodes, "signal" | "onExpert" | "onWarning">
+
+/** Collects the facts. A model on the Hub is downloaded, so that a wrong name fails here. */
+export async function pretrainedFacts(model: string, environment: Environment, watch: Watch): Promise<PretrainedFacts> {
+  const directory = await resolveModel(model, watch.signal)
+  await using tokenizer = await Tokenizer.open(directory)
+  return {
+    longestReply: environment.expert && (await longestReply(environment, tokenizer, watch)),
+    constrained: environment.completionPattern !== undefined && isByteLevel(tokenizer),
+    bfloat16: deviceReport().cpu.instructionSet === "avx512_bf16",
+  }
+}
+
+/** Number of tasks of which the expert's completions are measured. */
+const measured = 32
+
+async function longestReply(environment: Environment, tokenizer: Tokenizer, watch: Watch): Promise<number> {
+  let longest = 1
+  const played = expertEpisodes({ ...watch, environment, tasks: measured, random: new Random(0).fork("init") })
+  for await (const steps of played)
+    for (const { reply } of steps) longest = Math.max(longest, tokenizer.encode(reply).length + 1)
+  return longest
+}
+
+function isByteLevel(tokenizer: Tokenizer): boolean {
+  try {
+    tokenizer.vocabulary()
+    return true
+  } catch (error) {
+    if (GigpoError.is(error) && error.code === "BAD_TOKENIZER") return false
+    throw error
+  }
+}

@@ -1,5 +1,5 @@
-// Device memory for one pass: taken piece by piece, given back all at once. After the first passes have shown how much is
-// needed it is one block, and nothing is allocated any more.
+// Arena allocator of device memory for one pass: allocated piece by piece, freed all at once. After the first passes have shown how much
+// is needed, the memory is one block and no further device allocation occurs.
 #pragma once
 #include <cstring>
 #include <functional>
@@ -9,7 +9,7 @@
 
 namespace gigpo {
 
-// A block of device memory whose users take turns: sampling keeps its cache there, training its activations.
+// Block of device memory that several users take turns in: sampling for its KV cache, training for its activations.
 class Region {
  public:
   Region(Device& device, size_t bytes)
@@ -20,7 +20,7 @@ class Region {
 
   std::byte* data() const { return data_; }
   size_t bytes() const { return bytes_; }
-  // True where another has used the memory since: what `user` had there is lost.
+  // Makes `user` the current user. Returns true if another user had the memory in between, so that the data of `user` is lost.
   bool take(const void* user) {
     const bool lost = user_ != user;
     user_ = user;
@@ -36,9 +36,9 @@ class Region {
 
 class Arena {
  public:
-  // Starts in `region` where there is one, and takes more only when that is full.
+  // Allocates from `region` first, if given, and from the device only when the region is full.
   explicit Arena(Device& device, Region* region = nullptr) : device_(&device), type_(device.activation_type()), region_(region) { reset(); }
-  // Takes no memory: it counts what is asked for, and its addresses lead nowhere.
+  // Counting arena: allocates no memory. Only sizes are counted; the returned addresses are invalid.
   explicit Arena(Type type);
   ~Arena();
   Arena(const Arena&) = delete;
@@ -59,7 +59,7 @@ class Arena {
     return result;
   }
 
-  // Several arrays in one piece, uploaded at once: a transfer takes longer to begin than to run. Each pointer is set to its array.
+  // Several arrays that are uploaded in one transfer, because small transfers are dominated by latency. Sets each pointer to its array.
   class Bundle {
    public:
     template <class T>
@@ -82,9 +82,9 @@ class Arena {
 
   void reset();
 
-  // Changes whenever the same requests may be answered with other addresses than before.
+  // Counter that changes whenever the same sequence of requests may return different addresses than before.
   uint64_t generation() const { return generation_; }
-  // The most bytes that were ever in use.
+  // Largest number of bytes that were in use at once.
   size_t peak() const { return peak_; }
 
  private:
@@ -98,8 +98,8 @@ class Arena {
   Type type_;
   Region* region_ = nullptr;
   std::vector<Block> blocks_;  // the region first
-  size_t used_ = 0;            // of the last block
-  size_t before_ = 0;          // in the blocks before it
+  size_t used_ = 0;            // bytes used in the last block
+  size_t before_ = 0;          // bytes used in the blocks before
   size_t peak_ = 0;
   uint64_t generation_ = 0;
 };

@@ -1,4 +1,4 @@
-// bfloat16 as its 16 bits: the upper half of a float.
+// Conversions between float and bfloat16. A bfloat16 is stored as its 16 bits: the upper half of a float.
 #pragma once
 #include <cstdint>
 #include <cstring>

@@ -1,4 +1,4 @@
-// Limits that Linux's control groups (containers, batch systems, services) set to this process.
+// Limits that Linux control groups (containers, batch systems, services) set for this process.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -6,13 +6,13 @@
 
 namespace gigpo {
 
-// Bytes that the groups still allow; the largest number without a limit. `root`: where /proc and /sys are looked for.
+// Bytes of memory that the groups still allow; the largest int64_t without a limit. `root`: folder that contains /proc and /sys.
 int64_t memory_of_groups(const std::string& root);
 
-// Processors' worth of time that the groups allow; infinity without a limit.
+// CPU time quota of the groups, in processors; infinity without a limit.
 double processors_of_groups(const std::string& root);
 
-// The number behind `name` in a file of names and numbers.
+// Number that follows `name` in a file of name-number pairs.
 std::optional<int64_t> number_behind(const std::string& path, const std::string& name);
 
 }  // namespace gigpo

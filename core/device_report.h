@@ -1,5 +1,5 @@
-// Which NVIDIA GPUs this build can use, and if none, why. Never an error: a machine without a GPU loads a build that
-// has CUDA in it, and asks here. cuda/device_report.cu answers; core/no_cuda.cpp stands in where CUDA is not built.
+// Report of the NVIDIA GPUs that this build can use, or of the reason why there is none. The report never throws: a build with CUDA also
+// loads on a machine without a GPU. Implemented by cuda/device_report.cu, or by core/no_cuda.cpp in builds without CUDA.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -8,10 +8,10 @@
 namespace gigpo {
 
 struct CudaDevice {
-  int index;  // as cudaSetDevice takes it
+  int index;  // argument of cudaSetDevice
   std::string name;
   int major, minor;      // compute capability
-  int64_t memory_bytes;  // in total
+  int64_t memory_bytes;  // total memory
 };
 
 enum class Unavailable { none, not_built, no_driver, old_driver, no_device };
@@ -29,19 +29,19 @@ inline const char* unavailable_name(Unavailable why) {
 
 struct DeviceReport {
   Unavailable unavailable = Unavailable::none;
-  std::string message;              // a sentence that names the fix; empty when there is a device
-  std::vector<CudaDevice> devices;  // only those that the kernels run on
-  std::string driver;               // its version; empty where there is none
+  std::string message;              // sentence that names the fix; empty if there is a device
+  std::vector<CudaDevice> devices;  // only devices that the kernels support
+  std::string driver;               // driver version; empty without a driver
 };
 
 DeviceReport device_report();
 
-// NVIDIA's matrix library is used where it is found and passes a test on the device: is it?
+// Report on NVIDIA's matrix library (cuBLASLt), which is used if it is found and passes a test on the device.
 struct MatmulLibraryReport {
   bool found = false;
-  std::string path, version;  // where found
-  std::string message;        // what it keeps for later; else: the reason
-  std::string without_wgmma;  // why Hopper's own products do not stand in for it; empty where they would
+  std::string path, version;  // empty if not found
+  std::string message;        // if found: where the choice of fastest algorithms is kept; otherwise the reason
+  std::string without_wgmma;  // why the wgmma kernels (Hopper) of this build cannot replace the library; empty if they can
 };
 
 MatmulLibraryReport matmul_library_report();

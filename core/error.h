@@ -1,4 +1,4 @@
-// The core's one exception. `code` is a GigpoErrorCode of src/errors.ts; the binding turns it into a GigpoError.
+// Exception of the core. `code` is a GigpoErrorCode of src/errors.ts; the binding converts the exception to a GigpoError.
 #pragma once
 #include <stdexcept>
 #include <string>

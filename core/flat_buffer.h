@@ -1,4 +1,4 @@
-// One number for every weight, in a device's memory: the weights themselves, their gradients, an optimizer's moments.
+// Flat device buffers with one number per weight: weights, gradients, optimizer moments.
 #pragma once
 #include "core/device.h"
 
@@ -6,7 +6,7 @@ namespace gigpo {
 
 class FlatBuffer {
  public:
-  // Holds anything until it is written or zeroed.
+  // Allocates `size` elements, uninitialized.
   FlatBuffer(Device& device, Type type, int64_t size);
   ~FlatBuffer() { device_.release(values_.data); }
   FlatBuffer(const FlatBuffer&) = delete;
@@ -18,13 +18,13 @@ class FlatBuffer {
   Tensor range(int64_t offset, int64_t count) const { return values_.matrix(offset, 1, count); }
   void zero() { device_.zero(values_.data, size() * bytes_of(values_.type)); }
 
-  // From and to host memory, in fp32 or as it is stored there, whatever the type.
+  // Copies from and to host memory, from element `offset` on, with conversion between `type` (or fp32) and the buffer's type.
   void write(int64_t offset, const std::byte* from, Stored type, int64_t count);
   void write(int64_t offset, const float* from, int64_t count) { write(offset, reinterpret_cast<const std::byte*>(from), Stored::f32, count); }
   void read(int64_t offset, float* to, int64_t count) const;
 
  private:
-  // body(staging, first, count) for pieces of `count` floats that pass through fp32 memory on the device.
+  // Calls body(staging, first, count) for pieces that are converted through an fp32 staging buffer on the device.
   template <class Body>
   void staged(int64_t count, Body body) const;
 
@@ -32,23 +32,23 @@ class FlatBuffer {
   Tensor values_;
 };
 
-// The weights of a model or an adapter: in the form that the device computes with and, where they are trained and that form is
-// coarser, also in fp32, in which an optimizer's small steps add up. Whoever writes to them says so (`changed`).
+// Weights of a model or an adapter, in the activation type of the device. Trained weights of lower precision also have an fp32 copy
+// (master weights), in which small optimizer steps accumulate. Code that writes through `exact` or `rounded` must call `changed`.
 class Parameters {
  public:
   Parameters(Device& device, int64_t size, bool trained);
 
   void zero();
-  // Takes over the first `count` of other parameters of this device.
+  // Copies the first `count` elements of other parameters on this device.
   void copy(const Parameters& from, int64_t count);
   Tensor values() const { return compute_.values(); }
-  // Counts changes: who keeps what was computed with them can see whether it still holds.
+  // Number of changes. Cached results are valid as long as the version is the same.
   uint64_t version() const { return version_; }
   void changed() { changed(values()); }
 
-  // In fp32. Throws where they are not trained and the device computes with something coarser.
+  // Weights in fp32. Throws if the weights are not trained and the activation type is not fp32.
   float* exact() const { return exact_ ? exact_->values().floats() : compute_.values().floats(); }
-  // What an optimizer writes besides `exact`; null where that is all there is.
+  // Low-precision weights, which an optimizer writes in addition to `exact`; null if there are only fp32 weights.
   void* rounded() const { return exact_ ? compute_.data() : nullptr; }
 
   void write(int64_t offset, const std::byte* from, Stored type, int64_t count);

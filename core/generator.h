@@ -1,12 +1,12 @@
-// Continuous batching: sequences join and leave between steps, and each step runs the transformer once over whatever is
-// there — the next token of every running sequence and pieces of new prompts. What is sampled depends on a request's own
-// key and tokens alone, never on its neighbours: the arithmetic of a token does not change with the batch around it.
+// Generator with continuous batching. Sequences join and leave between steps. Each step runs the transformer once over the next token of
+// every running sequence and pieces of new prompts. Sampled tokens depend only on the key and tokens of their own request, never on other
+// sequences: operations of sampling are batch-invariant.
 //
-// A device that queues its work is a step ahead of the host: step n + 1 is queued before the host reads what step n has drawn, and takes
-// those tokens where the device left them. Positions, pages and random numbers follow from how many tokens there are, and so does an
-// end by length; only a stop token is seen too late. What the step under way computes and draws for that sequence is dropped: it
-// is neither returned nor counted nor found by others. On the CPU, whose operations are done when they return, nothing would wait, and
-// the step for nothing (one in 33 with replies of 32 tokens) would be a loss: there each step is read before the next begins.
+// An asynchronous device is one step ahead of the host: step n + 1 is queued before the host reads the tokens of step n, and reads them
+// from device memory. Positions, pages, random numbers and the end by length depend only on the number of tokens. Only a stop token is
+// noticed one step late. The results of the step in progress for that sequence are discarded: not returned, not counted, not shared as
+// cache pages. On the CPU, whose operations are synchronous, the extra step (one in 33 for completions of 32 tokens) would be a pure loss;
+// there each step is read before the next begins.
 #pragma once
 #include <algorithm>
 #include <atomic>
@@ -32,11 +32,11 @@ struct SampleRequest {
   float temperature = 1;
   std::vector<int32_t> stop_tokens;
   Key key;
-  std::shared_ptr<TokenMasks> constraint = nullptr;  // what the completion must be, its stop tokens among those that end a text; null: anything
-  int32_t top = 0;  // of so many likeliest tokens it tells at each place, at most most_top
-  std::function<void(int32_t token)> on_token = nullptr;  // told of each as it is read, within `step`; must not throw
-  uint64_t client = 0;  // client of the request: clients of one group have equal parts of what the group has; 0: a program that shares with no other
-  uint64_t group = 0;   // of the client: groups have equal parts of each step
+  std::shared_ptr<TokenMasks> constraint = nullptr;  // grammar of the completion; its end tokens include stop_tokens; null: unconstrained
+  int32_t top = 0;  // number of most likely tokens to report at each position, at most most_top
+  std::function<void(int32_t token)> on_token = nullptr;  // called for each token when it is read, within `step`; must not throw
+  uint64_t client = 0;  // client of the request; clients of a group get equal shares of the group's capacity; 0: single client
+  uint64_t group = 0;   // group of the client; groups get equal shares of each step
 
   static constexpr int32_t most_top = 20;
 };
@@ -45,33 +45,33 @@ struct Completion {
   uint64_t id;
   std::vector<int32_t> tokens;
   std::vector<float> log_probs;
-  std::vector<float> entropies;  // in nats, of what each token was drawn from: tempered (of temperature 1 at 0), and of what a constraint leaves
-  bool stopped;         // by a stop token, or because no more were needed, rather than by length
-  std::string failure;  // why it cannot go on, where it cannot: its constraint leaves no token
-  // [tokens][SampleRequest::top]; no_token where fewer may be.
+  std::vector<float> entropies;  // nats, of the sampling distribution: at the temperature (1 if that is 0) and under the constraint
+  bool stopped;         // ended by a stop token or by `finish`, not by length
+  std::string failure;  // reason why sampling cannot continue, e.g. the constraint allows no token; empty otherwise
+  // [tokens][SampleRequest::top]; filled with no_token if fewer tokens are possible.
   std::vector<int32_t> top_tokens = {};
   std::vector<float> top_log_probs = {};
 };
 
 struct GeneratorOptions {
-  int64_t cache_bytes;             // of keys and values, all layers
-  int64_t step_tokens = 1024;      // new tokens in one step, at most
-  int64_t shared_tokens = 8;       // of these, what each client may always have while there are others
-  Region* region = nullptr;        // where the cache lies, shared with others; null: memory of its own
+  int64_t cache_bytes;             // bytes of the KV cache, all layers
+  int64_t step_tokens = 1024;      // maximum number of new tokens in one step
+  int64_t shared_tokens = 8;       // minimum share of each client in a step with several clients, in tokens
+  Region* region = nullptr;        // region for the KV cache, shared with training; null: separate memory
 };
 
-// Of what a step that draws in so many rows hands to the host.
+// Bytes that a step with `rows` sampled rows transfers to the host.
 int64_t drawn_bytes(int64_t rows);
 int64_t cache_bytes_per_token(const ModelConfig& config, Type type);
-// Pages of a cache of so many bytes: never more than 256 whole sequences' worth, and some in any case.
+// Pages of a KV cache of `bytes`: at most enough for 256 sequences of maximum length, and always a minimum number.
 int64_t cache_pages(const ModelConfig& config, Type type, int64_t bytes);
 
-// Since the start, `computed` and `sampled` of steps that have been read; to be looked at from any thread.
+// Counters since the start. `computed` and `sampled` count steps that have been read. Readable from any thread.
 struct GeneratorCounts {
   std::atomic<int64_t> computed = 0;   // tokens that went through the model
-  std::atomic<int64_t> reused = 0;     // tokens that did not, because their keys and values were in the cache
+  std::atomic<int64_t> reused = 0;     // tokens whose keys and values were already in the KV cache
   std::atomic<int64_t> sampled = 0;
-  std::atomic<int64_t> preempted = 0;  // times that a sequence gave up its pages
+  std::atomic<int64_t> preempted = 0;  // number of preemptions: a sequence released its pages and is computed again later
 };
 
 class Generator {
@@ -81,18 +81,18 @@ class Generator {
   Generator(const Generator&) = delete;
   Generator& operator=(const Generator&) = delete;
 
-  // Throws Error BAD_ARGUMENT where a request can never run.
+  // Adds a request. Throws Error BAD_ARGUMENT if the request can never run.
   void submit(SampleRequest request);
-  // Those of these ids that have not ended: all at once, since each look goes over every sequence.
+  // Drops the requests with these ids that have not ended. Takes a set, because each call scans all sequences.
   void cancel(const std::unordered_set<uint64_t>& ids);
-  // Ends those of these ids that have not ended, with the tokens that have been read.
+  // Ends the requests with these ids that have not ended, and returns the tokens read so far in `done`.
   void finish(const std::unordered_set<uint64_t>& ids, std::vector<Completion>& done);
   bool idle() const { return running_.empty() && !waiting(); }
-  // Reads the step under way, where there is one, and appends the sequences that ended to `done`.
+  // Reads the step in progress, if any, and appends the sequences that ended to `done`.
   void catch_up(std::vector<Completion>& done) { read(done); }
-  // Runs one step (where the device is ahead, it is queued, and the one before is read) and appends the sequences that ended to `done`.
+  // Runs one step (on an asynchronous device: queues a step and reads the previous one) and appends the sequences that ended to `done`.
   void step(const PolicyTensors& weights, std::vector<Completion>& done);
-  // After a step that threw: drops every sequence and all that the cache holds, some of which was never computed.
+  // Recovers after a step that threw: drops all sequences and the contents of the KV cache, which may be incomplete.
   void abandon();
   void weights_changed() { pages_->forget_shared(); }
   std::shared_ptr<const GeneratorCounts> counts() const { return counts_; }
@@ -100,25 +100,25 @@ class Generator {
  private:
   struct Sequence {
     SampleRequest request;
-    std::vector<int32_t> tokens;  // prompt and what was sampled
+    std::vector<int32_t> tokens;  // prompt and sampled tokens
     std::vector<float> log_probs;
     std::vector<float> entropies;
     std::vector<int32_t> top_tokens;
     std::vector<float> top_log_probs;
     std::vector<int32_t> pages;
-    int64_t published = 0;  // of these, that others can find
-    int64_t computed = 0;   // tokens whose keys and values are in the cache, once the device has done what is queued
-    int64_t scheduled = 0;  // tokens of the step at hand
-    int64_t unread = 0;     // tokens that steps under way draw after `tokens`
-    int32_t drawn_row = 0;  // where the last of these lies in `drawn_`
-    Grammar::State state = Grammar::none;  // of its constraint, behind `tokens`
-    std::shared_ptr<const TokenMask> mask;  // of what may be drawn then
+    int64_t published = 0;  // number of pages that other sequences can find
+    int64_t computed = 0;   // tokens whose keys and values are in the KV cache, after all queued operations
+    int64_t scheduled = 0;  // tokens in the current step
+    int64_t unread = 0;     // tokens sampled by steps in progress, not yet in `tokens`
+    int32_t drawn_row = 0;  // row of the last unread token in `drawn_`
+    Grammar::State state = Grammar::none;  // state of the constraint after `tokens`
+    std::shared_ptr<const TokenMask> mask;  // tokens allowed in this state
     std::string failure;
-    bool suffices = false;  // no more are needed
+    bool suffices = false;  // ended by `finish`
 
     int64_t length() const { return int64_t(tokens.size()) + unread; }
     int64_t sampled() const { return length() - int64_t(request.prompt.size()); }
-    // Tokens that a step with so much room computes of it: none if its last one is being drawn.
+    // Number of tokens that a step with room for `room` tokens computes; 0 if the last token has been scheduled already.
     int64_t wanted(int64_t room) const { return sampled() == request.max_tokens ? 0 : std::min(room, length() - computed); }
     bool stopped() const;
     bool finished() const { return suffices || stopped() || !failure.empty() || (unread == 0 && sampled() == request.max_tokens); }
@@ -130,20 +130,20 @@ class Generator {
   struct Client {
     uint64_t group = 0;
     std::deque<SequencePointer> waiting;
-    int64_t wanted = 0;  // tokens, of a step that has room for them all
-    int64_t room = 0;    // tokens that it may still have in the step at hand, if its group has them
+    int64_t wanted = 0;  // tokens that the client would compute in a step without a limit
+    int64_t room = 0;    // tokens still available to the client in the current step, if its group has them
     Clock::time_point seen;
   };
-  // What the device has been given to do.
+  // Step that has been queued on the device.
   struct Step {
     struct Part {
-      std::weak_ptr<Sequence> sequence;  // gone by the time that the step is read: cancelled, or it had ended
+      std::weak_ptr<Sequence> sequence;  // expired when the step is read if the sequence was cancelled or had ended
       int64_t computed;
       bool draws;
     };
     std::vector<Part> parts;
-    // Tokens of those that draw, in this order, then the bits of their log-probabilities and of their entropies; behind these [rows][most]
-    // of the likeliest tokens, and the bits of their log-probabilities.
+    // Sampled tokens of the parts with `draws`, in this order, then the bits of their log-probabilities and of their entropies; then the most
+    // likely tokens [rows][most] and the bits of their log-probabilities.
     std::vector<int32_t> drawn;
     int64_t rows = 0, most = 0;
     std::function<void()> wait = [] {};
@@ -164,7 +164,7 @@ class Generator {
     client.group = sequence.request.group;
     return client;
   }
-  // Who has the pages of a sequence, where they are compared: groups, or the clients of the only one.
+  // Owner of a sequence's pages for fair sharing: the group, or the client if there is only one group.
   uint64_t holder_of(const Sequence& sequence) const { return groups_ > 1 ? sequence.request.group : sequence.request.client; }
   int64_t room_of(const Client& client) { return std::min(client.room, group_room_[client.group]); }
   void use(Client& client, int64_t tokens) { client.room -= tokens, group_room_[client.group] -= tokens; }
@@ -188,15 +188,15 @@ class Generator {
   GeneratorOptions options_;
   int64_t longest_sequence_;
   std::vector<PagedCache> cache_;
-  void* cache_memory_ = nullptr;  // its own
-  int32_t* drawn_;                // device: Step::drawn of the last step that drew any, whose tokens the next one reads
+  void* cache_memory_ = nullptr;  // memory of the KV cache, unless in a region
+  int32_t* drawn_;                // device: Step::drawn of the last step that sampled tokens, which the next step reads
   std::unique_ptr<PagePool> pages_;
-  std::map<uint64_t, Client> clients_;    // that have sequences, or had some a moment ago
-  size_t groups_ = 0;                       // of these
-  std::map<uint64_t, int64_t> group_room_;  // tokens that clients of a group may still have together in the step at hand
-  uint64_t last_admitted_ = 0;              // client whose sequence was the last to be admitted
+  std::map<uint64_t, Client> clients_;    // clients that have sequences or had some recently
+  size_t groups_ = 0;                       // number of groups of these clients
+  std::map<uint64_t, int64_t> group_room_;  // tokens still available to each group in the current step
+  uint64_t last_admitted_ = 0;              // client of the most recently admitted sequence
   std::vector<SequencePointer> running_;  // in order of arrival
-  std::optional<Step> under_way_;         // not read yet
+  std::optional<Step> under_way_;         // step in progress, not read yet
   std::shared_ptr<GeneratorCounts> counts_ = std::make_shared<GeneratorCounts>();
   LogitMasker masker_{device_};
   Arena arena_;

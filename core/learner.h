@@ -1,4 +1,4 @@
-// A model with its weights and what trains it: the policy, or its critic.
+// Trainable model with weights, optimizer and trainer; base class of policy and critic.
 #pragma once
 #include <span>
 
@@ -13,10 +13,10 @@ struct LearnerOptions {
   TrainerOptions trainer;
 };
 
-// What a learner has one number of for every weight: of the model's, or of those that are trained.
+// Flat buffers of a learner, with one number per weight of the model or per trained weight.
 enum class Buffer {
-  weights,  // the model's own
-  merged,   // with the adapter in them, W + scale · B A, as merged() lays them out; can only be read
+  weights,  // weights of the model, without adapter
+  merged,   // weights with the adapter merged in, W + scale · B A, in the layout merged(); read-only
   adapter,
   gradients,
   first_moment,
@@ -25,7 +25,7 @@ enum class Buffer {
 
 class Learner {
  public:
-  // With an adapter, `base` is the frozen model beside which it stands: another's, or null for one of its own.
+  // Creates a learner. With an adapter, `base` is the frozen model of another learner; null: a separate frozen model.
   Learner(Device& device, const ModelConfig& config, const LearnerOptions& options, Arena& arena, const Parameters* base = nullptr);
   Learner(const Learner&) = delete;
   Learner& operator=(const Learner&) = delete;
@@ -37,17 +37,17 @@ class Learner {
   const Parameters& trained() const { return adapter_ ? *adapter_ : *own_; }
   const Parameters& base() const { return base_; }
   PolicyTensors weights() const { return {base_.values(), adapter_ ? adapter_->values() : Tensor{}}; }
-  // Another after every change of the weights.
+  // Number that changes with every change of the weights.
   uint64_t version() const { return base_.version() + (adapter_ ? adapter_->version() : 0); }
 
-  // From and to host memory, from element `offset` of a buffer on. Throw Error BAD_ARGUMENT for a buffer that it does not have.
+  // Copies from and to host memory, from element `offset` of a buffer on. Throws Error BAD_ARGUMENT if the learner has no such buffer.
   void write(Buffer buffer, int64_t offset, const std::byte* from, Stored type, int64_t count);
   void write(Buffer buffer, int64_t offset, std::span<const float> from) {
     write(buffer, offset, reinterpret_cast<const std::byte*>(from.data()), Stored::f32, int64_t(from.size()));
   }
   void read(Buffer buffer, int64_t offset, float* to, int64_t count);
 
-  // Applies the gradients and clears them, as Trainer has it.
+  // Applies the gradients and clears them; see Trainer.
   StepReport optimizer_step(const OptimizerOptions& options);
   void clear_gradients() { trainer_.clear_gradients(); }
   int64_t steps() const { return trainer_.steps; }

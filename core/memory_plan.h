@@ -1,4 +1,4 @@
-// How much device memory a model and its options will take, by the sizes that its passes will ask for.
+// Plan of the device memory of a model and its options, from the sizes that its passes allocate.
 #pragma once
 #include <string>
 
@@ -6,24 +6,24 @@
 
 namespace gigpo {
 
-// Bytes.
+// Planned memory per purpose, in bytes.
 struct MemoryPlan {
-  int64_t weights = 0;      // as the device computes with them, their fp32 originals where they are trained, the adapter and tables
-  int64_t packed = 0;       // weights once more, in the form that the device multiplies few rows with
+  int64_t weights = 0;      // weights in the activation type, fp32 copies of trained weights, adapter and tables
+  int64_t packed = 0;       // packed copies of the weights for products of few rows
   int64_t gradients = 0;
   int64_t moments = 0;
   int64_t reference = 0;
-  int64_t critic = 0;       // its weights, gradients and moments; its activations lie where the policy's do
-  int64_t activations = 0;  // of one micro-batch, or of the longest row where that was given and is longer
-  int64_t longest = 0;      // of the longest row that can be trained, and its scratch beyond a micro-batch's
-  int64_t cache = 0;        // keys and values
-  int64_t sampling = 0;     // what a step of sampling computes in, at most
-  int64_t scratch = 0;      // beside activations and steps: what attention computes in, masks of logits, and the results of the head
-  bool shared = false;      // cache and activations take turns in one place
+  int64_t critic = 0;       // weights, gradients and moments of the critic; its activations use the policy's memory
+  int64_t activations = 0;  // of one micro-batch, or of the longest sequence if given and longer
+  int64_t longest = 0;      // of the longest sequence that can be trained, with its scratch memory beyond a micro-batch's
+  int64_t cache = 0;        // KV cache
+  int64_t sampling = 0;     // maximum of one sampling step
+  int64_t scratch = 0;      // other buffers: scratch memory of attention, masks of logits, results of the head
+  bool shared = false;      // KV cache and activations take turns in one region
   Recompute recompute = Recompute::none;
-  int64_t available = 0;    // what there was for it; set by fit_options
-  int64_t longest_row = 0;  // tokens of the longest row that can be trained; set by fit_options
-  std::string without_library;  // as Device has it, where an engine has been opened
+  int64_t available = 0;    // available memory; set by fit_options
+  int64_t longest_row = 0;  // tokens of the longest sequence that can be trained; set by fit_options
+  std::string without_library;  // Device::without_library, if an engine has been opened
 
   int64_t total() const {
     return weights + packed + gradients + moments + reference + critic + sampling + scratch +
@@ -31,14 +31,14 @@ struct MemoryPlan {
   }
 };
 
-// What an engine will be asked for, and must have memory for.
+// Intended use of an engine, which determines its memory.
 struct Purpose {
   bool trained = true;
   bool reference = false;  // a frozen copy
-  bool critic = false;     // where it is trained
+  bool critic = false;     // a critic, if the policy is trained
 };
 
-// The micro-batch is taken at its largest: every token is a reply's.
+// Plans the memory for the worst case of a micro-batch: all tokens are completion tokens.
 MemoryPlan plan_memory(const ModelConfig& config, const EngineOptions& options, const DeviceTraits& device, const Purpose& purpose);
 
 struct FittedEngine {
@@ -46,12 +46,13 @@ struct FittedEngine {
   MemoryPlan plan;
 };
 
-// Fills in what is 0 (cache_bytes, step_tokens, region_bytes, longest_row) as suits the device and its memory, and recompute where
-// that is left open. Throws Error OUT_OF_MEMORY, with the plan and with settings that would fit, where more than `available` bytes are needed.
+// Chooses options that are 0 (cache_bytes, step_tokens, region_bytes, longest_row) for the device and its memory, and `recompute` if
+// choose_recompute is set. Throws Error OUT_OF_MEMORY, with the plan and with settings that would fit, if more than `available` bytes
+// are needed.
 FittedEngine fit_options(const ModelConfig& config, EngineOptions options, const DeviceTraits& device, const Purpose& purpose,
                          int64_t available);
 
-// "weights 3.1 GB, gradients 6.2 GB, …"
+// Text of a plan: "weights 3.1 GB, gradients 6.2 GB, …"
 std::string describe(const MemoryPlan& plan);
 
 }  // namespace gigpo

@@ -1,6 +1,6 @@
-// Which page of the key/value cache belongs to whom. Full pages are shared by every sequence that starts with the same
-// tokens: a page is found by its parent page and its own tokens, so equal prompts of a group, and the common beginnings of
-// an episode's steps, are computed once.
+// Ownership of the pages of the KV cache, with prefix caching. Full pages are shared by all sequences with the same prefix: a page is
+// identified by its parent page and its own tokens. So equal prompts of a group and common prefixes of the steps of an episode are
+// computed once.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -20,14 +20,15 @@ class PagePool {
   explicit PagePool(int32_t pages);
 
   int32_t available() const { return int32_t(unused_.size()); }
-  // A page for one sequence's own use, or `none`. Forgets the shared page that was unused for longest.
+  // Takes a page for exclusive use; `none` if no page is free. Pages that cannot be found by others are taken first, then the least
+  // recently used shared page, which then can no longer be found.
   int32_t take();
-  // The page that holds these tokens after `parent`, now also held by the caller; or `none`.
+  // Finds the shared page with these tokens after `parent` and adds the caller to its users; `none` if there is no such page.
   int32_t find(int32_t parent, const PageTokens& tokens);
-  // Lets others find `page`, which holds these tokens after `parent`. Keeps the older page if there is one.
+  // Makes `page`, which holds these tokens after `parent`, available to `find`. If an equal page is shared already, that one is kept.
   void share(int32_t page, int32_t parent, const PageTokens& tokens);
   void give_back(int32_t page);
-  // The weights changed: nothing computed before may be found again.
+  // Invalidates all shared pages, after a change of the weights. Sequences keep the pages that they hold.
   void forget_shared();
 
  private:
@@ -41,7 +42,7 @@ class PagePool {
   };
   struct Page {
     int32_t users = 0;
-    uint64_t serial = 0;  // never used twice, so a recycled page is not taken for its former self
+    uint64_t serial = 0;  // unique per use, so a reused page is not mistaken for its earlier contents
     bool shared = false;
     Identity identity;
     std::list<int32_t>::iterator place;  // in `unused_`
@@ -50,7 +51,7 @@ class PagePool {
   void forget(Page& page);
 
   std::vector<Page> pages_;
-  std::list<int32_t> unused_;  // first: unused for longest
+  std::list<int32_t> unused_;  // order in which pages are taken: pages that are not shared, then least recently used first
   std::unordered_map<Identity, int32_t, Hash> shared_;
   uint64_t next_serial_ = 1;
 };

@@ -1,4 +1,4 @@
-// fp32 to the number formats of GGUF files.
+// Quantization from fp32 to the number formats of GGUF files.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -7,11 +7,12 @@
 
 namespace gigpo {
 
-// Whether `quantize` writes a type.
+// Whether `quantize` supports a type.
 bool can_quantize(Stored type);
 
-// f16, bf16, q8_0, q4_0 and q5_0 have the bits of gguf-py's `quantize`. q4_k and q6_k search the scales that lose least of each block, as
-// llama.cpp's reference does without an importance matrix. `count` is a whole number of blocks; the values are finite.
+// Converts `count` fp32 values to a storage type. f16, bf16, q8_0, q4_0 and q5_0 are bit-identical to `quantize` of gguf-py. q4_k and q6_k
+// search the scales with the smallest error per block, like the reference of llama.cpp without an importance matrix. `count` is a multiple
+// of the block size; values must be finite.
 void quantize(const float* from, Stored type, int64_t count, std::byte* to);
 
 }  // namespace gigpo

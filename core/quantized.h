@@ -1,4 +1,4 @@
-// Number formats of GGUF files: blocks of integers with scales, to fp32.
+// Dequantization of the number formats of GGUF files (blocks of integers with scales) to fp32.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -7,8 +7,8 @@
 
 namespace gigpo {
 
-// Block formats of ggml. Results have the bits of gguf-py's `dequantize`: each product and each sum is rounded to fp32.
-// `count` is a whole number of blocks; `from` need not be aligned.
+// Converts `count` values to fp32. Results are bit-identical to `dequantize` of gguf-py: each product and each sum is rounded to fp32.
+// `count` is a multiple of the block size; `from` need not be aligned.
 void dequantize(const std::byte* from, Stored type, int64_t count, float* to);
 
 }  // namespace gigpo

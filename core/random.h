@@ -1,5 +1,5 @@
-// Philox4x32-10 (Salmon et al., SC 2011): a counter-based generator. The same numbers as src/random.ts and the CUDA
-// device, so that a sampled token depends only on its key and position, never on scheduling.
+// Counter-based random number generator Philox4x32-10 (Salmon et al., SC 2011). The numbers are the same as those of src/random.ts and of
+// the CUDA device, so a sampled token depends only on its key and position, never on scheduling.
 #pragma once
 #include <cstdint>
 
@@ -29,11 +29,12 @@ GIGPO_HOST_DEVICE inline Philox philox(Key key, uint32_t c0, uint32_t c1, uint32
   return {{c0, c1, c2, c3}};
 }
 
-// Uniform in (0, 1): never 0 or 1, so that its logarithm is finite and negative. 23 bits, each value exact in float.
+// Uniform number in (0, 1), never 0 or 1, so that the logarithm is finite and negative. 23 bits; each value is exact in float.
 GIGPO_HOST_DEVICE inline float open_uniform(uint32_t word) { return (float(word >> 9) + 0.5f) * 0x1p-23f; }
 
-// Uniform in (0, 1) with 32 bits, the finer the nearer to 0, where a sampled token is decided: -log(1 - v) is an exponential number,
-// and the smallest one over its token's probability wins. A token of probability 1e-8 needs one below that.
+// Uniform number in (0, 1) with 32 bits, with finer resolution near 0, which decides the sampled token: -log(1 - v) is exponentially
+// distributed, and the token with the smallest ratio of this number to its probability is sampled. A token of probability 1e-8 needs a
+// number below 1e-8.
 GIGPO_HOST_DEVICE inline float fine_uniform(uint32_t word) {
   const float v = (float(word) + 0.5f) * 0x1p-32f;
   return v < 1 - 0x1p-24f ? v : 1 - 0x1p-24f;  // a large word is rounded up to 2^32

@@ -1,4 +1,4 @@
-// Which rows of a batch are computed together. Rows that begin alike form a tree, whose shared beginnings are computed once.
+// Prefix sharing in training. Sequences of a batch with a common prefix form a tree; the shared prefix is computed once.
 #pragma once
 #include <vector>
 
@@ -6,7 +6,7 @@
 
 namespace gigpo {
 
-// A row, of which the first `shared` tokens are those of the row before it in the same tree.
+// Sequence of a tree. Its first `shared` tokens equal those of the previous sequence of the tree.
 struct Branch {
   const BatchRows::Row* row;
   int64_t shared;
@@ -14,14 +14,14 @@ struct Branch {
 
 struct RowTree {
   std::vector<Branch> branches;
-  int64_t tokens = 0, wanted = 0;  // that are computed, and asked for
+  int64_t tokens = 0, wanted = 0;  // tokens that are computed; tokens whose hidden states are returned
 
-  // The row's last token is not computed: nothing follows it.
+  // Tokens of a sequence that are computed: all but the last, which predicts nothing.
   static int64_t computed(const BatchRows& batch, const BatchRows::Row& row) { return batch.length(row) - 1; }
 };
 
-// Every row once. A tree of several rows has at most `most` tokens, and is asked for at most as many; trees stand in the order of
-// their first rows, so that rows which share nothing stay in theirs. Without `share` each row is a tree.
+// Groups all sequences of a batch into trees. A tree of several sequences has at most `most` tokens and at most `most` wanted hidden states.
+// Trees are ordered by their first sequence, so sequences that share nothing keep their order. Without `share`, each sequence is a tree.
 std::vector<RowTree> row_trees(const BatchRows& batch, int64_t most, bool share);
 
 }  // namespace gigpo

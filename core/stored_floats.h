@@ -1,4 +1,4 @@
-// Numbers as model files store them, to fp32.
+// Number formats of model files and their conversion to fp32.
 #pragma once
 #include <bit>
 #include <cstddef>
@@ -9,7 +9,7 @@
 
 namespace gigpo {
 
-// Little-endian. All but the first three are blocks of ggml.
+// Storage types, little-endian. All except the first three are block formats of ggml.
 enum class Stored : uint8_t { f32, f16, bf16, q4_0, q4_1, q5_0, q5_1, q8_0, q2_k, q3_k, q4_k, q5_k, q6_k, iq4_nl, iq4_xs };
 
 struct BlockShape {
@@ -22,18 +22,19 @@ constexpr BlockShape block_of(Stored type) {
   return shapes[int(type)];
 }
 
-// Bytes of `count` numbers, a whole number of blocks.
+// Bytes of `count` numbers. `count` is a multiple of the block size.
 constexpr int64_t stored_bytes(Stored type, int64_t count) { return count / block_of(type).elements * block_of(type).bytes; }
 
-// IEEE binary16, subnormals, infinities and NaN included, without a branch: exponent and fraction stand in their places of a float
-// whose exponent is 112 too small, which an exact product mends, and that of infinities and NaN is filled up.
+// Converts IEEE binary16 to float without branches, including subnormals, infinities and NaN. Exponent and fraction are shifted to their
+// places in a float, whose exponent is then too small by 112; an exact multiplication corrects this. For infinities and NaN the exponent
+// bits are set to all ones.
 inline float from_f16(uint16_t bits) {
   const uint32_t magnitude = uint32_t{bits & 0x7FFFu} << 13, special = magnitude >= 0x7C00u << 13 ? 0x7F800000u : 0;
   const uint32_t scaled = std::bit_cast<uint32_t>(std::bit_cast<float>(magnitude) * 0x1p112f);
   return std::bit_cast<float>(scaled | special | uint32_t{bits & 0x8000u} << 16);
 }
 
-// One of the first three types; `dequantize` takes all. `from` need not be aligned.
+// Converts f32, f16 or bf16 to fp32; `dequantize` supports all types. `from` need not be aligned.
 inline void to_floats(const std::byte* from, Stored type, int64_t count, float* to) {
   const auto each = [&](auto convert) {
     for (int64_t i = 0; i < count; i++) {

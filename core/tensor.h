@@ -1,4 +1,4 @@
-// A view of a matrix in a device's memory: pointer, type, shape. It owns nothing.
+// Non-owning view of a matrix in device memory: pointer, type, shape.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -15,18 +15,18 @@ struct Tensor {
   void* data = nullptr;
   Type type = Type::f32;
   int64_t rows = 0, columns = 0;
-  int64_t stride = 0;  // elements from one row to the next; at least `columns`
+  int64_t stride = 0;  // elements between the starts of adjacent rows; at least `columns`
 
   explicit operator bool() const { return data != nullptr; }
 
-  // As numbers of its type: to read them as another would be to misread memory. bf16 as core/bf16.h has them.
+  // Pointers to the elements. Throw Error INTERNAL if the tensor has another type. bf16 values are encoded as in core/bf16.h.
   float* floats() const { return static_cast<float*>(of_type(Type::f32)); }
   uint16_t* halves() const { return static_cast<uint16_t*>(of_type(Type::bf16)); }
 
   Tensor row_range(int64_t first, int64_t count) const { return at(first * stride, count, columns); }
   Tensor column_range(int64_t first, int64_t count) const { return at(first, rows, count); }
 
-  // A matrix out of a flat buffer, from element `offset` on; empty where the buffer is.
+  // View of a contiguous matrix in a flat buffer, from element `offset` on; empty if the buffer is empty.
   Tensor matrix(int64_t offset, int64_t new_rows, int64_t new_columns) const {
     if (!data) return {};
     Tensor result = at(offset, new_rows, new_columns);

@@ -1,6 +1,6 @@
-// Losses and updates over rows of sampled spans: forward, the head's losses on the sampled tokens, backward, AdamW. Gradients
-// accumulate over calls until `optimizer_step`. Rows are packed into micro-batches of bounded size; sums run over the whole
-// batch, so the size of a micro-batch changes memory, and results in their last bits alone.
+// Trainer: forward pass, losses on the sampled tokens of sequences, backward pass, AdamW. Gradients accumulate over calls until
+// `optimizer_step`. Sequences are packed into micro-batches of bounded size. Losses are normalised over the whole batch, so the size of a
+// micro-batch changes the memory, and the results only in their last bits.
 #pragma once
 #include <atomic>
 #include <functional>
@@ -19,27 +19,27 @@ namespace gigpo {
 struct TrainingLoss {
   PolicyHeadOptions head;
   Aggregation aggregation = Aggregation::token_mean;
-  int64_t fixed_length = 0;  // of Aggregation::sequence_mean_fixed_length
+  int64_t fixed_length = 0;  // used by Aggregation::sequence_mean_fixed_length
   RatioLevel ratio = RatioLevel::token;
   Unit unit = Unit::span;
-  // Spans whose gradient is exactly zero (no advantage, and no other term in the loss) count in the loss's normalisation but
-  // are not computed: the report is over the others. Not with one ratio a sequence.
+  // Skip spans whose gradient is exactly zero (zero advantage and no other loss term). Skipped spans count in the normalisation of the loss
+  // but are not computed; the report covers the other spans. Not available with ratios per sequence.
   bool skip_zero_advantage = false;
 };
 
-// Of rows, each without its last token.
+// Token counts of a pass over sequences, each without its last token.
 struct PassedTokens {
-  int64_t computed = 0;  // that went through the model
-  int64_t reused = 0;    // that did not, because another row begins with them
+  int64_t computed = 0;  // tokens that went through the model
+  int64_t reused = 0;    // tokens that were not computed because another sequence has the same prefix
 };
 
-// Means are over the sampled tokens that were computed.
+// Report of forward_backward. Means are over the sampled tokens that were computed.
 struct LossReport {
   double loss = 0;
   int64_t tokens = 0;
   PassedTokens passed;
   double entropy = 0, clip_fraction = 0, dual_clip_fraction = 0, kl = 0, policy_kl = 0, ratio = 0;
-  // Under the weights as they were, of all sampled tokens of the batch as its columns are; NaN of those that were not computed.
+  // Log-probabilities of all sampled tokens under the current weights, in the order of the batch's columns; NaN if not computed.
   std::vector<float> log_probs;
 };
 
@@ -54,52 +54,53 @@ struct OptimizerOptions {
 
 struct TrainerOptions {
   int64_t micro_batch_tokens = 2048;
-  int64_t longest_row = 0;   // more tokens than these at once are refused; 0: as many as come
-  Type moments = Type::f32;  // of AdamW; bf16 is rounded at random, so that small steps survive on average
-  // What rows of one call have in common at their beginning is computed once. The order of sums, and so their last bits, then depends
-  // on which rows stand together.
+  int64_t longest_row = 0;   // maximum tokens of a sequence, longer ones throw; 0: no limit
+  Type moments = Type::f32;  // type of AdamW's moments; bf16 uses stochastic rounding, so that small steps are kept on average
+  // Compute common prefixes of the sequences of one call once. The order of sums, and so their last bits, then depends on which sequences
+  // are in the same call.
   bool share_prefixes = true;
 };
 
 class Trainer {
  public:
-  // Activations lie in `arena`, which whoever computes at another time may use too.
+  // Creates a trainer. Activations are allocated in `arena`, which other users may use between calls.
   Trainer(Device& device, const Transformer& transformer, Arena& arena, const TrainerOptions& options);
   Trainer(const Trainer&) = delete;
   Trainer& operator=(const Trainer&) = delete;
 
-  // Both throw Error BAD_ARGUMENT where a row is too long, and ABORTED between micro-batches once `cancelled` is set. A
-  // forward_backward that throws clears the gradients, those of earlier calls too.
+  // Computes the loss and adds its gradient. Like `scores`, throws Error BAD_ARGUMENT if a sequence is too long, and ABORTED between
+  // micro-batches once `cancelled` is set. On an exception, all accumulated gradients are cleared, including those of earlier calls.
   LossReport forward_backward(const PolicyTensors& weights, const TrainingBatch& batch, const TrainingLoss& loss,
                               const std::atomic<bool>& cancelled);
-  // With a reference, whose weights these are, also how far each distribution lies from its own.
+  // Scores of the sampled tokens. `reference`: weights of the reference policy; if given, also the Hellinger distance to its distributions.
   Scores scores(const PolicyTensors& weights, const TrainingBatch& batch, float temperature, const std::atomic<bool>& cancelled,
                 const PolicyTensors* reference = nullptr);
   // Logits [tokens][vocabulary] after each token of one sequence.
   std::vector<float> logits(const PolicyTensors& weights, const std::vector<int32_t>& tokens);
 
-  // A span whose tokens a micro-batch's hidden states are asked for.
+  // Span of a micro-batch whose hidden states are computed.
   struct WantedSpan {
     const BatchRows::Row* row;
     const BatchRows::Span* span;
   };
-  // Whose hidden states rows are passed for: a policy's, and a reference's beside it unless that is null.
+  // Models of a pass: the policy and, if not null, the reference policy.
   struct Models {
     PolicyTensors weights;
     const PolicyTensors* reference = nullptr;
   };
-  // The hidden states [wanted][H] of these spans' tokens, one span after the other; `reference` is empty where there is none.
+  // Hidden states [wanted][H] of the tokens of `spans`, concatenated; `reference` is empty without a reference policy.
   struct Hidden {
     Tensor own, reference;
     const std::vector<WantedSpan>& spans;
   };
-  // What stands on them: a loss, whose d loss / d hidden it returns, or what is only read, and then nothing. What it keeps on the
-  // device lies in the arena.
+  // Head function on hidden states. Returns d loss / d hidden [wanted][H], or an empty tensor if no backward pass is needed. Device memory
+  // is allocated from the arena.
   using RunHead = std::function<Tensor(const Hidden& hidden, Arena& arena)>;
-  // Passes all rows forward, and backward where the head says so; `done` after each micro-batch. Throws as forward_backward does.
+  // Runs all sequences forward, and backward if the head returns a gradient. Calls `done` after each micro-batch. Throws like
+  // forward_backward.
   PassedTokens each_pass(const Models& models, const BatchRows& rows, const std::atomic<bool>& cancelled, const RunHead& head,
                          const std::function<void()>& done);
-  // Runs `train`. The gradient of half a batch is worth nothing, and must not reach the optimizer.
+  // Runs `train` and clears the gradients on an exception: the gradient of an incomplete batch must not reach the optimizer.
   template <class Train>
   auto or_clear(Train train) {
     try {
@@ -109,46 +110,46 @@ class Trainer {
       throw;
     }
   }
-  // As what is trained is laid out.
+  // Gradients, in the layout of the trained weights.
   PolicyTensors gradient_tensors();
 
-  // `trained`: the adapter's weights where there is one, else the model's. Leaves them as they are when the gradient's norm is
-  // not finite. Clears the gradients.
+  // Applies AdamW to `trained`: the adapter's weights if there is an adapter, otherwise the model's. Skips the update if the gradient norm
+  // is not finite. Clears the gradients.
   StepReport optimizer_step(Parameters& trained, const OptimizerOptions& options);
   void clear_gradients() {
     if (gradients_) gradients_->zero();
   }
 
-  // As the layout of what is trained describes; allocated at first use. The moments are what a resumed run needs.
+  // Buffers in the layout of the trained weights, allocated at first use. Checkpoints contain the moments.
   FlatBuffer& gradients() { return buffer(gradients_, Type::f32); }
   FlatBuffer& first_moment() { return buffer(first_moment_, options_.moments); }
   FlatBuffer& second_moment() { return buffer(second_moment_, options_.moments); }
   int64_t steps = 0;  // optimizer steps so far, for AdamW's bias correction
 
-  // Of so many tokens, or of one micro-batch that has more, results of the head wait on the device.
+  // Maximum number of tokens whose head results are kept on the device before they are read; more only for a single larger micro-batch.
   static constexpr int64_t most_results = int64_t{1} << 17;
 
-  // The most bytes that activations have taken.
+  // Peak memory of activations in bytes.
   size_t peak_bytes() const { return arena_.peak(); }
 
  private:
-  struct Tokens;    // what the head needs of those that were sampled
-  // What it does with those of a micro-batch.
+  struct Tokens;    // inputs of the head for the sampled tokens
+  // Arguments of the head for one micro-batch.
   struct HeadPass {
     const TrainingBatch& batch;
     const PolicyHeadOptions& options;
     const Hidden& hidden;
     std::span<const PolicyHeadRow> inputs;
-    std::span<const int64_t> columns;     // where they stand in the batch
-    std::vector<const TokenMask*> masks;  // of each row of logits, where there are any
-    PolicyHeadResult* results;            // on the device, to be filled
-    Scores* scores;                       // as each_token has it
+    std::span<const int64_t> columns;     // columns of the tokens in the batch
+    std::vector<const TokenMask*> masks;  // mask of each row of logits; empty without constraints
+    PolicyHeadResult* results;            // output, in device memory
+    Scores* scores;                       // see each_token
   };
   int64_t most_tokens() const;
   int64_t most_together(int64_t longest) const;
   void check_length(int64_t tokens) const;
-  // Runs all rows, then hands over each sampled token's column, what the head was given for it and what it found. What else is told
-  // of tokens goes into `scores`, unless that is null.
+  // Runs all sequences, then calls `visit` with the column, head input and head result of each sampled token. Further scores are written to
+  // `scores`, unless null.
   template <class Visit>
   PassedTokens each_token(const Models& models, const TrainingBatch& batch, const BatchRows& rows, const PolicyHeadOptions& options,
                           Scores* scores, const std::atomic<bool>& cancelled, Visit visit);
@@ -157,7 +158,7 @@ class Trainer {
                    const std::atomic<bool>& cancelled);
   LossReport train_on_sequences(const PolicyTensors& weights, const TrainingBatch& batch, const TrainingLoss& loss,
                                 const std::atomic<bool>& cancelled);
-  // d loss / d hidden, or nothing where it only scores.
+  // Runs the head of one micro-batch. Returns d loss / d hidden, or an empty tensor in scoring.
   Tensor run_head(const Models& models, const HeadPass& pass, Arena& arena);
   FlatBuffer& buffer(std::unique_ptr<FlatBuffer>& data, Type type);
 

@@ -1,5 +1,4 @@
-// Rows to be scored or trained, flat, as they come from outside. It owns nothing: whoever made it keeps the arrays until the work
-// is done.
+// Batch of sequences to score or train, as flat arrays of the caller. Non-owning: the arrays must stay valid until the call has finished.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -9,54 +8,54 @@ namespace gigpo {
 
 class TokenMasks;
 
-// A row is tokens of which spans were sampled; the others are context. What is known of the sampled tokens lies in columns,
-// [sampled]: span after span. Those that a loss does not read are null.
+// Batch of sequences (rows). A row consists of sampled spans and context tokens. Values of the sampled tokens are columns, [sampled], in
+// the order of the spans. Columns that the loss does not read are null.
 struct TrainingBatch {
   int64_t rows = 0, spans = 0;
-  const int32_t* tokens = nullptr;       // of all rows, one after the other
-  const int32_t* row_offsets = nullptr;  // [rows + 1]: where each row's tokens begin
-  const int32_t* span_rows = nullptr;    // [spans]: whose it is; never decreasing
-  const int32_t* span_begins = nullptr;  // [spans]: in its row, at least 1; spans of a row stand in order and apart
-  const int32_t* span_counts = nullptr;  // [spans], at least 1
+  const int32_t* tokens = nullptr;       // tokens of all rows, concatenated
+  const int32_t* row_offsets = nullptr;  // [rows + 1]: index of the first token of each row
+  const int32_t* span_rows = nullptr;    // [spans]: row of each span; non-decreasing
+  const int32_t* span_begins = nullptr;  // [spans]: first token within the row, at least 1; spans of a row are ordered and disjoint
+  const int32_t* span_counts = nullptr;  // [spans]: number of tokens, at least 1
 
   const float* advantages = nullptr;
   const float* old_log_probs = nullptr;
   const float* reference_log_probs = nullptr;
   const float* gradients = nullptr;          // d loss / d log p, for HeadMode::linear
-  const float* entropy_gradients = nullptr;  // d loss / d entropy, likewise
-  const float* returns = nullptr;            // what a critic foretells before each of them
-  const float* old_values = nullptr;         // what it foretold before this batch's updates
+  const float* entropy_gradients = nullptr;  // d loss / d entropy, for HeadMode::linear
+  const float* returns = nullptr;            // targets of the critic
+  const float* old_values = nullptr;         // predictions of the critic before the updates on this batch
 
-  const std::shared_ptr<TokenMasks>* constraints = nullptr;  // [spans]: what each was held to when it was sampled, null where nothing
+  const std::shared_ptr<TokenMasks>* constraints = nullptr;  // [spans]: constraint that the span was sampled under; null: unconstrained
 
-  // Other tokens than the sampled ones, at the same places.
-  int64_t top = 0;                       // so many at each; 0: none
-  const int32_t* top_tokens = nullptr;   // [sampled][top]; null: the likeliest, which are to be found
+  // Tokens other than the sampled ones, at the same positions.
+  int64_t top = 0;                       // number of tokens per position; 0: none
+  const int32_t* top_tokens = nullptr;   // [sampled][top]; null: find the most likely tokens
   const float* top_gradients = nullptr;  // [sampled][top]: d loss / d log p, for HeadMode::linear
 
-  // Sampled tokens of all spans.
+  // Number of sampled tokens in all spans.
   int64_t sampled() const;
-  // Throws Error BAD_ARGUMENT where a token is outside the vocabulary, or none that its constraint allows, or anything of this is not so.
+  // Throws Error BAD_ARGUMENT if a token is outside the vocabulary or not allowed by its constraint, or if the arrays violate the rules above.
   void check(int64_t vocabulary) const;
 
  private:
   void check_constraint(int64_t span) const;
 };
 
-// What counts as one sequence in ratios, sequence means and counts: a span, or all spans of a row.
+// Unit that counts as one sequence in ratios, sequence means and counts: a span, or all spans of a row.
 enum class Unit : int32_t { span, row };
 
-// A batch by rows. Rows and spans that have nothing to be computed may be taken out.
+// Rows and spans of a batch. Rows and spans without anything to compute can be removed with `keep`.
 struct BatchRows {
   struct Span {
     int64_t begin, count;
-    int64_t column;    // of its first token
-    float weight = 1;  // of each of its tokens in the loss
+    int64_t column;    // column of the first token
+    float weight = 1;  // weight of each token in the loss
     TokenMasks* constraint = nullptr;
   };
   struct Row {
     const int32_t* tokens;
-    int64_t span, spans;  // the first of them, and how many: at least one
+    int64_t span, spans;  // index of the first span, and number of spans, at least 1
   };
   std::vector<Row> rows;
   std::vector<Span> spans;
@@ -65,11 +64,11 @@ struct BatchRows {
 
   const Span* begin(const Row& row) const { return &spans[row.span]; }
   const Span* end(const Row& row) const { return begin(row) + row.spans; }
-  // Up to the last sampled token; what follows is never looked at.
+  // Number of tokens up to and including the last sampled one; later tokens are ignored.
   int64_t length(const Row& row) const { return end(row)[-1].begin + end(row)[-1].count; }
   int64_t sampled(const Row& row) const;
 
-  // Keeps the spans for which `wanted` holds, and the rows that still have one.
+  // Keeps the spans for which `wanted` is true, and the rows that still have a span.
   template <class Wanted>
   void keep(Wanted wanted) {
     BatchRows kept;

@@ -1,14 +1,14 @@
-// The decoder-only transformer of Qwen2, Qwen3 and Llama, written once over a Device:
+// Decoder-only transformer of Qwen2, Qwen3 and Llama, implemented on the Device interface:
 //   x = embed(token);  x += attention(norm(x));  x += swiglu(norm(x));  hidden = norm(x)
-// Forward and backward over packed rows for training, and over new tokens with a paged cache for generation.
+// Forward and backward passes over packed sequences for training; forward passes over new tokens with a paged KV cache for sampling.
 #pragma once
 #include "core/activations.h"
 #include "core/packed_tokens.h"
 
 namespace gigpo {
 
-// Flat buffers as the layouts describe, of one type each: the weights that a pass uses, or the gradients that it adds to. As
-// weights, an empty adapter is switched off; as gradients, what is empty is frozen.
+// Flat buffers in the layouts of model and adapter, of one type each: weights that a pass uses, or gradients that a pass adds to. As weights,
+// an empty adapter is disabled. As gradients, an empty buffer is frozen.
 struct PolicyTensors {
   Tensor model, adapter;
 };
@@ -25,18 +25,18 @@ class Transformer {
   const ModelLayout& layout() const { return layout_; }
   const AdapterConfig& adapter() const { return adapter_; }
   const AdapterLayout& adapter_layout() const { return adapter_layout_; }
-  // What is trained: the adapter where there is one, else the model.
+  // Trained parameters: the adapter's if there is an adapter, otherwise the model's.
   bool adapted() const { return bool(adapter_); }
   const std::vector<Parameter>& trained() const { return adapted() ? adapter_layout_.parameters : layout_.parameters; }
   int64_t trained_size() const { return adapted() ? adapter_layout_.size : layout_.size; }
 
   PassShape shape(int64_t tokens, int64_t wanted) const { return {config_, adapter_, tokens, wanted}; }
 
-  // Throw Error BAD_ARGUMENT where a sequence is longer than the model's positions, or has a token that is not in its vocabulary.
+  // Throw Error BAD_ARGUMENT if a sequence is longer than max_positions, or has a token outside the vocabulary.
   void check_length(int64_t tokens) const;
   void check_tokens(const std::vector<int32_t>& tokens) const;
 
-  // What the forward pass leaves for the backward pass; lives in the arena that was passed.
+  // Data that the forward pass keeps for the backward pass, in the arena of the call.
   struct Kept : Activations {
     PackedRows rows;
     const int32_t *tokens, *positions, *wanted;
@@ -44,33 +44,33 @@ class Transformer {
 
   // Hidden states [wanted][H] after the final norm.
   Tensor forward(const PolicyTensors& weights, const PackedTokens& batch, Arena& arena, Kept& kept) const;
-  // Adds to `gradients` what d_hidden [wanted][H] says.
+  // Backward pass: adds the gradients for d_hidden [wanted][H] to `gradients`.
   void backward(const PolicyTensors& weights, const PolicyTensors& gradients, const PackedTokens& batch, Arena& arena,
                 const Kept& kept, Tensor d_hidden) const;
-  // Hidden states [wanted][H], empty where none is wanted; the keys and values of all new tokens are added to `cache`, one
-  // entry a layer. Touches no host memory: it may be replayed.
+  // Hidden states [wanted][H] of a sampling step; empty if none is wanted. Adds keys and values of all new tokens to `cache`, which has one
+  // entry per layer. Accesses no host memory and can be replayed (Device::replay).
   Tensor forward_paged(const PolicyTensors& weights, const PagedTokens::Uploaded& batch,
                        const std::vector<PagedCache>& cache, Arena& arena) const;
 
   Tensor logits(int64_t rows, Arena& arena) const { return logits_of(config_, rows, arena); }
-  // [outputs][H]
+  // Weights of the head, [outputs][H].
   Tensor head(const PolicyTensors& from) const {
     const int64_t h = config_.hidden_size;
     if (from.adapter && adapter_layout_.head >= 0) return from.adapter.matrix(adapter_layout_.head, config_.outputs(), h);
-    // Only where the adapter says so does the model's tied head go with the embedding's copy.
+    // A tied head uses the trained copy of the embedding only if the adapter is configured so.
     return adapter_.tied ? embedding(from) : from.model.matrix(layout_.head, config_.outputs(), h);
   }
-  // [vocabulary][H]
+  // Weights of the embedding, [vocabulary][H].
   Tensor embedding(const PolicyTensors& from) const {
     return parameter(from, layout_.embedding, config_.vocabulary_size, config_.hidden_size);
   }
 
  private:
-  struct Linear;   // a projection with its bias and adapter
-  struct Weights;  // one layer's
+  struct Linear;   // projection with bias and adapter
+  struct Weights;  // weights of one layer
 
   Weights layer_of(const PolicyTensors& from, int64_t layer) const;
-  // The model's parameter at this offset, or the adapter's copy of it.
+  // Parameter of the model at this offset, or the adapter's trained copy of this parameter.
   Tensor parameter(const PolicyTensors& from, int64_t offset, int64_t rows, int64_t columns) const {
     const auto copy = from.adapter ? adapter_layout_.whole.find(offset) : adapter_layout_.whole.end();
     return copy == adapter_layout_.whole.end() ? from.model.matrix(offset, rows, columns) : from.adapter.matrix(copy->second, rows, columns);
@@ -79,7 +79,7 @@ class Transformer {
   Rotary rotary(const int32_t* positions) const { return {positions, cosine_, sine_}; }
   float epsilon() const { return float(config_.rms_norm_epsilon); }
 
-  // `narrow` receives the product with the adapter's A; `added` as Device::linear has it.
+  // Linear layer with adapter. `narrow` receives the product with the adapter's A; for `added` see Device::linear.
   void linear(const Linear& layer, Tensor x, Tensor added, Tensor y, Tensor narrow) const;
   void linear_rows(const Linear& layer, Tensor x, Tensor added, Tensor y, Tensor narrow) const;
   void linear_backward(const Linear& layer, const Linear& gradients, Tensor d_y, Tensor x, Tensor narrow, Tensor d_x,

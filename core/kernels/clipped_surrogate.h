@@ -1,6 +1,6 @@
-// PPO's clipped surrogate with dual clip and a KL term to a reference policy, forward and backward. A token is one
-// draw of the policy; a row is one reply. `token_loss` is the only place where the formulas stand: this file's CPU
-// kernel, the fused head of token_log_probs.h and the CUDA kernels all call it.
+// PPO's clipped surrogate with dual clip and a KL term to a reference policy, forward and backward. A token is one sampled token, a row
+// one completion. `token_loss` is the single implementation of the formulas: the CPU kernel of this file, the fused head of
+// token_log_probs.h and the CUDA kernels call it.
 #pragma once
 #include <cmath>
 #include <cstdint>
@@ -9,38 +9,38 @@
 
 namespace gigpo {
 
-// Of KL(policy ‖ reference) per token, with d = log p_ref - log p: k1 = -d, k2 = d²/2, k3 = e^d - d - 1, held to 10
-// (Schulman, "Approximating KL divergence", 2020), and |d|. With `plus` the value is that one's and the gradient k2's, whose
-// expectation is the gradient of the KL, as that of k1's or k3's own derivative is not.
+// Estimators of KL(policy ‖ reference) per token, with d = log p_ref - log p: k1 = -d, k2 = d²/2, k3 = e^d - d - 1, at most 10
+// (Schulman, "Approximating KL divergence", 2020), and abs = |d|. `k1_plus` and `k3_plus` have the value of k1 or k3 and the gradient of k2.
+// The expectation of the gradient of k2 is the gradient of the KL divergence; for the derivatives of k1 and k3 this does not hold.
 enum class KlEstimator : int32_t { k1, k2, k3, abs, k1_plus, k3_plus };
 
 struct PolicyLossOptions {
-  double clip_low = 0.2;   // the ratio is kept above 1 - clip_low
-  double clip_high = 0.2;  // and below 1 + clip_high
-  double clip_dual = 3;    // with A < 0 the loss is at most -clip_dual · A; infinity turns it off
+  double clip_low = 0.2;   // lower bound of the ratio: 1 - clip_low
+  double clip_high = 0.2;  // upper bound of the ratio: 1 + clip_high
+  double clip_dual = 3;    // for A < 0 the loss is at most -clip_dual · A; infinity disables the dual clip
   double kl_weight = 0;
   KlEstimator kl_estimator = KlEstimator::k3;
 };
 
 struct TokenLoss {
-  double policy = 0;    // max(-A r, -A clip(r)), under the dual clip
+  double policy = 0;    // max(-A r, -A clip(r)), bounded by the dual clip
   double kl = 0;        // estimate of KL to the reference; 0 without one
   double gradient = 0;  // d (policy + kl_weight · kl) / d log p
   double ratio = 0;     // r = p / p_old
   bool clipped = false, dual_clipped = false;
 };
 
-// Written with comparisons, not fmin and fmax, which would turn a NaN into a bound and hide it.
+// Clamps x to [low, high]; NaN stays NaN. fmin and fmax would replace a NaN by a bound.
 GIGPO_HOST_DEVICE inline double clamp(double x, double low, double high) { return x < low ? low : x > high ? high : x; }
 
-// Exponents are clamped before exp, so that a policy far from the old one or from the reference gives large numbers,
-// never infinite ones. Outside the clamp the value is constant, and so its gradient is 0.
+// Bound of exponents before exp, so that a policy far from the old or the reference policy gives large but finite numbers. Outside the
+// bound the value is constant and the gradient 0.
 constexpr double max_log_ratio = 20;
-// What k3 is held to, with a gradient of 0 above.
+// Upper bound of k3; the gradient is 0 above.
 constexpr double max_k3 = 10;
 
 struct KlEstimate {
-  double value, gradient;  // by log p
+  double value, gradient;  // gradient with respect to log p
 };
 
 GIGPO_HOST_DEVICE inline KlEstimate kl_estimate(double d, KlEstimator estimator) {
@@ -56,8 +56,8 @@ GIGPO_HOST_DEVICE inline KlEstimate kl_estimate(double d, KlEstimator estimator)
   return {k3.value, estimator == KlEstimator::k3_plus ? -d : k3.gradient};
 }
 
-// `log_ratio` is log p - log p_old of the token, or of its whole row (`RatioLevel::sequence`); either way its
-// derivative by the token's log p is taken as 1.
+// Loss of one token. `log_ratio` is log p - log p_old of the token, or of the whole row (`RatioLevel::sequence`). In both cases its
+// derivative with respect to the token's log p is taken as 1.
 GIGPO_HOST_DEVICE inline TokenLoss token_loss(double log_prob, double log_ratio, double advantage, bool has_reference,
                                               double reference_log_prob, const PolicyLossOptions& options) {
   TokenLoss token;
@@ -79,13 +79,13 @@ GIGPO_HOST_DEVICE inline TokenLoss token_loss(double log_prob, double log_ratio,
   return token;
 }
 
-// How token losses become one number. Rows without an active token are padding and do not count.
+// Aggregation of token losses. Rows without an active token are padding and do not count.
 enum class Aggregation : int32_t {
   token_mean,                    // sum over tokens / active tokens
   token_sum,                     // sum over tokens
   sequence_mean_token_sum,       // mean over rows of the row's sum
   sequence_mean_token_mean,      // mean over rows of the row's mean
-  sequence_mean_fixed_length,    // sum over tokens / (rows · a length that is given) (Dr. GRPO, arXiv 2503.20783)
+  sequence_mean_fixed_length,    // sum over tokens / (rows · fixed_length) (Dr. GRPO, arXiv 2503.20783)
   sequence_mean_token_sum_norm,  // sum over tokens / length of the longest row
 };
 
@@ -100,30 +100,30 @@ struct ClippedSurrogateOptions : PolicyLossOptions {
   RatioLevel ratio = RatioLevel::token;
 };
 
-// Rows lie one after the other; all arrays but row_lengths are [tokens].
+// Inputs of clipped_surrogate. Rows are concatenated; all arrays except row_lengths are [tokens].
 struct ClippedSurrogateInput {
   int64_t rows = 0, tokens = 0;
   const int32_t* row_lengths = nullptr;  // [rows], sum = tokens
   const float* log_probs = nullptr;
   const float* old_log_probs = nullptr;
   const float* advantages = nullptr;
-  const float* mask = nullptr;                 // not 0 = active
-  const float* reference_log_probs = nullptr;  // may be null where kl_weight = 0
+  const float* mask = nullptr;                 // nonzero: active token
+  const float* reference_log_probs = nullptr;  // may be null if kl_weight = 0
 };
 
-// `loss`, `policy_loss` and `kl` are aggregated; the rest are means over active tokens. 0 where no token is active.
+// Report of clipped_surrogate. `loss`, `policy_loss` and `kl` are aggregated; the others are means over active tokens, 0 without any.
 struct ClippedSurrogateReport {
   double loss = 0;  // policy_loss + kl_weight · kl
   double policy_loss = 0;
   double kl = 0;
   double clip_fraction = 0;       // share of tokens whose clipped term is the larger one, before the dual clip
-  double dual_clip_fraction = 0;  // share of tokens that the dual clip holds
+  double dual_clip_fraction = 0;  // share of tokens whose loss is bounded by the dual clip
   double policy_kl = 0;           // mean of old log p - log p
   double ratio = 0;
-  int64_t active = 0;  // tokens with a mask
+  int64_t active = 0;  // number of active tokens
 };
 
-// The weight of one active token of a row in the aggregate: loss = Σ weight · token loss.
+// Normalisation of the loss: `weight` is the weight of one active token of a row, with loss = Σ weight · token loss.
 struct Normalizer {
   int64_t tokens = 0, rows = 0, longest = 0;  // active tokens, rows with one, and the longest such row
 
@@ -141,13 +141,13 @@ struct Normalizer {
   }
 };
 
-// Throws BAD_ARGUMENT where the lengths do not sum to `tokens`, a KL weight has no reference, or a fixed length is none.
+// Throws Error BAD_ARGUMENT if the lengths do not sum to `tokens`, if a KL weight has no reference, or if a required fixed length is invalid.
 void check(const ClippedSurrogateInput& input, const ClippedSurrogateOptions& options);
 
-// Checks first. `gradient` [tokens] receives d loss / d log_probs, exactly 0 where the mask is 0; null asks for the report alone.
+// Checks the input and computes the loss. `gradient` [tokens] receives d loss / d log_probs, exactly 0 where the mask is 0; null: not computed.
 ClippedSurrogateReport clipped_surrogate(const ClippedSurrogateInput& input, const ClippedSurrogateOptions& options,
                                          float* gradient);
-// The same from a CUDA device, of arrays in host memory. Throws Error DEVICE_UNAVAILABLE.
+// Like clipped_surrogate, computed on a CUDA device; all arrays are in host memory. Throws Error DEVICE_UNAVAILABLE.
 ClippedSurrogateReport clipped_surrogate_on_cuda(const ClippedSurrogateInput& input, const ClippedSurrogateOptions& options,
                                                  float* gradient);
 

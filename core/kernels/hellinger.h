@@ -1,8 +1,7 @@
-// How far two distributions over a vocabulary lie apart, from their logits: the Hellinger distance of p = softmax(z / T) and
-// q = softmax(w / T),
+// Hellinger distance between two distributions over a vocabulary, p = softmax(z / T) and q = softmax(w / T), from their logits:
 //   √(1 - Σ √(p q)) = √(½ Σ (√p - √q)²), from 0 to 1.
-// The second form is what is computed. Of distributions that are nearly the same the first leaves nothing but its rounding: a sum of
-// floats is right to 1e-7, and the distance so to no more than its root, 3e-4.
+// The second form is computed. For nearly equal distributions the first form yields only rounding errors: a sum of floats is accurate to
+// 1e-7, so the distance, its square root, would only be accurate to 3e-4.
 #pragma once
 #include <cstdint>
 
@@ -10,10 +9,10 @@
 
 namespace gigpo {
 
-// Of Σ (√p - √q)², which may round above 2. NaN stays NaN.
+// Distance from `squares` = Σ (√p - √q)², which may be above 2 by rounding. NaN stays NaN.
 GIGPO_HOST_DEVICE inline double hellinger_of(double squares) { return squares > 2 ? 1 : sqrt(squares / 2); }
 
-// z, w [vocab]; NaN where a logit is not finite, but for minus infinity, whose token has probability 0.
+// Distance of the logits z, w [vocab]. NaN if a logit is NaN or plus infinity; the token of a logit of minus infinity has probability 0.
 float hellinger(int64_t vocab, const float* z, const float* w, double temperature);
 
 }  // namespace gigpo

@@ -1,6 +1,6 @@
-// AdamW's arithmetic for one weight, and how its moments are kept in bf16: rounded up or down at random, in proportion to
-// how near each is, so that the mean of many roundings is the value. To the nearest, a second moment that should shrink
-// by a thousandth would never move, and a small gradient would never raise one. Shared by the CPU and the CUDA device.
+// AdamW update of one weight, and stochastic rounding of moments to bf16: up or down at random with probabilities such that the expected
+// value is exact. With rounding to nearest, a second moment that should shrink by 0.1 % would never change, and small gradients would
+// never increase one. Shared by the CPU and the CUDA device.
 #pragma once
 #include <cmath>
 #include <cstdint>
@@ -11,15 +11,14 @@
 
 namespace gigpo {
 
-// Four neighbouring weights share the words of one Philox call: weight e, counted in the whole model's, takes word e mod
-// 4 of block e / 4, its low half for the first moment, its high half for the second.
-constexpr uint32_t moment_counter = 0x6D6F6D65;  // the last word of the counter: these numbers serve nothing else
+// Random numbers of the stochastic rounding. Four adjacent weights share one Philox call: the weight with index e in the model uses word
+// e mod 4 of block e / 4, the low half for the first moment, the high half for the second.
+constexpr uint32_t moment_counter = 0x6D6F6D65;  // last word of the counter, which separates these numbers from others of the same key
 GIGPO_HOST_DEVICE inline Philox moment_noise(Key rounding, int64_t block) {
   return philox(rounding, uint32_t(block), uint32_t(uint64_t(block) >> 32), 0, moment_counter);
 }
 
-// The bits of a bf16 for `value`, with 16 random bits in `noise`. Infinities and NaN stay what they are; what is finite
-// stays finite.
+// Stochastic rounding of `value` to bf16, with 16 random bits in `noise`. Infinities and NaN are kept; finite values stay finite.
 GIGPO_HOST_DEVICE inline uint16_t round_to_bf16(float value, uint32_t noise) {
   uint32_t bits;
   memcpy(&bits, &value, sizeof(bits));
@@ -28,7 +27,7 @@ GIGPO_HOST_DEVICE inline uint16_t round_to_bf16(float value, uint32_t noise) {
   return uint16_t((rounded & 0x7F80u) == 0x7F80u ? rounded - 1 : rounded);
 }
 
-// What a step multiplies by, the same for all weights.
+// Factors of one optimizer step, equal for all weights.
 struct AdamWFactors {
   AdamWFactors() = default;
   template <class Step>  // AdamW of core/device.h
@@ -42,9 +41,9 @@ struct AdamWFactors {
         root(1 / std::sqrt(step.correction2)) {}
 
   float gradient = 1, beta1 = 0, beta2 = 0, epsilon = 0;
-  float keep = 1;  // what weight decay leaves of a weight
-  float rate = 0;  // learning rate over the correction of the first moment
-  float root = 1;  // makes √v what it would be corrected
+  float keep = 1;  // factor of weight decay: 1 - learning rate · weight decay
+  float rate = 0;  // learning rate / bias correction of the first moment
+  float root = 1;  // 1 / √(bias correction of the second moment)
 };
 
 struct AdamWElement {

@@ -1,5 +1,5 @@
-// The sweeps over one row of logits that token_log_probs.cpp is made of, compiled once per instruction set. The
-// exponentials are the whole cost: one per logit, two with an entropy bonus.
+// Loops over one row of logits for token_log_probs.cpp, compiled once per instruction set. The cost is dominated by exponentials: one per
+// logit, two with an entropy bonus.
 #pragma once
 #include <stdint.h>
 
@@ -7,22 +7,22 @@
 
 namespace gigpo::cpu {
 
-// x = (z - max) / T, of which e^x is the softmax before its division. Subtracting first is exact for logits near the
-// maximum, where the precision matters.
+// Sums of a row, with x = (z - max) / T, so that e^x is the unnormalised softmax. The subtraction is exact for logits near the maximum,
+// where precision matters.
 struct RowSums {
   double exponentials;  // Σ e^x
   double weighted;      // Σ e^x x
 };
 
-// What makes √p of a logit: e^((z - max) / 2T - shift), with shift = ½ log Σ e^x.
+// Constants for the square root of a probability: √p = e^((z - max) / 2T - shift), with shift = ½ log Σ e^x.
 struct RootScale {
   float max, shift;
 };
 
 struct RowSweeps {
-  // NaN is passed over here; it shows in the sums.
+  // Maximum of a row. NaN is ignored here and appears in the sums.
   float (*max)(int64_t vocab, const float* z);
-  // `keep` [vocab] receives e^x where it is not null; it may be z itself.
+  // Sums of a row. `keep` [vocab] receives e^x unless null; may be z itself.
   RowSums (*sums)(int64_t vocab, const float* z, float max, float inverse_temperature, float* keep);
   // z *= factor
   void (*scale)(int64_t vocab, float* z, float factor);

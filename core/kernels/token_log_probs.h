@@ -1,14 +1,13 @@
-// Log-probabilities of chosen tokens from a language model's logits, without ever storing a softmax, and the same
-// fused with the loss: the logits of one chunk of rows are overwritten by their gradient, so that
-// [tokens][vocab] never exists as a whole.
+// Log-probabilities of given tokens from the logits of a language model, without storing a softmax, alone and fused with the loss. With a
+// loss, the logits of one chunk of rows are overwritten by their gradient, so that [tokens][vocab] never exists as a whole.
 //
 //   p = softmax(z / T),  H = -Σ p log p,  row loss = weight · (loss(log p_token) - entropy_weight · H)
 //   d row loss / d z_j = [ g · (1{j = token} - p_j) + c · p_j · (log p_j + H) ] / T
 //   with g = weight · d loss / d log p_token, c = -d row loss / d H = weight · entropy_weight.
-// A loss may also have gradients g_i by the log-probabilities of other tokens t_i: Σ_i g_i (1{j = t_i} - p_j) / T more.
+// A loss may also have gradients g_i for the log-probabilities of other tokens t_i, which add Σ_i g_i (1{j = t_i} - p_j) / T.
 //
-// Rows are independent and each is computed the same way wherever it stands: callers may split them as they like.
-// Non-finite logits give NaN results, for the caller to find; a logit of minus infinity is a token of probability 0.
+// Rows are independent, and the result of a row does not depend on its position: callers may split rows in any way. Non-finite logits give
+// NaN results, which the caller must check; the token of a logit of minus infinity has probability 0.
 #pragma once
 #include <cstdint>
 
@@ -20,15 +19,16 @@ namespace gigpo {
 // A token outside the vocabulary gives NaN.
 void token_log_probs(int64_t rows, int64_t vocab, const float* logits, const int32_t* tokens, double temperature,
                      float* log_probs, float* entropies);
-// The same from a CUDA device, of arrays in host memory; `entropies` may not be null. Throws Error DEVICE_UNAVAILABLE.
+// Like token_log_probs, computed on a CUDA device; all arrays are in host memory. `entropies` must not be null. Throws Error
+// DEVICE_UNAVAILABLE.
 void token_log_probs_on_cuda(int64_t rows, int64_t vocab, const float* logits, const int32_t* tokens, double temperature,
                              float* log_probs, float* entropies);
 
 enum class HeadMode : int32_t {
-  score,   // log p and entropy only: logits are left as they are, and weights do not matter
+  score,   // log p and entropy only: logits are unchanged, weights are ignored
   policy,  // the clipped surrogate with its KL term
   sft,     // -log p: supervised fine-tuning
-  linear,  // any other loss: PolicyHeadRow::gradient is g itself, the weight not applied again; entropy_gradient is added to -c
+  linear,  // any other loss: PolicyHeadRow::gradient is g itself, already weighted; entropy_gradient is subtracted from c
 };
 
 struct PolicyHeadOptions {
@@ -40,48 +40,47 @@ struct PolicyHeadOptions {
   PolicyLossOptions loss;
 };
 
-// What the loss knows of one token. A weight of 0 masks the row: its gradient and its result are exactly 0 whatever
-// else it holds.
+// Inputs of the loss for one token. A weight of 0 masks the row: gradient and result are exactly 0 whatever the other values are.
 struct PolicyHeadRow {
   int32_t token = 0;
-  float weight = 0;  // of this token in the loss, the aggregation folded in, e.g. 1 / tokens of the whole batch
+  float weight = 0;  // weight of this token in the loss, including the aggregation, e.g. 1 / tokens of the whole batch
   float advantage = 0;
   float old_log_prob = 0;
   float reference_log_prob = 0;
-  float gradient = 0;          // HeadMode::linear only, as is the next
+  float gradient = 0;          // d loss / d log p of this token; like entropy_gradient, HeadMode::linear only
   float entropy_gradient = 0;  // d loss / d H of this token
-  float others_gradient = 0;   // the sum of HeadTokens::gradients
+  float others_gradient = 0;   // sum of HeadTokens::gradients of the row
 };
 
-// Other tokens than the sampled ones, as many in each row: arrays [rows][count]. None where `count` is 0.
+// Tokens other than the sampled ones, the same number in each row: arrays [rows][count]. `count` = 0: none.
 struct HeadTokens {
   int64_t count = 0;
-  const int32_t* tokens = nullptr;   // of the vocabulary, but where there is a gradient: none that is there twice, and -1 for none
-  const float* gradients = nullptr;  // HeadMode::linear: d loss / d log p of each, as PolicyHeadRow::gradient is
-  float* log_probs = nullptr;        // HeadMode::score: receives log p of each. HeadMode::linear: memory to work in
+  const int32_t* tokens = nullptr;   // token ids; with gradients, unique within a row and -1 for none
+  const float* gradients = nullptr;  // HeadMode::linear: d loss / d log p of each token, already weighted
+  float* log_probs = nullptr;        // HeadMode::score: receives log p of each token. HeadMode::linear: scratch memory
 
-  // Those of the rows from `row` on.
+  // Tokens of the rows from `row` on.
   GIGPO_HOST_DEVICE HeadTokens from(int64_t row) const {
     const int64_t at = row * count;
     return {count, tokens + at, gradients ? gradients + at : nullptr, log_probs + at};
   }
 };
 
-// Terms of one row, before its weight.
+// Loss terms of one row, before multiplication by the weight.
 struct PolicyHeadResult {
   float log_prob = 0;
   float entropy = 0;
-  float loss = 0;   // policy or cloning loss; 0 in the other modes
+  float loss = 0;   // policy or SFT loss; 0 in the other modes
   float kl = 0;     // estimate of KL to the reference policy; 0 without a reference
-  float ratio = 0;  // policy mode only, as are the next two
+  float ratio = 0;  // HeadMode::policy only, like `clipped` and `dual_clipped`
   int16_t clipped = 0, dual_clipped = 0;
 };
 
-// logits [rows][vocab] -> d loss / d logits, in place (but see HeadMode::score); inputs, results [rows].
+// Replaces logits [rows][vocab] by d loss / d logits, except in HeadMode::score; inputs, results [rows].
 void policy_head_chunk(int64_t rows, int64_t vocab, float* logits, const PolicyHeadRow* inputs,
                        const PolicyHeadOptions& options, PolicyHeadResult* results, const HeadTokens& others = {});
 
-// What a batch reports, summed over chunks on the host. Means are these sums over `tokens`.
+// Sums of the results of a batch, accumulated over chunks on the host. Means are these sums divided by `tokens`.
 struct PolicyHeadSums {
   double loss = 0;  // already weighted
   double entropy = 0, kl = 0, ratio = 0, policy_kl = 0;
@@ -101,10 +100,10 @@ struct PolicyHeadSums {
   }
 };
 
-// Everything about one row but the sweeps over its vocabulary, shared by the CPU and the CUDA kernel.
+// Coefficients of the gradient of one row. head_row_loss computes everything except the loops over the vocabulary, for CPU and CUDA.
 struct HeadRowGradient {
   double token = 0;    // g / T
-  double all = 0;      // the same with those of other tokens: (g + Σ g_i) / T
+  double all = 0;      // (g + Σ g_i) / T, including other tokens
   double entropy = 0;  // c / T
 };
 

@@ -1,14 +1,14 @@
-// Memory of the CPU device: aligned for vectors and, on Linux, in huge pages where it is large. Huge pages are a hint to the system
-// that saves page faults and address translations.
+// Memory of the CPU device, aligned for vector instructions. On Linux, large allocations request huge pages, a hint to the system that
+// reduces page faults and TLB misses.
 #pragma once
 #include <cstddef>
 
 namespace gigpo::cpu {
 
-// Null where there is no room. To be released with release_aligned.
+// Allocates `bytes`; null if there is not enough memory. Release with release_aligned.
 void* allocate_aligned(size_t bytes);
 
-// Null is allowed.
+// Releases memory of allocate_aligned; null is allowed.
 void release_aligned(void* data);
 
 }  // namespace gigpo::cpu

@@ -1,12 +1,12 @@
-// Attention on the CPU: Device::attention, its backward pass and Device::paged_attention, in fp32. What is bf16 is widened a
-// block at a time and rounded after; the paged cache of bf16 has kernels of its own.
+// Attention on the CPU, in fp32: Device::attention, its backward pass and Device::paged_attention. bf16 inputs are converted to fp32 block by
+// block, and results are rounded to bf16. The paged KV cache in bf16 has separate kernels.
 #pragma once
 #include "core/cpu/thread_pool.h"
 #include "core/device.h"
 
 namespace gigpo::cpu {
 
-// Has `attend` called with parts of so many blocks of at most query_block queries of one head, each of which sees at most `longest` keys.
+// Function that calls `attend` for parts of `blocks` blocks. A block has at most query_block queries of one head and at most `longest` keys.
 using AttentionParts = std::function<void(int64_t blocks, int64_t longest, const std::function<void(int64_t first, int64_t count)>& attend)>;
 void attention(ThreadPool& pool, Tensor q, Tensor k, Tensor v, int64_t head_size, const PackedRows& rows, Tensor out, float* log_sums,
                const AttentionParts& in_parts);
@@ -15,8 +15,8 @@ void attention_backward(ThreadPool& pool, Tensor d_out, Tensor q, Tensor k, Tens
 void paged_attention(ThreadPool& pool, Tensor q, Tensor k, Tensor v, int64_t head_size, const PagedBatch& batch, const PagedCache& cache,
                      Tensor out);
 
-// What these take at most: a thread its scores, and in bf16 the blocks that it has widened and the sums of the gradients of keys
-// and values.
+// Maximum scratch memory of attention in bytes: per thread the scores and, in bf16, the converted blocks and the sums of the gradients of
+// keys and values.
 int64_t attention_bytes(const AttentionSizes& sizes, Type type, int threads);
 
 }  // namespace gigpo::cpu

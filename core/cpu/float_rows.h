@@ -1,5 +1,5 @@
-// Rows of a matrix as floats, for the length of an operation that computes in fp32. Those of an f32 matrix are where they are; those of
-// a bf16 matrix pass through memory of the thread: widened first if they are read, rounded at the end if they were written.
+// Rows of a matrix as floats during an operation in fp32. Rows of an f32 matrix are used in place. Rows of a bf16 matrix are converted in
+// thread-local memory: to fp32 at the start if they are read, rounded to bf16 at the end if they were written.
 #pragma once
 #include "core/cpu/thread_pool.h"
 #include "core/tensor.h"
@@ -11,7 +11,7 @@ enum class Access { read, write, both };
 class FloatRows {
  public:
   FloatRows(Tensor x, int64_t first, int64_t count, Access access) : FloatRows(x.row_range(first, count), access) {}
-  // All of them, converted by all threads where a pool is given.
+  // Uses all rows, converted by all threads of `pool` if given.
   FloatRows(Tensor rows, Access access, ThreadPool* pool = nullptr) : rows_(rows), access_(access), pool_(pool) {
     if (rows.type == Type::bf16) take();
     else data = rows.floats(), stride = rows.stride;

@@ -1,5 +1,5 @@
-// Which instruction set the CPU kernels use. Kernel files are compiled once per instruction set, into the namespace
-// GIGPO_ISA_NAME, and each exports one constant table of function pointers; GIGPO_KERNEL_TABLE declares the copies.
+// Selection of the instruction set of the CPU kernels. Kernel files are compiled once per instruction set, in the namespace GIGPO_ISA_NAME.
+// Each exports one constant table of function pointers; GIGPO_KERNEL_TABLE declares the copies.
 #pragma once
 
 #if defined(__x86_64__)
@@ -14,19 +14,19 @@ constexpr Isa every_isa[] = {Isa::portable, Isa::avx2, Isa::avx512, Isa::avx512_
 
 const char* isa_name(Isa isa);
 
-// Whether the CPU and the operating system support it, by feature bits.
+// Whether CPU and operating system support an instruction set, by CPU feature bits.
 bool isa_supported(Isa isa);
 
-// The best supported one, or what the environment variable GIGPO_ISA says (portable, avx2, avx512, avx512_bf16).
-// Throws BAD_ARGUMENT where that names an unknown or unsupported one.
+// Best supported instruction set, or the value of the environment variable GIGPO_ISA (portable, avx2, avx512, avx512_bf16). Throws Error
+// BAD_ARGUMENT if that value is unknown or unsupported.
 Isa isa();
 
-// For tests and benchmarks: from now on isa() returns this one, which must be supported.
+// Sets the result of isa(), for tests and benchmarks. The instruction set must be supported.
 void set_isa(Isa isa);
 
 }  // namespace gigpo::cpu
 
-// Declares `const Type& name(Isa)`, which selects among the tables that the kernel files define.
+// Declares `const Type& name(Isa)`, which returns the table of one instruction set.
 #ifdef GIGPO_X86
 #define GIGPO_KERNEL_TABLE(Type, name)                                                         \
   namespace portable { extern const Type name; }                                               \

@@ -1,5 +1,5 @@
-// The CPU device's loops, over plain pointers. kernels_*.cpp are compiled once per instruction set; each copy fills one
-// table. A function handles a range of rows on the calling thread; device.cpp spreads ranges over the threads.
+// Kernels of the CPU device, on plain pointers. kernels_*.cpp are compiled once per instruction set; each copy fills one table. A function
+// processes a range of rows on the calling thread; device.cpp distributes ranges over the threads.
 #pragma once
 #include "core/cpu/isa.h"
 #include "core/kernels/moments.h"
@@ -9,7 +9,7 @@ namespace gigpo::cpu {
 
 struct DrawnToken {
   int32_t token;
-  float log_prob, entropy;  // NaN where the logits are no numbers
+  float log_prob, entropy;  // NaN if the logits are NaN
 };
 
 struct ElementwiseKernels {
@@ -28,7 +28,7 @@ struct ElementwiseKernels {
   // to[i] += from[i]
   void (*add)(int64_t count, const float* from, float* to);
   double (*squared_norm)(int64_t count, const float* x);
-  // See Device::adamw; with moments in bf16, of which `index` is the first's place in the model.
+  // See Device::adamw. `adamw_rounded` has moments in bf16; `index` is the index of the first weight in the model.
   void (*adamw)(int64_t count, float* weights, const float* gradients, float* first, float* second, const AdamWFactors& by);
   void (*adamw_rounded)(int64_t count, float* weights, const float* gradients, uint16_t* first, uint16_t* second,
                         const AdamWFactors& by, Key rounding, int64_t index);
@@ -36,28 +36,28 @@ struct ElementwiseKernels {
   DrawnToken (*sample)(int64_t vocab, const float* logits, float temperature, Key key, int32_t token_index, uint32_t* noise);
 };
 
-// One query head of one new token: it attends to the first `context` tokens of its sequence.
+// Query head of one new token, which attends to the first `context` tokens of its sequence.
 struct PagedQuery {
   const float* query;  // [D]
   float* out;          // [D]
   int64_t context;
 };
 
-// The keys that consecutive queries are scored against, in order: all that they have to look at, or some of these.
+// Keys that consecutive queries are scored against, in order: all keys that the queries may see, or a part of these.
 struct SeenKeys {
-  int64_t columns;      // keys
-  int64_t open;         // so many, the first, are seen by every query that does not stand before them
-  int64_t own;          // where the first query's own key stands, or would stand behind these; the other queries' follow
-  int32_t first_query;  // its place in the batch
+  int64_t columns;      // number of keys
+  int64_t open;         // number of leading keys that are seen by every query not before them
+  int64_t own;          // column of the first query's own key, possibly past the end; the keys of the other queries follow
+  int32_t first_query;  // index of the first query in the batch
   const int32_t* ends;  // PackedRows::ends of the keys, [columns rounded up to 16]
 };
 
-// Attention over pages of T: float, or bf16.
+// Kernels of attention over KV cache pages of type T: float, or bf16 as uint16_t.
 template <class T>
 struct PagedKernels {
-  // Puts one token's keys and values of one head into its page: keys [D][page], values [page][D].
+  // Stores keys and values of one head of one token in its page: keys [D][page], values [page][D].
   void (*store)(int64_t head_size, int64_t slot, const float* key, const float* value, T* keys, T* values);
-  // Queries of one sequence and one key head, whose contexts never decrease. Page p's keys are at
+  // Attention of queries of one sequence and one key head, with non-decreasing contexts. The keys of page p are at
   // keys + pages[p] · page_stride. `scores` is scratch [rows][longest context rounded up to the page].
   static constexpr int64_t rows = 8;
   void (*attend)(int64_t count, const PagedQuery* queries, int64_t head_size, const int32_t* pages, const T* keys,
@@ -65,11 +65,11 @@ struct PagedKernels {
 };
 
 struct AttentionKernels {
-  // scores [rows][stride] of consecutive queries with `keys`. In place: softmax(scale · scores) over what each query sees, 0
-  // elsewhere; log_sums[i · log_stride] keeps log Σ exp(scale · score).
+  // Softmax of scores [rows][stride] of consecutive queries with `keys`, in place: softmax(scale · scores) over the keys that each query
+  // sees, 0 elsewhere. log_sums[i · log_stride] receives log Σ exp(scale · score).
   void (*softmax)(int64_t rows, const SeenKeys& keys, float* scores, int64_t stride, float scale, float* log_sums,
                   int64_t log_stride);
-  // The same probabilities again, from scores and log_sums.
+  // Recomputes the probabilities of `softmax` from scores and log_sums, in place.
   void (*probabilities)(int64_t rows, const SeenKeys& keys, float* scores, int64_t stride, float scale,
                         const float* log_sums, int64_t log_stride);
   // d_p [rows][stride] becomes d_scores = scale · p ⊙ (d_p - Σ d_out ⊙ out).

@@ -1,4 +1,4 @@
-// Rows spread over the threads, in ranges that are small enough to be shared out and large enough to be worth it.
+// Distribution of rows over the threads, in ranges small enough for load balancing and large enough to amortize the overhead.
 #pragma once
 #include <algorithm>
 
@@ -10,7 +10,7 @@ inline int64_t rows_in_range(const ThreadPool& pool, int64_t rows) {
   return std::clamp<int64_t>((rows + 4 * pool.size() - 1) / (4 * pool.size()), 8, 64);
 }
 
-// body(first, count) over ranges that cover `rows`.
+// Calls body(first, count) for ranges that cover `rows`.
 template <class Body>
 void each_row_range(ThreadPool& pool, int64_t rows, Body body) {
   const int64_t size = rows_in_range(pool, rows);

@@ -1,4 +1,4 @@
-// A fixed team of threads for data-parallel loops.
+// Thread pool of fixed size for data-parallel loops.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -9,11 +9,11 @@
 
 namespace gigpo::cpu {
 
-// Loops of microseconds must start at once, so idle workers spin for a while before they sleep, and a loop never waits
-// for a worker that has not joined it yet. A loop allocates nothing.
+// Thread pool for loops of microseconds. Idle workers spin for a while before they sleep, so that a loop starts quickly. A loop never waits
+// for a worker that has not joined. A loop allocates no memory.
 class ThreadPool {
  public:
-  // threads >= 1, the calling thread among them. Throws Error OUT_OF_MEMORY where the system does not start as many.
+  // Starts a pool of `threads` >= 1 threads, including the calling thread. Throws Error OUT_OF_MEMORY if the system cannot start them.
   explicit ThreadPool(int threads);
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
@@ -21,11 +21,10 @@ class ThreadPool {
 
   int size() const { return int(shares_.size()); }
 
-  // Runs body(i) for every i in [0, count) and returns when all are done. Each thread begins with an equal share of
-  // [0, count), the same for each loop of that count, so that what it wrote in one it finds in its cache in the next;
-  // done with it, it takes from the others' shares.
-  // A pool that is busy (a call from within a body, or from another thread) runs the loop on the calling thread.
-  // The first exception of a body ends the loop and is thrown here.
+  // Runs body(i) for every i in [0, count) and returns when all are done. Each thread starts with an equal share of [0, count), the same
+  // share for each loop of this count, to reuse data in its CPU cache. Then it takes work from the shares of other threads. If the pool is
+  // busy (a call from within a body, or from another thread), the loop runs on the calling thread. The first exception of a body ends the
+  // loop and is rethrown.
   template <class F>
   void parallel_for(int64_t count, F&& body) {
     using Body = std::remove_reference_t<F>;
@@ -41,17 +40,17 @@ class ThreadPool {
   void worker(int thread);
   void stop();
 
-  // Low bits: how many workers are inside the loop; `open`: whether they may join; above: the loop's number.
+  // Low bits: number of workers inside the loop; bit `open`: whether workers may join; higher bits: number of the loop.
   static constexpr uint32_t open = 1 << 10, number = 1 << 11;
   std::atomic<uint32_t> state_ = 0;
   std::atomic<bool> busy_ = false, stop_ = false;
 
-  // The loop. Workers read it only while they are counted in state_.
+  // Data of the current loop. Workers read it only while they are counted in state_.
   struct alignas(64) Share {
     std::atomic<int64_t> next;
     int64_t end;
   };
-  std::vector<Share> shares_;  // by thread, the caller's first
+  std::vector<Share> shares_;  // one per thread, the caller's first
   Function function_ = nullptr;
   void* context_ = nullptr;
   std::exception_ptr error_;

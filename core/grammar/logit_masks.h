@@ -1,4 +1,4 @@
-// What a grammar says of logits, brought to the device that they are on.
+// Application of token masks to logits on the device.
 #pragma once
 #include <memory>
 #include <vector>
@@ -12,11 +12,11 @@ class LogitMasker {
  public:
   explicit LogitMasker(Device& device) : device_(device) {}
 
-  // Row r of the logits by masks[r], over no more tokens than they have columns; null: everything may be. So many rows at a time that
-  // they are little memory, which is taken when the first of them comes.
+  // Masks row r of the logits with masks[r], whose vocabulary has at most as many tokens as the logits have columns; null: all tokens are
+  // allowed. Works on a few rows at a time to save memory, which is allocated at the first mask.
   void mask(Tensor logits, const TokenMask* const* masks);
 
-  // Of the device's memory, at most.
+  // Maximum device memory in bytes.
   static int64_t bytes(int64_t vocabulary) { return int64_t(rows_at_once * (1 + words_of(vocabulary)) * sizeof(uint32_t)); }
 
  private:
@@ -25,7 +25,7 @@ class LogitMasker {
   void apply(Tensor logits, const std::vector<int32_t>& rows, const TokenMask* const* masks);
 
   Device& device_;
-  std::unique_ptr<FlatBuffer> memory_;  // rows, and behind them their words
+  std::unique_ptr<FlatBuffer> memory_;  // row indices, followed by mask words
 };
 
 }  // namespace gigpo

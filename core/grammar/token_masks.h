@@ -1,4 +1,4 @@
-// Which tokens a reply may go on with, by a grammar over their bytes.
+// Token masks of constrained decoding: tokens that may come next in a completion, by a grammar over their bytes.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -11,18 +11,19 @@
 
 namespace gigpo {
 
-// The bytes that each token stands for. A token without bytes (a control token, or a row of the model without a token) is in no text.
+// Bytes of each token of a vocabulary. A token without bytes (a control token, or an unused row of the model's vocabulary) occurs in no text.
 class TokenBytes {
  public:
-  // Token i is bytes[offsets[i] .. offsets[i + 1]); `ends` end a reply, where it may end. Throws Error BAD_ARGUMENT.
+  // Token i has bytes[offsets[i] .. offsets[i + 1]). The tokens `ends` end a completion where the grammar allows an end. Throws Error
+  // BAD_ARGUMENT if the arguments are inconsistent.
   TokenBytes(std::vector<uint8_t> bytes, std::vector<int64_t> offsets, std::vector<int32_t> ends);
 
   int64_t size() const { return int64_t(offsets_.size()) - 1; }
   std::span<const uint8_t> of(int32_t token) const;
   bool ends(int32_t token) const;
 
-  // Tokens with bytes in the order of these, each with how many its bytes have in common with the one before: a trie, written depth
-  // first.
+  // Token of a trie in depth-first order: tokens with bytes, sorted by their bytes. `shared` is the length of the common prefix with the
+  // previous token.
   struct Ordered {
     int32_t token, shared;
   };
@@ -36,27 +37,28 @@ class TokenBytes {
   std::vector<Ordered> ordered_;
 };
 
-// [(vocabulary + 31) / 32] bit t % 32 of word t / 32: whether token t may come next.
+// Bit mask of the tokens that may come next, [(vocabulary + 31) / 32]: token t is bit t % 32 of word t / 32.
 using TokenMask = std::vector<uint32_t>;
 
-// A grammar's masks over one vocabulary; those of states that come again are kept. One thread at a time works, others wait.
+// Token masks of a grammar over one vocabulary, with a cache by state. Thread-safe: a lock serializes the calls.
 class TokenMasks {
  public:
-  // Bytes of masks that are kept.
+  // Maximum bytes of cached masks.
   static constexpr size_t most_kept = size_t(64) << 20;
-  // Of one mask, as Grammar::work counts it: some 100 ms, for which an engine's thread may stand still.
+  // Maximum cost of one mask in units of Grammar::work: about 100 ms, during which the engine's thread is blocked.
   static constexpr int64_t most_work = 16'000'000;
 
   TokenMasks(Grammar grammar, std::shared_ptr<const TokenBytes> tokens);
 
   int64_t vocabulary() const { return tokens_->size(); }
   Grammar::State start() const { return grammar_.start(); }
-  // Throws Error BAD_ARGUMENT where a model of so many tokens has not all of these. It may have more: they stand for nothing.
+  // Throws Error BAD_ARGUMENT if the model's vocabulary is smaller than that of the tokens. A larger one is allowed; its additional tokens
+  // have no text.
   void check_model(int64_t vocabulary) const;
-  // The state after a token; Grammar::none after one that ends the reply. Throws Error BAD_ARGUMENT where the token is not allowed,
-  // and nothing is behind the end.
+  // State after a token; Grammar::none after a token that ends the completion. Throws Error BAD_ARGUMENT if the token is not allowed; no token
+  // is allowed after the end.
   Grammar::State next(Grammar::State state, int32_t token);
-  // Throws Error BAD_ARGUMENT where no token is allowed, and where it would be more than most_work.
+  // Mask of the tokens allowed in a state. Throws Error BAD_ARGUMENT if no token is allowed or if the mask would cost more than most_work.
   std::shared_ptr<const TokenMask> mask(Grammar::State state);
 
  private:

@@ -17,7 +17,7 @@ void Activations::allocate(const PassShape& shape, Recompute recompute, Arena& a
     if (!(shared.*member)) shared.*member = arena.tensor(most, columns);
     a.*member = (shared.*member).row_range(0, rows);
   };
-  // Layers may have pairs of different sizes: where they share a place it has the widest one's columns.
+  // Layers may have pairs of different ranks. Memory that layers share has the columns of the widest pair.
   const auto place_narrow = [&](Tensor Layer::*member, Layer& a, bool again, int64_t rows, int64_t ranks) {
     if (ranks == 0) return;
     place(member, a, again, rows, again ? shape.adapter.widest() : ranks);
@@ -33,7 +33,7 @@ void Activations::allocate(const PassShape& shape, Recompute recompute, Arena& a
     a.input_scales = arena.floats(t);
     place(&Layer::normed, a, norms, t, h);
     place(&Layer::qkv, a, block, t, q + 2 * kv);
-    a.heads = a.qkv.column_range(0, q + kv);  // what attention sees of queries and keys
+    a.heads = a.qkv.column_range(0, q + kv);  // queries and keys as attention uses them
     if (c.query_key_norm) {
       place(&Layer::heads, a, block, t, q + kv);
       a.query_scales = arena.floats(t * c.heads);
@@ -83,7 +83,7 @@ StepBuffers::StepBuffers(const PassShape& shape, Arena& arena) {
   if (n > 0) wanted_x = arena.tensor(n, h), wanted_attended = arena.tensor(n, q);
 }
 
-// Chunks are of the same size but for the last, so that a plan for more rows never takes less.
+// All chunks except the last have the same size, so that a plan for more rows never needs less memory.
 HeadBuffers::HeadBuffers(const PassShape& shape, int64_t chunk_rows, int most_lanes, bool training, Arena& arena)
     : inputs(arena.array<PolicyHeadRow>(shape.wanted)) {
   const int64_t lanes = shape.wanted > chunk_rows ? most_lanes : 1;

@@ -50,7 +50,7 @@ AdapterLayout::AdapterLayout(const ModelConfig& c, const AdapterConfig& adapter)
     }
     return layout;
   };
-  // Everything else comes in the order of the model: what is trained whole of a layer after its pairs.
+  // Parameters are in the order of the model; those of a layer that are trained in full follow its pairs.
   auto parameter = model.parameters.begin();
   const auto whole_until = [&](const std::string& prefix) {
     for (; parameter != model.parameters.end() && parameter->name.starts_with(prefix); parameter++) {
@@ -81,7 +81,7 @@ const Parameter* AdapterLayout::find(const std::string& name) const {
   return at == parameters.end() ? nullptr : &*at;
 }
 
-// PEFT's name of a pair is that of its projection, with a prefix and another end.
+// PEFT names a pair like its projection, with a prefix and a different suffix.
 AdapterLayout::Pair AdapterLayout::pair_of(const std::string& projection) const {
   const std::string end = ".weight", name = "base_model.model." + projection.substr(0, projection.size() - end.size());
   const Parameter* b = find(name + ".lora_B.weight");

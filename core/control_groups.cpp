@@ -25,7 +25,7 @@ namespace {
 
 constexpr int64_t unlimited = std::numeric_limits<int64_t>::max();
 
-// The first number of a file; nothing where there is none ("max", -1, no such file).
+// First number of a file; nullopt if there is no limit ("max", -1) or no such file.
 std::optional<int64_t> number_in(const std::string& path) {
   int64_t number = 0;
   std::ifstream file(path);
@@ -34,7 +34,7 @@ std::optional<int64_t> number_in(const std::string& path) {
 
 bool contains(const std::string& list, const std::string& item) { return ("," + list + ",").find("," + item + ",") != std::string::npos; }
 
-// Whether `path` is `parent` or stands below it.
+// Whether `path` is `parent` or below it.
 bool is_within(const std::string& path, const std::string& parent) {
   return parent == "/" || path == parent || path.starts_with(parent + "/");
 }
@@ -44,8 +44,8 @@ struct Group {
   bool unified;  // version 2 of control groups
 };
 
-// The process's group for a controller, and its ancestors, each of which limits it (man 7 cgroups; man 5 proc has the
-// format of mountinfo: … root mountpoint options … - type source options). Both versions may be mounted at once.
+// Visits the control group of the process for a controller and its ancestors, each of which limits the process (man 7 cgroups). The format
+// of mountinfo is in man 5 proc: … root mountpoint options … - type source options. Both versions may be mounted at once.
 void each_group(const std::string& root, const std::string& controller, const std::function<void(const Group&)>& visit) {
   std::ifstream mounts(root + "/proc/self/mountinfo");
   for (std::string mount; std::getline(mounts, mount);) {
@@ -64,7 +64,7 @@ void each_group(const std::string& root, const std::string& controller, const st
       const std::string controllers = line.substr(first + 1, second - first - 1);
       std::string path = line.substr(second + 1);
       if (unified ? !controllers.empty() : !contains(controllers, controller)) continue;
-      // A container may see its own group as the top, while the path is the machine's, or the other way round.
+      // In a container, the mount may start at the container's group while the path starts at the machine's root group, or vice versa.
       if (top != "/" && is_within(path, top)) path = path.substr(top.size());
       else if (top != "/" || path.starts_with("/..")) path.clear();
       for (;;) {
@@ -77,7 +77,7 @@ void each_group(const std::string& root, const std::string& controller, const st
   }
 }
 
-// What a group may still take. The files that it has read are in memory until something else is wanted there.
+// Bytes of memory that a group may still use. Memory of cached files counts as free, because the system can reclaim it.
 int64_t room_in(const Group& group) {
   const auto file = [&](const char* name) { return group.directory + "/" + name; };
   const auto limit = number_in(file(group.unified ? "memory.max" : "memory.limit_in_bytes"));
@@ -87,7 +87,7 @@ int64_t room_in(const Group& group) {
   return std::max<int64_t>(0, *limit - std::max<int64_t>(0, *used - files));
 }
 
-// Processors' worth of time.
+// CPU time quota in processors.
 double quota_of(const Group& group) {
   if (group.unified) {
     double quota = 0, period = 0;

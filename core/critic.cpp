@@ -11,14 +11,14 @@ Critic::Critic(Device& device, const Learner& actor, Arena& arena)
     : Learner(device, with_value_head(actor.transformer().config()), actor.options(), arena,
               actor.options().adapter ? &actor.base() : nullptr),
       device_(device) {
-  // All that stands before the heads has the same place in both.
+  // Everything before the head has the same offsets in policy and critic.
   const Transformer& own = transformer();
   const int64_t head = own.adapted() ? own.adapter_layout().before_head : own.layout().head;
   trained().zero();
   trained().copy(actor.trained(), head);
 }
 
-// One entry a sampled token of the micro-batch; `visit` gets results, and the columns of the batch that they belong to.
+// Runs the value head on all micro-batches. Calls `visit` with the results of the sampled tokens and their columns in the batch.
 template <class Visit>
 void Critic::each_micro_batch(const TrainingBatch& batch, const ValueHeadOptions& options, const std::atomic<bool>& cancelled,
                               Visit visit) {

@@ -60,7 +60,7 @@ void Engine::freeze_reference() {
   const Tensor from = std::as_const(actor_).trained().values();
   if (!reference_) reference_ = std::make_unique<FlatBuffer>(*device_, from.type, from.columns);
   device_->copy(from, reference_->values());
-  device_->weights_changed(reference_->values());  // it may hold an earlier reference in a form of its own
+  device_->weights_changed(reference_->values());  // the device may keep a packed copy of an earlier reference
 }
 
 Critic& Engine::critic() {

@@ -27,7 +27,7 @@ int64_t cache_bytes_per_token(const ModelConfig& config, Type type) {
   return 2 * config.layers * config.key_value_columns() * bytes_of(type);
 }
 
-// Words of Generator::Step::drawn that `rows` rows take, of which each tells of so many likeliest tokens.
+// Number of words of Generator::Step::drawn for `rows` rows with `most` most likely tokens each.
 static int64_t drawn_words(int64_t rows, int64_t most) { return rows * (3 + 2 * most); }
 
 int64_t drawn_bytes(int64_t rows) { return drawn_words(rows, SampleRequest::most_top) * int64_t{sizeof(int32_t)}; }
@@ -121,14 +121,14 @@ void Generator::step(const PolicyTensors& weights, std::vector<Completion>& done
   if (!device_.traits().asynchronous) read(done);
 }
 
-// Whether somebody's next token depends on the last one by more than the device knows.
+// Whether a running sequence is constrained and has an unread token: its next mask depends on this token, which only the device knows.
 bool Generator::constrained() const {
   return std::any_of(running_.begin(), running_.end(), [](const SequencePointer& sequence) { return sequence->mask && sequence->unread > 0; });
 }
 
 std::optional<Generator::Step> Generator::queue(const PolicyTensors& weights) {
   Step step;
-  std::vector<Sequence*> sampling;  // sequences whose next token is drawn now
+  std::vector<Sequence*> sampling;  // sequences whose next token is sampled in this step
   PagedTokens batch = batch_of(step, sampling);
   if (step.parts.empty()) return std::nullopt;
   draw(weights, std::move(batch), sampling, step);
@@ -138,7 +138,7 @@ std::optional<Generator::Step> Generator::queue(const PolicyTensors& weights) {
 PagedTokens Generator::batch_of(Step& step, std::vector<Sequence*>& sampling) {
   PagedTokens batch;
   for (const auto& sequence : running_) batch.table_stride = std::max(batch.table_stride, int64_t(sequence->pages.size()));
-  batch.table_stride = int64_t(std::bit_ceil(uint64_t(batch.table_stride)));  // few different sizes, to be replayed
+  batch.table_stride = int64_t(std::bit_ceil(uint64_t(batch.table_stride)));  // few different sizes, so that steps can be replayed
   int32_t index = 0;
   for (const auto& sequence : running_) {
     if (sequence->scheduled == 0) continue;
@@ -160,11 +160,11 @@ PagedTokens Generator::batch_of(Step& step, std::vector<Sequence*>& sampling) {
   return batch;
 }
 
-// Up to so many tokens a step takes about as long to launch as to compute, also where prompts come with it.
+// Maximum number of tokens for which a step takes about as long to launch as to compute, including steps with prompts.
 constexpr int64_t short_step = 512;
 
-// Has the model run and draw the next token of each sequence of `sampling`. A step that only samples, or is short, is filled up to a size
-// that occurs often, and what the device did for it the last time is repeated.
+// Runs the model and samples the next token of each sequence of `sampling`. A step that only samples, or is short, is padded to a common
+// size, so that the device can replay the operations recorded for this size.
 void Generator::draw(const PolicyTensors& weights, PagedTokens batch, const std::vector<Sequence*>& sampling, Step& step) {
   const auto tokens = int64_t(batch.tokens.size()), sampled = int64_t(sampling.size());
   bool masked = false;
@@ -172,7 +172,7 @@ void Generator::draw(const PolicyTensors& weights, PagedTokens batch, const std:
     masked |= bool(sequence->mask);
     step.most = std::max<int64_t>(step.most, sequence->request.top);
   }
-  const bool apart = masked || step.most > 0;  // what not every step does is no part of what is repeated
+  const bool apart = masked || step.most > 0;  // masks and top tokens are not needed in every step and are not recorded
   const bool repeated = sampled > 0 && (sampled == tokens || tokens <= short_step);
   const int64_t filled = repeated ? device_.replay_size(sampled) : sampled;
   std::vector<float> temperatures(filled, 0.f);
@@ -216,7 +216,7 @@ void Generator::draw(const PolicyTensors& weights, PagedTokens batch, const std:
     if (!apart) sample();
   };
   device_.batch_invariant([&] {
-    // Sizes of 32 bits each: tokens, hidden states that are asked for, page tables and their length.
+    // Sizes of 32 bits each: tokens, wanted hidden states, page tables and their stride.
     const uint64_t sizes = uint64_t(batch.tokens.size()) << 32 | uint64_t(filled), tables = batch.page_tables.size();
     const Device::ReplayKey key{sizes, tables << 32 | uint64_t(batch.table_stride), arena_.generation() << 1 | uint64_t{apart}, uint64_t(weights.adapter.data)};
     repeated ? device_.replay(key, operations) : operations();
@@ -234,7 +234,7 @@ void Generator::draw(const PolicyTensors& weights, PagedTokens batch, const std:
   step.wait = device_.fetch(step.drawn.data(), drawn_, step.drawn.size() * sizeof(int32_t));
 }
 
-// Gives the sequences what the step under way has drawn for them.
+// Reads the sampled tokens of the step in progress and adds them to the sequences.
 void Generator::read(std::vector<Completion>& done) {
   if (!under_way_) return;
   const Step step = *std::exchange(under_way_, std::nullopt);
@@ -253,7 +253,7 @@ void Generator::read(std::vector<Completion>& done) {
   take_finished(running_, done);
 }
 
-// What was drawn in a row.
+// Adds the token sampled in `row` to the sequence, with log-probability, entropy and top tokens.
 void Generator::take(Sequence& sequence, const Step& step, int64_t row) {
   const auto number = [](int32_t bits) { return std::bit_cast<float>(bits); };
   const int32_t token = step.drawn[row];
@@ -283,20 +283,21 @@ void Generator::take_finished(Sequences& sequences, std::vector<Completion>& don
   std::erase_if(sequences, [](const SequencePointer& sequence) { return sequence->finished(); });
 }
 
-// What may follow the last token. A model whose logits are no numbers holds to nothing, and is found out by the log-probabilities.
+// Updates the mask after the last token. If the log-probability is not finite, the token may violate the constraint; the mask is dropped,
+// and the error is detected from the log-probabilities.
 void Generator::Sequence::constrain() {
   if (!std::isfinite(log_probs.back())) return mask.reset();
   try {
     state = request.constraint->next(state, tokens.back());
     if (!finished()) mask = request.constraint->mask(state);
-  } catch (const Error& error) {  // of this sequence alone
+  } catch (const Error& error) {  // affects only this sequence
     failure = error.what();
   }
 }
 
 bool Generator::Sequence::stopped() const {
   const auto& stops = request.stop_tokens;
-  if (mask && state == Grammar::none) return true;  // its text has ended, whether or not that was asked for
+  if (mask && state == Grammar::none) return true;  // the text has ended by the grammar, even if the token is not in stop_tokens
   return tokens.size() > request.prompt.size() && std::find(stops.begin(), stops.end(), tokens.back()) != stops.end();
 }
 

@@ -1,4 +1,4 @@
-// Who takes part in the next step, and in which pages of the cache.
+// Scheduling of the generator: sequences of the next step and their pages of the KV cache.
 #include <algorithm>
 #include <numeric>
 
@@ -8,11 +8,11 @@ namespace gigpo {
 
 constexpr int64_t page_size = PagedCache::page_size;
 
-// The next token of every running sequence first; what room is left goes to prompts, in order of arrival. When the cache
-// is full the youngest sequence gives up its pages and waits; its tokens are kept and computed again later. So that this is rare, none
-// is admitted that would leave the others without a page to go on (as vLLM's watermark does), unless it is alone.
+// Schedules the next token of every running sequence first, then prompts in order of arrival. When the KV cache is full, the youngest
+// sequence is preempted: its pages are released, and its tokens are computed again later. To make this rare, a sequence is only admitted if
+// free pages remain for the running sequences (like the watermark of vLLM), or if no other sequence is running.
 //
-// Several clients share each step, and the cache: see `allot` and `admit`.
+// Several clients share each step and the KV cache; see `allot` and `admit`.
 void Generator::schedule() {
   allot();
   int64_t left = options_.step_tokens;
@@ -27,13 +27,13 @@ void Generator::schedule() {
       if (victim < i) i--;
       preempt(victim);
     }
-    if (gave_up) continue;  // the next one has its index now
+    if (gave_up) continue;  // the next sequence has this index now
     sequence->scheduled = wanted;
     publish_full_pages(*sequence);
     use(client, wanted), left -= wanted;
     i++;
   }
-  // In turns: where a group has less room than clients, those with the lowest ids would have it all.
+  // Round-robin over clients: otherwise, in a group with more clients than room, clients with the lowest ids would always be first.
   auto at = clients_.upper_bound(last_admitted_);
   for (size_t turn = clients_.size(); turn > 0; turn--, at++) {
     if (at == clients_.end()) at = clients_.begin();
@@ -47,22 +47,22 @@ void Generator::schedule() {
   }
 }
 
-// A step of clients takes so many times the tokens that cost next to nothing, at most: a new client waits for the end of the one under way.
-// A few more of these keep a device as busy as a few long ones.
+// Maximum size of a step shared by clients, as a multiple of shared_tokens. Steps are kept short because a new client waits for the end of
+// the step in progress. Many steps of this size keep a device as busy as few long ones.
 constexpr int64_t longest_shared = 32;
-// For so long a client counts that has nothing to do: its next request then meets a short step.
+// Time for which an idle client still counts as a client, so that its next request waits only for a short step.
 constexpr std::chrono::seconds remembered{1};
 
-// Room of each of several members that share `room`: as much as the one that wants least, so that for none a step takes much longer than
-// its own tokens would; but some tokens always, which a step takes for the time of one.
+// Share of each of several members of `room`: as much as the smallest demand, so that a step takes for no member much longer than its own
+// tokens would, but at least `always` tokens, which take little more time than one token. At most an equal part of the room.
 static int64_t equal_part(int64_t room, const std::vector<int64_t>& wanted, int64_t always) {
   if (wanted.size() < 2) return room;
   const int64_t part = std::max<int64_t>(room / int64_t(wanted.size()), 1);
   return std::min(std::max(*std::min_element(wanted.begin(), wanted.end()), always), part);
 }
 
-// Gives each client its room in the step at hand: groups share the step, and the clients of a group what the group has, so that a group
-// with many clients has no more than another. A client alone has all of it (0 is a program that shares with no other).
+// Assigns each client its room in the current step. Groups share the step, and the clients of a group share the room of the group, so that a
+// group with many clients gets no more than another group. Only client 0, if alone, gets the whole step without the bound of longest_shared.
 void Generator::allot() {
   const Clock::time_point now = Clock::now();
   const auto holds_pages = [&](uint64_t client) {
@@ -81,7 +81,7 @@ void Generator::allot() {
   const auto clients = int64_t(clients_.size());
   int64_t room = options_.step_tokens;
   if (clients > 1 || !clients_.contains(0)) room = std::min(room, longest_shared * options_.shared_tokens);
-  std::map<uint64_t, std::vector<int64_t>> groups;  // what the clients of each want
+  std::map<uint64_t, std::vector<int64_t>> groups;  // demands of the clients of each group
   for (const auto& [id, client] : clients_) groups[client.group].push_back(client.wanted);
   std::vector<int64_t> wanted;
   for (const auto& [group, each] : groups) wanted.push_back(std::accumulate(each.begin(), each.end(), int64_t{0}));
@@ -92,8 +92,8 @@ void Generator::allot() {
   for (auto& [id, client] : clients_) client.room = equal_part(of_group, groups[client.group], options_.shared_tokens);
 }
 
-// Lets the first of a client's waiting sequences into the step at hand, where there are pages for it. A group with more pages gives some up
-// to one that has fewer even with these; so does a client, where there is one group.
+// Admits the first waiting sequence of a client to the current step if there are pages for it. Sequences of a group with more pages may be
+// preempted for a group that has fewer pages even with the new ones; with a single group, the same applies to clients.
 bool Generator::admit(Client& client, int64_t room) {
   const SequencePointer sequence = client.waiting.front();
   reuse_shared_pages(*sequence);
@@ -124,7 +124,7 @@ int64_t Generator::pages_of(uint64_t holder) const {
   return pages;
 }
 
-// Where in `running_` the youngest sequence is of the holder that has most pages; its size where there is none.
+// Index in `running_` of the youngest sequence of the holder with the most pages; the size of `running_` if there is none.
 size_t Generator::youngest_of_largest() const {
   if (clients_.size() < 2) return running_.empty() ? 0 : running_.size() - 1;
   std::map<uint64_t, int64_t> pages;
@@ -147,7 +147,7 @@ static PagePool::PageTokens page_tokens(const std::vector<int32_t>& tokens, int6
   return result;
 }
 
-// At least the last token is left to compute: its logits are wanted.
+// Reuses shared pages of the prefix. At least the last token is left to be computed, because its logits are needed.
 void Generator::reuse_shared_pages(Sequence& sequence) {
   while (sequence.computed + page_size < int64_t(sequence.tokens.size())) {
     const int32_t parent = sequence.pages.empty() ? PagePool::none : sequence.pages.back();
@@ -168,11 +168,11 @@ bool Generator::take_pages(Sequence& sequence, int64_t tokens) {
   return true;
 }
 
-// Whether one that is about to be admitted leaves a page for each that runs already, which is 16 steps for them all.
+// Whether one page per running sequence remains free when a sequence is admitted: enough for 16 further tokens of each.
 bool Generator::leaves_reserve() const { return pages_->available() >= int64_t(running_.size()); }
 
-// Whether every running sequence can go on without taking another's pages. Where it cannot, the step under way is read first: some may
-// have ended, and nobody is preempted whose token is still unread.
+// Whether all running sequences can continue without preemption. If not, the step in progress is read first: some sequences may have ended,
+// and a sequence with an unread token must not be preempted.
 bool Generator::pages_suffice() const {
   int64_t missing = 0;
   for (const auto& sequence : running_) {
@@ -182,8 +182,8 @@ bool Generator::pages_suffice() const {
   return missing <= pages_->available();
 }
 
-// Pages that are full can be found from now on, if it is known what they are full of. Those that the step at hand fills as well: within
-// a step, keys are written before any are read.
+// Shares full pages whose tokens are known to the host. Includes pages that the current step fills: within a step, keys are written before
+// any are read.
 void Generator::publish_full_pages(Sequence& sequence) {
   const int64_t full = std::min(sequence.computed + sequence.scheduled, int64_t(sequence.tokens.size())) / page_size;
   for (int64_t& page = sequence.published; page < full; page++) {
@@ -201,13 +201,13 @@ void Generator::preempt(size_t index) {
 }
 
 void Generator::release_pages(Sequence& sequence) {
-  // The end first: what is forgotten first is then a leaf, without which the rest of its chain can still be found.
+  // Last page first: the page that is evicted first is then the end of the chain, and the rest of the chain can still be found.
   for (auto page = sequence.pages.rbegin(); page != sequence.pages.rend(); ++page) pages_->give_back(*page);
   sequence.pages.clear();
   sequence.computed = sequence.scheduled = sequence.published = 0;
 }
 
-// Another has used the cache's memory: whoever was running waits, and is computed again.
+// Recovers after another user of the region has overwritten the KV cache: all running sequences are preempted and computed again.
 void Generator::lose_cache() {
   while (!running_.empty()) preempt(running_.size() - 1);
   pages_->forget_shared();

@@ -10,7 +10,7 @@ namespace gigpo {
 
 static bool ends_with(const std::string& name, const char* end) { return name.ends_with(end); }
 
-// Box-Muller: two normal numbers from two uniform ones. Each weight's number depends on its index in the buffer alone.
+// Fills with normal random numbers (Box-Muller transform). The number of each weight depends only on its index in the buffer.
 static void fill_normal(float* out, int64_t count, int64_t offset, double deviation, Key key) {
   for (int64_t i = 0; i < count; i++) {
     const uint64_t index = uint64_t(offset + i) / 4;
@@ -24,7 +24,7 @@ static void fill_normal(float* out, int64_t count, int64_t offset, double deviat
 
 void initialize(const ModelConfig& config, const ModelLayout& layout, double deviation, Key key, const std::atomic<bool>& cancelled,
                 float* weights) {
-  constexpr int64_t stretch = int64_t{1} << 20;  // between two looks at `cancelled`
+  constexpr int64_t stretch = int64_t{1} << 20;  // weights between two checks of `cancelled`
   for (const Parameter& parameter : layout.parameters) {
     float* out = weights + parameter.offset;
     if (parameter.shape.size() == 1) {

@@ -14,10 +14,10 @@ Learner::Learner(Device& device, const ModelConfig& config, const LearnerOptions
       base_(base ? *base : *own_),
       adapter_(options.adapter ? std::make_unique<Parameters>(device, transformer_.trained_size(), options.trained) : nullptr),
       trainer_(device, transformer_, arena, options.trainer) {
-  if (adapter_) adapter_->zero();  // it starts as its model
+  if (adapter_) adapter_->zero();  // the adapter starts without effect
 }
 
-// `use` gets Parameters or a FlatBuffer.
+// Calls `use` with the buffer: Parameters or a FlatBuffer.
 template <class Use>
 void Learner::with_buffer(Buffer buffer, Use use) {
   switch (buffer) {
@@ -51,7 +51,7 @@ StepReport Learner::optimizer_step(const OptimizerOptions& options) {
   return trainer_.optimizer_step(trained(), options);
 }
 
-// Of one parameter of the merged model. A head that was the embedding, and no longer is, starts from it.
+// Reads elements of one parameter of the merged model. An untied head that was tied to the embedding is based on the embedding's weights.
 void Learner::read_merged(const Parameter& parameter, int64_t offset, float* to, int64_t count) const {
   const AdapterLayout& adapter = transformer_.adapter_layout();
   if (const Parameter* copy = adapter.copy_of(parameter.name)) return adapter_->read(copy->offset + offset, to, count);
@@ -70,7 +70,7 @@ void Learner::read_merged(const Parameter& parameter, int64_t offset, float* to,
       const float factor = b[row * rank + r];
       for (int64_t column = 0; column < in; column++) sum[column] += factor * a[r * in + column];
     }
-    const int64_t start = (first + row) * in;  // of the row, in the parameter
+    const int64_t start = (first + row) * in;  // first element of the row in the parameter
     const int64_t from = std::max(start, offset), end = std::min(start + in, offset + count);
     for (int64_t i = from; i < end; i++) to[i - offset] += pair.scale * sum[i - start];
   }

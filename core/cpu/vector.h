@@ -1,7 +1,7 @@
-// One vocabulary for every instruction set: `Vec`, the widest vector of floats there is, and what kernels do with it.
-// Include it only from kernel files, which are compiled once per instruction set with -DGIGPO_ISA_NAME=<its name>.
-// Such a file must hold no function with external linkage but its table's entries, and use no std function or
-// template: the linker keeps one copy of those, and it might be one that this CPU cannot run.
+// Portable vector operations: `Vec`, the widest vector of floats of the instruction set, and its operations. Include only from kernel
+// files, which are compiled once per instruction set with -DGIGPO_ISA_NAME=<name>. Kernel files must define no function with external
+// linkage except the entries of their table, and must not use std functions or templates: the linker keeps one copy of those, which might
+// use instructions that this CPU does not support.
 #pragma once
 #include <stdint.h>
 
@@ -36,14 +36,14 @@ GIGPO_INLINE IntVec broadcast(int32_t x) { return x + IntVec{}; }
 GIGPO_INLINE IntVec bits(Vec v) { return (IntVec)v; }
 GIGPO_INLINE Vec from_bits(IntVec v) { return (Vec)v; }
 
-// The index of each lane: 0, 1, 2, ...
+// Vector of lane indices: 0, 1, 2, ...
 GIGPO_INLINE IntVec lane_index() {
   IntVec index;
   for (int i = 0; i < lanes; i++) index[i] = i;
   return index;
 }
 
-// The first `count` floats of memory, 0 <= count <= lanes, and zeros; touches nothing beyond them.
+// Loads the first `count` floats, 0 <= count <= lanes, and fills the other lanes with zeros. Does not access memory beyond them.
 GIGPO_INLINE Vec load(const float* p, int64_t count) {
 #if defined(__AVX512F__)
   return _mm512_maskz_loadu_ps((__mmask16)((1u << count) - 1), p);
@@ -68,11 +68,11 @@ GIGPO_INLINE void store(float* p, Vec v, int64_t count) {
 #endif
 }
 
-// For a `count` that is mostly `lanes`.
+// Load and store that are fast if `count` is mostly `lanes`.
 GIGPO_INLINE Vec load_some(const float* p, int64_t count) { return count == lanes ? load(p) : load(p, count); }
 GIGPO_INLINE void store_some(float* p, Vec v, int64_t count) { count == lanes ? store(p, v) : store(p, v, count); }
 
-// a·b + c, rounded once where the CPU can. (Compiled with -ffp-contract=off, so that no other product is fused.)
+// a·b + c, rounded once if the CPU supports fused multiply-add. (Compiled with -ffp-contract=off, so that no other product is fused.)
 GIGPO_INLINE Vec fma(Vec a, Vec b, Vec c) {
 #if defined(__AVX512F__)
   return _mm512_fmadd_ps(a, b, c);
@@ -99,11 +99,11 @@ GIGPO_INLINE WideVec multiply_halves(WideVec a, WideVec b) {
 #endif
 }
 
-// As x86's own instruction: the second operand where either is NaN.
+// Semantics of the x86 instruction: the second operand if either is NaN.
 GIGPO_INLINE Vec max(Vec a, Vec b) { return a > b ? a : b; }
 GIGPO_INLINE Vec min(Vec a, Vec b) { return a < b ? a : b; }
 
-// Lane i of the result is lane index[i] of a and b side by side.
+// Lane i of the result is lane index[i] of the concatenation of a and b.
 GIGPO_INLINE Vec shuffle(Vec a, Vec b, IntVec index) {
 #if defined(__clang__)
   Vec r;
@@ -188,7 +188,7 @@ GIGPO_INLINE Vec log_of_parts(IntVec exponent, Vec f) {
   return fma(k, broadcast(0x1.62e4p-1f), f - (half_square - low));
 }
 
-// ln x. Below 2 ulp, for positive normal x; anything else gives nonsense.
+// ln x with an error below 2 ulp, for positive normal x; undefined for other x.
 GIGPO_INLINE Vec log(Vec x) {
   const IntVec k = log_exponent(x);
   return log_of_parts(k, from_bits(bits(x) - (k << 23)) - broadcast(1.0f));

@@ -1,5 +1,5 @@
-// bf16 in memory beside core/cpu/vector.h: widened where it is loaded, rounded where it is stored. Include it only from
-// kernel files, as that one.
+// bf16 loads and stores for core/cpu/vector.h: converted to fp32 when loaded, rounded when stored. Include only from kernel files, like
+// core/cpu/vector.h.
 #pragma once
 #include "core/cpu/vector.h"
 
@@ -22,7 +22,7 @@ GIGPO_INLINE UintVec load_bits(const uint16_t* p, int64_t count) {
 GIGPO_INLINE Vec load(const uint16_t* p) { return (Vec)(load_bits(p) << 16); }
 GIGPO_INLINE Vec load(const uint16_t* p, int64_t count) { return (Vec)(load_bits(p, count) << 16); }
 
-// Words of which the upper halves are 0.
+// Stores the lower halves of `words`, whose upper halves must be 0.
 GIGPO_INLINE void store_bits(uint16_t* p, UintVec words) { *(UnalignedHalfVec*)p = __builtin_convertvector(words, HalfVec); }
 GIGPO_INLINE void store_bits(uint16_t* p, UintVec words, int64_t count) {
   const HalfVec v = __builtin_convertvector(words, HalfVec);
@@ -38,7 +38,7 @@ GIGPO_INLINE void store_some_bits(uint16_t* p, UintVec words, int64_t count) {
   count == lanes ? store_bits(p, words) : store_bits(p, words, count);
 }
 
-// As to_bf16 (core/bf16.h): to nearest, ties to even; NaN stays NaN.
+// Vector form of to_bf16 (core/bf16.h): rounds to nearest, ties to even; NaN stays NaN.
 GIGPO_INLINE UintVec round_to_bf16(Vec v) {
   const UintVec bits = (UintVec)v, upper = bits >> 16;
   return v == v ? (bits + 0x7FFFu + (upper & 1u)) >> 16 : upper | 0x40u;

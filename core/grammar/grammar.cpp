@@ -26,12 +26,12 @@ void check_instructions(const Program& program, size_t sets) {
   }
 }
 
-// From which instructions the end of the rule can be reached: the least solution of
+// Instructions from which the end of the rule can be reached: the least solution of
 //   end: yes   match: `through` its set, and from b   either: from a, or from b   call: from a, and from b.
 template <class Through>
 std::vector<bool> reach_end(const Program& program, Through through) {
-  // The instructions that lead to `at` are leading_to[begins[at]] up to leading_to[begins[at + 1]]: one list, as a list for each of 100,000
-  // instructions takes tens of milliseconds.
+  // Predecessors of instruction `at` are leading_to[begins[at] .. begins[at + 1]). One flat list, because a separate list for each of
+  // 100,000 instructions takes tens of milliseconds.
   const auto each_lead = [&](auto&& tell) {
     for (size_t i = 0; i < program.size(); i++) {
       const auto& [operation, a, b] = program[i];
@@ -67,16 +67,16 @@ std::vector<bool> reach_end(const Program& program, Through through) {
   return reach;
 }
 
-// A rule that calls itself before a byte is read would never stop. Rules that call none but those that were taken away are taken away;
-// what is left over calls itself.
+// Rejects left recursion: a rule that calls itself before a byte is read would never end. Removes rules that call only removed rules; the
+// remaining rules call themselves.
 void check_recursion(const Program& program) {
   const std::vector<bool> empty = reach_end(program, [](int32_t) { return false; });
-  std::map<int32_t, std::set<int32_t>> calls, callers;  // by the rules' first instructions
+  std::map<int32_t, std::set<int32_t>> calls, callers;  // by the first instruction of a rule
   calls[0];
   for (const auto& [operation, a, b] : program) {
     if (operation == Instruction::call) calls[a];
   }
-  std::vector<int32_t> seen(program.size(), -1);  // the rule for which an instruction was visited last
+  std::vector<int32_t> seen(program.size(), -1);  // rule for which each instruction was last visited
   for (auto& [rule, called] : calls) {
     std::vector<int32_t> open{rule};
     seen[size_t(rule)] = rule;
@@ -136,7 +136,7 @@ size_t Grammar::bytes() const {
   return states_.size() * (sizeof(Known) + node) + kept_places_ * sizeof(Place) + frames_.size() * (sizeof(Frame) + node);
 }
 
-// The state of all places that these lead to without a byte.
+// State of all places that are reached from these without reading a byte.
 Grammar::State Grammar::number_of(std::vector<Place> open) {
   if (bytes() > most_bytes) refuse("has too many states");
   std::unordered_set<uint64_t> seen;
@@ -162,7 +162,7 @@ Grammar::State Grammar::number_of(std::vector<Place> open) {
         break;
       case Instruction::call:
         if (program_[size_t(b)].operation == Instruction::end) {
-          visit({a, at.stack});  // the called rule's end is this one's too
+          visit({a, at.stack});  // tail call: the end of the called rule is also the end of this rule
         } else if (frames_[size_t(at.stack)].depth < most_depth) {
           visit({a, pushed(at.stack, b)});
         }
@@ -177,7 +177,7 @@ Grammar::State Grammar::number_of(std::vector<Place> open) {
         break;
     }
   }
-  if (places.empty() && !ends) return none;  // all of them nest too deep
+  if (places.empty() && !ends) return none;  // all places exceed most_depth
   std::sort(places.begin(), places.end());
   const auto [found, fresh] = numbers_.try_emplace({std::move(places), ends}, State(states_.size()));
   if (fresh) {

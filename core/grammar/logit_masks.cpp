@@ -17,7 +17,7 @@ void LogitMasker::apply(Tensor logits, const std::vector<int32_t>& rows, const T
   host.reserve(rows.size() * (1 + words));
   for (const int32_t row : rows) {
     host.insert(host.end(), masks[row]->begin(), masks[row]->end());
-    host.resize(host.size() + words - masks[row]->size(), 0);  // tokens beyond the vocabulary that the mask is of stand for nothing
+    host.resize(host.size() + words - masks[row]->size(), 0);  // tokens beyond the mask's vocabulary are not allowed
   }
   if (!memory_) memory_ = std::make_unique<FlatBuffer>(device_, Type::f32, bytes(logits.columns) / int64_t{sizeof(float)});
   device_.upload(memory_->data(), host.data(), host.size() * sizeof(uint32_t));

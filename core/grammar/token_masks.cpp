@@ -75,12 +75,12 @@ TokenMask TokenMasks::make(Grammar::State state) {
     for (const int32_t token : tokens_->all_ends()) allow(token);
   }
   const int64_t before = grammar_.work();
-  // path[d]: the state after d bytes of the token at hand, which the tokens after it share with it.
+  // path[d]: state after d bytes of the current token. Following tokens reuse the states of their common prefix.
   std::vector<Grammar::State> path{state};
   for (const auto& [token, shared] : tokens_->ordered()) {
     const auto bytes = tokens_->of(token);
     if (size_t(shared) + 1 < path.size()) path.resize(size_t(shared) + 1);
-    if (path.back() == Grammar::none) continue;  // as it did for the token before, with which it has this beginning in common
+    if (path.back() == Grammar::none) continue;  // the common prefix with the previous token is rejected already
     while (path.back() != Grammar::none && path.size() <= bytes.size()) path.push_back(grammar_.next(path.back(), bytes[path.size() - 1]));
     if (path.back() != Grammar::none) allow(token);
     if (grammar_.work() - before > most_work) throw Error("BAD_ARGUMENT", "The grammar takes too much work: it can be read in too many ways.");

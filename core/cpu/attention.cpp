@@ -15,18 +15,18 @@ namespace {
 
 struct KeyBlock {
   int64_t first, count;  // keys of the batch
-  int64_t column;        // where their scores stand
+  int64_t column;        // first column of their scores
   Tensor of(Tensor scores) const { return scores.column_range(column, count); }
 };
 
-// What some queries of a tree have to look at: its keys before them, less the groups that none of them sees. What stands together
-// is one block, as far as a matrix product sums in one go: a row by itself has the bits of one product over all of its keys.
+// Keys that some queries of a tree must process: the keys before them, without the groups that none of the queries sees. Adjacent keys form
+// one block, up to the length that a matrix product sums in one chain, so that each row is bit-identical to one product over all its keys.
 struct KeyBlocks {
   std::vector<KeyBlock> blocks;
   std::vector<int32_t> ends;
   SeenKeys seen;
 
-  // Of `keys`, which begin with the tree or a whole number of groups behind it.
+  // Finds the blocks within `keys`, whose start is the start of the tree plus a multiple of key_group.
   void find(const int32_t* all_ends, Tokens keys, Tokens queries) {
     const int64_t end = std::min(keys.end, queries.end);
     int64_t column = 0;
@@ -50,7 +50,7 @@ struct KeyBlocks {
   }
 };
 
-// Matrices of one thread, their rows padded to whole vectors.
+// Matrices of one thread, with rows padded to whole vectors.
 struct Scratch {
   float* data;
   int64_t rows, stride;
@@ -81,7 +81,7 @@ void single(Tensor a, bool ta, Tensor b, bool tb, Tensor c, bool accumulate) {
                       c.floats(), c.stride, accumulate, nullptr});
 }
 
-// T: what the cache holds.
+// Paged attention; T is the element type of the KV cache.
 template <class T>
 void attend_pages(ThreadPool& pool, Tensor q, Tensor k, Tensor v, int64_t head_size, const PagedBatch& batch, const PagedCache& cache,
                   Tensor out, const PagedKernels<T>& kernels) {
@@ -99,7 +99,7 @@ void attend_pages(ThreadPool& pool, Tensor q, Tensor k, Tensor v, int64_t head_s
       }
     }
   });
-  // A task for each key head, and for single rows where they are few: a small batch would be work for one thread.
+  // One task per key head and range of rows. For few rows the ranges are single rows; otherwise a small batch would run on one thread.
   const int64_t wanted = 4 * pool.size();
   const int64_t size = std::clamp<int64_t>(q.rows * kv_heads / wanted, 1, rows_in_range(pool, q.rows)), ranges = (q.rows + size - 1) / size;
   pool.parallel_for(ranges * kv_heads, [&](int64_t task) {
@@ -131,7 +131,7 @@ int64_t attention_bytes(const AttentionSizes& sizes, Type type, int threads) {
   if (sizes.tokens > 0) {
     scores = std::max({scores, query_block * whole_vectors(sizes.tokens), 2 * query_block * k_block});
     if (type == Type::bf16) {
-      widened = (4 * k_block + 2 * query_block) * sizes.head_size;  // the largest that each piece of a task has been
+      widened = (4 * k_block + 2 * query_block) * sizes.head_size;  // maximum over all pieces of a task
       sums = 2 * sizes.tokens * sizes.key_columns;
     }
   }
@@ -142,7 +142,7 @@ void attention(ThreadPool& pool, Tensor q, Tensor k, Tensor v, int64_t head_size
                float* log_sums, const AttentionParts& in_parts) {
   const AttentionKernels& kernels = attention_kernels(isa());
   const int64_t heads = q.columns / head_size, kv_heads = k.columns / head_size;
-  // A task for each block of queries, so that one long row is work for many threads.
+  // One task per block of queries, so that a single long sequence is distributed over many threads.
   struct Block {
     Tokens tree, queries;
   };
@@ -179,7 +179,7 @@ void attention_backward(ThreadPool& pool, Tensor d_out, Tensor q, Tensor k, Tens
   const AttentionKernels& kernels = attention_kernels(isa());
   const int64_t heads = q.columns / head_size, kv_heads = k.columns / head_size, group = heads / kv_heads;
   const float scale = scale_of(head_size);
-  // Of all queries and heads sums are made in fp32.
+  // Gradients of keys and values are summed over queries and heads in fp32.
   const FloatRows sums_k(d_k, Access::write, &pool), sums_v(d_v, Access::write, &pool);
   const std::vector<BackwardPart> parts = backward_parts(trees_of(rows, q.rows), heads, kv_heads, pool.size());
   pool.parallel_for(int64_t(parts.size()), [&](int64_t task) {
@@ -212,7 +212,7 @@ void attention_backward(ThreadPool& pool, Tensor d_out, Tensor q, Tensor k, Tens
       }
     };
     for (int64_t h = part.first_head; h < part.first_head + part.heads; h++) {
-      // From the last block down: the other order would give other bits.
+      // From the last block to the first; another order would change the last bits.
       const int64_t last = part.queries.start + (part.queries.count() - 1) / query_block * query_block;
       for (int64_t first = last; first >= part.queries.start; first -= query_block)
         of_queries(h, {first, std::min(first + query_block, part.queries.end)});

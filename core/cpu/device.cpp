@@ -1,6 +1,6 @@
-// The CPU device, in fp32 or bf16: spreads each operation over the threads. Where threads add into one place, the parts have a
-// fixed size and are summed in a fixed order, so that results do not depend on the number of threads. Products and the paged cache
-// have kernels for bf16; all else is computed in fp32, through FloatRows.
+// CPU device in fp32 or bf16, with each operation distributed over the threads. Sums over threads have parts of fixed size and a fixed
+// order, so that results do not depend on the number of threads. Matrix products and the paged KV cache have bf16 kernels; everything else
+// is computed in fp32, through FloatRows.
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
@@ -35,11 +35,11 @@ using cpu::MatmulArguments;
 using cpu::PackedWeight;
 using cpu::ThreadPool;
 
-constexpr int64_t rows_in_part = 128;      // of a sum over rows
-constexpr int64_t floats_in_part = 65536;  // of a sum over a flat buffer
-constexpr int64_t rows_in_block = 4;       // whose floats stay in the cache
-constexpr int64_t shared_tokens = 4;       // measured: a step of 4 takes as long as one of 1, of 8 half as long again
-constexpr int64_t few_rows = 256;          // up to so many, a weight is worth keeping packed
+constexpr int64_t rows_in_part = 128;      // rows per part of a sum over rows
+constexpr int64_t floats_in_part = 65536;  // floats per part of a sum over a flat buffer
+constexpr int64_t rows_in_block = 4;       // rows whose floats fit in the CPU cache
+constexpr int64_t shared_tokens = 4;       // measured: a step of 4 tokens takes as long as one of 1, a step of 8 takes 1.5 times as long
+constexpr int64_t few_rows = 256;          // maximum rows for which a packed weight is used
 
 class CpuDevice final : public Device {
  public:
@@ -89,7 +89,7 @@ class CpuDevice final : public Device {
     const bool accumulate = bool(added);
     if (accumulate && added.data != y.data) copy(added, y);
     const bool half = x.type == Type::bf16;
-    const cpu::Bf16Matmul product{x, false, weight, true, y, accumulate, bias};  // where it is half
+    const cpu::Bf16Matmul product{x, false, weight, true, y, accumulate, bias};  // used if `half`
     if (x.rows > few_rows || (half && !cpu::can_pack(weight))) {
       if (half) return cpu::matmul(pool_, product);
       cpu::matmul(pool_, {y.rows, y.columns, x.columns, x.floats(), x.stride, false, weight.floats(), weight.stride,
@@ -186,7 +186,7 @@ class CpuDevice final : public Device {
                  float* log_sums) override {
     cpu::attention(pool_, q, k, v, head_size, rows, out, log_sums, [&](int64_t blocks, int64_t longest, const auto& attend) {
       static_assert(cpu::query_block % part_rows == 0);
-      // Scores, and sums of values.
+      // Multiplications per query: scores and weighted sums of values.
       in_parts(blocks * cpu::query_block, 2 * longest * head_size,
                [&](int64_t first, int64_t count) { attend(first / cpu::query_block, count / cpu::query_block); });
     });
@@ -223,7 +223,7 @@ class CpuDevice final : public Device {
     each_row_range(pool_, logits.rows, [&](int64_t first, int64_t count) {
       policy_head_chunk(count, logits.columns, logits.floats() + first * logits.stride, inputs + first, options, results + first,
                         others.from(first));
-      // In place: `round` has read what it writes over.
+      // In place: rounded values overwrite only logits that have been read.
       for (int64_t r = first; rounds && r < first + count; r++) copy_row(logits.row_range(r, 1), d_logits.row_range(r, 1));
     });
   }
@@ -309,7 +309,7 @@ class CpuDevice final : public Device {
   int64_t part_multiplications() const override { return (int64_t{1} << 28) * pool_.size(); }
   struct Packed {
     PackedWeight weight;
-    size_t bytes = 0;  // of the weight as it came
+    size_t bytes = 0;  // bytes of the unpacked weight
     bool fresh = false;
   };
   void copy_row(Tensor from, Tensor to) const {
@@ -318,7 +318,7 @@ class CpuDevice final : public Device {
     else bf16_.round(from.columns, from.floats(), to.halves());
   }
 
-  // The same for FloatRows: in bf16 the ranges are cut into blocks whose floats stay in the cache.
+  // Row ranges for FloatRows: in bf16 the ranges are split into blocks whose floats fit in the CPU cache.
   template <class Body>
   void each_row_block(int64_t rows, Body body) {
     each_row_range(pool_, rows, [&](int64_t first, int64_t count) {
@@ -331,7 +331,7 @@ class CpuDevice final : public Device {
     for (int64_t r = first; r < first + count; r += block) body(r, std::min(block, first + count - r));
   }
 
-  // total[columns] (may be null) += Σ over parts of `rows_in_part` rows of what body(first, count, part) adds to its zeroed part.
+  // Adds to total[columns] (may be null) the sum over parts of `rows_in_part` rows: body(first, count, part) adds to its zeroed part.
   template <class Body>
   void sum_parts(int64_t rows, int64_t columns, float* total, Body body) {
     const int64_t parts = (rows + rows_in_part - 1) / rows_in_part;
@@ -357,7 +357,7 @@ class CpuDevice final : public Device {
 
 static_assert(DeviceTraits::head_unit == cpu::k_block);
 
-// A chunk of logits should stay in the cache, where the vocabulary is small enough.
+// Traits of the CPU device. A chunk of logits should fit in the CPU cache if the vocabulary is small enough.
 DeviceTraits cpu_traits(Type precision, int threads) {
   const auto of_floats = [](int64_t rows, int64_t columns) { return cpu::packed_size(rows, columns) * int64_t{sizeof(float)}; };
   const auto of_pairs = [](int64_t rows, int64_t columns) {

@@ -6,7 +6,7 @@
 namespace gigpo::cpu {
 namespace {
 
-// Of those that are alive on this thread; the last to come is the first to go.
+// Thread-local stack of buffers of the FloatRows alive on this thread: last in, first out.
 struct Memory {
   std::vector<AlignedFloats> pieces;
   size_t used = 0;

@@ -13,7 +13,7 @@
 namespace gigpo::cpu {
 
 #ifdef GIGPO_X86
-// What the instructions CPUID and XGETBV say. (__builtin_cpu_supports needs a library that not every compiler brings along.)
+// CPU features by the instructions CPUID and XGETBV. (__builtin_cpu_supports needs a library that not every compiler provides.)
 struct Features {
   bool avx2 = false, avx512 = false, avx512_bf16 = false;
 
@@ -32,7 +32,7 @@ struct Features {
     avx512_bf16 = avx512 && more >= 1 && __get_cpuid_count(7, 1, &eax, &ebx, &ecx, &edx) && (eax & bf16);
   }
 
-  // Which registers the operating system saves.
+  // Bit mask of the registers that the operating system saves (XCR0).
   static uint64_t saved_state() {
     uint32_t low = 0, high = 0;
     asm volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));

@@ -11,9 +11,9 @@ GIGPO_INLINE Vec masked(Vec v, int64_t valid, float otherwise) {
   return lane_index() < broadcast(int32_t(valid < lanes ? valid : lanes)) ? v : broadcast(otherwise);
 }
 
-// The keys that query `row` of a block sees (PackedRows::sees): those at or before its own column that have not ended.
+// Keys that query `row` of a block sees (PackedRows::sees): keys at or before its own column whose end is after the query.
 struct Visible {
-  int64_t open, end;  // columns; all before `open` are seen, none from `end` on
+  int64_t open, end;  // columns; all before `open` are visible, none from `end` on
   int32_t query;
   const int32_t* ends;
 
@@ -161,9 +161,9 @@ GIGPO_INLINE void weigh(const PagedQuery* queries, int64_t first, int64_t last, 
   }
 }
 
-// The order of every sum depends on the token's position alone: a token gives the same bits whether it is computed with
-// its whole prompt or by itself after a cached beginning. Slots beyond a context hold whatever was there, which must not
-// even be multiplied by 0.
+// Paged attention of a block of queries. The order of every sum depends only on the token's position: results are bit-identical whether a
+// token is computed with its whole prompt or alone after a cached prefix. Slots beyond a context are uninitialized (possibly NaN) and must
+// not be used, not even with a factor of 0.
 template <int rows, class T>
 static void paged_block(const PagedQuery* queries, int64_t head_size, const int32_t* pages, const T* keys,
                         const T* values, int64_t page_stride, float scale, float* scores) {

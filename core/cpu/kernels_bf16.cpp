@@ -1,5 +1,5 @@
-// Conversions, and the inner loops of the matrix multiply in bf16. Every element of a tile is one chain of sums over
-// ascending pairs of k, whatever the tile's size, so that no result depends on how a matrix was cut.
+// Conversions and inner loops of the matrix multiplication in bf16. Every element of a tile is one chain of sums over ascending pairs of k,
+// whatever the size of the tile, so that results do not depend on the tiling.
 #include "core/cpu/kernels_bf16.h"
 
 #include "core/cpu/matmul_output.h"
@@ -31,8 +31,8 @@ void pack(uint32_t* packed, int64_t width, const uint16_t* source, int64_t ld, i
   }
 }
 
-// A word's two products with another's, added to a sum: by one instruction, or one after the other, each exact before it is
-// added. `parts` are the operands of each step.
+// Adds the two products of a pair of words to a sum, by one instruction or one after the other; each product is exact before the addition.
+// `parts` are the operands of each step.
 #if defined(__AVX512BF16__)
 constexpr int steps = 1;
 GIGPO_INLINE IntVec part(IntVec words, int) { return words; }

@@ -1,4 +1,4 @@
-// Norms, rotary embedding, SwiGLU, AdamW and sampling. Every row is computed the same way whatever rows stand around it.
+// Norms, rotary embedding, SwiGLU, AdamW and sampling. The result of a row does not depend on other rows.
 #include "core/cpu/kernels.h"
 #include "core/cpu/vector_bf16.h"
 
@@ -120,8 +120,8 @@ static double squared_norm(int64_t count, const float* x) {
   return total;
 }
 
-// core/random.h's philox of 16 counters, of which the first word counts up: word j of the i-th is out[4i + j]. A word is the lower
-// half of a wide lane, what the upper one holds does not matter; the halves of a product are the two words that a round needs.
+// Vector form of philox (core/random.h) for 16 counters with consecutive first words: word j of counter i is out[4i + j]. A word is the
+// lower half of a wide lane; the upper half is ignored. The two halves of a product are the two words that a round needs.
 constexpr int64_t words_together = 64;
 static void philox_words(Key key, uint32_t first, uint32_t second, uint32_t third, uint32_t fourth, uint32_t* out) {
   constexpr int wide = lanes / 2, vectors = 16 / wide;
@@ -162,7 +162,7 @@ static void adamw(int64_t count, float* weights, const float* gradients, float* 
   });
 }
 
-// round_to_bf16 of core/kernels/moments.h.
+// Vector form of round_to_bf16 (core/kernels/moments.h).
 GIGPO_INLINE UintVec round_to_bf16(Vec value, UintVec noise) {
   const UintVec all = (UintVec)value, exponent = all & 0x7F800000u;
   const UintVec kept = all >> 16 | ((all & 0x007FFFFFu) != 0 ? UintVec{} + 0x40u : UintVec{});
@@ -171,13 +171,13 @@ GIGPO_INLINE UintVec round_to_bf16(Vec value, UintVec noise) {
   return exponent == 0x7F800000u ? kept : finite;
 }
 
-// adamw_element of core/kernels/moments.h, digit for digit: nothing is fused.
+// Vector form of adamw_element (core/kernels/moments.h), bit-identical: no multiply-add is fused.
 static void adamw_rounded(int64_t count, float* weights, const float* gradients, uint16_t* first, uint16_t* second,
                           const AdamWFactors& by, Key rounding, int64_t index) {
   for (int64_t at = 0, some; at < count; at += some) {
     const int64_t skipped = (index + at) % words_together, block = (index + at - skipped) / 4;
     some = count - at < words_together - skipped ? count - at : words_together - skipped;
-    uint32_t words[words_together + lanes];  // the last vector is read whole
+    uint32_t words[words_together + lanes];  // padding, because whole vectors are read
     philox_words(rounding, uint32_t(block), uint32_t(uint64_t(block) >> 32), 0, moment_counter, words);
     for_each_vec(some, [&](int64_t i, int64_t n) {
       const int64_t e = at + i;
@@ -193,14 +193,14 @@ static void adamw_rounded(int64_t count, float* weights, const float* gradients,
   }
 }
 
-// fine_uniform of core/random.h.
+// Vector form of fine_uniform (core/random.h).
 GIGPO_INLINE Vec fine_uniform(UintVec words) {
   const Vec v = (__builtin_convertvector(words, Vec) + broadcast(0.5f)) * broadcast(0x1p-32f);
   return min(v, broadcast(1 - 0x1p-24f));
 }
 
-// Gumbel-max: argmax of z - log(-log(1 - v)) over the vocabulary is a draw from softmax(z). The number v of token j is made of
-// word j mod 4 of Philox block j / 4, whatever the instruction set. The entropy is log Σ e^z - Σ e^z z / Σ e^z.
+// Samples a token by the Gumbel-max trick: argmax of z - log(-log(1 - v)) over the vocabulary is a sample from softmax(z). The number v of
+// token j is computed from word j mod 4 of Philox block j / 4, for every instruction set. The entropy is log Σ e^z - Σ e^z z / Σ e^z.
 static DrawnToken sample(int64_t vocab, const float* logits, float temperature, Key key, int32_t token_index, uint32_t* noise) {
   const bool greedy = temperature == 0;
   const Vec inverse = broadcast(greedy ? 1 : 1 / temperature);
@@ -224,9 +224,9 @@ static DrawnToken sample(int64_t vocab, const float* logits, float temperature, 
       return kept;
     }();
     total += p;
-    weighted = fma(p, max(broadcast(-88.0f), z), weighted);  // bounded where p is 0 already, for 0 · -inf would be NaN
+    weighted = fma(p, max(broadcast(-88.0f), z), weighted);  // bounded where p is 0, because 0 · -inf would be NaN
     const Vec score = greedy ? z : z - log(Vec{} - log_one_minus(fine_uniform((UintVec)load((const int32_t*)noise + i))));
-    // NaN never compares greater, so a broken row still gives a token, with a NaN log-probability.
+    // NaN never compares greater, so a row with NaN still yields a token, with a NaN log-probability.
     if (max(score) > best || n < lanes) {
       for (int lane = 0; lane < n; lane++) {
         if (score[lane] > best) best = score[lane], chosen = i + lane;

@@ -1,7 +1,6 @@
-// How a matrix multiply is cut into the kernel's tiles (after Goto & van de Geijn, "Anatomy of high-performance matrix
-// multiplication", ACM TOMS 2008). A tile is a few rows of A times a panel of B, two vectors wide. What is read often
-// is packed first, so that a tile reads it in order: panels of B by all threads, for a part of k at a time; tiles of A
-// by the thread that takes their part of the rows, into its own cache.
+// Tiling of the matrix multiplication (after Goto & van de Geijn, "Anatomy of high-performance matrix multiplication", ACM TOMS 2008). A tile
+// is a few rows of A times a panel of B, two vectors wide. Data that is read often is packed first, so that a tile reads it in order.
+// Panels of B are packed by all threads, for a part of k at a time; tiles of A by the thread that computes their rows, into its own cache.
 #include "core/cpu/matmul.h"
 
 #include <algorithm>
@@ -16,10 +15,10 @@ namespace {
 constexpr int64_t k_group = 2 * k_block;      // at most this much of k is packed at a time,
 constexpr int64_t b_group = 1 << 20;          // this many floats of B,
 constexpr int64_t row_block = 112;            // and this many rows of A by a thread: with k_block a quarter of its L2
-constexpr int64_t in_place_uses = 8;          // what is read no more often than this is not packed, if it can be
-constexpr int64_t small_a = 1 << 17;          // floats that stay in a thread's L2 beside the panels
-constexpr int64_t rows_of_each = 768;         // so few of A each thread goes through, sooner than read what another packed
-constexpr int64_t small_work = 32 * 32 * 32;  // multiply-adds that take less time than a second thread to join
+constexpr int64_t in_place_uses = 8;          // data that is read at most this often is not packed, if possible
+constexpr int64_t small_a = 1 << 17;          // floats of A that fit in a thread's L2 cache together with the panels
+constexpr int64_t rows_of_each = 768;         // maximum rows of A for which each thread reads all of A instead of panels packed by others
+constexpr int64_t small_work = 32 * 32 * 32;  // multiply-adds that take less time than a second thread needs to join
 
 thread_local AlignedFloats a_buffer, b_buffer;
 
@@ -32,7 +31,7 @@ struct Range {
   int64_t begin, end;
 };
 
-// A or B as the kernel sees it: element (p, x), where p runs along k and x along C's rows or columns.
+// View of A or B for the kernel: element (p, x), where p is the index along k and x the row or column of C.
 struct Operand {
   const float* at(int64_t p, int64_t x) const { return data + (transposed ? x * ld + p : p * ld + x); }
   const float* data;
@@ -55,7 +54,7 @@ struct Slice {
 
 class Product {
  public:
-  // pool: null for the calling thread alone. weight: B packed beforehand, or null.
+  // pool: null: only the calling thread. weight: packed B, or null.
   Product(ThreadPool* pool, const MatmulArguments& x, const PackedWeight* weight)
       : x_(x), a_{x.a, x.lda, !x.ta}, b_{x.b, x.ldb, x.tb}, weight_(weight), kernel_(matmul_kernel(isa())),
         pool_(x.m * x.n * x.k > small_work ? pool : nullptr), threads_(pool_ ? pool_->size() : 1),
@@ -165,7 +164,7 @@ class Product {
     return !b_.transposed && tiles_ <= in_place_uses && columns(panel) % kernel_.lanes == 0;
   }
 
-  // Of tiles that differ by a row at most, the larger ones first: without a division, which a small tile would notice.
+  // Rows of a tile. Tile sizes differ by at most one row, larger tiles first. Avoids a division, which is noticeable for small tiles.
   Range rows(int64_t tile) const {
     const int64_t begin = tile * rows_ + std::min(tile, larger_);
     return {begin, begin + rows_ + (tile < larger_)};
@@ -184,7 +183,7 @@ class Product {
   const MatmulKernel& kernel_;
   ThreadPool* const pool_;
   const int64_t threads_, tiles_, panels_;
-  const int64_t rows_, larger_;  // of a tile, and how many have one more
+  const int64_t rows_, larger_;  // rows per tile, and number of tiles with one more row
 };
 
 }  // namespace
@@ -195,7 +194,7 @@ void matmul_single(const MatmulArguments& arguments) { Product(nullptr, argument
 
 float* AlignedFloats::reserve(size_t count) {
   if (count > capacity_) {
-    data_.reset();  // first, so that old and new never stand side by side
+    data_.reset();  // first, so that old and new memory are never allocated at the same time
     capacity_ = 0;
     data_.reset(static_cast<float*>(allocate_aligned(count * sizeof(float))));
     if (!data_) throw std::bad_alloc();

@@ -1,5 +1,5 @@
-// How a product of bf16 is cut into tiles. All of it is packed, since the kernel wants pairs along k: panels of B and tiles of A
-// by all threads. A thread then goes through the panels with as many tiles as its L2 holds.
+// Tiling of the matrix multiplication in bf16. All data is packed, because the kernel needs pairs along k: panels of B and tiles of A, by all
+// threads. Then a thread goes through the panels with as many tiles as fit in its L2 cache.
 #include "core/cpu/matmul_bf16.h"
 
 #include <algorithm>
@@ -10,11 +10,11 @@
 namespace gigpo::cpu {
 namespace {
 
-constexpr int64_t b_group = 1 << 20;   // at most so many words of B are packed at a time,
-constexpr int64_t a_group = 1 << 20;   // and of A,
-constexpr int64_t a_part = 1 << 16;    // of which a thread takes so many at a time: a quarter of its L2
-constexpr int64_t sums_rows = 1024;    // of C whose sums are held in fp32 at a time
-constexpr int64_t small_work = 1 << 15;  // pairs of multiply-adds that take less time than a second thread to join
+constexpr int64_t b_group = 1 << 20;   // maximum words of B that are packed at a time
+constexpr int64_t a_group = 1 << 20;   // maximum words of A that are packed at a time
+constexpr int64_t a_part = 1 << 16;    // words of A that a thread processes at a time: a quarter of its L2 cache
+constexpr int64_t sums_rows = 1024;    // rows of C whose sums are kept in fp32 at a time
+constexpr int64_t small_work = 1 << 15;  // pairs of multiply-adds that take less time than a second thread needs to join
 
 thread_local AlignedFloats a_buffer, b_buffer, sums_buffer;
 
@@ -22,7 +22,7 @@ int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 uint32_t* words(const AlignedFloats& x) { return reinterpret_cast<uint32_t*>(x.data()); }
 
-// A factor as the kernel sees it: `extent` rows of A or columns of B, in groups of `group`, each packed [pairs][width].
+// View of a factor for the kernel: `extent` rows of A or columns of B, in groups of `group`, each packed [pairs][width].
 class Factor {
  public:
   Factor(Tensor x, bool k_first, int64_t extent, int64_t group, int64_t width)
@@ -59,7 +59,7 @@ class Factor {
 
 class Product {
  public:
-  // weight: B packed beforehand, or null.
+  // weight: packed B, or null.
   Product(ThreadPool& pool, const Bf16Matmul& x, int64_t k, const PackedWeight* weight)
       : x_(x), k_(k), weight_(weight), kernel_(matmul_kernel(isa())), pool_(pool),
         alone_(x.c.rows * x.c.columns * k <= 2 * small_work),
@@ -144,8 +144,8 @@ void run(ThreadPool& pool, const Bf16Matmul& x, const PackedWeight* weight) {
   const int64_t k = x.transpose_a ? x.a.rows : x.a.columns;
   const Tensor c = x.c;
   if (c.type == Type::f32 || k <= bf16_k_block) return Product(pool, x, k, weight).run();
-  // Sums of several blocks stand in fp32 until the last: so few that a long row's are not a model's worth of memory, so many that
-  // packing B again for each of them does not count.
+  // Sums over several blocks of k are kept in fp32 until the last block. The number of rows is limited to save memory, but large enough that
+  // packing B again for each group of rows is negligible.
   if (c.rows > sums_rows) {
     for (int64_t first = 0; first < c.rows; first += sums_rows) {
       const int64_t count = std::min(sums_rows, c.rows - first);

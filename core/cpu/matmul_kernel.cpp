@@ -1,5 +1,5 @@
-// The inner loops of the matrix multiply. Every element of a tile is one chain of fused multiply-adds over ascending
-// p, whatever the tile's size, so that no result depends on how a matrix was cut.
+// Inner loops of the matrix multiplication. Every element of a tile is one chain of fused multiply-adds over ascending p, whatever the size
+// of the tile, so that results do not depend on the tiling.
 #include "core/cpu/matmul_kernel.h"
 
 #include "core/cpu/matmul_output.h"
@@ -51,7 +51,7 @@ void tile_at(int64_t k, const float* a, int64_t a_step, const float* b, int64_t 
 }
 
 // A block of `lanes` values of x and of p, or of k < lanes of p when not `whole`. Rows beyond `count` repeat the last.
-// Not inline: on its own the compiler keeps all of it in registers, and it takes a quarter of the time.
+// Not inlined: as a separate function the compiler keeps everything in registers, which takes a quarter of the time.
 template <bool whole>
 [[gnu::noinline]] void pack_transposed(float* packed, int64_t width, const float* source, int64_t ld, int64_t count,
                                        int64_t k) {

@@ -20,7 +20,7 @@ static void pause() {
 #endif
 }
 
-// Some tens of microseconds: longer than the pause between two operations of a model.
+// Number of spins before an idle worker sleeps: some tens of microseconds, longer than the pause between two operations of a model.
 constexpr int spins = 2000;
 
 ThreadPool::ThreadPool(int threads) : shares_(size_t(threads < 1 ? 1 : threads)) {
@@ -70,7 +70,7 @@ void ThreadPool::run(int64_t count, Function function, void* context) {
 void ThreadPool::work(int thread) {
   for (int i = 0; i < size(); i++) {
     Share& share = shares_[size_t((thread + i) % size())];
-    // Looked at first: a share that is done is only read, which many threads can do at once.
+    // Checked before fetch_add: a finished share is only read, which many threads can do at once without contention.
     const auto open = [&] { return !failed_ && share.next.load(std::memory_order_relaxed) < share.end; };
     for (int64_t index; open() && (index = share.next.fetch_add(1, std::memory_order_relaxed)) < share.end;) {
       try {
@@ -83,7 +83,7 @@ void ThreadPool::work(int thread) {
 }
 
 void ThreadPool::worker(int thread) {
-  uint32_t seen = 0;  // the loop that this worker has been in
+  uint32_t seen = 0;  // last loop that this worker joined
   for (int spin = 0; !stop_;) {
     uint32_t state = state_;
     if ((state & open) && state / number != seen) {

@@ -9,8 +9,8 @@ namespace gigpo {
 
 namespace {
 
-// The most that a training pass of so many tokens takes: every token is sampled, none occurs twice, and the policy's head stands on
-// them, beside which a critic's is small.
+// Maximum activation memory of a training pass of `tokens` tokens: every token is sampled, all token ids are distinct, and the head is the
+// policy's, compared with which a critic's head is small.
 int64_t activation_bytes(const ModelConfig& config, const EngineOptions& options, const DeviceTraits& traits, int64_t tokens) {
   const PassShape shape{config, options.adapter, tokens, tokens};
   Arena arena(traits.activation_type);
@@ -22,8 +22,8 @@ int64_t activation_bytes(const ModelConfig& config, const EngineOptions& options
   return int64_t(arena.peak());
 }
 
-// A step of as many tokens as may be, from as many sequences as are usual at once. An arena grows by halves until it has seen the
-// largest step.
+// Memory of a sampling step with the maximum number of tokens and the usual number of sequences, including the growth of the arena before
+// its largest step.
 int64_t sampling_bytes(const ModelConfig& config, const EngineOptions& options, const DeviceTraits& traits) {
   const int64_t drawn = std::min(options.step_tokens, traits.sequences);
   const int64_t pages = (config.max_positions + PagedCache::page_size - 1) / PagedCache::page_size;
@@ -34,7 +34,7 @@ int64_t sampling_bytes(const ModelConfig& config, const EngineOptions& options, 
   return int64_t(arena.peak()) * 3 / 2 + drawn_bytes(options.step_tokens) + LogitMasker::bytes(config.vocabulary_size);
 }
 
-// What a training pass of so many tokens takes besides, or, of none, a step of sampling.
+// Scratch memory of a training pass of `tokens` tokens; 0 tokens: of a sampling step.
 int64_t scratch_bytes(const ModelConfig& config, const DeviceTraits& traits, int64_t tokens) {
   const int64_t head = std::max(tokens, Trainer::most_results) * int64_t{sizeof(PolicyHeadResult)} + LogitMasker::bytes(config.vocabulary_size);
   const int64_t results = tokens > 0 ? head : 0;
@@ -43,7 +43,7 @@ int64_t scratch_bytes(const ModelConfig& config, const DeviceTraits& traits, int
   return results + traits.attention_bytes(sizes, traits.activation_type, traits.threads);
 }
 
-// What the device keeps of the matrices that `linear` multiplies with, in a form of its own.
+// Memory of the packed copies of weights that the device keeps for `linear`.
 int64_t kept_bytes(const ModelConfig& config, const AdapterConfig& adapter, const DeviceTraits& traits, const Purpose& purpose) {
   if (!traits.kept_bytes) return 0;
   const ModelLayout layout(config);
@@ -53,10 +53,10 @@ int64_t kept_bytes(const ModelConfig& config, const AdapterConfig& adapter, cons
     if (parameter.shape.size() == 2 && !table) body += traits.kept_bytes(parameter.shape[0], parameter.shape[1]);
   }
   for (const Parameter& parameter : AdapterLayout(config, adapter).parameters) {
-    const bool pair = parameter.name.find(".lora_") != std::string::npos;  // no copy of the embedding, the head or a norm
+    const bool pair = parameter.name.find(".lora_") != std::string::npos;  // an adapter pair, not a copy of embedding, head or norm
     if (pair) pairs += traits.kept_bytes(parameter.shape[0], parameter.shape[1]);
   }
-  // A reference and a critic have weights of their own, or, beside an adapter, pairs; neither samples.
+  // Reference policy and critic have separate weights, or with an adapter separate pairs. Neither samples.
   const int64_t others = int64_t{purpose.reference} + int64_t{purpose.critic};
   return body + pairs + traits.kept_bytes(config.vocabulary_size, config.hidden_size) + others * (adapter ? pairs : body);
 }
@@ -66,10 +66,10 @@ int64_t planned_cache(const ModelConfig& config, const DeviceTraits& traits, con
   return cache_pages(config, type, options.cache_bytes) * PagedCache::page_size * cache_bytes_per_token(config, type);
 }
 
-// Of the rotary embedding.
+// Memory of the tables of the rotary embedding.
 int64_t table_bytes(const ModelConfig& config) { return config.max_positions * config.head_size * int64_t{sizeof(float)}; }
 
-// A critic's weights, gradients and moments.
+// Memory of a critic's weights, gradients and moments.
 int64_t critic_bytes(ModelConfig config, const EngineOptions& options, int64_t bytes_a_weight) {
   config.head = Head::value;
   const int64_t trained = options.adapter ? AdapterLayout(config, options.adapter).size : ModelLayout(config).size;
@@ -89,11 +89,11 @@ MemoryPlan plan_memory(const ModelConfig& config, const EngineOptions& options, 
   const ModelLayout layout(config);
   const AdapterLayout adapter(config, options.adapter);
   const int64_t trained = options.adapter ? adapter.size : layout.size;
-  // As it is computed with, and in fp32 where that is coarser and it is trained.
+  // Weights in the activation type; trained weights of lower precision also in fp32.
   const int64_t of_type = bytes_of(traits.activation_type), exact = traits.activation_type == Type::f32 || !purpose.trained ? 0 : 4;
 
   MemoryPlan plan;
-  int64_t tokens = 0;  // that are trained at once
+  int64_t tokens = 0;  // tokens that are trained at once
   plan.weights = layout.size * of_type + trained * exact + (options.adapter ? trained * of_type : 0) + table_bytes(config);
   plan.packed = kept_bytes(config, options.adapter, traits, purpose);
   if (purpose.reference) plan.reference = trained * of_type;
@@ -135,7 +135,7 @@ std::string describe(const MemoryPlan& plan) {
 }
 
 DeviceTraits cuda_traits(Type precision) {
-  // 4,096 rows of Qwen's vocabulary: 2.5 GB of logits, so that adding up dW in fp32 is a small part of each chunk's work.
+  // 4,096 rows of Qwen's vocabulary: 2.5 GB of logits, so that accumulating dW in fp32 is a small part of the work per chunk.
   return {.activation_type = precision,
           .head_logits = int64_t{4096} * 151936,
           .step_tokens = 4096,
@@ -146,12 +146,12 @@ DeviceTraits cuda_traits(Type precision) {
           .shared_tokens = 64};
 }
 
-// Throws OUT_OF_MEMORY with what would fit.
+// Throws Error OUT_OF_MEMORY with settings that would fit.
 static void refuse(const ModelConfig& config, const EngineOptions& options, const DeviceTraits& device, const Purpose& purpose,
                    int64_t available) {
   const auto plan_of = [&](const EngineOptions& other) { return plan_memory(config, other, device, purpose); };
   const MemoryPlan plan = plan_of(options);
-  // The cheapest first: what costs no accuracy, then what costs a little.
+  // Cheapest first: settings without loss of accuracy, then settings with a small loss.
   struct Remedy {
     const char* setting;
     void (*apply)(EngineOptions&);
@@ -194,7 +194,7 @@ static int64_t row_bytes(const ModelConfig& config, const EngineOptions& options
   return activation_bytes(config, options, traits, tokens) + scratch_bytes(config, traits, tokens);
 }
 
-// The most tokens, from a micro-batch to the model's longest sequence, that take no more than `room`.
+// Maximum number of tokens of a sequence, from a micro-batch to the model's longest sequence, that needs no more than `room` bytes.
 static int64_t longest_row(const ModelConfig& config, const EngineOptions& options, const DeviceTraits& traits, int64_t room) {
   int64_t least = options.micro_batch_tokens, most = std::max(least, config.max_positions);
   while (least < most) {
@@ -222,7 +222,7 @@ FittedEngine fit_options(const ModelConfig& config, EngineOptions options, const
   }
   if (plan.total() > available) refuse(config, options, device, purpose, available);
   plan.available = available;
-  // For many sequences at once, as far as there is room.
+  // KV cache for many concurrent sequences, as far as memory is available.
   const int64_t wanted =
       device.sequences * std::min(config.max_positions, usual_length) * cache_bytes_per_token(config, device.activation_type);
   int64_t left = available - plan.total();
@@ -231,7 +231,7 @@ FittedEngine fit_options(const ModelConfig& config, EngineOptions options, const
     if (choose_cache) options.cache_bytes = plan.cache = std::min(shared, std::max(wanted, plan.activations));
     options.region_bytes = std::max(options.cache_bytes, plan.activations);
   } else if (choose_cache) {
-    // Half of what is left, so that longer rows, and other programs, find the other half.
+    // At most half of the remaining memory; the other half is left for longer sequences and other programs.
     const int64_t more = std::clamp<int64_t>(wanted - plan.cache, 0, left / 2);
     options.cache_bytes = plan.cache + more;
     plan.cache = planned_cache(config, device, options), left -= more;
@@ -242,7 +242,7 @@ FittedEngine fit_options(const ModelConfig& config, EngineOptions options, const
     options.longest_row = longest_row(config, options, device, room + plan.scratch);
     plan.longest = row_bytes(config, options, device, options.longest_row) - plan.scratch;
   }
-  options.longest_row = std::min(options.longest_row, config.max_positions);  // more was not planned for, whatever rows have in common
+  options.longest_row = std::min(options.longest_row, config.max_positions);  // memory for more was not planned, even with prefix sharing
   plan.longest_row = std::min(std::max(options.longest_row, options.micro_batch_tokens), config.max_positions);
   return {options, plan};
 }

@@ -53,7 +53,7 @@ std::vector<double> rotary_frequencies(const ModelConfig& c) {
   for (size_t j = 0; j < result.size(); j++) {
     double frequency = std::pow(c.rope_theta, -2.0 * double(j) / double(c.head_size));
     if (const auto& s = c.rope_scaling) {
-      // Long wavelengths are stretched by `factor`, short ones kept, those between blended.
+      // Long wavelengths are stretched by `factor`, short ones are kept, those between are interpolated.
       const double turns = s->original_max_positions * frequency / (2 * std::numbers::pi);
       const double blend = (turns - s->low_frequency_factor) / (s->high_frequency_factor - s->low_frequency_factor);
       const double kept = std::fmin(std::fmax(blend, 0), 1);

@@ -41,10 +41,10 @@ HeadTokens OtherTokens::of(int64_t lane, int64_t first, int64_t rows) {
   return {count, chunk.tokens, chunk.gradients, chunk.log_probs};
 }
 
-// A token that stands twice at a place has the sum of its gradients where it stands first.
+// Merges duplicate tokens of a row: the first occurrence gets the sum of the gradients.
 void OtherTokens::fold(int64_t rows) {
   const int64_t count = batch_.top;
-  std::vector<int64_t> last(size_t(vocabulary_), -1);  // where each token was last seen
+  std::vector<int64_t> last(size_t(vocabulary_), -1);  // index at which each token was last seen
   for (int64_t row = 0; row < rows; row++) {
     for (int64_t i = row * count; i < (row + 1) * count; i++) {
       int64_t& before = last[size_t(tokens_[i])];
@@ -78,7 +78,7 @@ void OtherTokens::tell(int64_t lane, int64_t first, Tensor logits, Scores& score
   }
 }
 
-// A constraint may leave fewer tokens than were asked for: behind them come others, the lowest first, as unlikely as its mask has them.
+// Fills up the top tokens if a constraint allows fewer than requested: with other tokens in ascending order, as improbable as masked tokens.
 void OtherTokens::fill_up(int32_t* tokens, float* log_probs) const {
   int32_t* const end = tokens + batch_.top;
   int32_t* const found = std::find(tokens, end, no_token);

@@ -12,7 +12,7 @@ void PackedTokens::add(const int32_t* from, int64_t count, int64_t depth) {
 
 PackedRows PackedTokens::upload_rows(Arena& arena) const {
   std::vector<int32_t> starts(tokens.size()), ends(tokens.size());
-  std::vector<int32_t> path;  // to the token at hand, from its tree's first
+  std::vector<int32_t> path;  // from the first token of the tree to the current token
   const auto leave = [&](size_t depth, size_t token) {
     for (; path.size() > depth; path.pop_back()) ends[path.back()] = int32_t(token);
   };

@@ -47,7 +47,7 @@ void PagePool::give_back(int32_t index) {
 
 void PagePool::forget_shared() {
   for (Page& page : pages_) {
-    // To the front, so that these are taken again rather than memory that was never touched.
+    // To the front, so that these pages are reused before memory that was never touched.
     if (page.shared && page.users == 0) unused_.splice(unused_.begin(), unused_, page.place);
     forget(page);
   }

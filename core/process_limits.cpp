@@ -40,7 +40,7 @@ static int all_processors() { return std::max(1, int(std::thread::hardware_concu
 #if defined(__linux__)
 
 static int allowed_processors() {
-  for (int most = 1024; most <= 1 << 16; most *= 2) {  // more processors than a set has room for are an error
+  for (int most = 1024; most <= 1 << 16; most *= 2) {  // the call fails if the machine has more processors than the set
     std::vector<cpu_set_t> set(size_t(most) / (8 * sizeof(cpu_set_t)));
     const size_t bytes = set.size() * sizeof(cpu_set_t);
     if (sched_getaffinity(0, bytes, set.data()) == 0) return std::max(1, CPU_COUNT_S(bytes, set.data()));
@@ -66,8 +66,8 @@ static int64_t physical_memory() {
   return sysctlbyname("hw.memsize", &bytes, &size, nullptr, 0) == 0 ? bytes : 0;
 }
 
-// Inactive pages hold files and what can be written out: the system takes them before it fails. Free pages include those of files
-// that were read ahead.
+// Inactive pages hold files and data that can be paged out; the system reclaims them before allocations fail. Free pages include those of
+// files that were read ahead.
 int64_t available_memory(const std::string&) {
   const mach_port_t host = mach_host_self();
   vm_statistics64_data_t pages;
@@ -83,7 +83,7 @@ int usable_cpus(const std::string&) { return all_processors(); }
 
 #elif defined(_WIN32)
 
-// Memory must be there, and the page file must be able to back it: Windows promises no more than it could write out.
+// Minimum of physical memory and commit limit: Windows allows no more allocations than the page file can back.
 int64_t available_memory(const std::string&) {
   MEMORYSTATUSEX status = {};
   status.dwLength = sizeof status;
@@ -91,7 +91,7 @@ int64_t available_memory(const std::string&) {
   return int64_t(std::min(status.ullAvailPhys, status.ullAvailPageFile));
 }
 
-// The masks are zero in a process of several groups of 64 processors.
+// In a process with several processor groups (of 64), the masks are zero; all processors are counted then.
 int usable_cpus(const std::string&) {
   DWORD_PTR process = 0, system = 0;
   if (!GetProcessAffinityMask(GetCurrentProcess(), &process, &system) || process == 0) return all_processors();

@@ -8,12 +8,12 @@ namespace {
 
 using Out = uint8_t*;
 
-// Round to nearest, ties to even, to IEEE binary16; too large becomes infinity.
+// Converts to IEEE binary16, rounding to nearest, ties to even. Values that are too large become infinity.
 uint16_t to_f16(float value) {
   const uint32_t bits = std::bit_cast<uint32_t>(value), sign = bits >> 16 & 0x8000;
   const float magnitude = std::bit_cast<float>(bits & 0x7FFFFFFF);
   if (magnitude >= 65520) return uint16_t(sign | 0x7C00);
-  // Adding a power of two whose last bit is that of the result rounds there.
+  // Adding a power of two whose last bit has the place of the result's last bit rounds to that place.
   const float step = std::bit_cast<float>(std::max(std::bit_cast<uint32_t>(magnitude) & 0x7F800000u, 0x38800000u) + (13u << 23));
   const float rounded = magnitude + step - step;
   if (rounded < 0x1p-14f) return uint16_t(sign | uint32_t(rounded * 0x1p24f));
@@ -27,13 +27,13 @@ void put_half(Out to, float value) {
 
 float half_of(float value) { return from_f16(to_f16(value)); }
 
-// 0 where the inverse is too large for a float: then all values of the block are stored as zero.
+// Inverse of a scale; 0 if the inverse is too large for a float, so that all values of the block are stored as zero.
 float inverse(float value) {
   const float result = 1 / value;
   return std::isfinite(result) ? result : 0;
 }
 
-// The value with the largest magnitude, the first of equals.
+// Value with the largest magnitude; of equal magnitudes the first.
 float extreme(const float* x, int n) {
   float most = 0;
   for (int i = 0; i < n; i++)
@@ -47,7 +47,7 @@ void q8_0(const float* x, Out to) {
   for (int i = 0; i < 32; i++) to[2 + i] = uint8_t(int8_t(std::round(x[i] * factor)));
 }
 
-// 4 or 5 bits around zero: the extreme value is the lowest integer.
+// Quantizes to a signed integer of 4 or 5 bits, stored with an offset. The extreme value of the block maps to the lowest integer.
 template <int bits>
 int centered(float x, float factor) {
   constexpr int half = 1 << (bits - 1);
@@ -74,14 +74,14 @@ void q5_0(const float* x, Out to) {
 
 int nearest(float value, int least, int most) { return int(std::nearbyint(std::clamp(value, float(least), float(most)))); }
 
-// Scale of one block of integers from -32 to 31 with the least error Σ x² (x - scale·q)² among 19 candidates. For given integers q the best
-// scale is Σ x²·x·q / Σ x²·q².
+// Scale of one block of integers from -32 to 31 with the smallest error Σ x² (x - scale·q)² among 19 candidates. For given integers q the
+// best scale is Σ x²·x·q / Σ x²·q².
 float best_scale(const float* x, int n) {
   const float most = extreme(x, n);
   if (std::abs(most) < 1e-15f) return 0;
   float scale = 0, gain = -1;
   for (int candidate = 0; candidate < 19; candidate++) {
-    // The middle one first: a later one must be better.
+    // The middle candidate comes first; a later one replaces it only if it is better.
     const int offset = candidate == 0 ? 0 : candidate <= 9 ? candidate - 10 : candidate - 9;
     const float factor = -(32 + 0.1f * float(offset)) / most;
     float products = 0, squares = 0;
@@ -120,8 +120,8 @@ struct Affine {
   float scale = 0, minimum = 0;  // x ≈ scale·q - minimum, q from 0 to 15
 };
 
-// Scale and minimum of 32 values with the least weighted squared error among 22 candidates; for given integers both follow from linear
-// regression. A minimum is never positive in x, so that zero is in the range.
+// Scale and minimum of 32 values with the smallest weighted squared error among 22 candidates. For given integers both follow from linear
+// regression. The lower end of the range is never positive, so that zero is in the range.
 Affine best_affine(const float* x) {
   constexpr int n = 32, levels = 15;
   float squares = 0, least = x[0], most = x[0];

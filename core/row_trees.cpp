@@ -8,13 +8,13 @@ namespace gigpo {
 
 namespace {
 
-// In a tree, tokens are scored with keys that they do not see, but that stand in one group of 64 with some that they do, or with those
-// of a query beside them: some 100 keys, whose 4 · 100 · H operations are an eighth of a token's 22 · H² (H = 128, 1 M weights). An
-// estimate, and less the larger the model is.
+// Relative cost of a token in a tree and alone. In a tree, tokens are also scored with keys that they do not see, but that are in one group of
+// 64 with visible keys, or with the keys of an adjacent query: about 100 keys, whose 4 · 100 · H operations are an eighth of a token's
+// 22 · H² (H = 128, 1 M weights). This is an estimate; the share decreases with the size of the model.
 constexpr int64_t joined_cost = 9, alone_cost = 8;
 
-// Rows in the order of their tokens: each then has its longest beginning in common with the one before it, and any stretch of
-// them is a tree, written depth first.
+// Sequences sorted by their tokens. Each then has its longest common prefix with its predecessor, and any contiguous range is a tree in
+// depth-first order.
 class Sorted {
  public:
   explicit Sorted(const BatchRows& batch) {
@@ -29,12 +29,12 @@ class Sorted {
     }
   }
 
-  // Cuts the order into trees of at most `most` tokens such that the whole costs least. The least cost of the first `end` rows is
-  //   cost(end) = min over begin of cost(begin) + alone · length(begin) + joined · Σ (length - shared) of the rows behind it,
-  // over the begins whose tree is not too large, which a window keeps in the order of their costs.
+  // Splits the sorted sequences into trees of at most `most` tokens with minimum total cost. The minimum cost of the first `end` sequences is
+  //   cost(end) = min over begin of cost(begin) + alone · length(begin) + joined · Σ (length - shared) of the sequences after it,
+  // over all `begin` whose tree is not too large. A window keeps these in the order of their costs.
   std::vector<RowTree> trees(int64_t most) const {
     const size_t count = paths_.size();
-    std::vector<Sums> sums(count + 1);  // of all rows before one
+    std::vector<Sums> sums(count + 1);  // prefix sums over the sequences
     std::vector<size_t> begins(count + 1);
     std::deque<Begin> window;
     int64_t cost = 0;
@@ -61,7 +61,7 @@ class Sorted {
   struct Path {
     const BatchRows::Row* row;
     int64_t length, wanted;
-    int64_t shared;  // with the one before it
+    int64_t shared;  // common prefix with the previous sequence
     std::string_view bytes() const { return {reinterpret_cast<const char*>(row->tokens), size_t(length) * sizeof(int32_t)}; }
   };
   struct Sums {
@@ -69,7 +69,7 @@ class Sorted {
   };
   struct Begin {
     size_t row;
-    int64_t cost;  // but for what is the same for all begins
+    int64_t cost;  // without the terms that are equal for all begins
   };
 
   RowTree tree(size_t begin, size_t end) const {

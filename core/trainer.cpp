@@ -25,11 +25,11 @@ PolicyTensors Trainer::gradient_tensors() {
   return {gradients().values(), {}};
 }
 
-// One entry a sampled token, in the order in which they are passed; `columns` tells where it stands in the batch.
+// Inputs of the head, one entry per sampled token in the order of computation. `columns` are the columns of the tokens in the batch.
 struct Trainer::Tokens {
   std::vector<PolicyHeadRow> inputs;
   std::vector<int64_t> columns;
-  std::vector<std::shared_ptr<const TokenMask>> masks;  // of what could be sampled there, until it is passed; empty where everything could, everywhere
+  std::vector<std::shared_ptr<const TokenMask>> masks;  // masks of the constraints, until the tokens are computed; empty if no span has one
 
   void clear() { inputs.clear(), columns.clear(), masks.clear(); }
   void constrain(const BatchRows::Row& row, const BatchRows::Span& span) {
@@ -61,15 +61,15 @@ int64_t Trainer::most_tokens() const {
   return options_.longest_row > 0 ? std::max(options_.longest_row, options_.micro_batch_tokens) : INT64_MAX;
 }
 
-// Of rows with a beginning in common. Rows that fit into a micro-batch never make one larger; where a longer one has to have memory
-// anyway, those that go on from it may take as much again, if that was planned for.
+// Maximum tokens of a tree of sequences with a common prefix. Sequences that fit into a micro-batch never exceed the size of one. If a longer
+// sequence needs more memory anyway, its tree may have up to twice its tokens, if that was planned for.
 int64_t Trainer::most_together(int64_t longest) const {
   return longest <= options_.micro_batch_tokens ? options_.micro_batch_tokens : std::min(2 * longest, most_tokens());
 }
 
 void Trainer::check_length(int64_t tokens) const {
   transformer_.check_length(tokens);
-  if (tokens - 1 <= most_tokens()) return;  // nothing follows the last token: it is not computed
+  if (tokens - 1 <= most_tokens()) return;  // the last token predicts nothing and is not computed
   throw Error("BAD_ARGUMENT", "A row has " + std::to_string(tokens) + " tokens, but this policy has memory to train " +
                                   std::to_string(most_tokens()) + " at once: open it with longestRow: " + std::to_string(tokens) +
                                   ", or shorten the row.");
@@ -77,7 +77,7 @@ void Trainer::check_length(int64_t tokens) const {
 
 void Trainer::pass(const Models& models, const BatchRows& rows, std::span<const RowTree> trees, const RunHead& head) {
   PackedTokens packed;
-  std::vector<int32_t> path;  // where the row's tokens stand
+  std::vector<int32_t> path;  // indices of the sequence's tokens in `packed`
   std::vector<WantedSpan> spans;
   for (const RowTree& tree : trees) {
     for (const auto& [row, shared] : tree.branches) {
@@ -87,12 +87,12 @@ void Trainer::pass(const Models& models, const BatchRows& rows, std::span<const 
       packed.add(row->tokens + shared, length - shared, shared);
       for (const BatchRows::Span* span = rows.begin(*row); span != rows.end(*row); span++) {
         spans.push_back({row, span});
-        // Each token is predicted by the one before it.
+        // Each token is predicted by the token before it.
         packed.wanted.insert(packed.wanted.end(), path.begin() + span->begin - 1, path.begin() + span->begin + span->count - 1);
       }
     }
   }
-  // A reference's hidden states wait on the host, so that its activations lie where the policy's will.
+  // Hidden states of the reference policy are kept on the host, so that its activations use the same memory as the policy's.
   std::vector<std::byte> waiting;
   if (models.reference) {
     arena_.reset();
@@ -140,10 +140,10 @@ PassedTokens Trainer::each_pass(const Models& models, const BatchRows& rows, con
 template <class Visit>
 PassedTokens Trainer::each_token(const Models& models, const TrainingBatch& batch, const BatchRows& rows,
                                  const PolicyHeadOptions& options, Scores* scores, const std::atomic<bool>& cancelled, Visit visit) {
-  // Results stay on the device until many micro-batches are queued: to download them one by one would leave it idle in between.
+  // Results stay on the device until many micro-batches are queued. A download after each would leave the device idle in between.
   std::unique_ptr<FlatBuffer> memory;
   int64_t capacity = 0;
-  Tokens tokens;  // whose results wait
+  Tokens tokens;  // tokens whose results have not been read
   std::vector<PolicyHeadResult> found;
   const auto visit_waiting = [&] {
     found.resize(tokens.inputs.size());
@@ -169,7 +169,7 @@ PassedTokens Trainer::each_token(const Models& models, const TrainingBatch& batc
     const HeadPass pass{batch, options, hidden, std::span(tokens.inputs).subspan(first), std::span(tokens.columns).subspan(first),
                         std::move(masks), static_cast<PolicyHeadResult*>(memory->data()) + first, scores};
     const Tensor d_hidden = run_head(models, pass, arena);
-    tokens.masks.clear();  // megabytes, where states seldom come again
+    tokens.masks.clear();  // frees megabytes of masks, because states are rarely repeated
     return d_hidden;
   };
   const PassedTokens passed = each_pass(models, rows, cancelled, head, [] {});
@@ -232,8 +232,8 @@ LossReport Trainer::train(const PolicyTensors& weights, const TrainingBatch& bat
           .log_probs = std::move(log_probs)};
 }
 
-// GSPO (arXiv 2507.18071): one ratio for a whole sequence, so all of its log-probabilities are needed before any gradient. Its
-// gradient by them is then a linear loss, beside which the entropy bonus is what it always is.
+// Loss with one ratio per sequence (GSPO, arXiv 2507.18071). All log-probabilities of a sequence are needed before any gradient. The gradient
+// with respect to them is then applied as a linear loss; the entropy bonus is added as usual.
 LossReport Trainer::train_on_sequences(const PolicyTensors& weights, const TrainingBatch& batch, const TrainingLoss& loss,
                                        const std::atomic<bool>& cancelled) {
   const std::vector<float> log_probs = scores(weights, batch, float(loss.head.temperature), cancelled).log_probs;
@@ -250,7 +250,7 @@ LossReport Trainer::train_on_sequences(const PolicyTensors& weights, const Train
   options.aggregation = loss.aggregation, options.fixed_length = loss.fixed_length, options.ratio = loss.ratio;
   std::vector<float> gradients(log_probs.size());
   const ClippedSurrogateReport found = clipped_surrogate(input, options, gradients.data());
-  // The surrogate's KL is aggregated as its loss is; the report wants the mean over tokens.
+  // The KL term of the surrogate is aggregated like the loss; the report contains the mean over tokens.
   options.aggregation = Aggregation::token_mean;
   const double kl = clipped_surrogate(input, options, nullptr).kl;
 

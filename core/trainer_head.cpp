@@ -1,4 +1,4 @@
-// The head of a training pass: logits, losses and their gradients, chunk by chunk.
+// Head of a training pass: logits, losses and their gradients, chunk by chunk.
 #include <algorithm>
 
 #include "core/trainer.h"
@@ -7,13 +7,13 @@ namespace gigpo {
 
 namespace {
 
-// Whatever is thrown, no lane stays forked: the products behind it would be told to leave it room.
+// Guard that joins all lanes, also on an exception: otherwise later products would still leave room for the lane's losses.
 struct Joined {
   ~Joined() {
     for (int lane = 0; lane < lanes; lane++) {
       try {
         device.join(lane);
-      } catch (...) {  // the device is lost, which is being told already
+      } catch (...) {  // the device is lost; that error is being reported already
       }
     }
   }
@@ -23,15 +23,15 @@ struct Joined {
 
 }  // namespace
 
-// Each chunk of logits is overwritten by its own gradient, and passed on. With two lanes of them, a chunk's losses run beside the
-// products of the last chunk's gradient and of the next one's logits, in the order that is written here:
+// Each chunk of logits is overwritten by its gradient, which is multiplied further. With two lanes, the losses of a chunk run concurrently
+// with the products of the previous chunk's gradient and of the next chunk's logits, in this order:
 //   logits 0, losses 0, logits 1, losses 1, join 0, products 0, logits 2, losses 2, join 1, products 1, …
-// A reference's logits are computed beside a chunk's own, and compared with them before the next chunk's take their place.
+// Logits of a reference policy are computed for each chunk and compared before the next chunk overwrites them.
 Tensor Trainer::run_head(const Models& models, const HeadPass& pass, Arena& arena) {
   const Tensor hidden = pass.hidden.own, reference = pass.hidden.reference;
   const DeviceTraits traits = device_.traits();
   const int64_t vocabulary = transformer_.config().vocabulary_size, chunk = traits.head_chunk(hidden.rows, vocabulary);
-  // With a reference half as many rows at a time, so that both take no more memory than one does.
+  // With a reference policy, half as many rows at a time, so that both together take no more memory than one policy.
   const HeadBuffers buffers(transformer_.shape(0, hidden.rows), reference ? (chunk + 1) / 2 : chunk, traits.lanes,
                             pass.options.mode != HeadMode::score, arena);
   device_.upload(buffers.inputs, pass.inputs.data(), pass.inputs.size_bytes());

@@ -19,7 +19,7 @@ void TrainingBatch::check(int64_t vocabulary) const {
   for (int64_t row = 0; row < rows; row++) {
     require(row_offsets[row] <= row_offsets[row + 1], "a row's tokens end before they begin", row);
   }
-  bool known = true;  // no way out of the loop, so that it takes whole vectors at a time
+  bool known = true;  // no early exit, so that the compiler can vectorize the loop
   for (int64_t i = 0; i < row_offsets[rows]; i++) known &= uint32_t(tokens[i]) < uint32_t(vocabulary);
   if (!known) {
     const auto wrong = std::find_if(tokens, tokens + row_offsets[rows], [&](int32_t t) { return t < 0 || t >= vocabulary; });

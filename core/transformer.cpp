@@ -99,7 +99,7 @@ Transformer::Weights Transformer::layer_of(const PolicyTensors& from, int64_t l)
   return w;
 }
 
-// y = W x + b, and with pairs + scale · B A x, part by part. Parts that lie together and are scaled alike share the product with A.
+// y = W x + b, and with adapter pairs + scale · B A x, part by part. Adjacent parts with equal scale share the product with A.
 void Transformer::linear(const Linear& layer, Tensor x, Tensor added, Tensor y, Tensor narrow) const {
   device_.in_parts(x.rows, layer.weight.rows * layer.weight.columns, [&](int64_t first, int64_t count) {
     const auto part = [&](Tensor all) { return all ? all.row_range(first, count) : all; };
@@ -203,7 +203,7 @@ void Transformer::backward(const PolicyTensors& weights, const PolicyTensors& gr
   const ModelConfig& c = config_;
   const int64_t t = batch.size(), h = c.hidden_size, q = c.query_columns(), kv = c.key_value_columns();
   const RowScatter by_wanted = upload_scatter(batch.wanted, arena);
-  // From rows of wanted tokens to rows of all.
+  // Scatters rows of wanted tokens to rows of all tokens.
   const auto spread = [&](Tensor wanted, Tensor all) {
     device_.zero(all.data, t * all.columns * bytes_of(all.type));
     device_.scatter_add(by_wanted, wanted, all);

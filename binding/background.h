@@ -1,4 +1,4 @@
-// One call off the event loop that belongs to no engine: on a thread of Node's pool, its promise settled on the JavaScript thread.
+// Asynchronous call that belongs to no engine: runs on a thread of Node's pool and settles its promise on the JavaScript thread.
 #pragma once
 #include "binding/environment.h"
 
@@ -6,9 +6,10 @@ namespace gigpo {
 
 class Background : public Napi::AsyncWorker {
  public:
-  // Returns the promise. `work` runs on another thread; what `read` holds stays where it is until then, and nobody may change it.
+  // Starts `work` on another thread and returns the promise. `read` keeps the arrays that the work reads in place alive until the promise
+  // is settled; these must not be modified before.
   static Napi::Value start(Napi::Env env, std::function<MakeResult()> work, const Napi::Object& read) {
-    auto* call = new Background(env, std::move(work), read);  // which deletes itself
+    auto* call = new Background(env, std::move(work), read);  // deletes itself
     const Napi::Promise promise = call->deferred_.Promise();
     call->Queue();
     return promise;

@@ -1,7 +1,8 @@
-// Typed arrays and plain objects in, copies out. TypeScript has checked the arguments with sentences; here what would be read
-// wrongly is refused with a GigpoError: a wrong type or length, an unknown name. Inputs are copied before anything is queued, since
-// JavaScript may transfer or change an array while native code runs, and what indexes memory is checked in its copy, since another
-// thread may write to shared memory at any time. A batch, which nobody else sees, is read where it lies.
+// Conversion of typed arrays and plain objects of JavaScript to copies in C++. TypeScript has validated the arguments with detailed
+// messages; here only arguments that would be misread are rejected with a GigpoError: a wrong type or length, an unknown name. Inputs are
+// copied before work is queued, because JavaScript may transfer or change an array while native code runs. Values that index memory are
+// checked in the copy, because another thread may write to shared memory at any time. A batch, which no other code can access, is read in
+// place.
 #pragma once
 #include <cmath>
 #include <cstring>
@@ -67,7 +68,7 @@ std::vector<T> copy_of(const Napi::Value& value, const char* what) {
   return {array.Data(), array.Data() + array.ElementLength()};
 }
 
-// The elements of an array property, of which there must be `count`.
+// Elements of an array property, which must have `count` elements.
 template <class T>
 const T* elements(const Napi::Value& value, const char* name, int64_t count) {
   const TypedArray<T> array = typed_array<T>(value, name);
@@ -79,17 +80,17 @@ const T* elements(const Napi::Object& object, const char* name, int64_t count) {
   return elements<T>(object.Get(name), name, count);
 }
 
-// Null where there is no such property.
+// Optional array property; null if the property is undefined.
 template <class T>
 const T* optional_elements(const Napi::Object& object, const char* name, int64_t count) {
   const Napi::Value value = object.Get(name);
   return value.IsUndefined() ? nullptr : elements<T>(value, name, count);
 }
 
-// From here on memory is handed over rather than copied: less is not worth a finalizer.
+// Minimum size in bytes for which memory is handed over to JavaScript instead of copied; smaller arrays are not worth a finalizer.
 constexpr size_t worth_handing_over = 1 << 16;
 
-// A large array lies in memory that was taken here, where it can be told that there is none: V8, asked for it, would end the process.
+// Result array. Memory of large arrays is allocated here, so that an allocation failure can be reported; V8 would abort the process.
 template <class T>
 TypedArray<T> to_array(Napi::Env env, std::vector<T> values) {
   const size_t count = values.size(), bytes = count * sizeof(T);
@@ -111,7 +112,7 @@ inline double number(const Napi::Value& value, const char* what) {
 }
 inline double number(const Napi::Object& object, const char* name) { return number(object.Get(name), name); }
 
-// A safe integer, as JavaScript calls those that a double holds exactly.
+// Safe integer of JavaScript: an integer that a double represents exactly.
 inline int64_t integer(const Napi::Value& value, const char* what) {
   const double found = number(value, what);
   if (found != std::trunc(found) || std::abs(found) >= 0x1p53) refuse(std::string(what) + " must be a whole number.");
@@ -125,7 +126,7 @@ inline bool boolean(const Napi::Value& value, const char* what) {
 }
 inline bool boolean(const Napi::Object& object, const char* name) { return boolean(object.Get(name), name); }
 
-// What a name stands for; any other name throws, with those that are known.
+// Value for a name. Throws for an unknown name; the message lists the known names.
 template <class T>
 using Choices = std::initializer_list<std::pair<const char*, T>>;
 
@@ -170,7 +171,7 @@ inline Aggregation aggregation_of(const Napi::Object& object) {
                               {"sequence-mean-token-sum-norm", Aggregation::sequence_mean_token_sum_norm}});
 }
 
-// What every form of the surrogate reports of its ratios.
+// Report fields about the importance ratio, common to all forms of the surrogate.
 template <class Report>
 void set_ratios(Napi::Object& to, const Report& report) {
   to.Set("kl", report.kl);
@@ -180,7 +181,7 @@ void set_ratios(Napi::Object& to, const Report& report) {
   to.Set("ratio", report.ratio);
 }
 
-// 0 where the aggregation has none.
+// Fixed length of the aggregation; 0 if the aggregation has none.
 inline int64_t fixed_length_of(const Napi::Object& object, Aggregation aggregation) {
   if (aggregation != Aggregation::sequence_mean_fixed_length) return 0;
   const int64_t length = integer(object, "fixedLength");

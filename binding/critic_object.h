@@ -1,4 +1,4 @@
-// The class of what `Engine.critic` gives, which src/native.ts types as NativeValueLearner.
+// JavaScript class of the result of `Engine.critic`; typed as NativeValueLearner in src/native.ts.
 #pragma once
 #include "binding/learner_object.h"
 
@@ -7,7 +7,7 @@ namespace gigpo {
 class CriticObject : public LearnerObject<CriticObject> {
  public:
   static Napi::Function define(Napi::Env env);
-  // Work for the engine's thread: makes the critic where there is none yet, and its object.
+  // Work for the engine's thread: creates the critic if necessary, and its JavaScript object.
   static Work opening(std::weak_ptr<EngineThread> thread);
   explicit CriticObject(const Napi::CallbackInfo& info);
 

@@ -1,10 +1,10 @@
-// The class `Engine` that src/native.ts types.
+// JavaScript class `Engine`, typed in src/native.ts.
 #pragma once
 #include "binding/learner_object.h"
 
 namespace gigpo {
 
-// NativeBatch of src/native.ts, read where it lies.
+// Converts a NativeBatch of src/native.ts. The arrays are read in place.
 TrainingBatch training_batch(const Napi::Object& object);
 
 class EngineObject : public LearnerObject<EngineObject> {
@@ -30,7 +30,7 @@ class EngineObject : public LearnerObject<EngineObject> {
   Napi::Value critic(const Napi::CallbackInfo& info);
   Napi::Value dispose(const Napi::CallbackInfo& info);
 
-  int64_t external_bytes_ = 0;  // told to V8, which otherwise would not see why it should collect a small object
+  int64_t external_bytes_ = 0;  // reported to V8, so that the garbage collector knows the true size of this small object
 };
 
 }  // namespace gigpo

@@ -1,21 +1,21 @@
-// The thread that owns one engine: a queue in front, promises settled on the JavaScript thread.
+// Thread that owns one engine, with a task queue. Promises are settled on the JavaScript thread.
 //
 // Rules of lifetime:
-//  1. Only the JavaScript thread makes, reads or destroys a Napi value.
-//  2. The ThreadSafeFunction is born referenced; it is unreferenced at once, and referenced only while work is pending: so
-//     the process lives just as long as there is something to wait for.
-//  3. The thread is joined on the JavaScript thread: after it said that it ends (`stop`), or in the environment's cleanup hook,
-//     which runs before the ThreadSafeFunction goes.
+//  1. Only the JavaScript thread creates, reads or destroys a Napi value.
+//  2. The ThreadSafeFunction is created referenced, unreferenced at once, and referenced only while work is pending, so that the process
+//     stays alive only while there is pending work.
+//  3. The thread is joined on the JavaScript thread: after it has reported its end (`stop`), or in the environment's cleanup hook, which
+//     runs before the ThreadSafeFunction is destroyed.
 //  4. The ThreadSafeFunction owns the EngineThread (a shared_ptr freed by its finalizer): a late call finds it alive. The Engine is
 //     opened and freed by its own thread.
-//  5. Nothing throws out of a task: what was thrown becomes the promise's rejection.
-//  6. What a task reads in place is kept by a reference of the task's. It is let go on the JavaScript thread: when the promise is
-//     settled, or in the cleanup hook once the thread has been joined; never by the task's destructor, which may run on either. So are
-//     who is told of tokens, and what he throws.
+//  5. Exceptions never leave a task; they reject its promise.
+//  6. A task holds a reference to arrays that it reads in place. The reference is released on the JavaScript thread: when the promise is
+//     settled, or in the cleanup hook after the thread has been joined. The task's destructor never releases it, because it may run on
+//     either thread. The same holds for the token callback and the exception that it throws.
 //
-// Order: tasks run as they came. Samples that stand together run together, and a later task waits until they are done, so
-// the weights never change under a completion. What only scores neither holds up samples nor waits until they are done, where the engine
-// can do that: samples have two thirds of the time, and on the CPU their steps run between the operations of one score.
+// Order: tasks run in order of arrival. Adjacent sampling tasks run together, and a later task waits until they are done, so the weights
+// never change during a completion. Scoring tasks neither block sampling nor wait for its end, if the engine supports this: sampling gets
+// two thirds of the time, and on the CPU its steps run between the operations of one scoring task.
 #pragma once
 #include <atomic>
 #include <chrono>
@@ -35,26 +35,26 @@
 
 namespace gigpo {
 
-// Work for the engine's thread. It may look at the flag, and throw Error ABORTED once it is set.
+// Work for the engine's thread. May check the flag, and throw Error ABORTED once the flag is set.
 using Work = std::function<MakeResult(Engine& engine, const std::atomic<bool>& cancelled)>;
 
 class EngineThread : public std::enable_shared_from_this<EngineThread> {
  public:
-  // The thread opens the engine; where that fails, all that it is asked for fails with that error.
+  // Starts the thread, which opens the engine. If opening fails, all tasks fail with that error.
   static std::shared_ptr<EngineThread> create(Napi::Env env, EngineRequest request);
 
-  // Both return { promise, cancel() }, and throw DISPOSED after `stop`. `read` is an object whose arrays the work reads in place.
-  // `scores`: it changes nothing.
+  // Queues work. Like start_sampling, returns { promise, cancel() } and throws DISPOSED after `stop`. `read`: object whose arrays the work
+  // reads in place. `scores`: scoring task, which changes no state.
   Napi::Value start(Napi::Env env, Work work, const Napi::Object& read = {}, bool scores = false);
-  // `on_tokens`, which may be empty, is called with the tokens that were read since it was called last: once for a step, or for several
-  // where JavaScript is busy, which holds up nobody else. It ends the completion by returning true, and fails it by throwing.
+  // Queues a sampling task. `on_tokens` (may be empty) is called with the tokens since the last call: once per step, or once for several steps
+  // while JavaScript is busy, which does not block sampling. Returning true ends the completion; throwing makes it fail.
   Napi::Value start_sampling(Napi::Env env, SampleRequest request, const Napi::Function& on_tokens);
-  // Rejects what is queued, lets what runs end at its next look at the flag, and frees the engine. The promise resolves when
-  // the thread is gone; a finalizer, which may not touch JavaScript, calls `request_stop` alone.
+  // Rejects queued tasks, lets running tasks end at their next check of the flag, and frees the engine. The promise resolves when the thread
+  // has ended. A finalizer, which must not use JavaScript, only calls `request_stop`.
   Napi::Value stop(Napi::Env env);
   void request_stop();
 
-  // Undefined until the engine is open.
+  // Memory plan; nullopt until the engine is open.
   std::optional<MemoryPlan> plan();
   bool deterministic();
   std::shared_ptr<const GeneratorCounts> counts();
@@ -65,17 +65,17 @@ class EngineThread : public std::enable_shared_from_this<EngineThread> {
     Work work;              // empty for sampling
     bool scores = false;
     Napi::ObjectReference read;
-    SampleRequest request;  // for sampling, as are the next five
+    SampleRequest request;  // only for sampling, like the next five members
     Napi::FunctionReference on_tokens;
-    std::optional<Napi::Error> thrown;   // by it
-    bool told_of = false;               // whether anybody wants to know
-    std::vector<int32_t> untold;        // tokens; under the mutex
-    std::atomic<bool> suffices = false;  // no more are needed
+    std::optional<Napi::Error> thrown;   // exception of on_tokens
+    bool told_of = false;               // whether there is an on_tokens callback
+    std::vector<int32_t> untold;        // tokens not yet reported; under the mutex
+    std::atomic<bool> suffices = false;  // on_tokens returned true: no more tokens are needed
     std::atomic<bool> cancelled = false;
-    bool queued = true;  // false once it was taken, or cancelled before; under the mutex
+    bool queued = true;  // false once the task was taken or cancelled; under the mutex
     std::string error_code, error_message;
     MakeResult result;
-    bool last = false;  // the thread has nothing more to say
+    bool last = false;  // last message of the thread
   };
   using TaskPointer = std::shared_ptr<Task>;
   using Clock = std::chrono::steady_clock;
@@ -97,7 +97,7 @@ class EngineThread : public std::enable_shared_from_this<EngineThread> {
   void open();
   void take_in(std::unique_lock<std::mutex>& lock);
   TaskPointer next_task();                                  // under the mutex
-  TaskPointer take_first(std::deque<TaskPointer>& from);    // under the mutex; null where it was cancelled
+  TaskPointer take_first(std::deque<TaskPointer>& from);    // under the mutex; null if the task was cancelled
   void score(const TaskPointer& task);
   bool give_way(const Task& score);
   bool sampling() const { return engine_ && engine_->sampling(); }
@@ -114,29 +114,29 @@ class EngineThread : public std::enable_shared_from_this<EngineThread> {
   using Wake = Napi::TypedThreadSafeFunction<std::shared_ptr<EngineThread>, void, &EngineThread::settle_all>;
 
   EngineRequest request_;
-  std::unique_ptr<Engine> engine_;  // engine thread only, as are the next two
+  std::unique_ptr<Engine> engine_;  // engine thread only, like the next two members
   std::string open_error_code_, open_error_message_;
   Wake wake_;
-  int64_t pending_ = 0;                         // JavaScript thread only, as is the next
+  int64_t pending_ = 0;                         // JavaScript thread only, like the next member
   std::vector<Napi::Promise::Deferred> stops_;  // dispose() may be called more than once
-  std::atomic<bool> interruptions_ = false;     // some completion under way was cancelled, or needs no more tokens
+  std::atomic<bool> interruptions_ = false;     // a running completion was cancelled or needs no more tokens
 
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<TaskPointer> queue_;
-  std::vector<TaskPointer> settled_, streams_;  // the second have tokens untold
+  std::vector<TaskPointer> settled_, streams_;  // streams_: tasks with unreported tokens
   TaskPointer running_;
   bool stopping_ = false;
   std::optional<MemoryPlan> plan_;
   bool deterministic_ = false;
   std::shared_ptr<const GeneratorCounts> counts_ = std::make_shared<GeneratorCounts>();
 
-  std::unordered_map<uint64_t, TaskPointer> sampling_;  // engine thread only, as is all below
-  std::vector<std::pair<TaskPointer, int32_t>> read_;   // of the step at hand, for those who are told
+  std::unordered_map<uint64_t, TaskPointer> sampling_;  // engine thread only, like all members below
+  std::vector<std::pair<TaskPointer, int32_t>> read_;   // tokens of the current step, for tasks with a callback
   uint64_t next_id_ = 1;
-  std::deque<TaskPointer> scores_;      // taken in, but not begun
-  Clock::duration owed_{};              // time that samples have before the next piece of a score
-  Clock::time_point scored_, sampled_;  // when the piece of a score at hand began, and the last step of samples ended
+  std::deque<TaskPointer> scores_;      // accepted scoring tasks that have not started
+  Clock::duration owed_{};              // time that sampling has before the next part of a scoring task
+  Clock::time_point scored_, sampled_;  // start of the current part of a scoring task, and end of the last sampling step
 
   std::thread thread_;
 };

@@ -1,5 +1,5 @@
-// What one JavaScript environment (the main thread, or a worker) holds of the addon. Nothing is static: every worker_thread
-// loads the addon anew.
+// Data of the addon in one JavaScript environment (the main thread or a worker). There is no static data, because every worker_thread loads
+// its own instance of the addon.
 #pragma once
 #include <functional>
 #include <optional>
@@ -9,13 +9,13 @@
 
 namespace gigpo {
 
-// What finished work gives to its promise; called on the JavaScript thread.
+// Function that creates the result of finished work for its promise; called on the JavaScript thread.
 using MakeResult = std::function<Napi::Value(Napi::Env)>;
 
 struct AddonState {
-  Napi::FunctionReference error_class;   // GigpoError, handed over by src/native.ts
-  Napi::FunctionReference critic_class;  // CriticObject's, which only an engine makes
-  Napi::FunctionReference vocabulary_class, grammar_class;  // to know their objects again
+  Napi::FunctionReference error_class;   // GigpoError, set by src/native.ts
+  Napi::FunctionReference critic_class;  // class of CriticObject; only an engine creates instances
+  Napi::FunctionReference vocabulary_class, grammar_class;  // to recognize their instances
 };
 
 inline Napi::Error make_error(Napi::Env env, const char* code, const std::string& message) {
@@ -31,7 +31,7 @@ struct CodedMessage {
   std::string message;
 };
 
-// Of the C++ exception that is being handled.
+// Code and message of the C++ exception that is being handled.
 inline CodedMessage current_error() {
   try {
     throw;
@@ -46,8 +46,8 @@ inline CodedMessage current_error() {
   }
 }
 
-// Every entry from JavaScript runs within this: a C++ exception that crossed it would end the process. What is thrown becomes a
-// GigpoError; JavaScript's own exceptions, of a getter say, pass as they are.
+// Runs an entry point from JavaScript and converts C++ exceptions to GigpoError; an uncaught C++ exception would end the process. Exceptions
+// of JavaScript, e.g. of a getter, pass unchanged.
 template <class F>
 auto guarded(Napi::Env env, F&& call) -> decltype(call()) {
   try {
@@ -60,7 +60,7 @@ auto guarded(Napi::Env env, F&& call) -> decltype(call()) {
   }
 }
 
-// A function for JavaScript, guarded.
+// Guarded function for JavaScript.
 using Call = Napi::Value (*)(const Napi::CallbackInfo&);
 template <Call call>
 Napi::Function function(Napi::Env env) {

@@ -1,4 +1,4 @@
-// The classes of a vocabulary's bytes and of a grammar over them, which src/native.ts types as NativeVocabulary and NativeGrammar.
+// JavaScript classes of a vocabulary's bytes and of a grammar over them; typed as NativeVocabulary and NativeGrammar in src/native.ts.
 #pragma once
 #include "binding/napi_setup.h"
 #include "core/grammar/token_masks.h"
@@ -27,7 +27,7 @@ class GrammarObject : public Napi::ObjectWrap<GrammarObject> {
   std::shared_ptr<TokenMasks> masks_;
 };
 
-// The masks of what NativeVocabulary.grammar gave. Throws Error BAD_ARGUMENT where it is something else.
+// Masks of a result of NativeVocabulary.grammar. Throws Error BAD_ARGUMENT for any other value.
 std::shared_ptr<TokenMasks> masks_of(const Napi::Value& grammar);
 
 }  // namespace gigpo

@@ -1,5 +1,5 @@
-// What JavaScript sees of a Learner (`NativeLearner` of src/native.ts): its tensors, and AdamW over what is trained of them. The
-// classes of the policy's engine and of the critic derive from it, and say which one of an engine they are:
+// JavaScript interface of a Learner (`NativeLearner` of src/native.ts): its tensors and AdamW on the trained weights. The classes of engine
+// and critic derive from this class and select their learner of an engine:
 //   static Learner& learner(Engine&);
 #pragma once
 #include "binding/convert.h"
@@ -44,7 +44,7 @@ class LearnerObject : public Napi::ObjectWrap<Self> {
   using Wrap = Napi::ObjectWrap<Self>;
   using Properties = std::vector<typename Wrap::PropertyDescriptor>;
 
-  // Those of every learner, and `own`.
+  // Properties of every learner, and `own`.
   static Properties with_learner(Properties own) {
     const auto set_steps = static_cast<typename Wrap::InstanceSetterCallback>(&LearnerObject::set_steps);
     for (const auto& property : {accessor<&LearnerObject::parameters>("parameters"),
@@ -89,7 +89,7 @@ class LearnerObject : public Napi::ObjectWrap<Self> {
     guarded(info.Env(), [&] { *steps_ = integer(value, "steps"); });
   }
 
-  // Where `count` elements of parameter info[1], from its element info[2] on, stand in a buffer.
+  // Offset in a buffer of `count` elements of parameter info[1], from element info[2] on.
   int64_t offset_of(const Napi::CallbackInfo& info, Buffer buffer, int64_t count) const {
     const bool of_model = adapter_parameters_.empty() || buffer == Buffer::weights;
     const std::vector<Parameter>& parameters = buffer == Buffer::merged ? merged_parameters_ : of_model ? parameters_ : adapter_parameters_;

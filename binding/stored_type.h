@@ -4,7 +4,7 @@
 
 namespace gigpo {
 
-// A number format by the name that GGUF has for it.
+// Number format by its name in GGUF.
 inline Stored stored_of(const Napi::Value& name) {
   return choice<Stored>(name, "type",
                         {{"F32", Stored::f32},

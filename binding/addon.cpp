@@ -1,4 +1,4 @@
-// What JavaScript sees: a table of contents. Types and documentation stand in src/native.ts.
+// Exports of the addon. Types and documentation are in src/native.ts.
 #include "binding/convert.h"
 #include "binding/critic_object.h"
 #include "binding/engine_object.h"
@@ -47,7 +47,7 @@ static Napi::Value device_report_call(const Napi::CallbackInfo& info) {
 
 static Napi::Value hide_process_call(const Napi::CallbackInfo& info) { return Napi::Boolean::New(info.Env(), hide_process()); }
 
-// Opens the first device: that takes a moment and some of its memory.
+// Opens the first device, which takes some time and device memory.
 static Napi::Value matmul_library_report_call(const Napi::CallbackInfo& info) {
   const MatmulLibraryReport report = matmul_library_report();
   const Napi::Object result = Napi::Object::New(info.Env());

@@ -41,7 +41,7 @@ TrainingBatch training_batch(const Napi::Object& object) {
   return batch;
 }
 
-// What each span was held to: to be kept until the work is done. Empty where the batch does not say.
+// Constraint of each span, to be kept until the work is done. Empty if the batch has no constraints.
 using Constraints = std::shared_ptr<std::vector<std::shared_ptr<TokenMasks>>>;
 static Constraints constrain(TrainingBatch& batch, const Napi::Object& object) {
   const auto constraints = std::make_shared<Constraints::element_type>();
@@ -56,7 +56,7 @@ static Constraints constrain(TrainingBatch& batch, const Napi::Object& object) {
   return constraints;
 }
 
-// NativeTrainingLoss of src/native.ts.
+// Converts a NativeTrainingLoss of src/native.ts.
 static TrainingLoss training_loss(const Napi::Object& object, const TrainingBatch& batch) {
   TrainingLoss loss;
   loss.head.mode = choice<HeadMode>(

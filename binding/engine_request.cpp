@@ -11,7 +11,7 @@ static int64_t whole_within(const Napi::Object& object, const char* name, int64_
   if (value >= least && value <= most) return value;
   refuse(std::string(name) + " must be between " + std::to_string(least) + " and " + std::to_string(most) + ".");
 }
-// Bounds within which a model's bytes can be counted in 64 bits, and its tensors be named.
+// Bounds of model sizes, so that the bytes of a model fit in 64 bits and its tensors can be enumerated.
 static ModelConfig model_config(const Napi::Object& model) {
   ModelConfig c{};
   c.vocabulary_size = whole_within(model, "vocabularySize", 1, 1 << 24);
@@ -42,7 +42,7 @@ static Type number_type(const Napi::Object& object, const char* name) {
   return choice<Type>(object, name, {{"float32", Type::f32}, {"bfloat16", Type::bf16}});
 }
 
-// NativeAdapter of src/native.ts.
+// Converts a NativeAdapter of src/native.ts.
 static AdapterConfig adapter_config(const Napi::Object& object, int64_t layers) {
   AdapterConfig adapter;
   adapter.layers.resize(layers);

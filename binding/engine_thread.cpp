@@ -45,7 +45,7 @@ Napi::Value EngineThread::enqueue(Napi::Env env, TaskPointer task) {
   task->deferred = Napi::Promise::Deferred::New(env);
   const Napi::Object started = Napi::Object::New(env);
   started.Set("promise", task->deferred->Promise());
-  // Weak: a function that is not collected yet must keep neither the task's data nor the engine.
+  // Weak reference: a function that is not collected yet must keep neither the task's data nor the engine alive.
   const auto cancel = [thread = weak_from_this(), task = std::weak_ptr(task)](const Napi::CallbackInfo&) {
     const auto [self, found] = std::pair(thread.lock(), task.lock());
     if (self && found) self->cancel(found);
@@ -60,7 +60,7 @@ Napi::Value EngineThread::enqueue(Napi::Env env, TaskPointer task) {
   return started;
 }
 
-// What still waits in the queue is rejected at once; what runs looks at its flag.
+// Cancels a task. A queued task is rejected at once; a running task ends at its next check of the flag.
 void EngineThread::cancel(const TaskPointer& task) {
   task->cancelled = true;
   interruptions_ = true;
@@ -100,7 +100,7 @@ void EngineThread::join(Napi::Env env) {
   wake_.Release();
 }
 
-// Every task that was not settled before stands in `settled_` once the thread is gone.
+// After the end of the thread, `settled_` contains every task that was not settled before.
 void EngineThread::clean_up(void* pointer) {
   auto* self = static_cast<EngineThread*>(pointer);
   self->request_stop();
@@ -140,7 +140,7 @@ void EngineThread::keep_promise(Napi::Env env, Task& task) {
 }
 
 void EngineThread::settle_all(Napi::Env env, Napi::Function, std::shared_ptr<EngineThread>* owner, void*) {
-  if (env == nullptr || owner == nullptr) return;  // the environment is going down
+  if (env == nullptr || owner == nullptr) return;  // the environment is being destroyed
   const std::shared_ptr<EngineThread> self = *owner;
   std::vector<TaskPointer> settled;
   std::vector<std::pair<TaskPointer, std::vector<int32_t>>> streams;
@@ -233,7 +233,7 @@ void EngineThread::loop() {
   settle(std::move(last));
 }
 
-// Submits the samples that were asked for, and sets scores aside: neither changes anything, so that they need not wait for each other.
+// Submits queued sampling tasks and collects scoring tasks. Neither changes state, so they need not wait for each other.
 void EngineThread::take_in(std::unique_lock<std::mutex>& lock) {
   const bool overtakes = engine_ && engine_->scores_between();
   while (!queue_.empty()) {
@@ -268,12 +268,12 @@ EngineThread::TaskPointer EngineThread::take_first(std::deque<TaskPointer>& from
   return std::exchange(task->queued, false) ? task : nullptr;
 }
 
-// While there are samples, they have so many times the time of scores.
+// Ratio of the time of sampling to the time of scoring while both have work.
 constexpr int samples_part = 2;
-// For so long after a step of samples more are expected, so that operations must be short.
+// Time after a sampling step during which further sampling tasks are expected, so that operations must be short.
 constexpr std::chrono::seconds samples_expected{1};
 
-// Computes a score, and steps of samples between its operations. Where operations are only queued it is computed in one piece.
+// Computes a scoring task, with sampling steps between its operations. On an asynchronous device the task is computed without interruption.
 void EngineThread::score(const TaskPointer& task) {
   scored_ = Clock::now();
   const bool interrupted = engine_ && engine_->scores_between() && !engine_->device().traits().asynchronous;
@@ -323,7 +323,7 @@ void EngineThread::run(const TaskPointer& task) {
   }
 }
 
-// What a step under way draws is read before other work: nothing else may then be under way.
+// Reads the sampling step in progress before other work, which requires that no step is in progress.
 void EngineThread::catch_up() {
   if (!sampling()) return;
   std::vector<Completion> done;
@@ -387,7 +387,7 @@ void EngineThread::complete(std::vector<Completion> done) {
   }
 }
 
-// Before a step, so that it has the room of those who go.
+// Runs before a sampling step, so that the step can use the room of the sequences that end.
 void EngineThread::end_early() {
   if (!interruptions_.exchange(false) || !engine_) return;
   std::unordered_set<uint64_t> cancelled, sufficient;

@@ -51,11 +51,11 @@ GrammarObject::GrammarObject(const Napi::CallbackInfo& info) : ObjectWrap(info) 
     const auto& tokens = VocabularyObject::Unwrap(info[0].As<Napi::Object>())->tokens();
     Grammar grammar(program_of(copy_of<int32_t>(info[1], "instructions")), sets_of(copy_of<uint8_t>(info[2], "sets")));
     masks_ = std::make_shared<TokenMasks>(std::move(grammar), tokens);
-    masks_->mask(masks_->start());  // that something can be said at all
+    masks_->mask(masks_->start());  // throws if no completion is possible at all
   });
 }
 
-// The tokens that may follow these, as a mask; undefined after one that ends the text.
+// Mask of the tokens that may follow the given tokens; undefined after a token that ends the text.
 Napi::Value GrammarObject::allowed(const Napi::CallbackInfo& info) {
   return guarded(info.Env(), [&]() -> Napi::Value {
     Grammar::State state = masks_->start();

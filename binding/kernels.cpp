@@ -1,4 +1,4 @@
-// The named kernels on typed arrays. They are fast enough to run where they are called, but for states that travel to a GPU.
+// Kernels on typed arrays. All are fast enough to run synchronously, except the grouping of states on a GPU.
 #include "binding/kernels.h"
 
 #include "binding/background.h"
@@ -83,7 +83,7 @@ Napi::Value value_loss_call(const Napi::CallbackInfo& info) {
 
 namespace {
 
-// groupAnchors' arguments; the bytes lie where they were.
+// Arguments of groupAnchors; the bytes are read in place.
 struct AnchorArguments {
   std::vector<int32_t> tasks;
   TypedArray<uint8_t> bytes;

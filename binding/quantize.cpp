@@ -1,4 +1,4 @@
-// Numbers to and from the formats of GGUF files, off the event loop.
+// Asynchronous conversion of numbers to and from the formats of GGUF files.
 #include <cmath>
 #include <limits>
 

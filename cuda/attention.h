@@ -1,9 +1,8 @@
-// Attention on the card. A packed batch of T tokens, for training:
-//   out_q = Σ_k p_qk v_k,  p_qk = exp(q·k / √D) / Σ_k' exp(q·k' / √D)  over the keys k that q sees,
-// and a paged cache of running sequences, for generation. Matrices are row-major views [T][heads · D] (keys and values
-// [T][kv heads · D]), all of one type; query head h reads key head h · kv_heads / heads. Pointers are device memory; the
-// work is queued on `stream`. bf16 with 16, 32, 64 or 128 numbers a head runs on the tensor cores, provided that rows start
-// at multiples of 16 bytes; everything else, up to 256 a head, takes a plain path.
+// Attention on the GPU. Training: packed batch of T tokens,
+//   out_q = Σ_k p_qk v_k,  p_qk = exp(q·k / √D) / Σ_k' exp(q·k' / √D)  over the keys k that q sees.
+// Sampling: paged KV cache of running sequences. Matrices are row-major views [T][heads · D] (keys and values [T][kv heads · D]), all of one
+// type; query head h uses key head h · kv_heads / heads. Pointers are device memory; the work is queued on `stream`. bf16 with head size 16,
+// 32, 64 or 128 runs on the tensor cores if rows start at multiples of 16 bytes; other types and head sizes up to 256 use a general kernel.
 #pragma once
 #include <cuda_runtime_api.h>
 
@@ -17,7 +16,7 @@ using VisibleTokens = PackedRows;
 void attention(Tensor q, Tensor k, Tensor v, int64_t head_size, const VisibleTokens& visible, Tensor out, float* log_sums,
                cudaStream_t stream);
 
-// Writes d_q, d_k, d_v. Each is summed by one kernel in one order: the same inputs give the same bits.
+// Writes d_q, d_k, d_v. Each is summed by one kernel in a fixed order, so results are deterministic.
 size_t attention_backward_workspace(int64_t tokens, int64_t heads);
 void attention_backward(Tensor d_out, Tensor q, Tensor k, Tensor v, Tensor out, const float* log_sums, int64_t head_size,
                         const VisibleTokens& visible, Tensor d_q, Tensor d_k, Tensor d_v, void* workspace,
@@ -30,13 +29,12 @@ void attention_backward(Tensor d_out, Tensor q, Tensor k, Tensor v, Tensor out, 
 void store_heads(Tensor q, Tensor k, Tensor v, int64_t head_size, const HeadTransform& heads, const PagedBatch& batch,
                  const PagedCache& cache, cudaStream_t stream);
 
-// Attends from each new token to all of its sequence up to itself, whose keys and values are in the pages.
+// Attention from each new token to all tokens of its sequence up to itself, whose keys and values are in the pages.
 //
-// Rows of one sequence stand together, at consecutive positions. A token with sequences[t] < 0 is padding: it writes no
-// page, and its output is zeros. A token's bits depend on its sequence and position alone, not on what else is in the
-// batch or how much of its sequence comes with it. Positions and sequences are read on the device only: a CUDA graph of
-// this call serves every batch of as many tokens. `workspace` may be null where none is asked for; `counters` are zeros, and are
-// again when the call has run.
+// Rows of one sequence are adjacent, at consecutive positions. A token with sequences[t] < 0 is padding: it writes no page, and its output
+// is zero. The result of a token depends only on its sequence and position, not on the rest of the batch or on the number of tokens of its
+// sequence in the batch. Positions and sequences are read only on the device, so a CUDA graph of this call is valid for every batch with the
+// same number of tokens. `workspace` may be null if its required size is 0. `counters` must be zeros, and are zeros again after the call.
 constexpr int64_t paged_attention_counters = 4 * 132;
 size_t paged_attention_workspace(int64_t tokens, int64_t heads, int64_t kv_heads, int64_t head_size, int64_t table_stride);
 void paged_attention(Tensor q, int64_t kv_heads, int64_t head_size, const PagedBatch& batch, const PagedCache& cache, Tensor out,

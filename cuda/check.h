@@ -9,7 +9,7 @@
 
 namespace gigpo::cuda {
 
-// What the caller can do about it. Anything not named here may have broken the context, for good.
+// GigpoError code of a CUDA status, by what the caller can do. Errors not listed here may have broken the CUDA context permanently.
 inline const char* error_code(cudaError_t status) {
   switch (status) {
     case cudaErrorMemoryAllocation: return "OUT_OF_MEMORY";
@@ -30,7 +30,7 @@ inline const char* error_code(cudaError_t status) {
 
 inline void check(cudaError_t status, const char* call, const char* file, int line) {
   if (status == cudaSuccess) return;
-  cudaGetLastError();  // errors that pass must not be found again by the next check
+  cudaGetLastError();  // clears a recoverable error, so that the next check does not report it again
   const char* slash = std::strrchr(file, '/');
   throw Error(error_code(status), std::string(cudaGetErrorString(status)) + " (" + cudaGetErrorName(status) + ") from " +
                                       call + " at " + (slash ? slash + 1 : file) + ":" + std::to_string(line));

@@ -1,6 +1,6 @@
-// NVIDIA's matrix library, where the machine has one: it is neither linked nor shipped, but found and tried when a device
-// opens. On Hopper and later cards it is faster than cuda/matmul.cu at products of many rows. It does not promise that a
-// row's bits are the same in every batch, so it trains, and samples only where CudaOptions say so.
+// NVIDIA's matrix library cuBLASLt, if installed. The library is neither linked nor shipped, but searched and tested when a device is opened.
+// On Hopper and later GPUs it is faster than cuda/matmul.cu for products of many rows. It does not guarantee batch invariance, so it is used
+// in training, and in sampling only if CudaOptions allow this.
 #pragma once
 #include <cuda_runtime_api.h>
 
@@ -11,25 +11,25 @@
 
 namespace gigpo::cuda {
 
-// For one thread at a time, on the device that was current in `open`.
+// Not thread-safe. Works on the device that was current in `open`.
 class MatmulLibrary {
  public:
-  // GIGPO_CUBLASLT names a library or its folder, and then no other is tried; "off" means none. Else the first that works
-  // of: the one this process has loaded, those of the CUDA toolkit and of Python's packages, and what the linker finds. Null
-  // when none works; `why_not` then receives the reason.
-  // A library is used only if it is a version whose interface we know, and products of small integers come out exactly.
+  // Opens the library. The environment variable GIGPO_CUBLASLT names a library or its folder, and then no other is tried; "off": none.
+  // Otherwise the first that works of: the library already loaded in this process, those of the CUDA toolkit and of Python packages, and the
+  // one that the dynamic linker finds. Null if none works; `why_not` then receives the reason. A library is used only if its version has a
+  // known interface and a test with products of small integers is exact.
   static std::unique_ptr<MatmulLibrary> open(std::string* why_not);
   ~MatmulLibrary();
   MatmulLibrary(const MatmulLibrary&) = delete;
 
   const std::string& path() const;
   std::string version() const;  // "13.1.0"
-  // Where it is kept which of its algorithms are the fastest: "kept in …" or "not kept: …".
+  // Storage of the choices of the fastest algorithms: "kept in …" or "not kept: …".
   std::string kept_choices() const;
 
-  // False when the library has nothing for this product, or not for these alignments: then nothing has been written. A
-  // workspace of 32 MiB is what it wants. The first product of a kind that nobody has met on such a card times the library's
-  // algorithms (cuda/cublaslt_choices.h), and may load their code: while a graph is captured it takes the first instead.
+  // Computes a product. Returns false, without writing, if the library has no algorithm for this product or these alignments. The recommended
+  // workspace is 32 MiB. The first product of each kind on a GPU model measures the library's algorithms (cuda/cublaslt_choices.h) and may
+  // load their code; while a graph is captured, the first algorithm is used instead.
   bool matmul(const Matmul& product, void* workspace, size_t workspace_bytes, cudaStream_t stream);
 
  private:

@@ -1,4 +1,4 @@
-// Which of cuBLASLt's algorithms is the fastest for a product: measured once on a kind of card, and kept in the user's cache.
+// Choice of the fastest cuBLASLt algorithm for a product: measured once per GPU model and kept in the user's cache folder.
 #pragma once
 #include <map>
 #include <optional>
@@ -26,7 +26,7 @@ class KeptChoices {
   std::string place() const;
 
  private:
-  bool read();  // adds what the file has; false where it is none of this subject
+  bool read();  // adds the choices of the file; false if the file is not of this subject
   void write();
 
   std::string subject_, path_, why_not_;

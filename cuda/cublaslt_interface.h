@@ -65,7 +65,7 @@ struct Functions {
   int (*multiply)(Handle, Operation, const void* alpha, const void* a, Layout, const void* b, Layout, const void* beta,
                   const void* c, Layout, void* d, Layout, const Algorithm*, void* workspace, size_t workspace_bytes, Stream);
 
-  // The name of the first function that the library lacks, or nullptr.
+  // Name of the first function that the library does not have, or nullptr.
   const char* load(void* library) {
     const char* missing = nullptr;
     const auto get = [&](auto& function, const char* name) {

@@ -1,4 +1,4 @@
-// What MatmulLibrary::open goes by: where to look.
+// Search paths of MatmulLibrary::open.
 #pragma once
 #include <string>
 #include <vector>
@@ -7,7 +7,7 @@
 
 namespace gigpo::cuda {
 
-// Where a cuBLASLt may lie, in the order in which they are tried: paths, then names for the linker to find.
+// Candidates for a cuBLASLt library in the order of attempts: paths, then names for the dynamic linker.
 std::vector<std::string> library_candidates();
 
 }  // namespace gigpo::cuda

@@ -1,5 +1,5 @@
-// Sequences of kernels that are queued again and again on the same addresses, as CUDA graphs: a step of sampling is some
-// hundred kernels of a few microseconds each, and launching them one by one takes longer than they do.
+// CUDA graphs of kernel sequences that are repeated on the same addresses. A sampling step consists of some hundred kernels of a few
+// microseconds each, and launching them one by one takes longer than running them.
 #pragma once
 #include <cuda_runtime_api.h>
 
@@ -18,7 +18,7 @@ class Recordings {
   Recordings(const Recordings&) = delete;
   Recordings& operator=(const Recordings&) = delete;
 
-  // The first time runs `operations` as they are, so that whatever they allocate or load is there; the second records them.
+  // Runs `operations` directly the first time, so that allocations and loading are done; records them the second time.
   void replay(const Device::ReplayKey& key, const std::function<void()>& operations) {
     if (recorded_ >= most || recordings_.size() >= 64 * most) forget();
     const auto [found, fresh] = recordings_.try_emplace(key, nullptr);
@@ -32,7 +32,7 @@ class Recordings {
     CUDA_CHECK(cudaGraphLaunch(found->second, stream_));
   }
 
-  // To be called when addresses change that are in a recording but not in its key.
+  // Must be called when addresses change that are part of a recording but not of its key.
   void forget() {
     for (const auto& [key, executable] : recordings_) {
       if (executable) cudaGraphExecDestroy(executable);
@@ -42,9 +42,9 @@ class Recordings {
   }
 
  private:
-  static constexpr size_t most = 512;  // graphs; what came once costs a key alone
+  static constexpr size_t most = 512;  // maximum number of graphs; sequences that ran only once need only a key
 
-  // Null where the device has no memory left for it: then nothing is recorded any more.
+  // Recorded graph; null if the device has no memory for it, and then recording stops.
   cudaGraphExec_t record(const std::function<void()>& operations) {
     CUDA_CHECK(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal));
     cudaGraph_t graph = nullptr;

@@ -1,5 +1,4 @@
-// Sums and scans over a warp or a block, always in the same order. All threads of the block must call; its size is a
-// multiple of 32.
+// Sums and scans over a warp or a block in a fixed order. All threads of the block must call; the block size is a multiple of 32.
 #pragma once
 #include <cstdint>
 
@@ -11,14 +10,14 @@ __device__ inline int lane_index() { return int(threadIdx.x) % 32; }
 __device__ inline int warp_index() { return int(threadIdx.x) / 32; }
 __device__ inline int warps_in_block() { return int(blockDim.x) / 32; }
 
-// To every lane.
+// Sum over a warp, returned to every lane.
 template <class T>
 __device__ T warp_sum(T value) {
   for (int distance = 16; distance > 0; distance /= 2) value += __shfl_xor_sync(full_warp, value, distance);
   return value;
 }
 
-// To every thread.
+// Sum over a block, returned to every thread.
 template <class T>
 __device__ T block_sum(T value) {
   __shared__ T partial[32];
@@ -31,7 +30,7 @@ __device__ T block_sum(T value) {
   return total;
 }
 
-// The sum of the values of the threads before this one; `total` receives the sum of all.
+// Exclusive scan: the sum of the values of all threads before this thread; `total` receives the sum of all values.
 template <class T>
 __device__ T block_scan(T value, T* total) {
   __shared__ T partial[32];

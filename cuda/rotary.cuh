@@ -1,4 +1,4 @@
-// The turn of rotary embeddings, and when their tables can be read in packs.
+// Rotation of rotary embeddings, and the condition for reading the tables in packs.
 #pragma once
 #include <cstdint>
 
@@ -6,7 +6,7 @@
 
 namespace gigpo::cuda {
 
-// a_j, b_j = a_j cos θ_j - b_j sin θ_j, b_j cos θ_j + a_j sin θ_j; `direction` -1 turns back.
+// a_j, b_j = a_j cos θ_j - b_j sin θ_j, b_j cos θ_j + a_j sin θ_j; `direction` -1 is the inverse rotation.
 template <int width>
 __device__ void turn(float (&a)[width], float (&b)[width], const float (&cosine)[width], const float (&sine)[width], float direction) {
 #pragma unroll

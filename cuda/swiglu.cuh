@@ -3,7 +3,7 @@
 
 namespace gigpo::cuda {
 
-// The fast division gives 0 where the divisor is above 2^126: the result is below 2^-126 there.
+// The fast division returns 0 for divisors above 2^126, where the exact result is below 2^-126.
 __device__ inline float sigmoid(float x) { return __fdividef(1.0f, 1.0f + expf(-x)); }
 
 // up g σ(g)

@@ -12,7 +12,7 @@ constexpr int shared_block = 256;    // threads where a block has several teams
 constexpr int smallest_block = 128;  // and where it is one
 constexpr int largest_block = 512;
 
-// Which threads share a group: 8 or 32 lanes, or the block, that holds it all or not.
+// Threads that share a group: 8 or 32 lanes, or a block, which may hold the whole group or only a part.
 constexpr int whole_block = 0, block_with_rest = -1;
 
 // Packs that a thread of the team holds: fewer where others pass through its registers too.
@@ -26,7 +26,7 @@ struct Team {
   static __device__ int index() { return int(threadIdx.x) / size(); }
   static __device__ int rank() { return int(threadIdx.x) % size(); }
 
-  // To every thread of the team; called by all threads of the block.
+  // Sum over the team, returned to each of its threads; must be called by all threads of the block.
   static __device__ float sum(float value) {
     if constexpr (lanes <= 0) {
       return block_sum(value);
@@ -53,7 +53,7 @@ struct RowGroups {
   }
 };
 
-// The first pack that a thread does not hold.
+// First pack that a thread does not hold in registers.
 template <int lanes>
 __device__ int rest_from(int rank, int step, int packs) {
   return lanes == block_with_rest ? rank + held_by<lanes> * step : packs;

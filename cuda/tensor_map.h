@@ -1,5 +1,5 @@
-// How TMA is told of a matrix in global memory (cuTensorMapEncodeTiled of the driver, which is found at run time: nothing is
-// linked against it).
+// TMA descriptors of matrices in global memory (cuTensorMapEncodeTiled of the driver, found at run time, so nothing is linked against the
+// driver).
 #pragma once
 #include <cuda.h>
 
@@ -7,10 +7,11 @@
 
 namespace gigpo::cuda {
 
-// Whether TMA can read this matrix: its address and its stride are multiples of 16 bytes.
+// Whether TMA can read this matrix: address and stride must be multiples of 16 bytes.
 bool mappable(const Tensor& t);
 
-// Boxes of `lines` rows and 64 columns of a bf16 matrix, for copy_tile. False where the driver knows no such maps.
+// Creates a descriptor for boxes of `lines` rows and 64 columns of a bf16 matrix, for copy_tile. Returns false if the driver does not support
+// such descriptors.
 bool map_tiles(const Tensor& t, int lines, CUtensorMap* map);
 
 }  // namespace gigpo::cuda

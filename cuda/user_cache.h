@@ -1,4 +1,4 @@
-// Files that may be lost: what this program found out on this machine, and would rather not find out again.
+// Cache files of the user: results of measurements on this machine that can be repeated if a file is lost.
 #pragma once
 #include <optional>
 #include <string>
@@ -8,7 +8,7 @@ namespace gigpo::cuda {
 // $XDG_CACHE_HOME/gigpo, else ~/.cache/gigpo, as the XDG Base Directory Specification has it; "" where neither is known.
 std::string user_cache();
 
-// The file's text, where there is one that can be read.
+// Text of a file, if the file exists and can be read.
 std::optional<std::string> read_file(const std::string& path);
 
 // Puts `text` in place of the file, with the folders that this takes: whoever reads finds the old text or the new one, but after

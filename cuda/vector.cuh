@@ -1,5 +1,5 @@
-// What row-wise kernels share: 16 bytes of a row at a time where it is aligned, single elements where it is not, and a grid
-// over rows and columns. Everything is computed in fp32, whatever is stored.
+// Helpers of row-wise kernels: access to 16 bytes of a row at a time if aligned, otherwise to single elements, and a grid over rows and
+// columns. All computation is in fp32, whatever the storage type.
 #pragma once
 #include <cuda_bf16.h>
 
@@ -13,13 +13,13 @@
 
 namespace gigpo::cuda {
 
-// `width` neighbouring elements, loaded and stored at once.
+// `width` adjacent elements that are loaded and stored together.
 template <class T, int width>
 struct alignas(width * sizeof(T) < 16 ? width * sizeof(T) : 16) Pack {
   T values[width];
 };
 
-// Elements in 16 bytes.
+// Number of elements in 16 bytes.
 template <class T>
 constexpr int full_width = int(16 / sizeof(T));
 
@@ -74,7 +74,7 @@ inline bool covered_by_packs(const Tensor& x, int width) { return covered_by_pac
 
 inline int full_width_of(Type type) { return int(16 / bytes_of(type)); }
 
-// A matrix without gaps is one long row.
+// Views a matrix without gaps as one long row.
 inline Tensor flattened(const Tensor& x) { return {x.data, x.type, 1, x.rows * x.columns, x.rows * x.columns}; }
 inline bool has_gaps(const Tensor& x) { return x.rows > 1 && x.stride != x.columns; }
 

@@ -4,7 +4,7 @@
 
 extern "C" {
 
-// Since 2.32: whether there is but one thread. Node always has more.
+// Since 2.32: whether the process has a single thread. Node always has several.
 char __libc_single_threaded = 0;
 
 // Since 2.33; before, the header called these with the version of the structure.

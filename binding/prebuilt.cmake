@@ -1,5 +1,5 @@
 # What the binary of the npm package has beyond a build for one's own machine (GIGPO_PREBUILT, which `npm run package:native` sets).
-# It shall load wherever Node's own binaries do; on Linux that is from glibc 2.28 on.
+# The addon must load wherever Node's own binaries do: on Linux, with glibc 2.28 or later.
 target_compile_options(core PRIVATE $<$<COMPILE_LANGUAGE:CUDA>:--compress-mode=size>)
 
 # Names of files, which checks tell where they fail, from this folder on.
@@ -24,7 +24,7 @@ endif()
 # Functions that glibc moved or changed after 2.28 are there in two versions, of which the linker takes the newer. For these names it
 # gets stand-ins for the libraries as they were, with the older version alone; to load the addon, the system's libraries are used.
 # What is new altogether is in binding/prebuilt/older_glibc.cpp.
-# The names follow the version that they belong to.
+# Each version is followed by the names that belong to it.
 function(older_glibc target soname)
   foreach(word ${ARGN})
     if(word MATCHES "^GLIBC_")

@@ -11,7 +11,7 @@ if(NOT CMAKE_SYSTEM_NAME STREQUAL "Linux")
   return()
 endif()
 
-# Asked anew whenever the build is configured: a driver may have come since.
+# Checked whenever the build is configured, because a driver may have been installed in the meantime.
 unset(driver_status CACHE)
 unset(driver_compiles CACHE)
 try_run(driver_status driver_compiles ${CMAKE_BINARY_DIR}/visible_gpus ${CMAKE_CURRENT_LIST_DIR}/visible_gpus.cpp
@@ -31,7 +31,7 @@ else()
   message(STATUS "Building for the CPU alone: NVIDIA's driver is here, but nvcc is not.")
   return()
 endif()
-# Before 12.8 nvcc does not know all these architectures.
+# nvcc before 12.8 does not support all these architectures.
 execute_process(COMMAND ${CMAKE_CUDA_COMPILER} --version OUTPUT_VARIABLE nvcc_says)
 if(nvcc_says MATCHES "release ([0-9.]+)" AND CMAKE_MATCH_1 VERSION_LESS 12.8 AND GIGPO_CUDA STREQUAL "AUTO")
   message(WARNING "${CMAKE_CUDA_COMPILER} is of CUDA ${CMAKE_MATCH_1}; 12.8 is needed. Building for the CPU alone.")
@@ -56,7 +56,7 @@ endif()
 message(STATUS "Building the CUDA kernels for ${CMAKE_CUDA_ARCHITECTURES}")
 set(CMAKE_CUDA_RUNTIME_LIBRARY Static)
 enable_language(CUDA)
-# nvcc knows C++20; CMake learns of it in 3.26 only.
+# nvcc supports C++20, but CMake only recognizes this from version 3.26 on.
 set(CMAKE_CUDA_STANDARD 20)
 if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)
   set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION -std=c++20)

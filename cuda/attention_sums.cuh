@@ -1,5 +1,5 @@
-// Parts of a softmax over pages of keys, and how they are added up: with the same bits in whatever kernel. Each step is
-// written as the instruction that it should be, which leaves compilers no choice.
+// Partial softmax sums over pages of keys, and their combination, bit-identical in all kernels. Each step is written as a specific
+// instruction, so that compilers cannot choose a different one.
 #pragma once
 #include "cuda/attention_tiles.cuh"
 
@@ -7,17 +7,17 @@ namespace gigpo::cuda {
 
 constexpr int page_size = PagedCache::page_size;
 
-// The softmax of part of a row: the largest score, and Σ 2^(c (s - max)).
+// Partial softmax of a row: the largest score, and Σ 2^(c (s - max)).
 struct alignas(8) RowSum {
   float max, sum;
 };
 
-// What a sum relative to `from` must be multiplied by to be relative to `to`: exactly 1 where they are equal.
+// Factor that converts a sum relative to `from` to a sum relative to `to`; exactly 1 if both are equal.
 __device__ inline float rescale(float from, float to, float scale) {
   return from == -INFINITY ? 0 : power_of_2((from - to) * scale);
 }
 
-// Adding up the spans: total = total · before + span · now.
+// Accumulation of the spans: total = total · before + span · now.
 struct Fold {
   float before, now;
 

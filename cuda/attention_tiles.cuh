@@ -1,6 +1,6 @@
-// What the attention kernels have in common: tiles of one head in shared memory, and a warp's products with them on the
-// tensor cores. Fragments are those of cuda/ptx.cuh; `row_tiles` is how many 16-row fragments a warp works on at once, to
-// read each tile's part once for all of them.
+// Common parts of the attention kernels: tiles of one head in shared memory, and a warp's products with these tiles on the tensor cores.
+// Fragments are those of cuda/ptx.cuh. `row_tiles` is the number of 16-row fragments that a warp processes at once, so that each part of a
+// tile is read once for all of them.
 #pragma once
 #include <cuda_bf16.h>
 
@@ -14,8 +14,8 @@ namespace gigpo::cuda {
 
 constexpr float log2_e = 1.4426950408889634f, ln_2 = 0.6931471805599453f;
 
-// Rows of D bf16 in shared memory, in chunks of 16 bytes. Chunks change places within their row so that eight
-// neighbouring rows hold equally numbered chunks in different banks: ldmatrix then takes one pass for each 8×8 matrix.
+// Rows of D bf16 in shared memory, in chunks of 16 bytes. Chunks are permuted within their row (swizzled), so that chunks with equal number
+// of eight adjacent rows are in different banks: ldmatrix then takes one pass per 8×8 matrix.
 template <int D>
 struct HeadTile {
   static constexpr int chunks = D / 8, places = chunks < 8 ? chunks : 8;
@@ -28,7 +28,7 @@ struct HeadTile {
   // From `row`, a multiple of 8, on.
   __device__ HeadTile from(int row) const { return {data + row * D}; }
 
-  // Two neighbouring elements, of which the first has an even index.
+  // Two adjacent elements; the first has an even index.
   __device__ void put(int row, int column, uint32_t pair) const {
     *reinterpret_cast<uint32_t*>(chunk(row, column / 8) + column % 8) = pair;
   }
@@ -157,7 +157,7 @@ __device__ void add_product(float (&sum)[row_tiles][D / 8][4], const float (&lef
   }
 }
 
-// Over the four lanes that share a fragment's row; to each of them.
+// Reduction over the four lanes that share a row of a fragment, returned to each of them.
 __device__ inline float quad_sum(float value) {
   value += __shfl_xor_sync(full_warp, value, 1);
   return value + __shfl_xor_sync(full_warp, value, 2);
@@ -263,13 +263,13 @@ __device__ void hide(float (&scores)[row_tiles][size / 8][4], const int32_t* end
   }
 }
 
-// Whether the tensor cores' kernels can take a matrix.
+// Whether the tensor-core kernels support a matrix.
 inline bool in_tiles(const Tensor& matrix, int64_t head_size) {
   return matrix.type == Type::bf16 && (head_size == 16 || head_size == 32 || head_size == 64 || head_size == 128) &&
          reinterpret_cast<uintptr_t>(matrix.data) % 16 == 0 && matrix.stride % 8 == 0;
 }
 
-// call(D) with one of their head sizes as a constant.
+// Calls call(D) with a head size of the tensor-core kernels as a compile-time constant.
 template <class Call>
 void with_head_size(int64_t head_size, Call&& call) {
   switch (head_size) {

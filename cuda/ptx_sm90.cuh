@@ -8,7 +8,7 @@
 
 namespace gigpo::cuda {
 
-// A kernel whose blocks are clusters of so many.
+// Kernel attribute: blocks are launched in clusters of this size.
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
 #define GIGPO_CLUSTER(blocks) __cluster_dims__(blocks, 1, 1)
 #else
@@ -79,7 +79,7 @@ __device__ inline unsigned cluster_rank() {
 __device__ inline void meet_cluster() {
   asm volatile("fence.mbarrier_init.release.cluster;\nbarrier.cluster.arrive.release;\nbarrier.cluster.wait.acquire;" ::: "memory");
 }
-// At the barrier that lies in the same place in another block.
+// Arrives at the barrier at the same address in another block of the cluster.
 __device__ inline void barrier_arrive_at(uint64_t* barrier, unsigned rank) {
   asm volatile(
       "{\n.reg .b32 there;\nmapa.shared::cluster.u32 there, %0, %1;\n"

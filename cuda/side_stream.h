@@ -1,9 +1,9 @@
-// The head's losses beside its products: a second stream, and the multiprocessors that either has meanwhile.
+// Second stream for the losses of the head, concurrent with its products, and the split of the multiprocessors between both.
 //
-// The losses are bandwidth-bound, the products are not, and yet two streams alone bring nothing: a product of a vocabulary has 20,000
-// tiles, each fills a multiprocessor, and the other stream's blocks wait for the last. So the losses go first (their stream has
-// priority) but get no more multiprocessors than they need to be done when the products are, and persistent kernels of products are
-// told to leave them.
+// The losses are bandwidth-bound, the products are compute-bound, but two streams alone have no benefit: a product with the vocabulary has
+// 20,000 tiles, each fills a multiprocessor, and the blocks of the other stream wait for the last tile. Therefore the stream of the losses has
+// priority, but uses only as many multiprocessors as needed to finish together with the products. Persistent kernels of products leave these
+// multiprocessors free.
 //
 // Predicted, for 4,096 rows of 151,936 logits and H = 1,536 on an H100 (3.0 TB/s, 700 TFLOP/s; one multiprocessor 64 bytes a ns and 5.3
 // TFLOP/s): products 8.2 ms; losses by themselves 1.5 MB a row, 2.0 ms, and 10.2 ms together. On 12 of 132 multiprocessors a row takes
@@ -24,7 +24,7 @@
 
 namespace gigpo::cuda {
 
-// Of `all` multiprocessors, those for losses that move so many bytes beside so many multiplications of this type: that both take as long.
+// Number of multiprocessors, out of `all`, for losses that move this many bytes, so that losses and products take equally long.
 inline int share_of_losses(double bytes, double multiplications, int all, Type type) {
   constexpr double bytes_a_second = 64e9;  // of a multiprocessor, as
   const double multiplications_a_second = type == Type::bf16 ? 2.65e12 : 0.25e12;

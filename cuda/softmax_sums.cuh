@@ -1,9 +1,9 @@
-// The sums over a row of logits from which log p, the entropy and the gradient follow, and the reading of a row once.
+// Sums over a row of logits for log p, entropy and gradient, computed in a single pass over the row.
 //   y_j = (z_j - origin) log2(e) / T,  S = Σ 2^y,  W = Σ 2^y y
 //   log p_j = (z_j - origin) / T - log S,  H = log S - ln 2 W / S
-// They hold for any origin; it must lie near the maximum, or above, for the exponentials neither to overflow nor to lose
-// digits. So each thread begins with the maximum of what its warp sees first, and moves only where the 2^y of 16 bytes
-// of the row sum to more than 2^10: seldom, and no logit pays for a comparison.
+// The formulas hold for any origin. The origin must be near the maximum, or above, so that the exponentials neither overflow nor lose
+// precision. Each thread starts with the maximum of the first logits of its warp and moves the origin only if the 2^y of 16 bytes of the row
+// sum to more than 2^10. This is rare, and no comparison per logit is needed.
 #pragma once
 #include <cuda_bf16.h>
 
@@ -17,7 +17,7 @@
 
 namespace gigpo::cuda {
 
-// 16 bytes of a row. As words, so that what waits in registers takes no more than 16 bytes there.
+// 16 bytes of a row, as words, so that loaded data takes only 16 bytes of registers.
 struct alignas(16) LogitPack {
   uint32_t words[4];
 };
@@ -42,7 +42,7 @@ __host__ __device__ bool in_packs(int64_t vocab, const Logit* row) {
 constexpr double ln2 = 0.69314718055994530942;
 constexpr float least_exponent = -150;  // 2^y is 0 from here on; 0 · -inf would be NaN
 
-// The softmax sums of part of a row. Empty parts have origin = -inf and sums of 0.
+// Softmax sums of part of a row. An empty part has origin = -inf and sums of 0.
 struct SoftmaxSums {
   float origin = -INFINITY, exponentials = 0, weighted = 0;
 
@@ -55,7 +55,7 @@ struct SoftmaxSums {
     origin = to;
   }
 
-  // Called once, before anything is added, by whole warps: a lane that has no logits passes NaN or -inf.
+  // Must be called once, by whole warps, before anything is added; a lane without logits passes NaN or -inf.
   template <int count>
   __device__ void begin(const float (&z)[count]) {
     for (int i = 0; i < count; i++) origin = fmaxf(origin, z[i]);
@@ -79,7 +79,7 @@ struct SoftmaxSums {
     weighted += y_sum;
   }
 
-  // The sums of the whole warp, in every lane.
+  // Sums of the whole warp, in every lane.
   __device__ void merge_warp(float factor) {
     float top = origin;
     for (int distance = 16; distance > 0; distance /= 2)
@@ -89,7 +89,7 @@ struct SoftmaxSums {
     weighted = warp_sum(weighted);
   }
 
-  // The sums of the whole block, in warp 0. Between two calls there must be another barrier.
+  // Sums of the whole block, in warp 0. A barrier is required between two calls.
   template <int threads>
   __device__ void merge_block(float factor) {
     merge_warp(factor);
@@ -123,8 +123,8 @@ struct SoftmaxSums {
   }
 };
 
-// The sums of a row that is read from memory, in warp 0. Each thread asks for 64 bytes before it looks at the first 16.
-// Called by all threads of a block.
+// Sums of a row that is read from memory, in warp 0. Each thread loads 64 bytes ahead before it uses the first 16. Must be called by all
+// threads of a block.
 template <int threads, class Logit>
 __device__ SoftmaxSums row_sums(int64_t vocab, const Logit* row, float factor) {
   SoftmaxSums sums;

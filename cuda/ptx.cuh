@@ -1,5 +1,5 @@
-// The instructions that C++ has no words for, one function each (PTX ISA, sm_80 and newer). Called by whole warps with all
-// lanes active. test/cuda/emulator gives each the same meaning on the CPU.
+// Wrappers of instructions without a C++ equivalent (PTX ISA, sm_80 and newer). Must be called by whole warps with all lanes active.
+// test/cuda/emulator implements each function on the CPU.
 #pragma once
 #include <cuda_bf16.h>
 
@@ -21,7 +21,7 @@ using emulator::wait_for_previous_kernel;
 
 #else
 
-// The block's dynamic shared memory, aligned to 128 bytes.
+// Dynamic shared memory of the block, aligned to 128 bytes.
 template <class T>
 __device__ T* dynamic_shared() {
   extern __shared__ __align__(128) unsigned char dynamic_shared_bytes[];

@@ -1,6 +1,6 @@
-// The instructions of Hopper alone (PTX ISA, sm_90a), one function each, as in cuda/ptx.cuh: barriers in shared memory
-// (mbarrier), copies of tiles that arrive at them (TMA), and the fence between the two ways to shared memory: "generic" is
-// what C++ reads and writes, "async" what TMA and wgmma do. test/cuda/emulator gives each the same meaning on the CPU.
+// Wrappers of Hopper instructions (PTX ISA, sm_90a), as in cuda/ptx.cuh: barriers in shared memory (mbarrier), copies of tiles that arrive at
+// these barriers (TMA), and the fence between the two proxies of shared memory: "generic" for reads and writes of C++, "async" for TMA and
+// wgmma. test/cuda/emulator implements each function on the CPU.
 #pragma once
 #include <cuda.h>
 
@@ -87,7 +87,7 @@ __device__ inline void barrier_arrive_at(uint64_t* barrier, unsigned rank) {
       "r"(rank)
       : "memory");
 }
-// As copy_tile, to the same place in both blocks of a cluster of two, with the bytes told to the barrier of each.
+// Like copy_tile, to the same address in both blocks of a cluster of two; the bytes are counted at the barrier of each block.
 __device__ inline void copy_tile_to_all(void* to, const CUtensorMap* map, int x, int y, uint64_t* barrier) {
   asm volatile(
       "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster [%0], [%1, {%2, %3}], [%4], %5;" ::"r"(
@@ -98,8 +98,8 @@ __device__ inline void copy_tile_to_all(void* to, const CUtensorMap* map, int x,
 
 #endif
 
-// setmaxnreg, by all warps of a warpgroup: from here on its threads have `count` registers. Who takes waits until enough
-// have been given.
+// setmaxnreg, by all warps of a warpgroup: sets the number of registers of its threads to `count`. An increase waits until enough registers
+// have been released.
 template <int count>
 __device__ void give_registers() {
   static_assert(count % 8 == 0 && count >= 24 && count <= 256);

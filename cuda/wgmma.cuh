@@ -1,5 +1,5 @@
-// wgmma (PTX ISA, sm_90a): four warps, a warpgroup, multiply tiles that lie in shared memory into registers of theirs, while
-// they go on. Every warp of the group executes each of these functions, all lanes active.
+// Wrappers of wgmma (PTX ISA, sm_90a): asynchronous products of tiles in shared memory by a warpgroup (four warps), with results in registers.
+// Each function must be executed by all warps of the group with all lanes active.
 #pragma once
 #include "cuda/ptx_sm90.cuh"
 
@@ -27,11 +27,11 @@ void wgmma(float (&d)[columns / 2], uint64_t a, uint64_t b, bool accumulate, emu
 
 #else
 
-// Orders accesses to registers before the products that follow. Before the first, and whenever the sums were touched.
+// Orders register accesses before the following products. Required before the first product, and whenever the sums were accessed.
 __device__ inline void wgmma_fence() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
-// What was asked for before makes a group.
+// Commits all previous products as a group.
 __device__ inline void wgmma_commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
-// Returns when all but the `groups` youngest have been done: their operands may be overwritten.
+// Waits until all but the `groups` most recent groups are complete. The operands of complete groups may be overwritten.
 template <int groups>
 __device__ void wgmma_wait() {
   asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(groups) : "memory");

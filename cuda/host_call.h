@@ -1,18 +1,18 @@
-// A named kernel on arrays of host memory: there and back in one call, through memory of its own on the first device.
+// Call of a kernel on arrays in host memory: uploads, runs and downloads in one call, with separate memory on the first device.
 #pragma once
 #include "core/device_report.h"
 #include "cuda/memory.h"
 
 namespace gigpo::cuda {
 
-// Throws Error DEVICE_UNAVAILABLE with the reason where there is no device.
+// Throws Error DEVICE_UNAVAILABLE with the reason if there is no device.
 inline void use_first_device() {
   const DeviceReport report = device_report();
   if (report.devices.empty()) throw Error("DEVICE_UNAVAILABLE", report.message);
   CUDA_CHECK(cudaSetDevice(report.devices[0].index));
 }
 
-// One allocation for everything: its parts are added first, and begin at multiples of 256 bytes.
+// Single allocation for all arrays. Parts are added before the allocation and begin at multiples of 256 bytes.
 class HostCall {
  public:
   template <class T>

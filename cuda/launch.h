@@ -1,5 +1,5 @@
-// launch(kernel, grid, block, shared bytes, stream, arguments...): queues a kernel, with as much dynamic shared memory as
-// it asks for. An error of the launch throws; an error of the run shows at the next synchronisation.
+// launch(kernel, grid, block, shared bytes, stream, arguments...): queues a kernel with this amount of dynamic shared memory. Launch errors
+// throw; execution errors are reported at the next synchronisation.
 #pragma once
 #include <cuda_runtime.h>
 
@@ -15,10 +15,10 @@ using emulator::Grid;  // which knows where it was launched
 using Grid = dim3;
 #endif
 
-// What a block has of shared memory without asking: its static arrays and what the launch adds to them, together.
+// Shared memory that a block may use without opt-in: static arrays and dynamic memory together, in bytes.
 constexpr size_t shared_bytes_without_asking = 48 << 10;
 
-// Of the device that is in use.
+// Attribute of the current device.
 inline int device_attribute(cudaDeviceAttr attribute) {
   int device = 0, value = 0;
   CUDA_CHECK(cudaGetDevice(&device));
@@ -27,7 +27,7 @@ inline int device_attribute(cudaDeviceAttr attribute) {
 }
 inline int count_multiprocessors() { return device_attribute(cudaDevAttrMultiProcessorCount); }
 
-// Whether a kernel starts when the one before it in the stream has ended, or as soon as that one's blocks leave room.
+// Start of a kernel: after the end of the previous kernel in the stream, or as soon as the blocks of that kernel leave room.
 enum class Starts { after_previous, early };
 
 // Recordings keep the second since CUDA 12.3 (edges of graphs that say when a dependent may start).

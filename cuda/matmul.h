@@ -1,5 +1,5 @@
-// C = factor · op(A) · op(B) + bias + added: the product that every layer is made of. These are the kernels of this program; they
-// take every shape, stride and alignment. cuda/cublaslt.h offers the same product from NVIDIA's library, where there is one.
+// Matrix product C = factor · op(A) · op(B) + bias + added, with the kernels of this library, which support all shapes, strides and
+// alignments. cuda/cublaslt.h has the same product with NVIDIA's library, if installed.
 #pragma once
 #include <cuda_runtime_api.h>
 
@@ -17,7 +17,7 @@ struct Matmul {
   Tensor added;  // [m][n] of C's type: C itself to accumulate, or another matrix; or empty
   Tensor c;      // f32, or bf16 where A is bf16; overlaps none but `added`, and that only when they are the same
   float factor = 1;
-  int multiprocessors = 0;  // that it may take; 0: all. Blocks that soon make room for others need not be told
+  int multiprocessors = 0;  // maximum number to use; 0: all. Kernels with short-running blocks may ignore this
 
   int64_t m() const { return c.rows; }
   int64_t n() const { return c.columns; }
@@ -27,14 +27,13 @@ struct Matmul {
 // The shapes of work of a block (cuda/matmul.cu). Tests and the benchmark name one; `chosen` is right for everyone else.
 enum class MatmulTile { chosen, rows_16, rows_32, rows_64, rows_128, square, wide, any };
 
-// All sums are fp32. Without transposes, or with B's alone, a row of C has the same bits whatever m is and wherever the row
-// stands: what a token's state becomes does not depend on the batch that it is in. With A transposed (the gradient of a
-// weight) it has the same bits every time.
-// The workspace (of any size, also none: then it takes longer) is free again when the stream has passed the product. bf16.
+// All sums are fp32. Without transposes, or with only B transposed, the product is batch-invariant: a row of C has the same bits whatever m and
+// the index of the row are. With A transposed (gradient of a weight) the product is deterministic.
+// The workspace may have any size, also 0, which is slower. It may be reused when the stream has passed the product. bf16.
 void matmul(const Matmul& product, void* workspace, size_t workspace_bytes, cudaStream_t stream,
             MatmulTile tile = MatmulTile::chosen);
 
-// What it comes to for f32 operands: no tensor cores.
+// Implementation for f32 operands, without tensor cores.
 void matmul_f32(const Matmul& product, cudaStream_t stream);
 
 }  // namespace gigpo::cuda

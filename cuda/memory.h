@@ -1,4 +1,4 @@
-// Memory that is given back by itself: on the device, and on the host where the device can reach it.
+// RAII owners of device memory and of pinned host memory.
 #pragma once
 #include <cuda_runtime_api.h>
 
@@ -11,7 +11,7 @@
 
 namespace gigpo::cuda {
 
-// At least as many bytes as were last asked for; what it held is lost when it grows.
+// Owner of at least as many bytes as last requested. Contents are lost when the memory grows.
 template <cudaError_t (*allocate)(void**, size_t), cudaError_t (*release)(void*)>
 class Memory {
  public:
@@ -22,7 +22,7 @@ class Memory {
 
   size_t bytes() const { return bytes_; }
   void* data() const { return data_; }
-  // The stream's work must not be reading it any more.
+  // Queued work of the stream must no longer use the memory.
   void grow(size_t bytes) {
     CUDA_CHECK(release(data_));
     data_ = nullptr;

@@ -1,7 +1,7 @@
-// Launchers of the operations on rows: norms, rotary embedding, SwiGLU, gathers, AdamW, sampling (core/device.h says what
-// each does). All pointers are device memory. The tensors of a call are all f32 or all bf16 but where it is said; sums
-// are in fp32. A workspace is as many bytes of device memory, aligned to 16, as its function tells, and holds nothing
-// between calls. Queued on the stream; a launch that fails throws.
+// Launchers of the operations on rows: norms, rotary embedding, SwiGLU, gathers, AdamW, sampling, as specified in core/device.h. All pointers
+// are device memory. The tensors of a call are all f32 or all bf16 unless stated otherwise; sums are in fp32. The size of a workspace in
+// bytes is returned by its function; a workspace is aligned to 16 bytes and holds nothing between calls. Work is queued on the stream; a
+// failed launch throws.
 #pragma once
 #include <cuda_runtime_api.h>
 
@@ -28,7 +28,7 @@ void gather(const int32_t* indices, Tensor from, Tensor to, const int32_t* later
 // differ. `to` is f32 or of the type of `from`.
 void scatter_add(const int32_t* targets, const int32_t* offsets, const int32_t* sources, int64_t count, Tensor from,
                  Tensor to, cudaStream_t stream);
-// Converts where the types differ; to bf16 to the nearest, ties to even.
+// Copies and converts if the types differ; rounds to bf16 to nearest, ties to even.
 void copy(Tensor from, Tensor to, cudaStream_t stream);
 
 // d_bias (f32) += Σ_t d_y[t]
@@ -47,12 +47,12 @@ void squared_norm(const float* x, int64_t count, double* result, void* workspace
 // in the model, however the calls are cut. The `compute` copy is bf16.
 void adamw(const AdamWBuffers& buffers, const AdamW& step, cudaStream_t stream);
 
-// A critic's head (core/kernels/value_loss.h): d_hidden is of the type of `hidden`, d_weight f32 and added to.
+// Critic head (core/kernels/value_loss.h): d_hidden has the type of `hidden`; d_weight is f32 and is added to.
 size_t value_head_workspace(int64_t rows, int64_t columns);
 void value_head(Tensor hidden, Tensor weight, const ValueHeadRow* inputs, const ValueHeadOptions& options, ValueHeadResult* results,
                 Tensor d_hidden, Tensor d_weight, void* workspace, cudaStream_t stream);
 
-// One token a row, its log-probability, and the entropy of what it was drawn from.
+// Samples one token per row, with its log-probability and the entropy of the sampling distribution.
 void sample(Tensor logits, const SampleInputs& inputs, int32_t* tokens, float* log_probs, float* entropies, cudaStream_t stream);
 void mask_logits(Tensor logits, const LogitMasks& masks, cudaStream_t stream);
 void hellinger(Tensor logits, Tensor others, double temperature, float* distances, cudaStream_t stream);

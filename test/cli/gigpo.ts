@@ -97,6 +97,7 @@ export async function readRun(run: string): Promise<{ metrics: unknown[]; model:
 
 /** Settings of a model and a run so small that they take a second. */
 export const tiny: readonly string[] = [
+  "threads=1", // tests run side by side
   "initialize.hiddenSize=32",
   "initialize.layers=1",
   "initialize.heads=2",

@@ -8,8 +8,8 @@ import { formatBar, formatBytes, formatDuration } from "./terminal/format.ts"
 import { Screen } from "./terminal/screen.ts"
 
 /**
- * Local path of a model that a folder or a name on the Hugging Face Hub stands for. A download is shown on standard error; so is that of an
- * adapter's base, which opening the adapter would do in silence.
+ * Returns the local path of a model that is given as a folder or as a name on the Hugging Face Hub, after downloading it if necessary. The
+ * base model of an adapter is downloaded, too. Progress is shown on standard error.
  */
 export async function localModel(named: string, options: Omit<HubOptions, "onProgress"> = {}): Promise<string> {
   const screen = new Screen(process.stderr)
@@ -27,7 +27,7 @@ export async function localModel(named: string, options: Omit<HubOptions, "onPro
 const places = ["model", "teacher"] as const
 type Models = Pick<Config, "model"> & Partial<Pick<Config, "teacher">>
 
-/** A configuration whose model and teacher are local paths. */
+/** Returns a configuration whose model and teacher are local paths, after downloading them if necessary. */
 export async function withLocalModels<C extends Models>(given: C, options: Omit<HubOptions, "onProgress">): Promise<C> {
   let local = given
   for (const key of places) {
@@ -37,24 +37,24 @@ export async function withLocalModels<C extends Models>(given: C, options: Omit<
   return local
 }
 
-/** The same for a model that only plays: no teacher is asked, and an engine elsewhere has weights of its own. */
+/** Returns a configuration for evaluation whose model is a local path. A remote engine has the weights, so they are not downloaded for it. */
 export async function withLocalModel(given: Config, signal: AbortSignal): Promise<Config> {
   return { ...given, model: await localModel(given.model, { signal, weights: !given.engine }) }
 }
 
-/** Downloads the weights of models of which `withLocalModels` got configuration and tokenizer: of the same commits. */
+/** Downloads the weights of models after `withLocalModels` downloaded only configuration and tokenizer, from the same commits. */
 export async function fetchWeights(given: Config, local: Config, signal: AbortSignal): Promise<void> {
   if (!given.engine) await withLocalModels(keptModels(given, local), { signal })
 }
 
-/** What a run keeps of its models: those from the Hub as name and commit, which mean the same on another machine. */
+/** Returns the models as a run stores them. Models of the Hub are stored as name and commit, which are valid on other machines. */
 export function keptModels(given: Models, local: Models): Models {
   const kept = (key: keyof Models) => (given[key] === local[key] ? undefined : hubNameOf(local[key]!)) ?? given[key]
   const teacher = kept("teacher")
   return { model: kept("model")!, ...(teacher !== undefined && { teacher }) }
 }
 
-/** Shows the size of a download first, and then a line with its rate and the time left. */
+/** Returns a function that shows progress: the size of a download first, then a line with the rate and the remaining time. */
 export function downloadView(
   screen: Screen,
   now: () => number = () => performance.now(),
@@ -81,11 +81,15 @@ export function downloadView(
   }
 }
 
-/** Refuses to write into the cache of the Hub, which others share. */
+/**
+ * Refuses to change a model in the cache of the Hub, which other programs share.
+ *
+ * @throws GigpoError `BAD_ARGUMENT` for a model of the Hub
+ */
 export function refuseCache(given: Models, local: Models): void {
   if (given.model === local.model) return
   throw new GigpoError(
     "BAD_ARGUMENT",
-    `${given.model} is a model of the Hugging Face Hub, and what was downloaded stays as it is: give --out <folder> in place of --in-place.`,
+    `${given.model} is a model of the Hugging Face Hub, and downloaded models must not be changed: use --out <folder> instead of --in-place.`,
   )
 }

@@ -7,13 +7,13 @@ import { linkError, lookAt, readIfThere } from "../files/regular-file.ts"
 import type { HubFile } from "./listing.ts"
 import { folderOf, isCommit } from "./names.ts"
 
-// The cache as huggingface_hub of Python lays it out, so that both share what was downloaded:
+// Layout of the cache as in Python's huggingface_hub, so that both share downloaded files:
 //   models--owner--name/blobs/<digest>                  contents
 //   models--owner--name/snapshots/<commit>/config.json  links into blobs
-//   models--owner--name/refs/main                       commit that a branch or tag stood for
+//   models--owner--name/refs/main                       commit that a branch or tag pointed to
 //   .locks/models--owner--name/<digest>.lock
 
-/** Where a repository lies in the cache. */
+/** Folders of one repository in the cache. */
 export interface Place {
   readonly blobs: string
   readonly snapshots: string
@@ -31,7 +31,7 @@ export function placeOf(cache: string, repository: string): Place {
   }
 }
 
-/** Commit that a revision stood for when it was last asked for; undefined where that is not known. */
+/** Returns the commit that a branch or tag pointed to at the last request; undefined where unknown. */
 export async function readRef({ refs }: Place, revision: string): Promise<string | undefined> {
   const text = (await readIfThere(join(refs, ...revision.split("/")), 1000))?.trim()
   return isCommit(text) ? text : undefined
@@ -45,9 +45,9 @@ export async function writeRef(place: Place, revision: string, commit: string): 
 }
 
 /**
- * Makes the folders that files are written into.
+ * Creates the folders that files are written into.
  *
- * @throws GigpoError `UNSAFE_PATH` where one is a link, which would lead out of the cache
+ * @throws GigpoError `UNSAFE_PATH` for a folder that is a symbolic link, which could lead out of the cache
  */
 export async function makeFolders({ blobs, snapshots, locks }: Place, commit: string): Promise<void> {
   for (const folder of [blobs, snapshots, join(snapshots, commit), locks]) await makeFolder(folder)
@@ -58,12 +58,12 @@ async function makeFolder(folder: string): Promise<void> {
   if ((await io("look at", folder, lookAt(folder)))?.isSymbolicLink()) throw linkError(folder)
 }
 
-/** Whether a blob is there in its whole size: contents are compared with their digest when they are written. */
+/** Whether a blob exists with its full size. Digests are checked only when a blob is written. */
 export async function hasBlob({ blobs }: Place, { blob, size }: HubFile): Promise<boolean> {
   return (await sizeOf(join(blobs, blob))) === size
 }
 
-/** Whether a snapshot has a file, with the content that it is to have. */
+/** Whether a snapshot has a file with the expected content: a link to the expected blob, or a regular file of the same size. */
 export async function isPlaced(place: Place, commit: string, file: HubFile): Promise<boolean> {
   const path = join(place.snapshots, commit, ...file.path.split("/"))
   const found = await io("look at", path, lookAt(path))
@@ -72,9 +72,9 @@ export async function isPlaced(place: Place, commit: string, file: HubFile): Pro
 }
 
 /**
- * Puts a blob into a snapshot: a relative link, or where the system allows none a second name or a copy.
+ * Puts a blob into a snapshot as a relative symbolic link, or as a hard link or copy where the system allows no symbolic links.
  *
- * @throws GigpoError `UNSAFE_PATH` for a link there that leads out of the repository's blobs
+ * @throws GigpoError `UNSAFE_PATH` for an existing link that leads out of the repository's blobs
  */
 export async function placeBlob(place: Place, commit: string, { path: name, blob }: HubFile): Promise<void> {
   const path = join(place.snapshots, commit, ...name.split("/"))
@@ -95,7 +95,7 @@ export async function placeBlob(place: Place, commit: string, { path: name, blob
   }
 }
 
-/** Where a link leads, without following further links: blobs may be links into the store that repositories share. */
+/** Returns the target of a link. Further links are not followed: blobs may be links into the store that repositories share. */
 async function targetOf(path: string): Promise<string> {
   return resolve(dirname(path), await io("read", path, readlink(path)))
 }
@@ -111,8 +111,8 @@ async function sizeOf(path: string): Promise<number | undefined> {
 }
 
 /**
- * Files of a snapshot whose contents are there: paths with slashes, and sizes. Links that lead out of the repository's blobs, or of the
- * store that repositories share (blobs in the cache), do not count.
+ * Returns the files of a snapshot whose contents exist: paths with slashes, and sizes in bytes. Links to anything but the repository's
+ * blobs, or the store that repositories share (`blobs` in the cache), are left out.
  */
 export async function filesOf(
   place: Place,

@@ -4,19 +4,19 @@ import { filesOf, type Place, readRef } from "./cache.ts"
 import { chooseFiles } from "./choose.ts"
 import { type HubName, isCommit } from "./names.ts"
 
-/** A model that the cache has. */
+/** Model in the cache. */
 export interface Cached {
   readonly commit: string
-  /** What to open: the snapshot's folder, or a GGUF file in it. */
+  /** Path to open: the snapshot's folder, or a GGUF file in it. */
   readonly path: string
 }
 
-/** Bytes of an index of weights. */
+/** Maximum length of an index of weights, in characters. */
 const largestIndex = 64 * 2 ** 20
 
 /**
- * What the cache has of a model: of a branch or tag the commit that it stood for when it was last asked for. Undefined where nothing is
- * there, or not all of it: a download that broke off.
+ * Returns a model from the cache. For a branch or tag, this is the commit that it pointed to at the last request. Undefined for a model
+ * that is missing or incomplete, as after an interrupted download.
  */
 export async function cachedModel(place: Place, name: HubName, weights: boolean): Promise<Cached | undefined> {
   const { revision = "main" } = name
@@ -34,7 +34,7 @@ export async function cachedModel(place: Place, name: HubName, weights: boolean)
   return (await isWholeSnapshot(folder, names, weights)) ? { commit, path: folder } : undefined
 }
 
-/** Whether the files that no model or adapter does without are there. Missing optional files are reported when the model is opened. */
+/** Whether the files that every model or adapter needs exist. Missing optional files are reported when the model is opened. */
 export async function isWholeSnapshot(folder: string, names: ReadonlySet<string>, weights: boolean): Promise<boolean> {
   if (!["config.json", "adapter_config.json", "tokenizer_config.json"].some((name) => names.has(name))) return false
   if (!weights || names.has("model.safetensors") || names.has("adapter_model.safetensors")) return true

@@ -3,31 +3,31 @@ import { refused } from "./errors.ts"
 import type { ListedFile } from "./listing.ts"
 import { formatHubName, type HubName } from "./names.ts"
 
-/** The files of a repository that are needed. */
+/** Files of a repository that are needed to open a model. */
 export interface Choice<File extends ListedFile = ListedFile> {
   readonly files: readonly File[]
-  /** The GGUF file to open, its first part where it is in parts; undefined where the folder is opened. */
+  /** GGUF file to open (the first part of a split file); undefined where the folder is opened. */
   readonly gguf: string | undefined
 }
 
-/** Beside the weights: configuration, tokenizer, chat templates. All in the repository's own folder, but for named templates. */
+/** Configuration, tokenizer and chat templates. All are in the root folder of the repository, except named templates. */
 const beside =
   /^[^/]+\.json$|^(tokenizer\.model|merges\.txt|vocab\.[^/]+|[^/]+\.jinja)$|^additional_chat_templates\/[^/]+\.jinja$/
 const safetensors = /^[^/]+\.safetensors$/
 const pickle = /\.(bin|pt|pth|ckpt|pkl)$/
 const gguf = /\.gguf$/i
-/** A vision encoder beside a language model, which cannot be opened alone. */
+/** Vision encoder of a language model, which cannot be opened without that model. */
 const projector = /(^|\/)mmproj/i
 const part = /-(\d{5})-of-(\d{5})\.gguf$/i
 
-/** Names that a message lists. */
+/** Maximum number of file names in a message. */
 const mostShown = 40
 
 /**
- * The files of a model, or of the GGUF file that the name asks for.
+ * Returns the files of a model, or those of the GGUF file in the name.
  *
  * @param weights - whether the weights are needed, too.
- * @throws GigpoError `HUB_REFUSED` for a repository without weights that can be read, or with several GGUF files of which none is named
+ * @throws GigpoError `HUB_REFUSED` for a repository without weights in a supported format, or where several GGUF files match the name
  */
 export function chooseFiles<File extends ListedFile>(
   name: HubName,
@@ -45,13 +45,13 @@ export function chooseFiles<File extends ListedFile>(
   const what = formatHubName(name)
   if (others.length > 0)
     throw refused(
-      `${what} has its weights in pickle files alone, which can run code when they are read and are never read here: ${shown(others)}. ` +
-        "Look for a copy of the model with safetensors, or convert it with Python: from_pretrained(name).save_pretrained(folder).",
+      `${what} has weights only in pickle files, which can run code when they are loaded and are not supported: ${shown(others)}. ` +
+        "Use a copy of the model with safetensors, or convert it with Python: from_pretrained(name).save_pretrained(folder).",
     )
   throw refused(`${what} has no weights in safetensors or GGUF files: ${shown(files) || "it has no files"}.`)
 }
 
-/** Of weights that stand there twice those in transformers' layout. */
+/** Returns the weights to download. Where a repository also has a consolidated copy, only those in transformers' layout. */
 function needed<File extends ListedFile>(tensors: readonly File[], files: readonly File[]): readonly File[] {
   const isUsual = files.some(({ path }) => path === "model.safetensors" || path === "model.safetensors.index.json")
   return isUsual ? tensors.filter(({ path }) => !/^consolidated\b/.test(path)) : tensors
@@ -65,7 +65,7 @@ function named<File extends ListedFile>(files: readonly File[], asked: string): 
   return files.filter(({ path }) => pattern.test(path))
 }
 
-/** All parts of a file that is in parts. */
+/** Returns a file with the other parts, if it is split. */
 function partsOf<File extends ListedFile>(files: readonly File[], [one]: readonly File[]): readonly File[] {
   if (!one) return []
   return files.filter(({ path }) => path === one.path || (part.test(path) && stem(path) === stem(one.path)))
@@ -84,14 +84,14 @@ function ggufChoice<File extends ListedFile>(
     const list = shown(found.length > 0 ? found : all) || "it has none"
     throw refused(
       name.gguf === undefined
-        ? `${what} has several GGUF files. Name one, as ${what}:${all[0]?.path}, or by a part of its name: ${list}.`
-        : `${what} has ${found.length > 0 ? "several GGUF files" : "no GGUF file"} of the name ${name.gguf}: ${list}.`,
+        ? `${what} has several GGUF files. Name one, such as ${what}:${all[0]?.path}, or give a part of its name: ${list}.`
+        : `${what} has ${found.length > 0 ? "several GGUF files" : "no GGUF file"} matching the name ${name.gguf}: ${list}.`,
     )
   }
   const files = found.toSorted((a, b) => (a.path < b.path ? -1 : 1))
   const count = Number(part.exec(files[0]!.path)?.[2] ?? 1)
   if (files.length !== count)
-    throw refused(`${formatHubName(name)} has ${files.length} of the ${count} parts of ${models[0]}.`)
+    throw refused(`${formatHubName(name)} has only ${files.length} of the ${count} parts of ${models[0]}.`)
   return { files, gguf: files[0]!.path }
 }
 

@@ -9,23 +9,23 @@ import { badAnswer, lost } from "./errors.ts"
 import type { HubFile } from "./listing.ts"
 import { type Asking, isLost, request, waited } from "./request.ts"
 
-/** Bytes that are read at once of what was downloaded before. */
+/** Bytes per read of a partial download. */
 const piece = 2 ** 20
 const { O_CREAT, O_RDWR, O_NOFOLLOW = 0 } = constants
 
 /**
- * Where a blob is downloaded to. The ending is that of huggingface_hub, whose tools clear such files away; the name is another, since that
- * library adds to its own under locks (flock) that Node.js cannot see.
+ * Returns the path of a partial download. The extension is that of huggingface_hub, so that its tools delete such files. The name differs
+ * from that library's, which writes to its partial files under locks (flock) that Node.js cannot see.
  */
 export function partialOf({ blobs }: Place, { blob }: HubFile): string {
   return join(blobs, `${blob}.gigpo.incomplete`)
 }
 
 /**
- * Downloads a file of a commit into the repository's blobs, from where an earlier download broke off. Its size and digest are compared
- * before it gets its name. To be called under the blob's lock.
+ * Downloads a file of a commit into the repository's blobs and resumes an interrupted download. The file gets its final name after its
+ * size and digest have been checked. The caller must hold the blob's lock.
  *
- * @param onBytes - told how many of its bytes are there.
+ * @param onBytes - receives the number of bytes downloaded so far.
  * @throws GigpoError `HUB_LOST`, `HUB_REFUSED`, `IO`; the reason of the signal
  */
 export async function downloadBlob(
@@ -43,13 +43,13 @@ export async function downloadBlob(
     const begun = partial.done > 0
     await fill(asking, partial, commit)
     if (!partial.isRight && begun) {
-      // What was there before was not of this file: a crash may leave blocks of nothing.
+      // The partial file from an earlier download was corrupt: a crash may leave blocks of zeros.
       await partial.clear()
       await fill(asking, partial, commit)
     }
     if (!partial.isRight) {
       await io("remove", path, rm(path, { force: true }))
-      throw badAnswer(hostOf(asking), `${file.path} with another digest than its listing says (${file.blob})`)
+      throw badAnswer(hostOf(asking), `the digest of ${file.path} differs from its listing (${file.blob})`)
     }
     await io("write", path, handle.sync())
   } finally {
@@ -60,7 +60,7 @@ export async function downloadBlob(
   await io("write", target, flush(dirname(target)))
 }
 
-/** Requests what is missing until all is there. Tries count anew after each byte that came. */
+/** Requests the missing bytes until the file is complete. The number of attempts is reset whenever bytes arrive. */
 async function fill(asking: Asking, partial: Partial, commit: string): Promise<void> {
   const { settings, name } = asking
   const path = partial.file.path.split("/").map(encodeURIComponent).join("/")
@@ -84,7 +84,7 @@ async function fetchRest(asking: Asking, url: string, partial: Partial): Promise
   await request(asking, url, { headers, accept: [416] }, async (response, alive) => {
     if (response.status === 416) {
       await partial.clear()
-      throw lost(host, `does not have the rest of ${file.path}`)
+      throw lost(host, `does not send the rest of ${file.path}`)
     }
     if (response.status !== 206) await partial.clear()
     else checkRange(response.headers.get("content-range"), partial, host)
@@ -96,26 +96,27 @@ async function fetchRest(asking: Asking, url: string, partial: Partial): Promise
       await partial.add(chunk)
       asking.signal?.throwIfAborted()
     }
-    if (partial.missing > 0) throw lost(host, `ended ${file.path} after ${partial.done} of ${file.size} bytes`)
+    if (partial.missing > 0)
+      throw lost(host, `ended the download of ${file.path} after ${partial.done} of ${file.size} bytes`)
   })
 }
 
 function checkRange(range: string | null, { done, file }: Partial, host: string): void {
   const [, start, total] = /^bytes (\d+)-\d+\/(\d+|\*)$/.exec(range ?? "") ?? []
   if (Number(start) === done && (total === "*" || Number(total) === file.size)) return
-  throw badAnswer(host, `another part of ${file.path} than was asked for`)
+  throw badAnswer(host, `the part of ${file.path} is not the requested one`)
 }
 
 async function refuseLonger(partial: Partial, host: string): Promise<never> {
   await partial.clear()
-  throw badAnswer(host, `${partial.file.path} is longer than the ${partial.file.size} bytes that its listing says`)
+  throw badAnswer(host, `${partial.file.path} is longer than the ${partial.file.size} bytes in its listing`)
 }
 
 function hostOf({ settings }: Asking): string {
   return new URL(settings.endpoint).host
 }
 
-/** A file that is being downloaded, and the digest of what is there of it. */
+/** Partial download of a file, with the digest of the bytes so far. */
 class Partial {
   readonly file: HubFile
   readonly #path: string
@@ -140,12 +141,12 @@ class Partial {
     return this.file.size - this.#done
   }
 
-  /** Whether what is there is the file. */
+  /** Whether the file is complete and has the expected digest. */
   get isRight(): boolean {
     return this.missing === 0 && this.#hash.copy().digest("hex") === this.file.blob
   }
 
-  /** Takes up what an earlier download left. */
+  /** Continues from the bytes of an earlier download. */
   async reopen(signal: AbortSignal | undefined): Promise<void> {
     const { size } = await io("look at", this.#path, this.#handle.stat())
     if (size > this.file.size) return await this.clear()
@@ -158,7 +159,7 @@ class Partial {
     }
   }
 
-  /** Begins again. */
+  /** Deletes the downloaded bytes. */
   async clear(): Promise<void> {
     await io("write", this.#path, this.#handle.truncate(0))
     this.#hash = hashOf(this.file)
@@ -166,7 +167,7 @@ class Partial {
     this.#onBytes(0)
   }
 
-  /** At an explicit place: what a failed write left is written over by the next. */
+  /** Writes at an explicit position, so that the bytes of a failed write are overwritten by the next one. */
   async add(chunk: Uint8Array): Promise<void> {
     for (let written = 0; written < chunk.length; ) {
       const writing = this.#handle.write(chunk, written, chunk.length - written, this.#done + written)
@@ -182,7 +183,7 @@ class Partial {
   }
 }
 
-/** SHA-256 of a large file; of a small one git's digest, SHA-1 of its length and content. */
+/** Hash that names a blob: SHA-256 for a large file; for a small one git's digest, SHA-1 of its length and content. */
 function hashOf({ blob, size }: HubFile): Hash {
   return blob.length === 64 ? createHash("sha256") : createHash("sha1").update(`blob ${size}\0`)
 }

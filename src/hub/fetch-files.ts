@@ -9,23 +9,23 @@ import { locked } from "./lock.ts"
 import type { HubProgress } from "./progress.ts"
 import type { Asking } from "./request.ts"
 
-/** Files that are downloaded at once. */
+/** Number of files that are downloaded in parallel. */
 const atOnce = 4
 
 interface Fetching {
   readonly commit: string
   readonly files: readonly HubFile[]
-  /** Those that the snapshot lacks. */
+  /** Files that the snapshot lacks. */
   readonly missing: readonly HubFile[]
-  /** The model, for messages. */
+  /** Name of the model, for messages. */
   readonly what: string
   readonly onProgress: ((progress: HubProgress) => void) | undefined
 }
 
 /**
- * Downloads what a snapshot lacks, small files first, and puts each into it once it is whole.
+ * Downloads the missing files of a snapshot, small files first. A file appears in the snapshot when it is complete.
  *
- * @throws GigpoError `IO` where the disk has too little room, before anything is downloaded; what `downloadBlob` throws
+ * @throws GigpoError `IO` for too little disk space, before anything is downloaded; errors of `downloadBlob`
  */
 export async function fetchFiles(asking: Asking, place: Place, fetching: Fetching): Promise<void> {
   const { commit, files, missing, what, onProgress = () => {} } = fetching
@@ -40,7 +40,8 @@ export async function fetchFiles(asking: Asking, place: Place, fetching: Fetchin
   const own = { ...asking, signal: controller.signal }
   const queue = missing.toSorted((a, b) => a.size - b.size)
   const one = async (file: HubFile): Promise<void> => {
-    const onWait = () => onProgress({ kind: "note", text: `Another process downloads ${file.path}; waiting for it.` })
+    const onWait = () =>
+      onProgress({ kind: "note", text: `Another process is downloading ${file.path}; waiting for it.` })
     const onBytes = (now: number) => {
       done += now - there.get(file)!
       there.set(file, now)
@@ -68,7 +69,7 @@ export async function fetchFiles(asking: Asking, place: Place, fetching: Fetchin
   }
 }
 
-/** Bytes that are there of a blob. */
+/** Returns the number of bytes of a blob that were downloaded before. */
 async function begun(place: Place, file: HubFile): Promise<number> {
   if (await hasBlob(place, file)) return file.size
   const partial = await stat(partialOf(place, file)).catch(() => undefined)

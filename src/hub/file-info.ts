@@ -2,7 +2,7 @@ import { badAnswer } from "./errors.ts"
 import { checkedFile, type HubFile, type ListedFile } from "./listing.ts"
 import { type Asking, request, tried } from "./request.ts"
 
-/** Files with size and digest. Where a mirror's listing lacks these, the headers of each file tell them, as huggingface_hub reads them. */
+/** Returns files with size and digest. Where a mirror's listing lacks them, they are read from the headers of each file, as in huggingface_hub. */
 export async function describeFiles(asking: Asking, commit: string, files: readonly ListedFile[]): Promise<HubFile[]> {
   const described: HubFile[] = []
   for (const file of files) described.push(isDescribed(file) ? file : await describe(asking, commit, file.path))

@@ -3,16 +3,17 @@ import { badAnswer } from "./errors.ts"
 import { isCommit } from "./names.ts"
 import { type Asking, bounded, request, tried } from "./request.ts"
 
-/** A file of a repository. */
+/** File of a repository. */
 export interface HubFile {
-  /** In the repository, with slashes. */
+  /** Path in the repository, with slashes. */
   readonly path: string
+  /** Size in bytes. */
   readonly size: number
-  /** Name of its content in the cache: SHA-256 of a large file, git's SHA-1 of a small one. */
+  /** Name of the content in the cache: SHA-256 of a large file, git's SHA-1 of a small one. */
   readonly blob: string
 }
 
-/** What a server tells of a file in its listing; mirrors may leave out all but the path. */
+/** File as the listing of a server describes it. Listings of mirrors may have only the path. */
 export type ListedFile = Pick<HubFile, "path"> & Partial<HubFile>
 
 export interface Listing {
@@ -20,15 +21,15 @@ export interface Listing {
   readonly files: readonly ListedFile[]
 }
 
-/** Bytes of a listing: some ten times the largest of the Hub. */
+/** Maximum size of a listing in bytes: about ten times the largest of the Hub. */
 const largest = 32 * 2 ** 20
-/** Milliseconds that a listing may take. */
+/** Maximum duration of reading a listing in milliseconds. */
 const longest = 120_000
 
 /**
- * Commit that a revision stands for now, and its files.
+ * Returns the commit that a revision points to now, and its files.
  *
- * @throws GigpoError `HUB_REFUSED` for a model that is not given, and for names and sizes that cannot be; `HUB_LOST`
+ * @throws GigpoError `HUB_REFUSED` for a model that the Hub refuses, and for invalid names and sizes; `HUB_LOST`
  */
 export async function readListing(asking: Asking): Promise<Listing> {
   const { settings, name } = asking
@@ -50,14 +51,14 @@ export async function readListing(asking: Asking): Promise<Listing> {
   return parseListing(text, host)
 }
 
-/** Listing in the JSON of the Hub, each name and size checked. */
+/** Parses a listing in the JSON of the Hub, and checks each name and size. */
 export function parseListing(text: string, host: string): Listing {
   const fail = (what: string) => badAnswer(host, what)
   let json: { readonly sha?: unknown; readonly siblings?: unknown }
   try {
     json = Object(JSON.parse(text))
   } catch {
-    throw fail("a listing that is no JSON")
+    throw fail("a listing that is not JSON")
   }
   const { sha, siblings } = json
   if (typeof sha !== "string" || !isCommit(sha)) throw fail("a listing without a commit")
@@ -65,9 +66,9 @@ export function parseListing(text: string, host: string): Listing {
   const files = siblings.map((one) => readFile(one, fail))
   const names = new Set<string>()
   for (const { path } of files) {
-    // One file on a disk that does not tell capitals from small letters.
+    // Names that differ only in case are one file on a case-insensitive file system.
     const name = path.toLowerCase()
-    if (names.has(name)) throw fail(`two files of the name ${JSON.stringify(path.slice(0, 200))}`)
+    if (names.has(name)) throw fail(`two files with the name ${JSON.stringify(path.slice(0, 200))}`)
     names.add(name)
   }
   return { commit: sha, files }
@@ -76,7 +77,7 @@ export function parseListing(text: string, host: string): Listing {
 function readFile(value: unknown, fail: (what: string) => GigpoError): ListedFile {
   const { rfilename: path, size: plain, blobId, lfs } = Object(value) as Record<string, unknown>
   if (typeof path !== "string" || !isPlainPath(path))
-    throw fail(`a file of the name ${(JSON.stringify(path) ?? "undefined").slice(0, 200)}`)
+    throw fail(`a file with the invalid name ${(JSON.stringify(path) ?? "undefined").slice(0, 200)}`)
   const large = Object(lfs ?? {}) as Record<string, unknown>
   const size = large.size ?? plain
   const blob = large.sha256 ?? blobId
@@ -84,21 +85,21 @@ function readFile(value: unknown, fail: (what: string) => GigpoError): ListedFil
   return checkedFile(path, size, blob, fail)
 }
 
-/** A file whose size and digest can be. */
+/** Returns a file after checking its size and digest. */
 export function checkedFile(path: string, size: unknown, blob: unknown, fail: (what: string) => GigpoError): HubFile {
   if (!Number.isSafeInteger(size) || (size as number) < 0 || (size as number) > 2 ** 50)
-    throw fail(`a size of ${String(size)} for ${path}`)
-  if (typeof blob !== "string" || !/^([0-9a-f]{40}|[0-9a-f]{64})$/.test(blob)) throw fail(`no digest for ${path}`)
+    throw fail(`an invalid size of ${String(size)} for ${path}`)
+  if (typeof blob !== "string" || !/^([0-9a-f]{40}|[0-9a-f]{64})$/.test(blob)) throw fail(`no valid digest for ${path}`)
   return { path, size: size as number, blob }
 }
 
-/** Names that Windows gives another meaning, with any ending. */
+/** Device names of Windows, which are reserved with any extension. */
 const reserved = /^(con|prn|aux|nul|com\d|lpt\d)(\.|$)/i
 
-/** Whether a path leads to a file below its folder, on every system. */
+/** Whether a path is valid on every system and stays inside its folder. */
 function isPlainPath(path: string): boolean {
   if (path.length > 1000) return false
-  // Control characters, and what has a meaning in paths of Windows.
+  // Control characters, and characters with a special meaning in paths of Windows.
   if (/[\p{Cc}\p{Cs}\\:*?"<>|]/u.test(path)) return false
   return path
     .split("/")

@@ -4,25 +4,26 @@ import { io } from "../files/io-error.ts"
 import { acquireLock, type Lock, releaseLock } from "../files/lock.ts"
 import { GigpoError } from "../util/errors.ts"
 
-/** Milliseconds between two looks at a lock that another holds. */
+/** Milliseconds between two checks of a lock that another process holds. */
 const look = 200
-/** Milliseconds after which a holder marks its lock, and after which one that bears no new mark is taken for dead. */
+/** Milliseconds between two updates of the modification time of a held lock. */
 const beat = 15_000
+/** Milliseconds without such an update after which a lock is stale. */
 const longest = 120_000
 
 interface Waiting {
   readonly signal: AbortSignal | undefined
-  /** Told once where the lock is held. */
+  /** Called once if another process holds the lock. */
   readonly onWait: () => void
-  /** Milliseconds without a sign of life after which a holder on another machine is taken for dead; for tests. */
+  /** Milliseconds without an update after which the lock of another machine is stale. Default 120 000; other values are for tests. */
   readonly dead?: number
 }
 
 /**
- * Does work that one process does at a time, once the lock at `path` is free. That of a dead process is taken over: at once on this
- * machine, after two minutes without a sign of life on another one that shares the disk.
+ * Runs `work` while holding the lock at `path`, which one process at a time can hold. The lock of a dead process is taken over: immediately
+ * if it ran on this machine, and after two minutes without an update if it ran on another machine that shares the disk.
  *
- * @throws GigpoError `IO`; the reason of the signal; what `work` throws
+ * @throws GigpoError `IO`; the reason of the signal; errors of `work`
  */
 export async function locked<T>(path: string, waiting: Waiting, work: () => Promise<T>): Promise<T> {
   const lock = await freed(path, waiting)
@@ -34,7 +35,7 @@ export async function locked<T>(path: string, waiting: Waiting, work: () => Prom
     return await work()
   } finally {
     clearInterval(timer)
-    await releaseLock(lock).catch(() => {}) // a lock that stays is taken over
+    await releaseLock(lock).catch(() => {}) // A lock that is left behind is taken over.
   }
 }
 
@@ -55,7 +56,7 @@ async function freed(path: string, { signal, onWait, dead = longest }: Waiting):
   }
 }
 
-/** State of a lock file, which its holder changes while it lives. */
+/** Returns the state of a lock file, which its holder changes at regular intervals. */
 async function markOf(path: string): Promise<string | undefined> {
   const found = await stat(path, { bigint: true }).catch(() => undefined)
   return found && `${found.ino} ${found.mtimeNs}`

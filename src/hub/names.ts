@@ -1,12 +1,12 @@
 import { sep } from "node:path"
 
-/** A model on the Hugging Face Hub, as it was asked for. */
+/** Name of a model on the Hugging Face Hub, as the user gave it. */
 export interface HubName {
   /** owner/name */
   readonly repository: string
-  /** Branch, tag or commit; undefined where none was named: then it is main. */
+  /** Branch, tag or commit. Undefined stands for main. */
   readonly revision: string | undefined
-  /** A GGUF file of the repository (its path), or a part of one's name (Q4_K_M); undefined where none was named. */
+  /** Path of a GGUF file in the repository, or a part of its name (Q4_K_M). */
   readonly gguf: string | undefined
 }
 
@@ -17,14 +17,14 @@ const pattern = new RegExp(`^(${repository})(?:@(${path}))?(?::(${path}))?$`)
 const withFile = new RegExp(`^(${repository})/(${path}\\.gguf)$`, "i")
 
 /**
- * Name of a model on the Hub: `owner/name`, `owner/name@revision`, and with a GGUF file `owner/name:Q4_K_M` or `owner/name/file.gguf`.
- * Undefined for any other text. Looks at no folder.
+ * Parses the name of a model on the Hub: `owner/name`, `owner/name@revision`, and with a GGUF file `owner/name:Q4_K_M` or
+ * `owner/name/file.gguf`. Undefined for any other text. The file system is not read.
  */
 export function parseHubName(text: string): HubName | undefined {
   const [, ofFile, file] = withFile.exec(text) ?? []
   const [, found = ofFile, revision, gguf = file] = pattern.exec(text) ?? []
   if (found === undefined || [revision, gguf].some(climbs)) return undefined
-  // models/x.gguf is a file.
+  // A text such as models/x.gguf is the path of a file.
   if (/\.(gguf|json|ya?ml|safetensors)$/i.test(found)) return undefined
   return { repository: found, revision, gguf }
 }
@@ -37,17 +37,17 @@ export function formatHubName({ repository, revision, gguf }: HubName): string {
   return `${repository}${revision === undefined ? "" : `@${revision}`}${gguf === undefined ? "" : `:${gguf}`}`
 }
 
-/** Whether a revision is a commit, which never stands for another one later. */
+/** Whether a revision is a commit. Unlike a branch or tag, a commit never changes its content. */
 export function isCommit(revision: string | undefined): revision is string {
   return revision !== undefined && /^[0-9a-f]{40}$/.test(revision)
 }
 
-/** Folder of a repository in the cache: models--owner--name. */
+/** Returns the folder name of a repository in the cache: models--owner--name. */
 export function folderOf(repository: string): string {
   return `models--${repository.replace("/", "--")}`
 }
 
-/** owner/name of a folder in the cache; undefined for other folders. */
+/** Returns the owner/name of a folder in the cache; undefined for other folders. */
 export function repositoryOf(folder: string): string | undefined {
   const [, owner, name] = /^models--(.+?)--(.+)$/.exec(folder) ?? []
   if (owner === undefined) return undefined
@@ -56,7 +56,8 @@ export function repositoryOf(folder: string): string | undefined {
 }
 
 /**
- * `owner/name@commit` (with `:file.gguf` for a file) of a path in the cache, derived from the path alone; undefined for other paths.
+ * Returns `owner/name@commit` (with `:file.gguf` for a file) for a path in the cache, derived from the path alone; undefined for other
+ * paths.
  */
 export function hubNameOf(path: string): string | undefined {
   const parts = path.replace(/[/\\]+$/, "").split(sep)
@@ -67,7 +68,7 @@ export function hubNameOf(path: string): string | undefined {
   return formatHubName({ repository, revision: commit, gguf: file.length > 0 ? file.join("/") : undefined })
 }
 
-/** Folder that a name would lie in, were it a path. */
+/** Returns the parent folder of a name when read as a path. */
 export function parentOf({ repository }: HubName): string {
   return repository.split("/")[0]!
 }

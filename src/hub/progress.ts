@@ -1,8 +1,8 @@
 /** Progress of finding and downloading a model. */
 export type HubProgress =
-  /** Something that a user should know, in a sentence. */
+  /** Notice for the user, as a sentence. */
   | { readonly kind: "note"; readonly text: string }
-  /** A download begins: all files of the model, and what of them is missing. */
+  /** Start of a download: number and bytes of all files of the model, and the bytes that are missing. */
   | {
       readonly kind: "start"
       readonly model: string
@@ -10,13 +10,14 @@ export type HubProgress =
       readonly bytes: number
       readonly missing: number
     }
-  /** Bytes that are there of those of the start. */
+  /** Bytes downloaded so far, including earlier downloads, of all bytes of the model. */
   | { readonly kind: "bytes"; readonly done: number; readonly total: number }
 
+/** Options of resolving and downloading a model of the Hugging Face Hub. */
 export interface HubOptions {
-  /** Aborts a download; the next call continues it. */
+  /** Signal that aborts a download. The next call continues the download. */
   readonly signal?: AbortSignal | undefined
   readonly onProgress?: ((progress: HubProgress) => void) | undefined
-  /** Whether the weights are needed; without, configuration and tokenizer alone are downloaded. Default true. */
+  /** Whether to download the weights, too; otherwise only configuration and tokenizer. Default true. */
   readonly weights?: boolean
 }

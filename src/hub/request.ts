@@ -7,30 +7,31 @@ import { badAnswer, lost, networkReason, statusError } from "./errors.ts"
 import type { HubName } from "./names.ts"
 import type { HubSettings } from "./settings.ts"
 
-/** One model that is asked for, and how patiently. */
+/** Request for a model, with settings for retries. */
 export interface Asking {
   readonly settings: HubSettings
   readonly name: HubName
   readonly signal: AbortSignal | undefined
-  /** Tries of one request that brings nothing. */
+  /** Maximum number of attempts of a request that yields no data. */
   readonly tries: number
-  /** Milliseconds before the second try; each later one waits twice as long. */
+  /** Milliseconds before the second attempt. The pause doubles after each further attempt. */
   readonly pause: number
-  /** Milliseconds without a byte after which a connection is given up. */
+  /** Milliseconds without data after which a connection is closed. */
   readonly silence: number
 }
 
-/** Redirects of one request. */
+/** Maximum number of redirects of one request. */
 const mostRedirects = 5
-/** Milliseconds between two tries at most. */
+/** Maximum pause between two attempts, in milliseconds. */
 const longestPause = 30_000
 
 type Use<T> = (response: Response, alive: () => void) => Promise<T>
 
 /**
- * Sends a request and gives its answer to `use`, which reads the body and calls `alive` as bytes come. The token goes to the endpoint alone.
+ * Sends a request and passes the response to `use`, which reads the body and calls `alive` whenever bytes arrive. The token is sent only to
+ * the origin of the endpoint.
  *
- * @throws GigpoError `HUB_LOST` where no answer comes, or it breaks off; `HUB_REFUSED`; the reason of the signal; what `use` throws
+ * @throws GigpoError `HUB_LOST` for a missing or interrupted response; `HUB_REFUSED`; the reason of the signal; errors of `use`
  */
 export async function request<T>(
   asking: Asking,
@@ -64,18 +65,18 @@ export async function request<T>(
   } finally {
     clearTimeout(timer)
     unlink()
-    controller.abort() // what is left of the body
+    controller.abort() // Discards the rest of the body.
   }
 }
 
-/** Of the Hub itself, or of the store that it sent to, whose addresses hold for some time. */
+/** Returns the error for a failed response. An error of the file store is temporary, since its addresses expire. */
 function failed(response: Response, name: HubName, settings: HubSettings): GigpoError {
   const { origin, host } = new URL(response.url)
   if (origin === new URL(settings.endpoint).origin) return statusError(response, name, settings)
   return lost(host, `answers with an error (${response.status})`)
 }
 
-/** An answer that is no redirect. */
+/** Sends a request, follows redirects and returns the final response. */
 async function followed(
   settings: HubSettings,
   start: string,
@@ -100,14 +101,14 @@ async function followed(
     const location = response.headers.get("location")
     if (![301, 302, 303, 307, 308].includes(response.status) || location === null) return response
     await response.body?.cancel()
-    // The first answer tells of a file; where its bytes lie tells nothing more.
+    // The headers of the first response describe the file, so the redirect need not be followed.
     if (method === "HEAD" && response.headers.has("x-linked-etag")) return response
     url = nextAddress(location, url, endpoint)
   }
   throw badAnswer(endpoint.host, `more than ${mostRedirects} redirects`)
 }
 
-/** Where a redirect leads: no other scheme, and from https not to plain http. */
+/** Returns the target of a redirect. Schemes other than http and https, and redirects from https to http, are refused. */
 function nextAddress(location: string, from: URL, endpoint: URL): URL {
   const next = URL.canParse(location, from.href) ? new URL(location, from) : undefined
   const isPlain = next?.protocol === "http:" && endpoint.protocol === "http:"
@@ -115,7 +116,7 @@ function nextAddress(location: string, from: URL, endpoint: URL): URL {
   throw badAnswer(endpoint.host, "a redirect to an address without https")
 }
 
-/** Tries a request again while it is lost. */
+/** Repeats a request that fails with `HUB_LOST`, up to the maximum number of attempts. */
 export async function tried<T>({ tries, pause, signal }: Asking, call: () => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt++) {
     try {
@@ -127,7 +128,7 @@ export async function tried<T>({ tries, pause, signal }: Asking, call: () => Pro
   }
 }
 
-/** Waits before the next try, longer after each. */
+/** Waits before the next attempt, with exponential backoff. */
 export async function waited(pause: number, attempt: number, signal: AbortSignal | undefined): Promise<void> {
   try {
     await sleep(Math.min(pause * 2 ** (attempt - 1), longestPause), undefined, { ...(signal && { signal }) })
@@ -140,7 +141,7 @@ export function isLost(error: unknown): boolean {
   return GigpoError.is(error) && error.code === "HUB_LOST"
 }
 
-/** Bytes of a body of at most `most`; undefined where it is longer. Reads no further than that. */
+/** Reads a body of at most `most` bytes; undefined for a longer one, which is not read to its end. */
 export async function bounded(response: Response, alive: () => void, most: number): Promise<Buffer | undefined> {
   const chunks: Uint8Array[] = []
   let length = 0

@@ -16,18 +16,18 @@ import { type Asking, isLost } from "./request.ts"
 import { cachedRepositories } from "./scan.ts"
 import { hubCache, hubSettings } from "./settings.ts"
 
-/** How patiently the Hub is asked. */
+/** Default attempts and waiting times of requests to the Hub. */
 const usual = { tries: 5, pause: 1000, silence: 30_000 }
 
 /**
- * Path of a model that a folder or a name on the Hugging Face Hub stands for: `owner/name`, `owner/name@revision`, and with a GGUF file
- * `owner/name:Q4_K_M` or `owner/name/file.gguf`. What is here wins; what is no name is given back as it is. Files that are missing are
- * downloaded into the cache of Hugging Face, where their digests are compared.
+ * Returns the local path of a model that is given as a folder or as a name on the Hugging Face Hub: `owner/name`, `owner/name@revision`,
+ * and with a GGUF file `owner/name:Q4_K_M` or `owner/name/file.gguf`. An existing local path takes precedence over a name; a text that is
+ * not a name is returned unchanged. Missing files are downloaded into the cache of Hugging Face, and their digests are checked.
  *
- * @param patience - other tries and waits, for tests.
+ * @param patience - attempts and waiting times other than the defaults, for tests.
  * @returns the folder of a snapshot, a GGUF file in it, or the given path
- * @throws GigpoError `HUB_REFUSED` for a model that the Hub does not give, that cannot be read, or that is not in the cache where the Hub
- * must not be asked; `HUB_LOST` where it does not answer; `IO` for a disk that is full; the reason of the signal
+ * @throws GigpoError `HUB_REFUSED` for a model that the Hub refuses, that has no supported format, or that is not in the cache in offline
+ * mode; `HUB_LOST` where the Hub cannot be reached; `IO` for a full disk; the reason of the signal
  */
 export async function resolveModel(
   nameOrPath: string,
@@ -51,20 +51,20 @@ export async function resolveModel(
   }
 }
 
-/** Whether a text is a name on the Hub, and nothing that is here. */
+/** Parses a name on the Hub; undefined for other texts and for paths that exist. */
 export async function nameOf(text: string, { onProgress }: HubOptions = {}): Promise<HubName | undefined> {
   const name = parseHubName(text)
   if (!name) return undefined
   if (await isHere(text)) {
-    // Most paths of two parts are no names; where the cache has one of this name, which is meant is not clear.
+    // A path of two parts is ambiguous if the cache has a model of this name.
     if (onProgress && (await isThere(join(hubCache(), folderOf(name.repository)))))
       onProgress({
         kind: "note",
-        text: `${text} is taken from here, not the model of this name on the Hugging Face Hub.`,
+        text: `The local path ${text} is used, not the model of this name on the Hugging Face Hub.`,
       })
     return undefined
   }
-  // A path that was mistyped, rather than a name: the Hub has no business with names of one's own folders.
+  // If the first part is an existing folder, the text is probably a mistyped path. Names of local folders must not be sent to the Hub.
   const isPlain = name.revision === undefined && (name.gguf === undefined || /\.gguf$/i.test(text))
   return isPlain && (await isThere(parentOf(name))) ? undefined : name
 }
@@ -97,7 +97,7 @@ async function downloaded(asking: Asking, place: Place, { onProgress, weights = 
   return gguf === undefined ? folder : join(folder, ...gguf.split("/"))
 }
 
-/** A cache that cannot be written into serves all the same. */
+/** Writes a reference and ignores errors: a read-only cache still works. */
 async function noteRef(place: Place, revision: string, commit: string): Promise<void> {
   await writeRef(place, revision, commit).catch(() => {})
 }
@@ -108,7 +108,7 @@ function usedInstead(
   error: GigpoError,
   { onProgress }: HubOptions,
 ): string {
-  const text = `${error.message.split(". Try again")[0]}. ${formatHubName({ ...name, revision: commit })} of the cache is used.`
+  const text = `${error.message.split(". Try again")[0]}. ${formatHubName({ ...name, revision: commit })} from the cache is used.`
   onProgress?.({ kind: "note", text })
   return path
 }
@@ -116,19 +116,19 @@ function usedInstead(
 async function notCached({ name, settings }: Asking): Promise<string> {
   const near = await nearest(settings.cache, name.repository)
   return (
-    `${formatHubName(name)} is not in the cache ${settings.cache}, or not all of it, and HF_HUB_OFFLINE forbids to download it: unset ` +
-    `that, or download it elsewhere.${near}`
+    `${formatHubName(name)} is not in the cache ${settings.cache}, or incomplete, and HF_HUB_OFFLINE prevents the download: unset ` +
+    `HF_HUB_OFFLINE, or copy the model into the cache.${near}`
   )
 }
 
-/** Adds what the cache has: the same model, or one of a similar name. */
+/** Adds a hint to an error: the commit of the model in the cache, or a cached model with a similar name. */
 async function explained(
   error: GigpoError,
   { name, settings }: Asking,
   cached: Cached | undefined,
 ): Promise<GigpoError> {
   const help = cached
-    ? ` The cache has the commit ${cached.commit}: HF_HUB_OFFLINE=1 takes that.`
+    ? ` The cache has the commit ${cached.commit}: set HF_HUB_OFFLINE=1 to use it.`
     : /no model of this name/.test(error.message)
       ? await nearest(settings.cache, name.repository)
       : ""

@@ -4,29 +4,29 @@ import { ioError, isMissing } from "../files/io-error.ts"
 import { filesOf, type Place, placeOf, readRef } from "./cache.ts"
 import { isCommit, repositoryOf } from "./names.ts"
 
-/** A commit of a model in the cache. */
+/** Commit of a model in the cache. */
 export interface CachedCommit {
-  /** owner/name */
+  /** Repository as owner/name. */
   readonly repository: string
   readonly commit: string
-  /** Branches and tags that stood for it when they were last asked for. */
+  /** Branches and tags that pointed to the commit at the last request. */
   readonly refs: readonly string[]
   /** Folder of the snapshot. */
   readonly path: string
-  /** Bytes of its files; commits of one model share those that are equal. */
+  /** Size of the files in bytes. Commits of one model share equal files. */
   readonly bytes: number
-  /** Of its files, with slashes. */
+  /** Paths of the files, with slashes. */
   readonly files: readonly string[]
-  /** Milliseconds since 1970 of its last change. */
+  /** Time of the last change, in milliseconds since 1970. */
   readonly changed: number
 }
 
-/** Names of the repositories that the cache has a folder of. */
+/** Returns the names of the repositories with a folder in the cache. */
 export async function cachedRepositories(cache: string): Promise<string[]> {
   return (await namesOf(cache)).flatMap((name) => repositoryOf(name) ?? []).sort()
 }
 
-/** Every commit of every model in the cache, by name. */
+/** Returns every commit of every model in the cache, sorted by name. */
 export async function scanCache(cache: string): Promise<CachedCommit[]> {
   const found: CachedCommit[] = []
   for (const repository of await cachedRepositories(cache)) {
@@ -47,7 +47,7 @@ export async function scanCache(cache: string): Promise<CachedCommit[]> {
   return found
 }
 
-/** Branches and tags with their commits; names with slashes are in folders. */
+/** Returns branches and tags with their commits. Names with slashes are stored in folders. */
 async function refsOf(place: Place, prefix = "", depth = 3): Promise<[name: string, commit: string][]> {
   const found: [string, string][] = []
   for (const name of await namesOf(join(place.refs, prefix))) {

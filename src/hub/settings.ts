@@ -4,23 +4,23 @@ import { readIfThere } from "../files/regular-file.ts"
 import { GigpoError } from "../util/errors.ts"
 import { isLoopback } from "../util/key-address.ts"
 
-/** Where models come from and go to, as the environment says: the variables of Python's huggingface_hub. */
+/** Settings of the Hub and its cache, from the environment variables of Python's huggingface_hub. */
 export interface HubSettings {
-  /** Address of the Hub, without a slash at its end. */
+  /** Address of the Hub, without a trailing slash. */
   readonly endpoint: string
-  /** Folder of the cache, absolute. */
+  /** Absolute path of the cache folder. */
   readonly cache: string
-  /** Access token. Undefined where there is none, or it must not leave this machine: the endpoint has plain http. */
+  /** Access token. Undefined where none is set, and for an endpoint with plain http on another machine, which must not receive it. */
   readonly token: string | undefined
-  /** Whether the Hub must not be asked. */
+  /** Whether requests to the Hub are forbidden. */
   readonly offline: boolean
 }
 
 /**
- * Settings from HF_ENDPOINT, HF_HOME, HF_HUB_CACHE, XDG_CACHE_HOME, HF_TOKEN (else the file token in HF_HOME, or HF_TOKEN_PATH) and
- * HF_HUB_OFFLINE.
+ * Reads the settings from HF_ENDPOINT, HF_HOME, HF_HUB_CACHE, XDG_CACHE_HOME, HF_TOKEN (else the file HF_TOKEN_PATH, or `token` in HF_HOME)
+ * and HF_HUB_OFFLINE.
  *
- * @throws GigpoError `BAD_ARGUMENT` for an address or a token that cannot be one; `UNSAFE_PATH` or `IO` for the token's file
+ * @throws GigpoError `BAD_ARGUMENT` for an invalid address or token; `UNSAFE_PATH` or `IO` for the file of the token
  */
 export async function hubSettings(environment: NodeJS.ProcessEnv = process.env): Promise<HubSettings> {
   const { HF_HUB_OFFLINE, TRANSFORMERS_OFFLINE } = environment
@@ -35,7 +35,7 @@ export async function hubSettings(environment: NodeJS.ProcessEnv = process.env):
   }
 }
 
-/** Folder of the cache: HF_HUB_CACHE, else hub in HF_HOME, else huggingface/hub in XDG_CACHE_HOME or ~/.cache. */
+/** Returns the cache folder: HF_HUB_CACHE, else `hub` in HF_HOME, else `huggingface/hub` in XDG_CACHE_HOME or ~/.cache. */
 export function hubCache(environment: NodeJS.ProcessEnv = process.env): string {
   const { HF_HUB_CACHE, HUGGINGFACE_HUB_CACHE } = environment
   return placed(HF_HUB_CACHE || HUGGINGFACE_HUB_CACHE || join(hubHome(environment), "hub"))
@@ -58,16 +58,19 @@ function readEndpoint(text: string | undefined): URL {
   }
   throw new GigpoError(
     "BAD_ARGUMENT",
-    "HF_ENDPOINT must be an address with http or https, without user name, password and query, such as https://huggingface.co.",
+    "HF_ENDPOINT must be an http or https URL without user name, password and query, such as https://huggingface.co.",
   )
 }
 
-/** The token is never shown. */
+/** Reads the access token. Error messages must not contain it. */
 async function readToken(environment: NodeJS.ProcessEnv, home: string): Promise<string | undefined> {
   const path = environment.HF_TOKEN_PATH ? placed(environment.HF_TOKEN_PATH) : join(home, "token")
   const given = environment.HF_TOKEN?.trim()
   const token = given || (await readIfThere(path, 4096))?.trim()
   if (!token || /^[\x21-\x7e]+$/.test(token)) return token || undefined
   const what = given ? "HF_TOKEN" : path
-  throw new GigpoError("BAD_ARGUMENT", `${what} is no access token: it has blanks or characters that no token has.`)
+  throw new GigpoError(
+    "BAD_ARGUMENT",
+    `${what} is not a valid access token: it contains spaces or characters that are not printable ASCII.`,
+  )
 }

@@ -121,7 +121,7 @@ describe.skipIf(!built)("a name on the Hub in commands", () => {
     )
     expect(outcome).toMatchObject({
       code: 2,
-      stderr: expect.stringContaining("give --out <folder> in place of --in-place"),
+      stderr: expect.stringContaining("use --out <folder> instead of --in-place"),
     })
   })
 
@@ -146,7 +146,7 @@ describe.skipIf(!built)("a name on the Hub in commands", () => {
     const missing = await run(["chat", "me/none"], freshCache(), { input: "Hi" })
     expect(missing).toMatchObject({
       code: 2,
-      stderr: expect.stringMatching(/^gigpo: There is no folder me\/none here .* \[HUB_REFUSED\]\n$/),
+      stderr: expect.stringMatching(/^gigpo: There is no local folder me\/none and .* \[HUB_REFUSED\]\n$/),
     })
   })
 

@@ -63,7 +63,7 @@ describe("a listing is refused", () => {
     const error = await listing({ rfilename, size: 3, blobId: "b".repeat(40) })
     expect(error).toMatchObject({
       code: "HUB_REFUSED",
-      message: expect.stringMatching(/gives an answer that is refused: (a file|two files) of the name/),
+      message: expect.stringMatching(/sent an invalid response: (a file with the invalid|two files with the) name/),
     })
   })
 
@@ -71,7 +71,7 @@ describe("a listing is refused", () => {
     const error = await listing({ rfilename: "x.safetensors", lfs: { sha256: digest, size } })
     expect(error).toMatchObject({
       code: "HUB_REFUSED",
-      message: expect.stringMatching(/a size of .* for x\.safetensors/),
+      message: expect.stringMatching(/an invalid size of .* for x\.safetensors/),
     })
   })
 
@@ -81,7 +81,7 @@ describe("a listing is refused", () => {
       const error = await listing({ rfilename: "x.safetensors", lfs: { sha256, size: 10 } })
       expect(error).toMatchObject({
         code: "HUB_REFUSED",
-        message: expect.stringContaining("no digest for x.safetensors"),
+        message: expect.stringContaining("no valid digest for x.safetensors"),
       })
     },
   )

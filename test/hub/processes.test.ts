@@ -103,5 +103,5 @@ it("waits for a lock of another machine, which says that it lives, until it is g
     if (progress.kind === "note") setTimeout(() => controller.abort(new Error("enough")), 300)
   }
   await expect(resolveModel("a/b", { signal: controller.signal, onProgress }, quick)).rejects.toThrow("enough")
-  expect(notes).toEqual(["Another process downloads model.safetensors; waiting for it."])
+  expect(notes).toEqual(["Another process is downloading model.safetensors; waiting for it."])
 })

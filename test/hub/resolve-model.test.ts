@@ -161,9 +161,9 @@ describe("GGUF files", () => {
       failure("HUB_REFUSED", "several GGUF files", "a/b:b-Q4_K_M.gguf", "b-Q8_0.gguf (0 MiB)"),
     )
     await expect(hub("a/b:Q2_K")).rejects.toEqual(
-      failure("HUB_REFUSED", "no GGUF file of the name Q2_K", "b-Q8_0.gguf"),
+      failure("HUB_REFUSED", "no GGUF file matching the name Q2_K", "b-Q8_0.gguf"),
     )
-    await expect(hub("a/b:b")).rejects.toEqual(failure("HUB_REFUSED", "several GGUF files of the name b"))
+    await expect(hub("a/b:b")).rejects.toEqual(failure("HUB_REFUSED", "several GGUF files matching the name b"))
   })
 
   it("that is alone needs no name; a part that is missing is reported", async () => {
@@ -180,7 +180,7 @@ it("refuses pickle files, and a repository without weights, with what they have"
     "a/none": { files: { "README.md": "x" } },
   })
   await expect(hub("a/pickle")).rejects.toEqual(
-    failure("HUB_REFUSED", "pickle files alone", "pytorch_model.bin (0 MiB), b.pt"),
+    failure("HUB_REFUSED", "weights only in pickle files", "pytorch_model.bin (0 MiB), b.pt"),
   )
   await expect(hub("a/none")).rejects.toEqual(
     failure("HUB_REFUSED", "no weights in safetensors or GGUF files: README.md"),
@@ -196,7 +196,7 @@ describe("what is here wins", () => {
     expect([notes, server.asked]).toEqual([[], []])
     await hub("test/hub@main")
     expect(await hub("test/hub", { onProgress })).toBe("test/hub")
-    expect(notes).toEqual(["test/hub is taken from here, not the model of this name on the Hugging Face Hub."])
+    expect(notes).toEqual(["The local path test/hub is used, not the model of this name on the Hugging Face Hub."])
   })
 
   it("and the name of a folder that is not there is not told to the Hub, unless a revision says that it is a name", async () => {
@@ -232,7 +232,7 @@ describe("the environment", () => {
   it("HF_TOKEN that cannot be one is refused, and not shown", async () => {
     await using _ = await freshHub({ "a/b": { files: someModel() } })
     vi.stubEnv("HF_TOKEN", "hf_se cret")
-    await expect(hub("a/b")).rejects.toEqual(failure("BAD_ARGUMENT", /^HF_TOKEN is no access token(?!.*cret)/))
+    await expect(hub("a/b")).rejects.toEqual(failure("BAD_ARGUMENT", /^HF_TOKEN is not a valid access token(?!.*cret)/))
   })
 })
 
@@ -311,7 +311,7 @@ describe("errors", () => {
     await using _ = await freshHub({ "a/b": { files: someModel() } })
     vi.stubEnv("HF_TOKEN", "hf_wrong")
     await expect(hub("a/b")).rejects.toEqual(
-      failure("HUB_REFUSED", /does not know the access token in HF_TOKEN(?!.*hf_wrong)/),
+      failure("HUB_REFUSED", /rejects the access token from HF_TOKEN(?!.*hf_wrong)/),
     )
   })
 
@@ -329,7 +329,7 @@ describe("errors", () => {
     const notes: string[] = []
     const onProgress = (progress: HubProgress) => progress.kind === "note" && notes.push(progress.text)
     expect(await hub("a/b", { onProgress })).toBe(folder)
-    expect(notes).toEqual([expect.stringMatching(/refuses the connection\. a\/b@c{40} of the cache is used\.$/)])
+    expect(notes).toEqual([expect.stringMatching(/refuses the connection\. a\/b@c{40} from the cache is used\.$/)])
     await expect(hub("a/c")).rejects.toEqual(failure("HUB_LOST", "refuses the connection"))
     vi.stubEnv("HF_ENDPOINT", "https://nowhere.invalid")
     await expect(hub("a/c")).rejects.toEqual(failure("HUB_LOST", "nowhere.invalid"))
@@ -347,7 +347,7 @@ describe("errors", () => {
     expect(await hub("a/b")).toBe(folder)
     expect(server.asked).toEqual([])
     await rm(join(folder, "model.safetensors"))
-    await expect(hub("a/b")).rejects.toEqual(failure("HUB_REFUSED", "or not all of it"))
+    await expect(hub("a/b")).rejects.toEqual(failure("HUB_REFUSED", "or incomplete"))
   })
 
   it("of a model that is refused now say that the cache has it", async () => {
@@ -445,7 +445,7 @@ describe("a fault at every request", () => {
 
   it("keeps nothing of a file with another digest, or one that is longer", async () => {
     for (const [kind, sentence] of [
-      ["wrong", "with another digest than its listing says"],
+      ["wrong", "the digest of model.safetensors differs from its listing"],
       ["long", "is longer than the 60000 bytes"],
     ] as const) {
       await using server = await freshHub({ "a/b": { files } })

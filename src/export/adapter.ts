@@ -16,9 +16,9 @@ const text = (value: string): TypedValue => ({ type: "string", value })
 /**
  * Writes a LoRA adapter as a GGUF file that llama.cpp adds to a model (`--lora`). The factors are F32.
  *
- * @param adapter - folder as PEFT writes it.
+ * @param adapter - folder in PEFT layout.
  * @param path - file that is written.
- * @throws GigpoError `BAD_MODEL` where the adapter's model is missing, or modules are trained as a whole, which the format cannot express.
+ * @throws GigpoError `BAD_MODEL` where the base model is missing, or for fully trained modules, which the format cannot contain.
  */
 export async function exportAdapterGguf(adapter: string, path: string): Promise<void> {
   const stored = await readAdapterConfig(adapter)
@@ -27,11 +27,11 @@ export async function exportAdapterGguf(adapter: string, path: string): Promise<
   if (whole.length > 0)
     throw new GigpoError(
       "BAD_MODEL",
-      `${adapter} trains ${whole.join(", ")} as a whole, which an adapter in a GGUF file cannot express. Export the merged model instead.`,
+      `${adapter} has fully trained modules (${whole.join(", ")}), which a GGUF adapter cannot contain. Export the merged model instead.`,
     )
   const files = await openSafetensors(adapter, "adapter_model.safetensors")
   try {
-    // llama.cpp scales each pair by alpha / rank, with one alpha for all; what differs from that goes into the second factor.
+    // llama.cpp scales each pair of factors by alpha / rank, with one alpha for all. Other scales are multiplied into the second factor.
     const first = ranks.findIndex((rank) => rank > 0)
     const alpha = scales[first]! * ranks[first]!
     const tensors = projectionNames(model).flatMap((name, i) =>

@@ -15,7 +15,7 @@ import { type Recipe, tensorType } from "./recipes.ts"
 import { convertTensor } from "./tensors.ts"
 
 /**
- * Writes a model with its tokenizer and chat template as one GGUF file, as llama.cpp and Ollama read it.
+ * Writes a model with its tokenizer and chat template as one GGUF file for llama.cpp and Ollama.
  *
  * @param model - folder in Hugging Face layout.
  * @param path - file that is written; it must not exist.
@@ -53,7 +53,7 @@ function sources(config: ModelConfig, files: TensorFiles, recipe: Recipe): GgufS
   })
 }
 
-/** Llama 3's rescaled rotary positions are a tensor in GGUF. */
+/** Returns the tensor that stores Llama 3's scaling of the rotary frequencies in GGUF. */
 function scaling({ ropeScaling, headSize, ropeTheta }: ModelConfig): GgufSource[] {
   if (!ropeScaling) return []
   const factors = llama3Factors(ropeScaling, headSize, ropeTheta)

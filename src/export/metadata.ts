@@ -8,7 +8,11 @@ const text = (value: string): TypedValue => ({ type: "string", value })
 const u32 = (value: number): TypedValue => ({ type: "uint32", value })
 const f32 = (value: number): TypedValue => ({ type: "float32", value })
 
-/** Returns the conventions of a model's architecture in GGUF files, with their name. */
+/**
+ * Returns the conventions of a model's architecture in GGUF files, and its name there.
+ *
+ * @throws GigpoError `BAD_MODEL` for an architecture that cannot be exported
+ */
 export function familyOf({ architecture }: ModelConfig): { readonly name: string; readonly family: GgufFamily } {
   for (const [name, family] of Object.entries(ggufFamilies))
     if (family.architecture === architecture) return { name, family }

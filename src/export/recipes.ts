@@ -1,4 +1,4 @@
-/** Number formats that a model is exported in, by the names of llama.cpp. */
+/** Number formats of exported models, by their names in llama.cpp. */
 export const recipes = {
   f32: { matrices: "F32", fileType: 0 },
   f16: { matrices: "F16", fileType: 1 },
@@ -42,7 +42,7 @@ function wantedType(recipe: Recipe, name: string, layers: number, tied: boolean)
   return recipe === "q4_k_m" && layer && needsMoreBits(Number(layer[1]), layers) ? "Q6_K" : matrices
 }
 
-/** The first and last eighth of the layers, and every third between them. */
+/** Whether a layer gets more bits: the first and last eighth of the layers, and every third between them. */
 function needsMoreBits(layer: number, layers: number): boolean {
   const eighth = Math.floor(layers / 8)
   return layer < eighth || layer >= Math.floor((7 * layers) / 8) || (layer - eighth) % 3 === 2

@@ -5,7 +5,7 @@ import type { TensorFiles } from "../model-files/safetensors.ts"
 import { native } from "../native/native.ts"
 
 /**
- * Bytes of a tensor in another type, in chunks. Rows of query and key projections are put in the order that the family has in GGUF.
+ * Converts a tensor to another type, in chunks. Rows of query and key projections are put in the order that the family has in GGUF.
  *
  * @param name - Hugging Face name.
  */

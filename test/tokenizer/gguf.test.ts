@@ -111,7 +111,7 @@ describe("a tokenizer of a GGUF file is refused", () => {
     [
       "with a template that is a number",
       (m) => m.set("tokenizer.chat_template", { type: "uint32", value: 1 }),
-      "no text",
+      "not a string",
     ],
     ["with a template named ../x", (m) => m.set("tokenizer.chat_template.../x", text("x")), "../x"],
     ["without an end of text", (m) => m.delete("tokenizer.ggml.eos_token_id"), "eos_token"],

@@ -31,7 +31,11 @@ const known = new Set([
   "tensor_data_layout",
 ])
 
-/** Reads what a Hugging Face config.json would say of the model in a GGUF file. Throws as `openGguf` and `ggufConfig`. */
+/**
+ * Reads the configuration of a GGUF file in the form of a Hugging Face config.json.
+ *
+ * @throws GigpoError errors of `openGguf` and `ggufConfig`
+ */
 export async function readGgufConfig(path: string): Promise<ConfigJson> {
   const file = await openGguf(path)
   try {
@@ -53,7 +57,7 @@ async function readFactors({ tensors, handle, path, start }: GgufFile): Promise<
 }
 
 /**
- * Returns what a Hugging Face config.json would say of the model in a GGUF file. `parseModelConfig` checks the values.
+ * Returns the configuration of a GGUF file in the form of a Hugging Face config.json. `parseModelConfig` checks the values.
  *
  * @param factors - values of the tensor `rope_freqs.weight` where the file has one.
  * @throws GigpoError `BAD_MODEL` for other architectures, mixtures of experts, and sizes that differ between layers.
@@ -112,7 +116,7 @@ export function ggufConfig(
   }
 }
 
-/** Returns the rope scaling of config.json; the type of a linear or YaRN scaling is left to `parseModelConfig` to judge. */
+/** Returns the rope scaling of config.json. `parseModelConfig` checks whether a linear or YaRN scaling is supported. */
 function scaling(
   keys: ReadonlyMap<string, GgufValue>,
   factors: Float32Array | undefined,
@@ -141,7 +145,7 @@ function scaling(
   }
 }
 
-/** Token ids under the names that config.json has for them. End-of-turn tokens end a completion like the end of text. */
+/** Returns token ids under their names in config.json. End-of-turn tokens end a completion like the end of text. */
 function ids(metadata: ReadonlyMap<string, GgufValue>): ConfigJson {
   const id = (key: string) => metadata.get(`tokenizer.ggml.${key}_token_id`)
   const ends = [...new Set([id("eos"), id("eot"), id("eom")])].filter((end) => typeof end === "number")
@@ -153,7 +157,7 @@ function ids(metadata: ReadonlyMap<string, GgufValue>): ConfigJson {
   }
 }
 
-/** Value of a key that is a number, or an array with the same number for every layer. */
+/** Returns the value of a numeric key, which may be an array with the same number for every layer. */
 function single(value: GgufValue | undefined, key: string, file: string): number | undefined {
   if (value === undefined || typeof value === "number") return value
   if (!Array.isArray(value) || value.length === 0) throw badGguf(file, `${key} must be a number`)
@@ -162,7 +166,7 @@ function single(value: GgufValue | undefined, key: string, file: string): number
   return single(value[0] as GgufValue, key, file)
 }
 
-/** Shortest decimal number that a float32 stands for. */
+/** Returns the shortest decimal number that rounds to the same float32. */
 function shortest(value: number | undefined): number | undefined {
   if (value === undefined) return undefined
   for (let digits = 1; digits < 9; digits++) {

@@ -1,7 +1,7 @@
 import { GigpoError } from "../../util/errors.ts"
 import { type GgufType, ggufType } from "./types.ts"
 
-/** A value of GGUF metadata. 64-bit integers beyond 2^53 stay bigint. */
+/** Value of GGUF metadata. 64-bit integers beyond 2^53 stay bigint. */
 export type GgufValue = number | bigint | boolean | string | readonly GgufValue[]
 
 /** Description of one tensor in the header of a GGUF file. */
@@ -25,7 +25,7 @@ export interface GgufHeader {
 /** Thrown by the parser where the header goes beyond the bytes given so far. */
 export class MoreBytesNeeded extends Error {}
 
-/** Limits on what a file may ask for; published models stay far below. */
+/** Limits on the counts and lengths in a file. Published models stay far below. */
 const limits = { nameBytes: 65535, keys: 65536, tensors: 65536, dimensions: 4, depth: 4, elements: 2 ** 24 } as const
 
 /** Returns the error for a file that breaks the GGUF format. */
@@ -64,8 +64,8 @@ export function parseGguf(bytes: Uint8Array, size: number, file: string): GgufHe
   if (reader.number(4, "magic") !== 0x46554747) throw badGguf(file, "it does not start with GGUF")
   const version = reader.number(4, "version")
   if (version >>> 16 !== 0 && (version & 0xffff) === 0)
-    throw badGguf(file, "it is big-endian; only little-endian files are read")
-  if (version !== 2 && version !== 3) throw badGguf(file, `it has version ${version}; versions 2 and 3 are read`)
+    throw badGguf(file, "it is big-endian; only little-endian files are supported")
+  if (version !== 2 && version !== 3) throw badGguf(file, `it has version ${version}; supported are 2 and 3`)
   const tensorCount = reader.count("tensors", limits.tensors, 24)
   const keyCount = reader.count("metadata keys", limits.keys, 13)
 
@@ -106,15 +106,15 @@ function readTensor(reader: Reader, name: string, alignment: number, file: strin
   if ((innerFirst[0] ?? 1) % type.elements !== 0)
     throw badGguf(
       file,
-      `${shown} has rows of ${innerFirst[0]} elements, no multiple of the ${type.elements} in a block of ${type.name}`,
+      `${shown} has rows of ${innerFirst[0]} elements, not a multiple of the ${type.elements} in a block of ${type.name}`,
     )
   const offset = reader.safe(`the offset of ${shown}`)
   if (offset % alignment !== 0)
-    throw badGguf(file, `${shown} starts at ${offset}, no multiple of the alignment ${alignment}`)
+    throw badGguf(file, `${shown} starts at ${offset}, not a multiple of the alignment ${alignment}`)
   return { type, shape: innerFirst.reverse(), offset, bytes: (elements / type.elements) * type.bytes }
 }
 
-/** Tensors lie within the file and do not overlap. */
+/** Checks that tensors lie within the file and do not overlap. */
 function checkPlaces(tensors: ReadonlyMap<string, GgufTensor>, start: number, size: number, file: string): void {
   let [end, before] = [0, ""]
   for (const [name, { offset, bytes }] of [...tensors].sort(
@@ -155,30 +155,30 @@ class Reader {
     return at
   }
 
-  /** An unsigned integer of 4 bytes. */
+  /** Reads an unsigned integer of 4 bytes. */
   number(length: 4, what: string): number {
     return this.#view.getUint32(this.#take(length, what), true)
   }
 
-  /** An unsigned 64-bit integer up to 2^53 − 1. */
+  /** Reads an unsigned 64-bit integer up to 2^53 − 1. */
   safe(what: string): number {
     const value = this.#view.getBigUint64(this.#take(8, what), true)
     if (value > Number.MAX_SAFE_INTEGER) throw badGguf(this.#file, `${what} is ${value}`)
     return Number(value)
   }
 
-  /** A number of items of at least `bytesEach` bytes, which the rest of the file must be able to hold. */
+  /** Reads a number of items of at least `bytesEach` bytes, and checks that the rest of the file can hold them. */
   count(what: string, most: number, bytesEach: number): number {
     const value = this.safe(`the number of ${what}`)
-    if (value > most) throw badGguf(this.#file, `it claims ${value} ${what}; at most ${most} are read`)
+    if (value > most) throw badGguf(this.#file, `it declares ${value} ${what}; at most ${most} are supported`)
     if (value * bytesEach > this.#size - this.at)
-      throw badGguf(this.#file, `it claims ${value} ${what}, more than it has bytes for`)
+      throw badGguf(this.#file, `it declares ${value} ${what}, which do not fit in the file`)
     return value
   }
 
   text(what: string, most: number): string {
     const length = this.safe(`the length of ${what}`)
-    if (length > most) throw badGguf(this.#file, `${what} has ${length} bytes; at most ${most} are read`)
+    if (length > most) throw badGguf(this.#file, `${what} has ${length} bytes; at most ${most} are supported`)
     const at = this.#take(length, what)
     try {
       return this.#decoder.decode(this.#bytes.subarray(at, at + length))
@@ -201,7 +201,7 @@ class Reader {
     const bytesEach = type === stringType ? 8 : type === arrayType ? 12 : scalarBytes[type]
     if (bytesEach === undefined) throw badGguf(this.#file, `an array has the unknown type ${type}`)
     const count = this.count("elements of an array", limits.elements, bytesEach)
-    // Known to be there before anything is allocated for it.
+    // The bytes must be available before anything is allocated for them.
     if (this.at + count * bytesEach > this.#bytes.length) throw new MoreBytesNeeded()
     return Array.from({ length: count }, () => this.value(type, depth - 1))
   }

@@ -3,12 +3,12 @@ import { io } from "../../files/io-error.ts"
 import { specialError } from "../../files/regular-file.ts"
 import { badGguf, type GgufHeader, MoreBytesNeeded, parseGguf } from "./metadata.ts"
 
-/** First piece of a file that is parsed; the header of a model with 50,000 tokens fits. */
+/** Bytes of a file that are parsed first. The header of a model with 50,000 tokens fits. */
 const firstBytes = 4 * 2 ** 20
-/** Longest header that is read; that of a vocabulary of 262,144 tokens has 7 MB. */
+/** Maximum size of a header in bytes. With a vocabulary of 262,144 tokens, a header has 7 MB. */
 const mostBytes = 256 * 2 ** 20
 
-/** An open GGUF file with a parsed header. */
+/** Open GGUF file with a parsed header. */
 export interface GgufFile extends GgufHeader {
   readonly path: string
   readonly handle: FileHandle
@@ -35,7 +35,7 @@ export async function isGguf(path: string): Promise<boolean> {
  * pipe or device; `IO`.
  */
 export async function openGguf(path: string): Promise<GgufFile> {
-  // Before opening: opening a pipe would wait for its writer.
+  // Checked before opening, since opening a pipe waits for its writer.
   if (!(await io("read", path, stat(path))).isFile()) throw specialError(path)
   const handle = await io("open", path, open(path, "r"))
   try {

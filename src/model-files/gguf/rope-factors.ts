@@ -1,10 +1,10 @@
 import type { RopeScaling } from "../rotary-config.ts"
 
-/** Llama 3.1, 3.2 and 3.3 use these; a GGUF file holds the resulting factors only. */
+/** Parameters of Llama 3.1, 3.2 and 3.3. A GGUF file contains only the resulting factors. */
 const published = { lowFrequencyFactor: 1, highFrequencyFactor: 4, originalMaxPositions: 8192 } as const
 
 /**
- * Factors by which the rotary frequencies are divided, [headSize / 2] (Llama 3 report, arXiv 2407.21783, §3.4.2; as in transformers).
+ * Returns the divisors of the rotary frequencies, [headSize / 2] (Llama 3 report, arXiv 2407.21783, §3.4.2; as in transformers).
  *
  * With wavelength λ and original context length L: 1 where λ < L / high, `factor` where λ > L / low, and in between
  * 1 / ((1 − s) / factor + s) with s = (L / λ − low) / (high − low).
@@ -18,7 +18,7 @@ export function llama3Factors(scaling: RopeScaling, headSize: number, base: numb
   })
 }
 
-/** Returns the rope scaling with these factors, or undefined where they are not those of a published Llama 3 model. */
+/** Returns the rope scaling that yields these factors; undefined for factors other than those of a published Llama 3 model. */
 export function llama3Scaling(factors: Float32Array, headSize: number, base: number): RopeScaling | undefined {
   const scaling = { factor: factors.reduce((a, b) => Math.max(a, b), 1), ...published }
   const expected = llama3Factors(scaling, headSize, base)

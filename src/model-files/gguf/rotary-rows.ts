@@ -1,10 +1,10 @@
-/** Heads of a model, by which the rows of the query and key projections are divided. */
+/** Numbers of heads, into which the rows of the query and key projections are divided. */
 export interface Heads {
   readonly heads: number
   readonly keyValueHeads: number
 }
 
-/** Number of heads in the rows of a tensor with a Hugging Face name; undefined for all but query and key projections. */
+/** Returns the number of heads in a tensor with a Hugging Face name; undefined for tensors other than query and key projections. */
 export function rotaryHeads(name: string, { heads, keyValueHeads }: Heads): number | undefined {
   if (name.endsWith(".q_proj.weight")) return heads
   return name.endsWith(".k_proj.weight") ? keyValueHeads : undefined
@@ -27,7 +27,7 @@ export function toPairs(from: Uint8Array, to: Uint8Array, head: HeadRows): void 
   eachPair(head, (half, pair) => to.set(from.subarray(half, half + head.rowBytes), pair))
 }
 
-/** Calls with the position of each row in both orders. */
+/** Calls `call` with the byte position of each row in both orders. */
 function eachPair({ at, rows, rowBytes }: HeadRows, call: (half: number, pair: number) => void): void {
   for (let row = 0; row < rows; row++)
     call(at + row * rowBytes, at + (row < rows / 2 ? 2 * row : 2 * row - rows + 1) * rowBytes)

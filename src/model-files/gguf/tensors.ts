@@ -9,10 +9,10 @@ import type { ReadableGgufType } from "./types.ts"
 const chunkBytes = 16 * 2 ** 20
 
 /**
- * Tensors of a GGUF file under their Hugging Face names, in the order of their bytes. Query and key projections of the Llama
- * family are returned with their rows in Hugging Face's order. Closing them closes the file.
+ * Returns the tensors of a GGUF file under their Hugging Face names, in the order of their bytes. Query and key projections of the Llama
+ * family have their rows in Hugging Face's order. `close` closes the file.
  *
- * @param model - number of heads that the rows of the query and key projections belong to.
+ * @param model - numbers of heads of the query and key projections.
  */
 export function ggufTensors(file: GgufFile, model: Heads): TensorFiles {
   const { path, handle, start, metadata, tensors } = file
@@ -21,7 +21,7 @@ export function ggufTensors(file: GgufFile, model: Heads): TensorFiles {
   for (const [name, tensor] of [...tensors].sort(([, a], [, b]) => a.offset - b.offset)) {
     if (name === ropeFactors) continue
     const hub = hubName(name)
-    if (byName.has(hub)) throw badGguf(path, `two of its tensors are ${hub}`)
+    if (byName.has(hub)) throw badGguf(path, `two of its tensors have the name ${hub}`)
     byName.set(hub, tensor)
   }
   let closed = false

@@ -27,7 +27,7 @@ const readable = [
   [30, "BF16", 1, 2],
 ] as const
 
-/** Types with sizes that are known, so that a file with them can be checked; the engine does not read them. */
+/** Types that the engine does not read. Their sizes are known, so that files with such tensors can be checked. */
 const unreadable = [
   [9, "Q8_1", 32, 36],
   [15, "Q8_K", 256, 292],
@@ -67,7 +67,7 @@ export function ggufType(id: number): GgufType | undefined {
 
 const byName = new Map(ggufTypes.map((type) => [type.name, type]))
 
-/** Number of elements that `bytes` bytes of a type hold. */
+/** Returns the number of elements in `bytes` bytes of a type. */
 export function elementsIn(bytes: number, name: ReadableGgufType): number {
   const type = byName.get(name)!
   return (bytes / type.bytes) * type.elements

@@ -13,7 +13,7 @@ export type TypedValue =
   | { readonly type: "int32s"; readonly value: readonly number[] }
   | { readonly type: "float32s"; readonly value: readonly number[] }
 
-/** Tensor to be written. Its bytes are requested when their turn comes, so that a model is never in memory as a whole. */
+/** Tensor to write. The bytes are requested when they are written, so that the whole model is never in memory. */
 export interface GgufSource {
   readonly name: string
   /** Name of a type, such as F16 or Q8_0. */
@@ -29,7 +29,7 @@ const codes = { uint32: 4, float32: 6, bool: 7, string: 8, array: 9, int32: 5 } 
 /**
  * Writes a GGUF file, version 3. A file at the path is replaced when the new one is complete.
  *
- * @throws GigpoError `BAD_ARGUMENT` where a tensor has other bytes than its type and shape need; `IO`
+ * @throws GigpoError `BAD_ARGUMENT` where the number of bytes of a tensor does not match its type and shape; `IO`
  */
 export async function writeGguf(
   path: string,
@@ -42,7 +42,7 @@ export async function writeGguf(
   })
 }
 
-/** Bytes that a tensor takes, without padding. */
+/** Returns the size of a tensor in bytes, without padding. */
 export function tensorBytes({ type, shape }: Pick<GgufSource, "type" | "shape">): number {
   const { elements, bytes } = typeOf(type)
   return (shape.reduce((a, b) => a * b, 1) / elements) * bytes

@@ -22,7 +22,7 @@ interface Stored {
  * Converts the tokenizer in the metadata of a GGUF file to the files of a Hugging Face tokenizer: tokenizer.json,
  * tokenizer_config.json, generation_config.json and the chat templates.
  *
- * @throws GigpoError `BAD_TOKENIZER` for a tokenizer or a pre-tokenizer that is not supported, or with missing or inconsistent lists.
+ * @throws GigpoError `BAD_TOKENIZER` for an unsupported tokenizer or pre-tokenizer, and for missing or inconsistent lists
  */
 export function convertTokenizer(metadata: ReadonlyMap<string, GgufValue>, file: string): TokenizerTexts {
   const fail = (what: string) => new GigpoError("BAD_TOKENIZER", `${file} ${what}.`)
@@ -35,7 +35,7 @@ export function convertTokenizer(metadata: ReadonlyMap<string, GgufValue>, file:
   const model = get("model")
   if (model !== "gpt2" && model !== "llama")
     throw fail(
-      `has a tokenizer of the kind ${JSON.stringify(model)}; supported are gpt2 (byte-level BPE) and llama (SentencePiece BPE)`,
+      `has a tokenizer of the type ${JSON.stringify(model)}; supported are gpt2 (byte-level BPE) and llama (SentencePiece BPE)`,
     )
   const parts = model === "gpt2" ? byteLevel(stored) : sentencePiece(stored)
   const tokenizer = { version: "1.0", truncation: null, padding: null, added_tokens: addedTokens(stored), ...parts }
@@ -105,12 +105,12 @@ function sentencePiece({ tokens, types, get, fail }: Stored): JsonObject {
 
 function bpe(tokens: readonly string[], merges: readonly [string, string][], options: JsonObject): JsonObject {
   const shared = { type: "BPE", dropout: null, continuing_subword_prefix: null, end_of_word_suffix: null }
-  // Rows without a token, with which converters pad a vocabulary, have this name.
+  // Converters pad a vocabulary with rows of this name, which are not tokens.
   const entries = [...tokens.entries()].filter(([id, token]) => token !== `[PAD${id}]`)
   return { ...shared, ...options, vocab: Object.fromEntries(entries.map(([id, token]) => [token, id])), merges }
 }
 
-/** Tokens that are found in a text before anything else. Control tokens are special: `skipSpecial` leaves them out. */
+/** Returns the tokens that are matched in a text before the pre-tokenizer. Control tokens are special: `skipSpecial` leaves them out. */
 function addedTokens({ tokens, types }: Stored): object[] {
   const added: readonly number[] = [kinds.control, kinds.userDefined, kinds.unknown]
   const flags = { single_word: false, lstrip: false, rstrip: false, normalized: false }
@@ -136,22 +136,22 @@ function config({ tokens, get }: Stored): JsonObject {
   }
 }
 
-/** Every token that ends a completion: end of text, of a turn and of a message with tool calls. */
+/** Returns generation_config.json. Tokens for end of text, of a turn and of a message with tool calls end a completion. */
 function generation({ get }: Stored): JsonObject {
   const ends = [get("eos_token_id"), get("eot_token_id"), get("eom_token_id")].filter((id) => typeof id === "number")
   return { bos_token_id: get("bos_token_id"), eos_token_id: [...new Set(ends)], pad_token_id: get("padding_token_id") }
 }
 
-/** The default template is `tokenizer.chat_template`; `tokenizer.chat_template.NAME` are the named ones. */
+/** Returns the chat templates. The default is `tokenizer.chat_template`; named ones are `tokenizer.chat_template.NAME`. */
 function templates(metadata: ReadonlyMap<string, GgufValue>, fail: Stored["fail"]): TokenizerTexts {
   const start = "tokenizer.chat_template"
   const found: Record<string, string> = {}
   for (const [key, text] of metadata) {
     if (key !== start && !key.startsWith(`${start}.`)) continue
     const name = key.slice(start.length + 1)
-    if (typeof text !== "string") throw fail(`has a chat template that is no text (${key})`)
+    if (typeof text !== "string") throw fail(`has a chat template that is not a string (${key})`)
     if (name !== "" && !/^[\w-]{1,64}$/.test(name))
-      throw fail(`has a chat template with the name ${JSON.stringify(name)}`)
+      throw fail(`has a chat template with the invalid name ${JSON.stringify(name)}`)
     found[name === "" ? "chat_template.jinja" : `additional_chat_templates/${name}.jinja`] = text
   }
   return found

@@ -2,7 +2,7 @@
 export interface NamedPreTokenizer {
   readonly normalizer: object | null
   readonly pre_tokenizer: object
-  /** Whether a piece that is a token itself is taken whole before any merge. */
+  /** Whether a piece that is itself a token becomes one token without merging. */
   readonly ignore_merges: boolean
 }
 

@@ -1,9 +1,9 @@
 /**
- * Merges of a SentencePiece BPE vocabulary, which stores scores instead: any two tokens whose concatenation is a token may be
+ * Returns the merges of a SentencePiece BPE vocabulary, which stores scores instead. Any two tokens whose concatenation is a token may be
  * merged, the highest score first. Ties go to the longer left part, then the longer right part, as in transformers' conversion.
  *
  * @param scores - one for each token.
- * @param skipped - ids of tokens that are no pieces of text: control tokens, bytes, and tokens that are found before merging.
+ * @param skipped - ids of tokens that are not pieces of text: control tokens, bytes, and tokens that are matched before merging.
  */
 export function mergesOf(
   tokens: readonly string[],

@@ -14,8 +14,8 @@ const kinds = { normal: 1, control: 3, userDefined: 4, unused: 5 } as const
  * Returns the metadata of a GGUF file for the tokenizer in a Hugging Face folder.
  *
  * @param rows - number of the model's embeddings; rows without a token get unused tokens.
- * @param eosTokens - ids that end a completion, the tokenizer's own first.
- * @throws GigpoError `BAD_TOKENIZER` for a tokenizer that llama.cpp does not know by a name.
+ * @param eosTokens - ids that end a completion, the `eos_token` of the tokenizer first.
+ * @throws GigpoError `BAD_TOKENIZER` for a pre-tokenizer without a name in llama.cpp.
  */
 export async function storeTokenizer(
   directory: string,
@@ -65,18 +65,18 @@ function mergesOf({ model }: TokenizerJson): string[] {
   return model.merges.map((merge) => (Array.isArray(merge) ? merge.join(" ") : String(merge)))
 }
 
-/** Name of the pre-tokenizer in llama.cpp. */
+/** Returns the name of the pre-tokenizer in llama.cpp. */
 function nameOf(json: TokenizerJson, path: string): string {
   const shown = comparable(json)
   for (const [name, one] of preTokenizers) if (comparable({ ...one, model: one }) === shown) return name
   throw new GigpoError(
     "BAD_TOKENIZER",
-    `${path} splits text in a way that llama.cpp has no name for, so the model cannot be exported as GGUF. Known are ${[...preTokenizers.keys()].join(", ")}. ` +
-      "Models made by gigpo init have a tokenizer of their own; start from a pretrained model.",
+    `${path} has a pre-tokenizer without a name in llama.cpp, so the model cannot be exported as GGUF. Supported are ` +
+      `${[...preTokenizers.keys()].join(", ")}. Models created by gigpo init have a custom tokenizer; start from a pretrained model.`,
   )
 }
 
-/** Everything that decides how text is split, without what changes only offsets. */
+/** Returns the settings that determine how text is split, as comparable JSON. Settings that change only offsets are left out. */
 function comparable(json: JsonObject | (NamedPreTokenizer & { readonly model: object })): string {
   const { normalizer, pre_tokenizer, model } = json as JsonObject
   const { ignore_merges = false } = model as { ignore_merges?: boolean }

@@ -4,7 +4,7 @@ import { readRunConfig } from "../runs/config.ts"
 import { dateIn } from "../runs/date.ts"
 import type { ChatOptions } from "../tokenizer/chat-options.ts"
 
-/** Chat options for a model that is only sampled: those given, else those of the run that the model belongs to. */
+/** Returns the chat options for sampling from a model: the given ones, else those of the run that the model belongs to. */
 export async function chatOf(model: string, given: ChatOptions = {}): Promise<ChatOptions> {
   // The model of a run is in the run folder, a checkpoint one folder deeper.
   for (const folder of [dirname(model), dirname(dirname(model))]) {

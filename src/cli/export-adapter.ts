@@ -8,7 +8,11 @@ import { readDocument, resolveDocument } from "./config/resolve.ts"
 import { checkTrusted } from "./config/trust.ts"
 import { resolveModel } from "./model.ts"
 
-/** Downloads the adapter of a run that was trained on a remote engine, in PEFT's layout. */
+/**
+ * Downloads the adapter of a run that was trained on a remote engine, in PEFT's layout.
+ *
+ * @throws GigpoError `BAD_ARGUMENT` for a run that was trained on this machine
+ */
 export async function exportAdapter(
   run: string,
   into: string,
@@ -20,7 +24,7 @@ export async function exportAdapter(
   const model = await resolveModel(run)
   if (!config.engine) throw bad(`The run was trained on this machine; its model is in ${model}`)
   await checkTrusted({ engine: config.engine }, parsed, path, { trust })
-  // The run has probed its server, and nothing is trained here.
+  // The run has stored the results of its probes, and nothing is trained here, so the server is not probed again.
   const capabilities = (await readKept(model))?.probes?.capabilities
   const open = () => RemoteEngine.open(model, { ...config.engine!, capabilities })
   await using engine = await unlessAborted(signal, open)

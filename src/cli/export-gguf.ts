@@ -10,19 +10,18 @@ import { GigpoError } from "../util/errors.ts"
 import { resolveModel } from "./model.ts"
 import { activity } from "./terminal/activity.ts"
 
-/** Writes a model, the newest one of a run, or an adapter as a GGUF file; next to a model a Modelfile for Ollama. */
+/** Writes a model, the newest model of a run, or an adapter as a GGUF file. For a model, also writes a Modelfile for Ollama next to it. */
 export async function exportAsGguf(
   named: string,
   out: string,
   { type, overwrite }: { readonly type: Recipe | undefined; readonly overwrite: boolean },
 ): Promise<void> {
-  if (!out.endsWith(".gguf"))
-    throw new GigpoError("BAD_ARGUMENT", `${out} has another ending than .gguf; give it that one.`)
+  if (!out.endsWith(".gguf")) throw new GigpoError("BAD_ARGUMENT", `${out} must have the extension .gguf.`)
   const model = await resolveModel(named)
   await checkModelFolder(model)
   const adapter = await isAdapterFolder(model)
   if (adapter && type !== undefined)
-    throw new GigpoError("BAD_ARGUMENT", `${model} is an adapter, which is written as f32; leave --type out.`)
+    throw new GigpoError("BAD_ARGUMENT", `${model} is an adapter, which is written as f32; omit --type.`)
   const own = `${out.slice(0, -".gguf".length)}.Modelfile`
   await checkNewFile(out, overwrite)
   if (!adapter) await checkNewFile(own, overwrite)

@@ -56,7 +56,7 @@ export interface PretrainedFacts {
   readonly bfloat16: boolean
 }
 
-/** Sets what depends on the facts, where no option of the command line has set it. */
+/** Sets the keys that depend on the facts, except those that an option of the command line has set. */
 export function addFacts({ document }: ConfigDocument, { longestReply, constrained, bfloat16 }: PretrainedFacts): void {
   const set = (path: readonly string[], value: unknown) => document.hasIn(path) || document.setIn(path, value)
   if (longestReply === undefined) document.delete("sft")
@@ -65,10 +65,10 @@ export function addFacts({ document }: ConfigDocument, { longestReply, constrain
   if (constrained && !document.has("agent")) set(["training", "rollout", "constrained"], true)
 }
 
-/** Tokens of a call with a tool, of an action where no expert shows what is needed, and at least. */
+/** Completion limits in tokens: for an agent's call with a tool, for an action of an environment without an expert, and the minimum. */
 const [callLength, actionLength, shortest] = [256, 64, 16]
 
-/** Twice the length that the expert needs: sampled completions may be split into more tokens than encoded ones. */
+/** Returns the completion limit: twice the expert's length, since a sampled completion may have more tokens than the encoded text. */
 function completionLength(isAgent: boolean, longestReply: number | undefined): number {
   if (isAgent) return callLength
   return longestReply === undefined ? actionLength : Math.max(shortest, 2 * longestReply)

@@ -34,7 +34,7 @@ describe.skipIf(!built)("gigpo sft --data (needs dist: npm run build:ts)", () =>
     expect(await sft("talks.jsonl", "told")).toMatchObject({
       code: 0,
       stderr: "",
-      stdout: expect.stringMatching(/^epoch 2\/2 {2}loss .* 12 rows/m),
+      stdout: expect.stringMatching(/^epoch 2\/2 {2}loss .* 12 sequences/m),
     })
     const [before, after] = await Promise.all(
       ["small/model", "told"].map((model) => readFile(join(folder, model, "model.safetensors"))),
@@ -48,7 +48,7 @@ describe.skipIf(!built)("gigpo sft --data (needs dist: npm run build:ts)", () =>
     expect(dpo).toMatchObject({
       code: 0,
       stderr: "",
-      stdout: expect.stringMatching(/^epoch 2\/2 {2}loss .* preferred .* % {2}24 rows/m),
+      stdout: expect.stringMatching(/^epoch 2\/2 {2}loss .* preferred .* % {2}24 sequences/m),
     })
   })
 

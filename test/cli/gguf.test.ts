@@ -47,7 +47,7 @@ describe.runIf(built)("gigpo export --as gguf", () => {
   it("refuses --type with another format", async () => {
     const { code, stderr } = await gigpo(["export", "model", "--as", "csv", "-o", "a.csv", "--type", "f16"], { cwd })
     expect(code).not.toBe(0)
-    expect(stderr).toContain("--type belongs to --as gguf")
+    expect(stderr).toContain("--type applies only to --as gguf")
   })
 })
 
@@ -78,7 +78,7 @@ describe.runIf(built)("an adapter next to a GGUF file", () => {
     expect(tensors.get("blk.0.attn_q.weight.lora_a")).toMatchObject({ shape: [2, 32] })
     expect(tensors.get("blk.1.ffn_down.weight.lora_b")).toMatchObject({ shape: [32, 2] })
     expect(await exported("adapter", "-o", "b.gguf", "--type", "f16")).toMatchObject({
-      stderr: expect.stringContaining("leave --type out"),
+      stderr: expect.stringContaining("omit --type"),
     })
   })
 })

@@ -12,8 +12,8 @@ const meanings = Object.entries(standings).map(([standing, meaning]) => `${stand
 export function algorithmsCommand(command: Command): Command {
   return command
     .description(
-      "Lists every built-in algorithm and every system that cites GiGPO. ASKED FOR BY is the argument of --set, or what code passes to train(). " +
-        `STANDING is one of ${meanings.join(", ")}. With names, describes these algorithms with their equations.`,
+      "Lists every built-in algorithm and every system that cites GiGPO. SELECTED BY is the argument of --set, or of train() in code. " +
+        `STATUS is one of ${meanings.join(", ")}. With names, describes these algorithms with their equations.`,
     )
     .argument("[names...]", `names (hgpo, StepPO), or what the algorithm changes: ${Object.keys(changes).join(", ")}`)
     .option("--json", "print the algorithms as one JSON line")
@@ -30,7 +30,7 @@ function listAlgorithms(names: readonly string[], { json = false }: { readonly j
 
 /** One table per change, with equal column widths in all tables. */
 function listed(found: readonly Algorithm[]): string[] {
-  const [head, ...rows] = table([["SYSTEM", "STANDING", "SOURCE", "ASKED FOR BY"], ...found.map(row)])
+  const [head, ...rows] = table([["SYSTEM", "STATUS", "SOURCE", "SELECTED BY"], ...found.map(row)])
   return Object.entries(changes).flatMap(([change, title]) => {
     const own = rows.filter((_, at) => found[at]!.changes[0] === (change as Change))
     return own.length === 0 ? [] : [title, head!, ...own, ""]
@@ -46,10 +46,10 @@ function described(algorithm: Algorithm, at: number): string[] {
   const rows: readonly (readonly [string, string | undefined])[] = [
     ["changes", algorithm.changes.join(", ")],
     ["equation", equation],
-    ["asked for by", askedFor(algorithm).join(" ") || undefined],
+    ["selected by", askedFor(algorithm).join(" ") || undefined],
     ["source", source],
     ["file", file],
-    ["standing", `${standing}: ${standings[standing]}`],
+    ["status", `${standing}: ${standings[standing]}`],
     ["note", note],
   ]
   const told = rows.flatMap(([name, value]) => (value === undefined ? [] : [[`  ${name}`, value]]))

@@ -77,7 +77,7 @@ async function runExport(
   signal: AbortSignal,
 ): Promise<void> {
   if (as === "gguf") return await exportAsGguf(run, out, { type, overwrite })
-  if (type !== undefined) throw new GigpoError("BAD_ARGUMENT", "--type belongs to --as gguf; leave it out.")
+  if (type !== undefined) throw new GigpoError("BAD_ARGUMENT", "--type applies only to --as gguf; omit it.")
   await checkRun(run)
   const exported = (work: () => Promise<void>) => activity.during(`exporting ${run} as ${as}`, work)
   if (folders[as]) return await exported(() => folders[as]!(run, out, { overwrite, trust, signal }))

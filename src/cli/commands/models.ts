@@ -14,14 +14,14 @@ import { table } from "../terminal/table.ts"
 export function modelsCommand(command: Command): Command {
   return command
     .description(
-      "Lists the models in the cache of Hugging Face (HF_HUB_CACHE, HF_HOME), which Python's tools share: each by the name that every command " +
-        "takes, with branches, tags and commit, its size, and whether this engine can run it, with the reason where it cannot.",
+      "Lists the models in the cache of Hugging Face (HF_HUB_CACHE, HF_HOME), which Python's tools share: the name, which every command " +
+        "accepts, branches, tags and commit, the size, and whether this engine can run the model, with the reason if not.",
     )
     .option("--json", "print the models as one JSON line")
     .action((options) => interruptible(() => listModels(options)))
 }
 
-/** Whether a model of the cache can be run, and as what; else why not. */
+/** Whether a model in the cache can be run, with a description of the model or the reason. */
 interface Verdict {
   readonly runs: boolean
   readonly about: string
@@ -35,7 +35,7 @@ async function listModels({ json = false }: { readonly json?: boolean }): Promis
   const screen = new Screen(process.stdout, { live: false })
   if (models.length === 0)
     return screen.print(
-      `There are no models in ${cache}. A name on the Hub (owner/name) in place of a folder downloads one.`,
+      `There are no models in ${cache}. To download one, give a command a name on the Hub (owner/name) instead of a folder.`,
     )
   const rows = models.map(({ repository, commit, refs, bytes, runs, about }) => [
     repository,
@@ -52,7 +52,7 @@ async function verdictOf({ path, files }: CachedCommit): Promise<Verdict> {
   try {
     if (has("adapter_config.json") && !has("model.safetensors")) {
       const { base } = await readAdapterConfig(path)
-      return await whole(path, files, `LoRA adapter of ${base ?? "a model that it does not name"}`)
+      return await whole(path, files, `LoRA adapter of ${base ?? "an unspecified model"}`)
     }
     if (has("config.json") && ggufs.length === 0)
       return await whole(path, files, (await readModelConfig(path)).architecture)
@@ -66,7 +66,5 @@ async function verdictOf({ path, files }: CachedCommit): Promise<Verdict> {
 
 async function whole(path: string, files: readonly string[], about: string): Promise<Verdict> {
   const isWhole = await isWholeSnapshot(path, new Set(files), true)
-  return isWhole
-    ? { runs: true, about }
-    : { runs: false, about: `${about}, but not all of its weights were downloaded` }
+  return isWhole ? { runs: true, about } : { runs: false, about: `${about}, but some weights were not downloaded` }
 }

@@ -128,7 +128,7 @@ async function runClone(file: string, options: CloneArguments, signal: AbortSign
 function describe({ epoch, epochs, loss, rows, seconds, metrics }: SftReport): string {
   const { "preference/accuracy": accuracy } = metrics
   const preferred = accuracy === undefined ? [] : [`preferred ${formatNumber(100 * accuracy)} %`]
-  const words = [`epoch ${epoch}/${epochs}`, `loss ${formatNumber(loss)}`, ...preferred, `${rows} rows`]
+  const words = [`epoch ${epoch}/${epochs}`, `loss ${formatNumber(loss)}`, ...preferred, `${rows} sequences`]
   return [...words, formatDuration(seconds)].join("  ")
 }
 

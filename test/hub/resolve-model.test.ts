@@ -355,7 +355,7 @@ describe("errors", () => {
     await hub("a/b")
     delete server.repositories["a/b"]
     await expect(hub("a/b")).rejects.toEqual(
-      failure("HUB_REFUSED", `The cache has the commit ${commit}: HF_HUB_OFFLINE=1`),
+      failure("HUB_REFUSED", `The cache has the commit ${commit}: set HF_HUB_OFFLINE=1`),
     )
   })
 

@@ -28,7 +28,7 @@ describe("the main keys", () => {
       expect(line).toMatch(new RegExp(`^ *(# )?${keys[index]!.split(".").at(-1)}:.* # .{8,}\\.$`))
     expect(text).toMatch(/^# Rollout\n {2}rollout:\n {4}temperature: 1 +# Sampling temperature\.$/m)
     expect(text).toMatch(/^device: auto +# .* \(auto \| cpu \| cuda\)\.$/m)
-    expect(text).toMatch(/^ {4}# learningRate: +# .* Default: 100 \/ the weights of the model/m)
+    expect(text).toMatch(/^ {4}# learningRate: +# .* Default: 100 \/ number of model weights/m)
   })
 
   it("are a configuration that changes nothing", () => {
@@ -52,7 +52,7 @@ describe("one branch", () => {
 
   it("of a choice is a name with its options, which can be pasted", () => {
     const text = part("training.estimator.ppo")
-    expect(text).toMatch(/^training:\n {2}# How .*\n {2}estimator:\n {4}name: ppo\n/)
+    expect(text).toMatch(/^training:\n {2}# Advantage estimator\.\n {2}estimator:\n {4}name: ppo\n/)
     expect(text).toContain("    lambda: 1\n")
     expect(text).not.toContain("omega")
     const least = "model: m\nenvironment: { name: sokoban }\n"

@@ -160,7 +160,7 @@ describe("a policy in use refuses", () => {
       "with an infinite one of them",
       credited(row, { advantage: Float32Array.of(1, Infinity) }),
       "NON_FINITE",
-      /rows\[0\]\.advantage holds/,
+      /rows\[0\]\.advantage contains/,
     ],
     [
       "without log-probabilities",

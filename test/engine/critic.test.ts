@@ -234,7 +234,7 @@ it("refuses what it cannot learn from", async () => {
   await refused(critic.forwardBackward([], loss), /There are no sequences to train on/)
   await refused(critic.forwardBackward(rows, { ...loss, clip: 0 }), /clip is 0; it must be above 0/)
   await refused(critic.forwardBackward(rows, { ...loss, clip: NaN }), /clip is NaN/)
-  await refused(critic.forwardBackward(rows, { kind: "mse" } as never), /kind "mse"; give "clipped-value"/)
+  await refused(critic.forwardBackward(rows, { kind: "mse" } as never), /kind "mse"; use "clipped-value"/)
   const bare = { ...first, spans: [{ start: first.spans[0]!.start, length: first.spans[0]!.length }] }
   await refused(
     critic.forwardBackward([bare], loss),

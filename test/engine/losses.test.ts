@@ -234,7 +234,7 @@ describe("a loss that is evaluated outside", () => {
   it.each<[string, object, string, RegExp]>([
     ["too few coefficients", { coefficients: new Float32Array(1) }, "BAD_ARGUMENT", /one number for each of the 61/],
     ["none", {}, "BAD_ARGUMENT", /coefficients must be a Float32Array/],
-    ["a coefficient of NaN", { coefficients: new Float32Array(61).fill(NaN) }, "NON_FINITE", /coefficients hold/],
+    ["a coefficient of NaN", { coefficients: new Float32Array(61).fill(NaN) }, "NON_FINITE", /coefficients contain/],
     [
       "too few for the entropies",
       { coefficients: new Float32Array(61), entropyCoefficients: new Float32Array(62) },
@@ -245,7 +245,7 @@ describe("a loss that is evaluated outside", () => {
       "an infinite one for an entropy",
       { coefficients: new Float32Array(61), entropyCoefficients: new Float32Array(61).fill(Infinity) },
       "NON_FINITE",
-      /entropyCoefficients hold/,
+      /entropyCoefficients contain/,
     ],
   ])("is refused with %s", async (_, wrong, code, message) => {
     const loss = { kind: "linear", ...wrong } as LinearLoss

@@ -123,7 +123,7 @@ describe("an expert that speaks to an agent in the model's place", () => {
     await using tokenizer = await Tokenizer.open(directory)
     await using policy = await NativePolicy.open(directory, { threads: 1 })
     const setup = { policy, tokenizer, environment: echo, agent, tasks: 4, epochs: 1 }
-    await expect(sft({ ...setup, expert: undefined })).rejects.toThrow("give expert")
+    await expect(sft({ ...setup, expert: undefined })).rejects.toThrow("expert is missing")
     await expect(sft({ ...setup, agent: undefined, expert })).rejects.toThrow("so give agent too")
     const helpless: AgentExpert<string> = () => {
       throw new Error("no idea")

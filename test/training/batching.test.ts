@@ -44,7 +44,7 @@ describe("the batches of an iteration", () => {
   })
 
   it("have one size, not two", () => {
-    expect(batchProblem(options({ updates: 2, batchEpisodes: 3 }))).toMatch(/give one of them/)
+    expect(batchProblem(options({ updates: 2, batchEpisodes: 3 }))).toMatch(/give only one of them/)
     expect(batchProblem(options({ updates: 2 }))).toBeUndefined()
   })
 })

@@ -124,6 +124,8 @@ const calls = [
   ["tokenLogProbs", kernels.tokenLogProbs, [floats(1, 2, 3, 4, 5, 6), 3, Int32Array.of(0, 2), 1, "cpu"]],
   ["clippedSurrogate", kernels.clippedSurrogate, [surrogateInput, surrogate, "cpu"]],
   ["valueLoss", kernels.valueLoss, [valueInput, 0.5]],
+  ["quantize", kernels.quantize, ["Q8_0", new Float32Array(64)]],
+  ["dequantize", kernels.dequantize, ["Q8_0", new Uint8Array(68)]],
   ["groupAnchors", kernels.groupAnchors, anchors],
   ["groupAnchorsOnGpu", kernels.groupAnchorsOnGpu, anchors],
   ["steps", (given) => Reflect.set(engine, "steps", given), [3]],

@@ -11,6 +11,15 @@ static int64_t whole_within(const Napi::Object& object, const char* name, int64_
   if (value >= least && value <= most) return value;
   refuse(std::string(name) + " must be between " + std::to_string(least) + " and " + std::to_string(most) + ".");
 }
+static RopeScaling rope_scaling(const Napi::Value& value) {
+  if (!value.IsObject()) return {};
+  const auto s = value.As<Napi::Object>();
+  const double factor = number(s, "factor"), original = number(s, "originalMaxPositions");
+  if (choice<bool>(s, "type", {{"llama3", false}, {"yarn", true}}))
+    return YarnScaling{factor, number(s, "attentionFactor"), number(s, "betaFast"), number(s, "betaSlow"), original, boolean(s, "truncate")};
+  return Llama3Scaling{factor, number(s, "lowFrequencyFactor"), number(s, "highFrequencyFactor"), original};
+}
+
 // Bounds of model sizes, so that the bytes of a model fit in 64 bits and its tensors can be enumerated.
 static ModelConfig model_config(const Napi::Object& model) {
   ModelConfig c{};
@@ -25,13 +34,7 @@ static ModelConfig model_config(const Napi::Object& model) {
   if (c.heads % c.key_value_heads != 0) refuse("heads must be a multiple of keyValueHeads.");
   if (c.head_size % 2 != 0) refuse("headSize must be even.");
   c.rms_norm_epsilon = number(model, "rmsNormEpsilon");
-  c.rope_theta = number(model, "ropeTheta");
-  const Napi::Value scaling = model.Get("ropeScaling");
-  if (scaling.IsObject()) {
-    const auto s = scaling.As<Napi::Object>();
-    c.rope_scaling = {number(s, "factor"), number(s, "lowFrequencyFactor"), number(s, "highFrequencyFactor"),
-                      number(s, "originalMaxPositions")};
-  }
+  c.rotary = {number(model, "ropeTheta"), rope_scaling(model.Get("ropeScaling"))};
   c.tie_embeddings = boolean(model, "tieEmbeddings");
   c.query_key_value_bias = boolean(model, "queryKeyValueBias");
   c.query_key_norm = boolean(model, "queryKeyNorm");

@@ -1,8 +1,5 @@
 #include "core/model.h"
 
-#include <cmath>
-#include <numbers>
-
 namespace gigpo {
 
 int64_t Parameter::size() const {
@@ -46,22 +43,6 @@ ModelLayout::ModelLayout(const ModelConfig& c) : size(0) {
   final_norm = add("model.norm.weight", {h});
   if (c.head == Head::value) head = add("score.weight", {1, h});
   else head = c.tie_embeddings ? embedding : add("lm_head.weight", {c.vocabulary_size, h});
-}
-
-std::vector<double> rotary_frequencies(const ModelConfig& c) {
-  std::vector<double> result(c.head_size / 2);
-  for (size_t j = 0; j < result.size(); j++) {
-    double frequency = std::pow(c.rope_theta, -2.0 * double(j) / double(c.head_size));
-    if (const auto& s = c.rope_scaling) {
-      // Long wavelengths are stretched by `factor`, short ones are kept, those between are interpolated.
-      const double turns = s->original_max_positions * frequency / (2 * std::numbers::pi);
-      const double blend = (turns - s->low_frequency_factor) / (s->high_frequency_factor - s->low_frequency_factor);
-      const double kept = std::fmin(std::fmax(blend, 0), 1);
-      frequency = frequency * (kept + (1 - kept) / s->factor);
-    }
-    result[j] = frequency;
-  }
-  return result;
 }
 
 }  // namespace gigpo

@@ -1,25 +1,21 @@
 // Model configuration and layout of the weights in one flat buffer. Parameter names follow Hugging Face.
 #pragma once
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <vector>
 
-namespace gigpo {
+#include "core/rotary.h"
 
-// Parameters of the rotary frequency scaling of Llama 3 (transformers, modeling_rope_utils).
-struct RopeScaling {
-  double factor, low_frequency_factor, high_frequency_factor, original_max_positions;
-};
+namespace gigpo {
 
 // Head after the final norm: of a language model, [vocabulary][H], or of a critic, [1][H].
 enum class Head { language, value };
 
-// Configuration of a model. Qwen2 has query_key_value_bias, Qwen3 has query_key_norm, Llama has neither and may have rope_scaling.
+// Configuration of a model. Qwen2 has query_key_value_bias, Qwen3 has query_key_norm, Llama has neither.
 struct ModelConfig {
   int64_t vocabulary_size, hidden_size, intermediate_size, layers, heads, key_value_heads, head_size, max_positions;
-  double rms_norm_epsilon, rope_theta;
-  std::optional<RopeScaling> rope_scaling;
+  double rms_norm_epsilon;
+  RotaryTable rotary;
   bool tie_embeddings, query_key_value_bias, query_key_norm;
   Head head = Head::language;
 
@@ -52,8 +48,5 @@ struct ModelLayout {
 
   explicit ModelLayout(const ModelConfig& config);
 };
-
-// Frequencies of the rotary embedding, [head_size / 2], in radians per position.
-std::vector<double> rotary_frequencies(const ModelConfig& config);
 
 }  // namespace gigpo

@@ -14,12 +14,13 @@ Transformer::Transformer(Device& device, const ModelConfig& config, const Adapte
       recompute_(recompute),
       layout_(config),
       adapter_layout_(config, adapter) {
-  const std::vector<double> frequencies = rotary_frequencies(config);
+  const std::vector<double> frequencies = config.rotary.frequencies(config.head_size);
+  const double factor = config.rotary.factor();
   std::vector<float> cosine, sine;
   for (int64_t position = 0; position < config.max_positions; position++) {
     for (const double frequency : frequencies) {
-      cosine.push_back(float(std::cos(double(position) * frequency)));
-      sine.push_back(float(std::sin(double(position) * frequency)));
+      cosine.push_back(float(std::cos(double(position) * frequency) * factor));
+      sine.push_back(float(std::sin(double(position) * frequency) * factor));
     }
   }
   const size_t bytes = cosine.size() * sizeof(float);

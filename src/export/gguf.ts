@@ -55,7 +55,7 @@ function sources(config: ModelConfig, files: TensorFiles, recipe: Recipe): GgufS
 
 /** Returns the tensor that stores Llama 3's scaling of the rotary frequencies in GGUF. */
 function scaling({ ropeScaling, headSize, ropeTheta }: ModelConfig): GgufSource[] {
-  if (!ropeScaling) return []
+  if (ropeScaling?.type !== "llama3") return []
   const factors = llama3Factors(ropeScaling, headSize, ropeTheta)
   return [{ name: ropeFactors, type: "F32", shape: [factors.length], chunks: () => [new Uint8Array(factors.buffer)] }]
 }

@@ -1,6 +1,7 @@
 import { type GgufFamily, ggufFamilies } from "../model-files/gguf/families.ts"
 import type { TypedValue } from "../model-files/gguf/write.ts"
 import type { ModelConfig } from "../model-files/model-config.ts"
+import { isPlainYarn, yarnAttentionFactor } from "../model-files/rotary-config.ts"
 import { GigpoError } from "../util/errors.ts"
 import { type Recipe, recipes } from "./recipes.ts"
 
@@ -34,6 +35,7 @@ export function modelMetadata(config: ModelConfig, title: string, recipe: Recipe
     "attention.layer_norm_rms_epsilon": f32(config.rmsNormEpsilon),
     "rope.freq_base": f32(config.ropeTheta),
     "rope.dimension_count": u32(config.headSize),
+    ...yarnMetadata(config),
     vocab_size: u32(config.vocabularySize),
   }
   return new Map<string, TypedValue>([
@@ -44,4 +46,22 @@ export function modelMetadata(config: ModelConfig, title: string, recipe: Recipe
     ["general.quantization_version", u32(2)],
     ...Object.entries(own).map(([key, value]) => [`${name}.${key}`, value] as const),
   ])
+}
+
+/**
+ * Returns the rope scaling of a YaRN model; that of Llama 3 is a tensor. llama.cpp computes the bounds of the ramp as transformers does with
+ * `truncate` and the usual betas, and multiplies `attn_factor` by YaRN's own factor of cosines and sines.
+ */
+function yarnMetadata({ ropeScaling }: ModelConfig): Readonly<Record<string, TypedValue>> {
+  if (ropeScaling?.type !== "yarn") return {}
+  const { factor, attentionFactor, originalMaxPositions } = ropeScaling
+  if (!isPlainYarn(ropeScaling))
+    throw new GigpoError("BAD_MODEL", "YaRN with its own beta_fast, beta_slow or truncate cannot be exported as GGUF.")
+  const relative = attentionFactor / yarnAttentionFactor(factor)
+  return {
+    "rope.scaling.type": text("yarn"),
+    "rope.scaling.factor": f32(factor),
+    "rope.scaling.original_context_length": u32(originalMaxPositions),
+    ...(relative !== 1 && { "rope.scaling.attn_factor": f32(relative) }),
+  }
 }

@@ -63,6 +63,7 @@ const neutral: Readonly<Record<string, unknown>> = {
 
 const rotary = keySet(
   "rope_theta rope_type type factor low_freq_factor high_freq_factor original_max_position_embeddings partial_rotary_factor",
+  "attention_factor mscale mscale_all_dim beta_fast beta_slow truncate",
 )
 
 /** Throws for unsupported fields that change the computation. Warns of unknown fields and of those that only affect training. */

@@ -1,11 +1,37 @@
 import { type ConfigFields, configFields, describe } from "./config-fields.ts"
 
+/** How rotary frequencies are changed so that a model reads longer texts than it was first trained on. */
+export type RopeScaling = Llama3Scaling | YarnScaling
+
 /** Rescaling of the rotary frequencies of Llama 3 (arXiv 2407.21783). */
-export interface RopeScaling {
+export interface Llama3Scaling {
+  readonly type: "llama3"
   readonly factor: number
   readonly lowFrequencyFactor: number
   readonly highFrequencyFactor: number
   readonly originalMaxPositions: number
+}
+
+/** YaRN (arXiv 2309.00071). */
+export interface YarnScaling {
+  readonly type: "yarn"
+  readonly factor: number
+  /** Factor of cosines and sines, by which both queries and keys grow. */
+  readonly attentionFactor: number
+  /** Turns over the original length from which on a frequency is kept. */
+  readonly betaFast: number
+  /** Turns over the original length up to which a frequency is divided by `factor`. */
+  readonly betaSlow: number
+  /** Whether the pairs between which frequencies are blended are rounded to whole numbers. */
+  readonly truncate: boolean
+  readonly originalMaxPositions: number
+}
+
+const yarnDefaults = { betaFast: 32, betaSlow: 1 } as const
+
+/** Factor of cosines and sines where a YaRN model states none: 0.1 ln(factor) + 1, as in the paper. */
+export function yarnAttentionFactor(factor: number, mscale = 1): number {
+  return factor <= 1 ? 1 : 0.1 * mscale * Math.log(factor) + 1
 }
 
 /**
@@ -13,7 +39,7 @@ export interface RopeScaling {
  * `rope_parameters` (transformers 5). In a file with both, precedence is that of transformers 5: `rope_scaling` over
  * `rope_parameters`, and a base inside the object over one outside.
  *
- * @throws GigpoError `BAD_MODEL` for a type other than "default" and "llama3"
+ * @throws GigpoError `BAD_MODEL` for a type other than "default", "llama3" and "yarn"
  */
 export function parseRotary(
   config: ConfigFields,
@@ -33,24 +59,54 @@ export function parseRotary(
 
   const type = rope.json.rope_type ?? rope.json.type ?? "default"
   if (type === "default") return { ropeTheta }
-  if (type !== "llama3") {
-    throw rope.fail(`the rope type ${describe(type)} is not supported, only "default" and "llama3" are`)
+  if (type !== "llama3" && type !== "yarn") {
+    throw rope.fail(`the rope type ${describe(type)} is not supported, only "default", "llama3" and "yarn" are`)
   }
-  const ropeScaling = {
-    factor: rope.positive("factor"),
-    lowFrequencyFactor: rope.positive("low_freq_factor"),
-    highFrequencyFactor: rope.positive("high_freq_factor"),
-    // A value outside the object has precedence, as in transformers 5.
-    originalMaxPositions: config.size(
-      "original_max_position_embeddings",
-      2 ** 30,
-      rope.size("original_max_position_embeddings", 2 ** 30, maxPositions),
-    ),
+  // A value outside the object has precedence, as in transformers 5.
+  const originalMaxPositions = config.size(
+    "original_max_position_embeddings",
+    2 ** 30,
+    rope.size("original_max_position_embeddings", 2 ** 30, maxPositions),
+  )
+  if (type === "llama3") return { ropeTheta, ropeScaling: llama3Scaling(rope, originalMaxPositions) }
+  if (ropeTheta <= 1) throw rope.fail(`rope_theta is ${ropeTheta}; YaRN needs one above 1`)
+  // Null stands for the ratio of the two lengths.
+  const factor = rope.json.factor === null ? maxPositions / originalMaxPositions : rope.positive("factor")
+  return { ropeTheta, ropeScaling: yarnScaling(rope, factor, originalMaxPositions) }
+}
+
+function llama3Scaling(rope: ConfigFields, originalMaxPositions: number): Llama3Scaling {
+  const lowFrequencyFactor = rope.positive("low_freq_factor")
+  const highFrequencyFactor = rope.positive("high_freq_factor")
+  if (highFrequencyFactor <= lowFrequencyFactor) throw rope.fail("high_freq_factor must be above low_freq_factor")
+  const factor = rope.positive("factor")
+  return { type: "llama3", factor, lowFrequencyFactor, highFrequencyFactor, originalMaxPositions }
+}
+
+function yarnScaling(rope: ConfigFields, factor: number, originalMaxPositions: number): YarnScaling {
+  // 0 counts as missing in transformers.
+  const given = (key: string) => ((rope.json[key] ?? 0) === 0 ? undefined : rope.positive(key))
+  const [mscale, allDimensions] = [given("mscale"), given("mscale_all_dim")]
+  const inferred =
+    mscale !== undefined && allDimensions !== undefined
+      ? yarnAttentionFactor(factor, mscale) / yarnAttentionFactor(factor, allDimensions)
+      : yarnAttentionFactor(factor)
+  return {
+    type: "yarn",
+    factor,
+    attentionFactor: rope.positive("attention_factor", inferred),
+    betaFast: given("beta_fast") ?? yarnDefaults.betaFast,
+    betaSlow: given("beta_slow") ?? yarnDefaults.betaSlow,
+    // Missing, it is true; null counts as false.
+    truncate: rope.json.truncate === undefined || rope.flag("truncate"),
+    originalMaxPositions,
   }
-  if (ropeScaling.highFrequencyFactor <= ropeScaling.lowFrequencyFactor) {
-    throw rope.fail("high_freq_factor must be above low_freq_factor")
-  }
-  return { ropeTheta, ropeScaling }
+}
+
+/** Whether frequencies follow from the factor and the original length alone, the rest being YaRN's defaults. */
+export function isPlainYarn(scaling: YarnScaling): boolean {
+  const { betaFast, betaSlow, truncate } = scaling
+  return betaFast === yarnDefaults.betaFast && betaSlow === yarnDefaults.betaSlow && truncate
 }
 
 function isFilled(value: unknown): boolean {
@@ -61,6 +117,18 @@ function isFilled(value: unknown): boolean {
 
 /** Returns the field `rope_scaling` of config.json. */
 export function ropeScalingJson(scaling: RopeScaling): Readonly<Record<string, unknown>> {
+  if (scaling.type === "yarn") {
+    const { factor, attentionFactor, betaFast, betaSlow, truncate, originalMaxPositions } = scaling
+    return {
+      rope_type: "yarn",
+      factor,
+      ...(attentionFactor !== yarnAttentionFactor(factor) && { attention_factor: attentionFactor }),
+      ...(betaFast !== yarnDefaults.betaFast && { beta_fast: betaFast }),
+      ...(betaSlow !== yarnDefaults.betaSlow && { beta_slow: betaSlow }),
+      ...(!truncate && { truncate }),
+      original_max_position_embeddings: originalMaxPositions,
+    }
+  }
   return {
     rope_type: "llama3",
     factor: scaling.factor,

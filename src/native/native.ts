@@ -24,11 +24,17 @@ export interface NativeModel {
   readonly maxPositions: number
   readonly rmsNormEpsilon: number
   readonly ropeTheta: number
+  /** Llama 3's, with `lowFrequencyFactor` and `highFrequencyFactor`, or YaRN's, with the rest; see core/rotary.h. */
   readonly ropeScaling?: {
+    readonly type: "llama3" | "yarn"
     readonly factor: number
-    readonly lowFrequencyFactor: number
-    readonly highFrequencyFactor: number
     readonly originalMaxPositions: number
+    readonly lowFrequencyFactor?: number
+    readonly highFrequencyFactor?: number
+    readonly attentionFactor?: number
+    readonly betaFast?: number
+    readonly betaSlow?: number
+    readonly truncate?: boolean
   }
   readonly tieEmbeddings: boolean
   readonly queryKeyValueBias: boolean

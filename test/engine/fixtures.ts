@@ -34,6 +34,13 @@ export interface PolicyCase {
 /** Every model with a full set of expected values. */
 export const architectures = ["qwen2", "qwen2-untied", "qwen3", "llama"] as const
 
+/** Every model of test/fixtures/architectures. */
+export const architectureKinds = ["yarn", "yarn-mscale"] as const
+
+export function architecturePath(name: string): string {
+  return fileURLToPath(new URL(`../fixtures/architectures/${name}`, import.meta.url))
+}
+
 export function modelPath(name: string): string {
   return fileURLToPath(new URL(`../fixtures/models/${name}`, import.meta.url))
 }

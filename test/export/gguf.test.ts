@@ -38,7 +38,7 @@ const relativeError = (found: Float32Array, wanted: Float32Array) =>
       wanted.reduce((sum, value) => sum + value ** 2, 0),
   )
 
-describe.each(["qwen2", "qwen2-untied", "qwen3", "llama", "qwen3-bf16"])("%s as GGUF", (fixture) => {
+describe.each(["qwen2", "qwen2-untied", "qwen3", "llama", "qwen3-bf16", "yarn"])("%s as GGUF", (fixture) => {
   beforeEach(async () => {
     await modelFolder(fixture, folder)
   })
@@ -86,6 +86,20 @@ describe.each(["qwen2", "qwen2-untied", "qwen3", "llama", "qwen3-bf16"])("%s as 
     expect(other.tensors).toEqual(one.tensors)
     expect(new Map(other.metadata).set("general.name", "model")).toEqual(one.metadata)
   })
+})
+
+describe("a model that llama.cpp would compute otherwise", () => {
+  it.each([["yarn-mscale", "YaRN with its own beta_fast, beta_slow or truncate"]])(
+    "is refused: %s",
+    async (fixture, why) => {
+      await modelFolder(fixture, folder)
+      await expect(exportGguf(folder, file, "f32")).rejects.toMatchObject({
+        code: "BAD_MODEL",
+        message: expect.stringContaining(why),
+      })
+      expect(await readdir(root)).toEqual(["model"])
+    },
+  )
 })
 
 describe("the tokenizer", () => {

@@ -1,13 +1,15 @@
 import { cp, readFile, rm, writeFile } from "node:fs/promises"
 import { join } from "node:path"
 import { preTokenizers } from "../../src/tokenizer/gguf/pre-tokenizers.ts"
+import { architectureKinds, architecturePath, modelPath } from "../engine/fixtures.ts"
 
 const template =
   "{% for message in messages %}{{ '<s>' + message['content'] + '<e>' }}{% endfor %}{% if add_generation_prompt %}<s>{% endif %}"
 
 /** Copies a fixture and adds a tokenizer of 44 tokens: letters, space and digits, three merges, and two special tokens. */
 export async function modelFolder(fixture: string, folder: string, pre = "qwen2"): Promise<void> {
-  await cp(join("test/fixtures/models", fixture), folder, { recursive: true })
+  const kind = architectureKinds.find((name) => name === fixture)
+  await cp(kind ? architecturePath(kind) : modelPath(fixture), folder, { recursive: true })
   const letters = [..."abcdefghijklmnopqrstuvwxyz0123456789Ġ"]
   const tokens = [...letters, "th", "the", "Ġthe", "ą"]
   const added = ["<s>", "<e>"].map((content, i) => ({ id: tokens.length + i, content, special: true, ...flags }))
@@ -33,7 +35,15 @@ export async function modelFolder(fixture: string, folder: string, pre = "qwen2"
   await changeConfig(folder, (model) => {
     model.eos_token_id = tokens.length + 1
     if (fixture === "llama") Object.assign(model, llama3)
+    if (fixture === "yarn") Object.assign(model, yarn)
   })
+}
+
+/** A GGUF file can express YaRN with the usual bounds only. */
+const yarn = {
+  rope_parameters: undefined,
+  rope_theta: 300,
+  rope_scaling: { rope_type: "yarn", factor: 4, original_max_position_embeddings: 32 },
 }
 
 /** A GGUF file can express the rope scaling of the published Llama 3 models only. */

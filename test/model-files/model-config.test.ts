@@ -81,6 +81,7 @@ const llama32 = {
   vocab_size: 128256,
 }
 const models = [qwen25, qwen3, llama32]
+const yarn = { rope_type: "yarn", factor: 4, original_max_position_embeddings: 32768 }
 
 const tiny: ModelConfig = {
   architecture: "Qwen2",
@@ -129,7 +130,13 @@ describe("parseModelConfig", () => {
     expect(parseModelConfig(llama32)).toMatchObject({
       architecture: "Llama",
       ropeTheta: 500_000,
-      ropeScaling: { factor: 32, lowFrequencyFactor: 1, highFrequencyFactor: 4, originalMaxPositions: 8192 },
+      ropeScaling: {
+        type: "llama3",
+        factor: 32,
+        lowFrequencyFactor: 1,
+        highFrequencyFactor: 4,
+        originalMaxPositions: 8192,
+      },
       queryKeyNorm: false,
       queryKeyValueBias: false,
     })
@@ -187,6 +194,31 @@ describe("parseModelConfig", () => {
     expect(parseModelConfig({ ...llama32, rope_scaling: { type, ...scaling } })).toEqual(parseModelConfig(llama32))
   })
 
+  it("reads YaRN, with the factor of cosines and sines that transformers infers", () => {
+    const scalingOf = (change: object) =>
+      parseModelConfig({ ...qwen25, rope_scaling: { ...yarn, ...change } }).ropeScaling
+    const inferred = 0.1 * Math.log(4) + 1
+    const whole = { type: "yarn", factor: 4, betaFast: 32, betaSlow: 1, truncate: true, originalMaxPositions: 32768 }
+    expect(scalingOf({})).toEqual({ ...whole, attentionFactor: inferred })
+    expect(scalingOf({ mscale: 1, beta_fast: null, beta_slow: 0 })).toEqual({ ...whole, attentionFactor: inferred })
+    expect(scalingOf({ mscale: 1, mscale_all_dim: 1 })).toEqual({ ...whole, attentionFactor: 1 })
+    expect(scalingOf({ mscale: 2, mscale_all_dim: 1 })).toMatchObject({
+      attentionFactor: (0.2 * Math.log(4) + 1) / inferred,
+    })
+    const own = {
+      attention_factor: 1.5,
+      beta_fast: 16,
+      beta_slow: 2,
+      truncate: false,
+      type: "yarn",
+      rope_type: undefined,
+    }
+    expect(scalingOf(own)).toEqual({ ...whole, attentionFactor: 1.5, betaFast: 16, betaSlow: 2, truncate: false })
+    const ratio = { factor: null, original_max_position_embeddings: 4096 }
+    expect(scalingOf(ratio)).toMatchObject({ factor: 8, originalMaxPositions: 4096 })
+    expect(scalingOf({ factor: 0.5 })).toMatchObject({ attentionFactor: 1 })
+  })
+
   const scaled = (change: object) => ({ ...llama32, rope_scaling: { ...llama32.rope_scaling, ...change } })
   it.each<[string, unknown, RegExp]>([
     ["a list", [], /not a JSON object/],
@@ -210,18 +242,20 @@ describe("parseModelConfig", () => {
       { ...qwen3, layer_types: ["full_attention", "sliding_attention"] },
       /sliding-window/,
     ],
-    ["yarn", scaled({ rope_type: "yarn" }), /rope type "yarn" is not supported/],
+    ["longrope", scaled({ rope_type: "longrope" }), /rope type "longrope" is not supported/],
     ["linear scaling", scaled({ rope_type: "linear" }), /rope type "linear" is not supported/],
     [
       "dynamic scaling by its old name",
       scaled({ rope_type: undefined, type: "dynamic" }),
       /rope type "dynamic" is not supported/,
     ],
+    ["yarn without a factor", { ...qwen25, rope_parameters: { rope_type: "yarn" } }, /factor is missing/],
     [
-      "yarn in the new spelling",
-      { ...qwen25, rope_parameters: { rope_type: "yarn" } },
-      /rope type "yarn" is not supported/,
+      "yarn of a base of 1",
+      { ...qwen25, rope_theta: 1, rope_scaling: yarn },
+      /rope_theta is 1; YaRN needs one above 1/,
     ],
+    ["yarn with a factor in quotes", { ...qwen25, rope_scaling: { ...yarn, beta_fast: "32" } }, /beta_fast is "32"/],
     [
       "positions by layer type",
       { ...qwen25, rope_parameters: { full_attention: { rope_theta: 1 } } },
@@ -307,7 +341,10 @@ describe("config.json", () => {
   const written = async (): Promise<Record<string, unknown>> =>
     JSON.parse(await readFile(join(folder, "config.json"), "utf8"))
 
-  it.each(models)("is read back as it was written: $model_type", async (json) => {
+  const scaledModels = [yarn, { ...yarn, attention_factor: 1.5, beta_fast: 16, beta_slow: 2, truncate: false }].map(
+    (rope_scaling) => ({ ...qwen25, rope_scaling }),
+  )
+  it.each([...models, ...scaledModels])("is read back as it was written: $model_type", async (json) => {
     const config = parseModelConfig(json)
     for (const original of [undefined, json]) {
       await writeModelConfig(folder, config, { dtype: "BF16", ...(original && { original }) })

@@ -1,6 +1,6 @@
 import type { ConfigJson } from "../config-fields.ts"
 import { warnOfUnknownKeys } from "../known-keys.ts"
-import { ropeScalingJson } from "../rotary-config.ts"
+import { ropeScalingJson, yarnAttentionFactor } from "../rotary-config.ts"
 import { ggufFamilies, ropeFactors } from "./families.ts"
 import { badGguf, type GgufHeader, type GgufValue } from "./metadata.ts"
 import { type GgufFile, openGguf, readAt } from "./open.ts"
@@ -23,6 +23,7 @@ const known = new Set([
   "rope.scaling.type",
   "rope.scaling.factor",
   "rope.scaling.original_context_length",
+  "rope.scaling.attn_factor",
   "rope.scaling.finetuned",
   "expert_count",
   "expert_used_count",
@@ -116,7 +117,10 @@ export function ggufConfig(
   }
 }
 
-/** Returns the rope scaling of config.json. `parseModelConfig` checks whether a linear or YaRN scaling is supported. */
+/** Keys by which llama.cpp changes a YaRN scaling in ways that config.json has no words for. */
+const otherYarn = ["yarn_log_multiplier", "yarn_ext_factor", "yarn_attn_factor", "yarn_beta_fast", "yarn_beta_slow"]
+
+/** Returns the rope scaling of config.json; a type such as linear is left to `parseModelConfig` to judge. */
 function scaling(
   keys: ReadonlyMap<string, GgufValue>,
   factors: Float32Array | undefined,
@@ -134,12 +138,17 @@ function scaling(
     return { rope_scaling: ropeScalingJson(found) }
   }
   const type = keys.get("rope.scaling.type") ?? "none"
+  const other = (type === "yarn" ? otherYarn : ["attn_factor"]).find((key) => keys.has(`rope.scaling.${key}`))
+  if (other) throw badGguf(file, `it has rope.scaling.${other}, which is not supported`)
   if (type === "none") return {}
   const [factor, original] = [keys.get("rope.scaling.factor"), keys.get("rope.scaling.original_context_length")]
+  const relative = keys.get("rope.scaling.attn_factor")
   return {
     rope_scaling: {
       rope_type: type,
       factor,
+      ...(typeof relative === "number" &&
+        typeof factor === "number" && { attention_factor: relative * yarnAttentionFactor(factor) }),
       ...(original !== undefined && { original_max_position_embeddings: original }),
     },
   }

@@ -160,7 +160,20 @@ describe("the configuration", () => {
       (m) => m.set("llama.feed_forward_length", { type: "int32s", value: [64, 32] }),
       "differs between layers",
     ],
-    ["YaRN", (m) => m.set("llama.rope.scaling.type", text("yarn")), "yarn"],
+    ["linear scaling", (m) => m.set("llama.rope.scaling.type", text("linear")), "linear"],
+    [
+      "YaRN in other ways",
+      (m) =>
+        m
+          .set("llama.rope.scaling.type", text("yarn"))
+          .set("llama.rope.scaling.yarn_ext_factor", { type: "float32", value: 0.5 }),
+      "rope.scaling.yarn_ext_factor",
+    ],
+    [
+      "a factor of scores without YaRN",
+      (m) => m.set("llama.rope.scaling.attn_factor", { type: "float32", value: 2 }),
+      "rope.scaling.attn_factor",
+    ],
     ["a partial rotary dimension", (m) => m.set("llama.rope.dimension_count", u32(8)), "rope.dimension_count is 8"],
     ["one part of several", (m) => m.set("split.count", u32(3)), "one of 3 parts"],
     ["a size of 2^31", (m) => m.set("llama.block_count", u32(2 ** 31)), "num_hidden_layers"],

@@ -20,6 +20,21 @@ static RopeScaling rope_scaling(const Napi::Value& value) {
   return Llama3Scaling{factor, number(s, "lowFrequencyFactor"), number(s, "highFrequencyFactor"), original};
 }
 
+// Parses `layerTable`: one entry per layer, or none.
+static std::vector<LayerKind> layer_kinds(const Napi::Value& value, const ModelConfig& config) {
+  if (!value.IsArray()) return {};
+  const auto list = value.As<Napi::Array>();
+  if (list.Length() != config.layers) refuse("layerTable must have an entry for each layer.");
+  std::vector<LayerKind> kinds;
+  for (uint32_t i = 0; i < list.Length(); i++) {
+    const Napi::Object entry = object(list.Get(i), "An entry of layerTable");
+    const int64_t window = whole_within(entry, "window", 0, INT32_MAX);
+    const bool turned = entry.Get("rope").IsNumber();
+    kinds.push_back({window, turned ? int(whole_within(entry, "rope", 0, int64_t(config.rotary.size()) - 1)) : LayerKind::none});
+  }
+  return kinds;
+}
+
 // Bounds of model sizes, so that the bytes of a model fit in 64 bits and its tensors can be enumerated.
 static ModelConfig model_config(const Napi::Object& model) {
   ModelConfig c{};
@@ -34,7 +49,8 @@ static ModelConfig model_config(const Napi::Object& model) {
   if (c.heads % c.key_value_heads != 0) refuse("heads must be a multiple of keyValueHeads.");
   if (c.head_size % 2 != 0) refuse("headSize must be even.");
   c.rms_norm_epsilon = number(model, "rmsNormEpsilon");
-  c.rotary = {number(model, "ropeTheta"), rope_scaling(model.Get("ropeScaling"))};
+  c.rotary = {{number(model, "ropeTheta"), rope_scaling(model.Get("ropeScaling"))}};
+  c.kinds = layer_kinds(model.Get("layerTable"), c);
   c.tie_embeddings = boolean(model, "tieEmbeddings");
   c.query_key_value_bias = boolean(model, "queryKeyValueBias");
   c.query_key_norm = boolean(model, "queryKeyNorm");

@@ -19,11 +19,17 @@
 namespace gigpo {
 
 // Attention mask of a packed batch of T tokens: trees of token sequences, concatenated, each in depth-first order. A token attends to its
-// ancestors and itself; `sees` decides for one query and key. Device memory.
+// ancestors and itself, with a sliding window only to the nearest of these. Ancestors are stored in the order of their depth, so a window
+// hides those before `starts`, and `sees` decides about the others. Device memory.
 struct PackedRows {
-  const int32_t* starts;  // [T]: first token of the token's tree. Only a lower bound for loops over keys: no key sees past its own tree
-  const int32_t* ends;    // [T]: one past the last token that attends to this token, the last token of its subtree
+  // [T]: first token of the token's window. Without a window the first token of its tree, only a lower bound for loops over keys: no key
+  // sees past its own tree.
+  const int32_t* starts;
+  const int32_t* ends;  // [T]: one past the last token of this token's subtree
+  // [T]: upper bound of one past the last token that attends to this token; null without a window, where that is `ends`.
+  const int32_t* behind = nullptr;
 
+  bool windowed() const { return behind != nullptr; }
   template <class Index>
   static GIGPO_HOST_DEVICE constexpr bool sees(Index query, Index key, Index end_of_key) {
     return key <= query && query < end_of_key;
@@ -44,6 +50,8 @@ struct Rotary {
   const int32_t* positions;    // device, [T]
   const float* cosine;         // device, [max position][D / 2]
   const float* sine;
+
+  explicit operator bool() const { return cosine != nullptr; }
 };
 
 // Paged KV cache of one layer, in pages of `page_size` tokens. A row is a page, [kv head][page_size × D]; the layout within a page is
@@ -59,13 +67,14 @@ struct PagedBatch {
   const int32_t* sequences;    // device, [T]; -1: padding token, which is not stored and attends to nothing
   const int32_t* page_tables;  // device, [sequences][table_stride]: one page per page_size tokens
   int64_t table_stride;
+  int64_t window = 0;  // tokens that each token attends to, itself included; 0: all of its sequence up to itself
 };
 
 // Transformation of the query and key heads of new tokens before paged attention.
 struct HeadTransform {
   Tensor query_norm, key_norm;  // [1][D]: weights of the RMS norm of each head; both are empty without this norm
   float epsilon = 0;
-  Rotary rotary = {};           // rotation of queries and keys, after the norm
+  Rotary rotary = {};           // rotation of queries and keys, after the norm; without tables there is none
 };
 
 // Sampling parameters per row of logits. Device memory.
@@ -242,7 +251,7 @@ class Device {
   virtual void attention_backward(Tensor d_out, Tensor q, Tensor k, Tensor v, Tensor out, const float* log_sums,
                                   int64_t head_size, const PackedRows& rows, Tensor d_q, Tensor d_k, Tensor d_v) = 0;
   // Causal attention over the paged KV cache: writes keys and values of the new tokens into their pages, then attends from each new token
-  // to all tokens of its sequence up to itself.
+  // to the tokens of its sequence up to itself, or to those of its window.
   virtual void paged_attention(Tensor q, Tensor k, Tensor v, int64_t head_size, const PagedBatch& batch,
                                const PagedCache& cache, Tensor out) = 0;
   // Paged attention from a projection qkv [T][queries, keys, values] whose heads are transformed first. `qkv` may be overwritten.
@@ -254,7 +263,7 @@ class Device {
       rms_norm(queries, heads.query_norm, q / head_size, heads.epsilon, queries, nullptr);
       rms_norm(keys, heads.key_norm, kv / head_size, heads.epsilon, keys, nullptr);
     }
-    rotate(qkv.column_range(0, q + kv), head_size, heads.rotary, false);
+    if (heads.rotary) rotate(qkv.column_range(0, q + kv), head_size, heads.rotary, false);
     paged_attention(queries, keys, values, head_size, batch, cache, out);
   }
 

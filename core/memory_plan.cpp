@@ -15,7 +15,7 @@ int64_t activation_bytes(const ModelConfig& config, const EngineOptions& options
   const PassShape shape{config, options.adapter, tokens, tokens};
   Arena arena(traits.activation_type);
   const bool table = !options.adapter || options.adapter.has_whole("model.embed_tokens.weight");
-  take_uploads(tokens, tokens, table ? config.vocabulary_size : 0, arena);
+  take_uploads(tokens, tokens, table ? config.vocabulary_size : 0, config.windows(), arena);
   Activations().allocate(shape, options.recompute, arena);
   HeadBuffers(shape, traits.head_rows(config.vocabulary_size), traits.lanes, true, arena);
   ActivationGradients(shape, arena);
@@ -67,7 +67,9 @@ int64_t planned_cache(const ModelConfig& config, const DeviceTraits& traits, con
 }
 
 // Memory of the tables of the rotary embedding.
-int64_t table_bytes(const ModelConfig& config) { return config.max_positions * config.head_size * int64_t{sizeof(float)}; }
+int64_t table_bytes(const ModelConfig& config) {
+  return int64_t(config.rotary.size()) * config.max_positions * config.head_size * int64_t{sizeof(float)};
+}
 
 // Memory of a critic's weights, gradients and moments.
 int64_t critic_bytes(ModelConfig config, const EngineOptions& options, int64_t bytes_a_weight) {

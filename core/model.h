@@ -11,11 +11,21 @@ namespace gigpo {
 // Head after the final norm: of a language model, [vocabulary][H], or of a critic, [1][H].
 enum class Head { language, value };
 
-// Configuration of a model. Qwen2 has query_key_value_bias, Qwen3 has query_key_norm, Llama has neither.
+// Properties in which layers of a model differ.
+struct LayerKind {
+  int64_t window = 0;  // sliding window: tokens that a token attends to, itself included; 0: no window
+  int rope = 0;        // index in ModelConfig::rotary; `none`: queries and keys are not rotated
+
+  static constexpr int none = -1;
+};
+
+// Configuration of a model. Qwen2 has query_key_value_bias, Qwen3 has query_key_norm, Llama, Mistral and SmolLM3 have neither. Qwen, Mistral
+// and SmolLM3 may have sliding windows; SmolLM3 has layers without rotary positions.
 struct ModelConfig {
   int64_t vocabulary_size, hidden_size, intermediate_size, layers, heads, key_value_heads, head_size, max_positions;
   double rms_norm_epsilon;
-  RotaryTable rotary;
+  std::vector<RotaryTable> rotary;
+  std::vector<LayerKind> kinds;  // one per layer; empty where all are LayerKind{}
   bool tie_embeddings, query_key_value_bias, query_key_norm;
   Head head = Head::language;
 
@@ -23,6 +33,13 @@ struct ModelConfig {
 
   int64_t query_columns() const { return heads * head_size; }
   int64_t key_value_columns() const { return key_value_heads * head_size; }
+  LayerKind kind(int64_t layer) const { return kinds.empty() ? LayerKind{} : kinds[layer]; }
+  // Windows of the layers; 0 also where no sequence is longer than the window.
+  std::vector<int64_t> windows() const {
+    std::vector<int64_t> result;
+    for (int64_t l = 0; l < layers; l++) result.push_back(kind(l).window < max_positions ? kind(l).window : 0);
+    return result;
+  }
   int64_t outputs() const { return head == Head::value ? 1 : vocabulary_size; }  // rows of the head
 };
 

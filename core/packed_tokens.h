@@ -16,15 +16,16 @@ struct PackedTokens {
   // Adds `count` tokens that continue the first `depth` tokens of the previously added sequence. A depth of 0 starts a new tree.
   void add(const int32_t* from, int64_t count, int64_t depth);
   int64_t size() const { return int64_t(tokens.size()); }
-  PackedRows upload_rows(Arena& arena) const;
+  // Uploads the attention mask of each of these windows (0: none); equal windows share one.
+  std::vector<PackedRows> upload_rows(const std::vector<int64_t>& windows, Arena& arena) const;
 };
 
 // Uploads the sums of rows of the backward pass of a gather with these indices.
 RowScatter upload_scatter(const std::vector<int32_t>& indices, Arena& arena);
 
-// Allocates the maximum memory that a pass uploads: attention mask, indices and the sums of rows. For memory plans. `embeddings`: number of
-// tokens whose embeddings are trained.
-void take_uploads(int64_t tokens, int64_t wanted, int64_t embeddings, Arena& arena);
+// Allocates the maximum memory that a pass uploads: attention masks, indices and the sums of rows. For memory plans. `embeddings`: number of
+// tokens whose embeddings are trained. `windows`: ModelConfig::windows.
+void take_uploads(int64_t tokens, int64_t wanted, int64_t embeddings, const std::vector<int64_t>& windows, Arena& arena);
 
 // New tokens of running sequences in a sampling step; see PagedBatch.
 struct PagedTokens {

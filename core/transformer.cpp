@@ -13,26 +13,27 @@ Transformer::Transformer(Device& device, const ModelConfig& config, const Adapte
       adapter_(adapter),
       recompute_(recompute),
       layout_(config),
-      adapter_layout_(config, adapter) {
-  const std::vector<double> frequencies = config.rotary.frequencies(config.head_size);
-  const double factor = config.rotary.factor();
-  std::vector<float> cosine, sine;
-  for (int64_t position = 0; position < config.max_positions; position++) {
-    for (const double frequency : frequencies) {
-      cosine.push_back(float(std::cos(double(position) * frequency) * factor));
-      sine.push_back(float(std::sin(double(position) * frequency) * factor));
+      adapter_layout_(config, adapter),
+      windows_(config.windows()) {
+  for (const RotaryTable& rotary : config.rotary) {
+    const std::vector<double> frequencies = rotary.frequencies(config.head_size);
+    const double factor = rotary.factor();
+    std::vector<float> cosine, sine;
+    for (int64_t position = 0; position < config.max_positions; position++) {
+      for (const double frequency : frequencies) {
+        cosine.push_back(float(std::cos(double(position) * frequency) * factor));
+        sine.push_back(float(std::sin(double(position) * frequency) * factor));
+      }
     }
+    const size_t bytes = cosine.size() * sizeof(float);
+    tables_.push_back({static_cast<float*>(device.allocate(bytes)), static_cast<float*>(device.allocate(bytes))});
+    device.upload(tables_.back().cosine, cosine.data(), bytes);
+    device.upload(tables_.back().sine, sine.data(), bytes);
   }
-  const size_t bytes = cosine.size() * sizeof(float);
-  cosine_ = static_cast<float*>(device.allocate(bytes));
-  sine_ = static_cast<float*>(device.allocate(bytes));
-  device.upload(cosine_, cosine.data(), bytes);
-  device.upload(sine_, sine.data(), bytes);
 }
 
 Transformer::~Transformer() {
-  device_.release(cosine_);
-  device_.release(sine_);
+  for (const Table& table : tables_) device_.release(table.cosine), device_.release(table.sine);
 }
 
 void Transformer::check_length(int64_t tokens) const {
@@ -63,6 +64,7 @@ struct Transformer::Linear {
 };
 
 struct Transformer::Weights {
+  int64_t layer;
   Tensor input_norm, query_norm, key_norm, post_norm;
   Linear qkv, output, gate_up, down;
 };
@@ -73,6 +75,7 @@ Transformer::Weights Transformer::layer_of(const PolicyTensors& from, int64_t l)
   const int64_t qkv = q + 2 * config_.key_value_columns();
   const Tensor model = from.model;
   Weights w;
+  w.layer = l;
   w.input_norm = norm(from, at.input_norm, h);
   w.qkv.weight = model.matrix(at.qkv, qkv, h);
   if (config_.query_key_value_bias) w.qkv.bias = model.matrix(at.qkv_bias, 1, qkv);
@@ -148,9 +151,9 @@ void Transformer::attention_half(const Weights& w, const Kept& kept, const Activ
     device_.rms_norm(a.qkv.column_range(q, kv), w.key_norm, c.key_value_heads, epsilon(), a.heads.column_range(q, kv),
                      a.key_scales);
   }
-  device_.rotate(a.heads, c.head_size, rotary(kept.positions), false);
+  if (const Rotary turn = rotary(w.layer, kept.positions)) device_.rotate(a.heads, c.head_size, turn, false);
   device_.attention(a.heads.column_range(0, q), a.heads.column_range(q, kv), a.qkv.column_range(q + kv, kv), c.head_size,
-                    kept.rows, a.attended, a.log_sums);
+                    kept.rows[w.layer], a.attended, a.log_sums);
   if (a.passed_on.data == a.attended.data) return linear(w.output, a.attended, a.input, a.middle, a.narrow_output);
   device_.gather(kept.wanted, a.attended, a.passed_on);
   device_.gather(kept.wanted, a.input, a.middle);
@@ -171,7 +174,7 @@ void Transformer::mlp_half(const Weights& w, const Activations::Layer& a) const 
 }
 
 Tensor Transformer::forward(const PolicyTensors& weights, const PackedTokens& batch, Arena& arena, Kept& kept) const {
-  kept.rows = batch.upload_rows(arena);
+  kept.rows = batch.upload_rows(windows_, arena);
   kept.tokens = arena.upload(batch.tokens);
   kept.positions = arena.upload(batch.positions);
   kept.wanted = arena.upload(batch.wanted);
@@ -235,9 +238,9 @@ void Transformer::backward(const PolicyTensors& weights, const PolicyTensors& gr
     if (l + 1 == c.layers) d_x = spread(d_x, of.x), d_attended = spread(d_attended, of.attended);
     const Tensor d_heads = c.query_key_norm ? of.heads : d_qkv.column_range(0, q + kv);
     device_.attention_backward(d_attended, a.heads.column_range(0, q), a.heads.column_range(q, kv),
-                               a.qkv.column_range(q + kv, kv), a.attended, a.log_sums, c.head_size, kept.rows,
+                               a.qkv.column_range(q + kv, kv), a.attended, a.log_sums, c.head_size, kept.rows[l],
                                d_heads.column_range(0, q), d_heads.column_range(q, kv), d_qkv.column_range(q + kv, kv));
-    device_.rotate(d_heads, c.head_size, rotary(kept.positions), true);
+    if (const Rotary turn = rotary(l, kept.positions)) device_.rotate(d_heads, c.head_size, turn, true);
     if (c.query_key_norm) {
       device_.rms_norm_backward(d_heads.column_range(0, q), a.qkv.column_range(0, q), w.query_norm, c.heads,
                                 a.query_scales, d_qkv.column_range(0, q), false, d.query_norm);
@@ -265,8 +268,10 @@ Tensor Transformer::forward_paged(const PolicyTensors& weights, const PagedToken
     const Weights w = layer_of(weights, l);
     device_.rms_norm(x, w.input_norm, 1, epsilon(), normed, nullptr);
     linear(w.qkv, normed, {}, qkv, narrow(normed, w.qkv));
-    const HeadTransform heads = {w.query_norm, w.key_norm, epsilon(), rotary(batch.batch.positions)};
-    device_.paged_attention(qkv, c.head_size, heads, batch.batch, cache[l], attended);
+    const HeadTransform heads = {w.query_norm, w.key_norm, epsilon(), rotary(l, batch.batch.positions)};
+    PagedBatch seen = batch.batch;
+    seen.window = windows_[l];
+    device_.paged_attention(qkv, c.head_size, heads, seen, cache[l], attended);
     if (l + 1 == c.layers) {
       const int64_t n = batch.wanted_count;
       if (n == 0) return {};

@@ -1,4 +1,4 @@
-// Decoder-only transformer of Qwen2, Qwen3 and Llama, implemented on the Device interface:
+// Decoder-only transformer of Qwen, Llama, Mistral and SmolLM3, implemented on the Device interface:
 //   x = embed(token);  x += attention(norm(x));  x += swiglu(norm(x));  hidden = norm(x)
 // Forward and backward passes over packed sequences for training; forward passes over new tokens with a paged KV cache for sampling.
 #pragma once
@@ -38,7 +38,7 @@ class Transformer {
 
   // Data that the forward pass keeps for the backward pass, in the arena of the call.
   struct Kept : Activations {
-    PackedRows rows;
+    std::vector<PackedRows> rows;  // of each layer
     const int32_t *tokens, *positions, *wanted;
   };
 
@@ -76,7 +76,11 @@ class Transformer {
     return copy == adapter_layout_.whole.end() ? from.model.matrix(offset, rows, columns) : from.adapter.matrix(copy->second, rows, columns);
   }
   Tensor norm(const PolicyTensors& from, int64_t offset, int64_t columns) const { return parameter(from, offset, 1, columns); }
-  Rotary rotary(const int32_t* positions) const { return {positions, cosine_, sine_}; }
+  // Of a layer; without tables where nothing is turned.
+  Rotary rotary(int64_t layer, const int32_t* positions) const {
+    const int rope = config_.kind(layer).rope;
+    return rope == LayerKind::none ? Rotary{positions, nullptr, nullptr} : Rotary{positions, tables_[rope].cosine, tables_[rope].sine};
+  }
   float epsilon() const { return float(config_.rms_norm_epsilon); }
 
   // Linear layer with adapter. `narrow` receives the product with the adapter's A; for `added` see Device::linear.
@@ -95,7 +99,11 @@ class Transformer {
   Recompute recompute_;
   ModelLayout layout_;
   AdapterLayout adapter_layout_;
-  float *cosine_, *sine_;  // device, [max position][head_size / 2]
+  std::vector<int64_t> windows_;  // of each layer
+  struct Table {
+    float *cosine, *sine;  // device, [max position][head_size / 2]
+  };
+  std::vector<Table> tables_;  // as config_.rotary
 };
 
 }  // namespace gigpo

@@ -113,7 +113,7 @@ __device__ void write(Softmax<D>& state, const Arguments& at, HeadTile<D> tile, 
   }
 }
 
-template <int D>
+template <int D, bool windowed>
 __global__ __launch_bounds__(threads, 2) void attention_kernel(Arguments at) {
   const HeadTile<D> queries = {dynamic_shared<__nv_bfloat16>()}, keys = {queries.data + block_queries * D},
                     values = {keys.data + tile_keys<D> * D};
@@ -146,7 +146,8 @@ __global__ __launch_bounds__(threads, 2) void attention_kernel(Arguments at) {
     state.sum[r][0] = state.sum[r][1] = 0;
   }
   queries.template copy_from<block_queries, threads>(at.q + head * D, at.q_stride, first, at.tokens);
-  finder.move_to(at.visible.starts[first] / tile_keys<D>);
+  finder.move_to(first_seen<windowed>(at.visible, first, last) / tile_keys<D>);
+  const WindowStarts<windowed> windows(at.visible, at.tokens, warp_first, warp_last);
   int tile = copy_keys(0);
   copy_async_wait<0>();
   __syncthreads();
@@ -158,14 +159,14 @@ __global__ __launch_bounds__(threads, 2) void attention_kernel(Arguments at) {
     __syncthreads();  // the keys are there, and the last tile's values have been used
     values.template copy_from<tile_keys<D>, threads>(v, at.v_stride, first_key, at.tokens);
     copy_async_commit();
-    const Seen seen = seen_of<tile_keys<D>>(ends + parity * tile_keys<D>, first_key, warp_first, warp_last);
+    const Seen seen = seen_of<tile_keys<D>>(ends + parity * tile_keys<D>, first_key, warp_first, warp_last, windows);
     Scores<D> scores;
     if (seen != Seen::nothing) own_queries.template multiply<tile_keys<D>>(scores, keys);
     copy_async_wait<0>();
     __syncthreads();  // the values are there, and the keys have been used
     tile = copy_keys(parity ^ 1);
     if (seen == Seen::nothing) continue;
-    if (seen == Seen::part) hide<row_tiles, tile_keys<D>>(scores, ends + parity * tile_keys<D>, first_key, warp_first);
+    if (seen == Seen::part) hide<row_tiles, tile_keys<D>>(scores, ends + parity * tile_keys<D>, first_key, warp_first, windows);
     weigh<D>(scores, state, at.scale);
     add_product<row_tiles, D, tile_keys<D>>(state.out, scores, values);
   }
@@ -176,7 +177,9 @@ __global__ __launch_bounds__(threads, 2) void attention_kernel(Arguments at) {
 template <int D>
 void launch_attention(int64_t heads, const Arguments& arguments, cudaStream_t stream) {
   const dim3 grid(unsigned(heads), unsigned((arguments.tokens + block_queries - 1) / block_queries));
-  launch(attention_kernel<D>, grid, dim3(threads), shared_bytes<D>(), stream, arguments);
+  with_windows(arguments.visible.windowed(), [&](auto windowed) {
+    launch(attention_kernel<D, windowed>, grid, dim3(threads), shared_bytes<D>(), stream, arguments);
+  });
 }
 
 }  // namespace

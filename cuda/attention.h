@@ -6,11 +6,20 @@
 #pragma once
 #include <cuda_runtime_api.h>
 
+#include <type_traits>
+
 #include "core/device.h"
 
 namespace gigpo::cuda {
 
 using VisibleTokens = PackedRows;
+
+// call(windowed) with it as a constant: kernels for batches without windows have no instruction more.
+template <class Call>
+void with_windows(bool windowed, Call&& call) {
+  if (windowed) call(std::true_type());
+  else call(std::false_type());
+}
 
 // `log_sums` [T][heads] receives log Σ exp(q·k / √D), which the backward pass needs.
 void attention(Tensor q, Tensor k, Tensor v, int64_t head_size, const VisibleTokens& visible, Tensor out, float* log_sums,

@@ -170,8 +170,8 @@ __global__ __launch_bounds__(warps * lanes) void paged_kernel(Heads<const Elemen
   const PagedKeys<Element> keys = {cached_keys, cached_values, key_stride, value_stride,
                                    batch.page_tables + sequence * batch.table_stride,
                                    head * shape.kv_heads / shape.heads, D};
-  attend(q.at(token, head, D), scratch[warp_index()], keys, 0, batch.positions[token], D, shape.scale,
-         out.at(token, head, D));
+  const int64_t last = batch.positions[token], first = batch.window > 0 ? max(last + 1 - batch.window, int64_t{0}) : 0;
+  attend(q.at(token, head, D), scratch[warp_index()], keys, first, last, D, shape.scale, out.at(token, head, D));
 }
 
 template <class Element>
@@ -232,11 +232,11 @@ __global__ __launch_bounds__(warps * lanes) void query_gradient_kernel(Backward<
   store_vector(sum, 1, at.d_q.at(query, head, D), D);
 }
 
-// Every token of a key's subtree sees it, and nobody else.
-template <class Element>
+// Every token of a key's subtree sees it, as far as windows show it, and nobody else.
+template <class Element, bool windowed>
 __global__ __launch_bounds__(warps * lanes) void key_gradient_kernel(Backward<Element> at, Shape shape) {
   __shared__ float scratch[warps][2][largest_head];
-  const int64_t key = blockIdx.x, end = at.visible.ends[key];
+  const int64_t key = blockIdx.x, end = windowed ? at.visible.behind[key] : at.visible.ends[key];
   const int kv_head = int(blockIdx.y) * warps + warp_index();
   if (kv_head >= shape.kv_heads) return;
   const int D = shape.head_size, group = shape.heads / shape.kv_heads;
@@ -248,7 +248,7 @@ __global__ __launch_bounds__(warps * lanes) void key_gradient_kernel(Backward<El
     for (int64_t start = key; start < end; start += lanes) {
       const int64_t query = start + lane_index(), row = query * shape.heads + head;
       ScoreGradient gradient;
-      if (query < end)
+      if (query < end && (!windowed || at.visible.starts[query] <= key))
         gradient.compute(k, v, at.q.at(query, head, D), at.d_out.at(query, head, D), shape, at.log_sums[row],
                          at.deltas[row]);
       for (int lane = 0; lane < lanes && start + lane < end; lane++) {
@@ -305,7 +305,9 @@ void attention_backward(Tensor d_out, Tensor q, Tensor k, Tensor v, const float*
                                          log_sums, deltas, visible,
                                          heads_of<Element>(d_q), heads_of<Element>(d_k), heads_of<Element>(d_v)};
     launch(query_gradient_kernel<Element>, grid_of(q.rows, shape.heads), dim3(warps * lanes), 0, stream, arguments, shape);
-    launch(key_gradient_kernel<Element>, grid_of(q.rows, shape.kv_heads), dim3(warps * lanes), 0, stream, arguments, shape);
+    with_windows(visible.windowed(), [&](auto windowed) {
+      launch(key_gradient_kernel<Element, windowed>, grid_of(q.rows, shape.kv_heads), dim3(warps * lanes), 0, stream, arguments, shape);
+    });
   });
 }
 

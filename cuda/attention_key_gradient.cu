@@ -49,14 +49,18 @@ struct KeyEnds {
     }
   }
 
-  __device__ Seen seen_by(int first_query, int last_query, int first_key) const {
-    if (last_query < first_key || first_query >= longest) return Seen::nothing;
-    return first_query >= first_key + row_tiles * 16 - 1 && last_query < shortest ? Seen::all : Seen::part;
+  template <bool windowed>
+  __device__ Seen seen_by(int first_query, int last_query, int first_key, const WindowStarts<windowed>& windows) const {
+    const int last_key = first_key + row_tiles * 16 - 1;
+    if (last_query < first_key || first_query >= longest || (windowed && windows.least > last_key)) return Seen::nothing;
+    const bool all = first_query >= last_key && last_query < shortest && (!windowed || windows.most <= first_key);
+    return all ? Seen::all : Seen::part;
   }
 
   // As `hide` of cuda/attention_tiles.cuh, with keys as rows.
-  template <int size>
-  __device__ void hide(float (&scores)[row_tiles][size / 8][4], int first_key, int first_query) const {
+  template <int size, bool windowed>
+  __device__ void hide(float (&scores)[row_tiles][size / 8][4], int first_key, int first_query,
+                       const WindowStarts<windowed>& windows) const {
 #pragma unroll
     for (int r = 0; r < row_tiles * 2; r++) {
       const int key = first_key + r * 8 + lane_index() / 4, end = own[r * 8];
@@ -65,7 +69,7 @@ struct KeyEnds {
 #pragma unroll
         for (int i = 0; i < 2; i++) {
           const int query = first_query + n * 8 + lane_index() % 4 * 2 + i;
-          if (key > query || query >= end) scores[r / 2][n][r % 2 * 2 + i] = -INFINITY;
+          if (key > query || query >= end || (windowed && key < windows.of(query))) scores[r / 2][n][r % 2 * 2 + i] = -INFINITY;
         }
       }
     }
@@ -110,7 +114,15 @@ __device__ void for_each_score(const float* of_queries, const Apply& apply) {
   }
 }
 
-template <int D>
+// Behind the last query that sees some key from `first` on, of a block.
+__device__ int last_behind(const AttentionGradients& at, int first) {
+  int behind = 0;
+  for (int key = first + lane_index(); key < min(first + block_keys, at.tokens); key += 32) behind = max(behind, at.visible.behind[key]);
+  for (int distance = 16; distance > 0; distance /= 2) behind = max(behind, __shfl_xor_sync(full_warp, behind, distance));
+  return behind;
+}
+
+template <int D, bool windowed>
 __global__ __launch_bounds__(threads, 2) void key_gradient_kernel(AttentionGradients at) {
   constexpr int size = tile_queries<D>, tiles = row_tiles<D>, sharers = tiles;
   const HeadTile<D> keys = {dynamic_shared<__nv_bfloat16>()}, values = keys.from(block_keys),
@@ -125,7 +137,7 @@ __global__ __launch_bounds__(threads, 2) void key_gradient_kernel(AttentionGradi
   }
   __syncthreads();
   const KeyEnds<tiles> ends(key_ends + row);
-  const int end = KeyEnds<block_keys / 16>(key_ends).longest;
+  const int end = windowed ? last_behind(at, first) : KeyEnds<block_keys / 16>(key_ends).longest;
 
   // Every tile of queries, of each query head that reads this key head.
   struct Step {
@@ -177,13 +189,14 @@ __global__ __launch_bounds__(threads, 2) void key_gradient_kernel(AttentionGradi
 #pragma unroll 1
     for (int from = share * part; from < size; from += sharers * part) {
       const int query = first_query + from;
-      const Seen seen = ends.seen_by(query, query + part - 1, warp_first);
+      const WindowStarts<windowed> windows(at.visible, at.tokens, query, query + part - 1);
+      const Seen seen = ends.seen_by(query, query + part - 1, warp_first, windows);
       if (seen == Seen::nothing) continue;
       const HeadTile<D> queries = passing.from(stage * 2 * size + from), gradients = queries.from(size);
       const float *log_sums = statistics + stage * 2 * size + from, *deltas = log_sums + size;
       float weights[tiles][part / 8][4], d_scores[tiles][part / 8][4];
       own_keys.template multiply<part>(weights, queries);
-      if (seen == Seen::part) ends.template hide<part>(weights, warp_first, query);
+      if (seen == Seen::part) ends.template hide<part>(weights, warp_first, query, windows);
       for_each_score<tiles>(log_sums, [&](int r, int n, int i, float log_sum) {
         weights[r][n][i] = power_of_2(fmaf(weights[r][n][i], at.base_2_scale, -log_sum));
       });
@@ -238,7 +251,9 @@ void key_gradient(const AttentionGradients& arguments, int64_t head_size, cudaSt
   with_head_size(head_size, [&](auto size) {
     constexpr int D = size;
     const dim3 grid(unsigned(arguments.heads / arguments.group), unsigned((arguments.tokens + block_keys - 1) / block_keys));
-    launch(key_gradient_kernel<D>, grid, dim3(threads), shared_bytes<D>(), stream, arguments);
+    with_windows(arguments.visible.windowed(), [&](auto windowed) {
+      launch(key_gradient_kernel<D, windowed>, grid, dim3(threads), shared_bytes<D>(), stream, arguments);
+    });
   });
 }
 

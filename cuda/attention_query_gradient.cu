@@ -25,7 +25,7 @@ constexpr size_t shared_bytes() {
   return (2 * block_rows<D> + 4 * tile_keys<D>) * D * sizeof(__nv_bfloat16) + 2 * tile_keys<D> * sizeof(int32_t);
 }
 
-template <int D>
+template <int D, bool windowed>
 __global__ __launch_bounds__(threads, 2) void query_gradient_kernel(AttentionGradients at) {
   constexpr int size = tile_keys<D>, tiles = row_tiles<D>, rows = block_rows<D>;
   const HeadTile<D> queries = {dynamic_shared<__nv_bfloat16>()}, gradients = queries.from(rows),
@@ -50,7 +50,8 @@ __global__ __launch_bounds__(threads, 2) void query_gradient_kernel(AttentionGra
     copy_async_commit();
     return tile;
   };
-  finder.move_to(at.visible.starts[first] / size);
+  finder.move_to(first_seen<windowed>(at.visible, first, last) / size);
+  const WindowStarts<windowed> windows(at.visible, at.tokens, warp_first, warp_last);
   queries.template copy_from<rows, threads>(at.q.data + head * D, at.q.stride, first, at.tokens);
   gradients.template copy_from<rows, threads>(at.d_out.data + head * D, at.d_out.stride, first, at.tokens);
   int tile = copy_keys(0);
@@ -78,11 +79,11 @@ __global__ __launch_bounds__(threads, 2) void query_gradient_kernel(AttentionGra
     copy_async_wait<0>();
     __syncthreads();  // this tile is there, and the last one has been used
     tile = copy_keys(stage ^ 1);
-    const Seen seen = seen_of<size>(ends + stage * size, first_key, warp_first, warp_last);
+    const Seen seen = seen_of<size>(ends + stage * size, first_key, warp_first, warp_last, windows);
     if (seen == Seen::nothing) continue;
     float scores[tiles][size / 8][4], d_weights[tiles][size / 8][4];
     own_queries.template multiply<size>(scores, keys);
-    if (seen == Seen::part) hide<tiles, size>(scores, ends + stage * size, first_key, warp_first);
+    if (seen == Seen::part) hide<tiles, size>(scores, ends + stage * size, first_key, warp_first, windows);
     own_gradients.template multiply<size>(d_weights, values);
 #pragma unroll
     for (int r = 0; r < tiles; r++) {
@@ -110,7 +111,9 @@ void query_gradient(const AttentionGradients& arguments, int64_t head_size, cuda
   with_head_size(head_size, [&](auto size) {
     constexpr int D = size, rows = block_rows<D>;
     const dim3 grid(unsigned(arguments.heads), unsigned((arguments.tokens + rows - 1) / rows));
-    launch(query_gradient_kernel<D>, grid, dim3(threads), shared_bytes<D>(), stream, arguments);
+    with_windows(arguments.visible.windowed(), [&](auto windowed) {
+      launch(query_gradient_kernel<D, windowed>, grid, dim3(threads), shared_bytes<D>(), stream, arguments);
+    });
   });
 }
 

@@ -48,22 +48,24 @@ struct WarpSums {
     }
   }
 
-  // A page's keys and values, whose first token is `first_token`; `last_seen` of each row.
+  // A page's keys and values, whose first token is `first_token`; `last_seen` of each row, and before it `window` - 1 tokens more.
+  template <bool windowed>
   __device__ void add_page(const PageQueries<D, row_tiles>& queries, HeadTile<D> keys, HeadTile<D> values, int first_token,
-                           const int (&last_seen)[row_tiles][2], float scale) {
+                           const int (&last_seen)[row_tiles][2], int window, float scale) {
     float scores[row_tiles][page_size / 8][4];
     queries.template multiply<page_size>(scores, keys);
     uint32_t weights[row_tiles][4];
 #pragma unroll
     for (int r = 0; r < row_tiles; r++) {
-      weigh(scores[r], out[r], rows[r], first_token, last_seen[r], scale);
+      weigh<windowed>(scores[r], out[r], rows[r], first_token, last_seen[r], window, scale);
       as_left(weights[r], scores[r], 0);
     }
     multiply_by_columns<row_tiles, D>(out, weights, values, 0);
   }
 
+  template <bool windowed>
   __device__ static void weigh(float (&scores)[page_size / 8][4], float (&out)[D / 8][4], RowSum (&rows)[2], int first_token,
-                               const int (&last_seen)[2], float scale) {
+                               const int (&last_seen)[2], int window, float scale) {
 #pragma unroll
     for (int half = 0; half < 2; half++) {
       float top = -INFINITY;
@@ -72,7 +74,8 @@ struct WarpSums {
 #pragma unroll
         for (int i = 0; i < 2; i++) {
           float& score = scores[n][half * 2 + i];
-          if (first_token + n * 8 + lane_index() % 4 * 2 + i > last_seen[half]) score = -INFINITY;
+          const int token = first_token + n * 8 + lane_index() % 4 * 2 + i;
+          if (token > last_seen[half] || (windowed && token <= last_seen[half] - window)) score = -INFINITY;
           top = fmaxf(top, score);
         }
       }

@@ -228,17 +228,48 @@ struct TileFinder {
   }
 };
 
+// Where the windows begin of queries [first, last]: the first of them and the last. Used by whole warps, alike; without windows it costs
+// nothing.
+template <bool windowed>
+struct WindowStarts {
+  const int32_t* starts;
+  int tokens, least = 0, most = 0;
+
+  __device__ WindowStarts(const VisibleTokens& visible, int tokens, int first, int last) : starts(visible.starts), tokens(tokens) {
+    if constexpr (windowed) {
+      least = INT32_MAX;
+      for (int query = first + lane_index(); query <= min(last, tokens - 1); query += 32) {
+        least = min(least, starts[query]);
+        most = max(most, starts[query]);
+      }
+      for (int distance = 16; distance > 0; distance /= 2) {
+        least = min(least, __shfl_xor_sync(full_warp, least, distance));
+        most = max(most, __shfl_xor_sync(full_warp, most, distance));
+      }
+    }
+  }
+  // Of one query; 0 past the last token.
+  __device__ int of(int query) const { return windowed && query < tokens ? starts[query] : 0; }
+};
+
+// The first token that some query of [first, last] may see.
+template <bool windowed>
+__device__ int first_seen(const VisibleTokens& visible, int first, int last) {
+  if constexpr (windowed) return WindowStarts<true>(visible, last + 1, first, last).least;
+  else return visible.starts[first];
+}
+
 // How much of a tile of keys a warp's queries [first, last] see.
 enum class Seen { nothing, part, all };
 
-template <int size>
-__device__ Seen seen_of(const int32_t* ends, int first_key, int first, int last) {
+template <int size, bool windowed>
+__device__ Seen seen_of(const int32_t* ends, int first_key, int first, int last, const WindowStarts<windowed>& windows) {
   bool any = false, all = true;
 #pragma unroll
   for (int i = lane_index(); i < size; i += 32) {
     const int key = first_key + i, end = ends[i];
-    any |= key <= last && first < end;
-    all &= key <= first && last < end;
+    any |= key <= last && first < end && (!windowed || key >= windows.least);
+    all &= key <= first && last < end && (!windowed || key >= windows.most);
   }
   if (!__any_sync(full_warp, any)) return Seen::nothing;
   return __all_sync(full_warp, all) ? Seen::all : Seen::part;
@@ -246,9 +277,15 @@ __device__ Seen seen_of(const int32_t* ends, int first_key, int first, int last)
 
 // Scores of queries from `first_query` on (rows) against keys from `first_key` on become -inf where a query does not see a
 // key.
-template <int row_tiles, int size>
-__device__ void hide(float (&scores)[row_tiles][size / 8][4], const int32_t* ends, int first_key, int first_query) {
+template <int row_tiles, int size, bool windowed>
+__device__ void hide(float (&scores)[row_tiles][size / 8][4], const int32_t* ends, int first_key, int first_query,
+                     const WindowStarts<windowed>& windows) {
   const int row = first_query + lane_index() / 4, column = lane_index() % 4 * 2;
+  [[maybe_unused]] int starts[row_tiles * 2];
+  if constexpr (windowed) {
+#pragma unroll
+    for (int r = 0; r < row_tiles * 2; r++) starts[r] = windows.of(row + r * 8);
+  }
 #pragma unroll
   for (int n = 0; n < size / 8; n++) {
 #pragma unroll
@@ -257,7 +294,9 @@ __device__ void hide(float (&scores)[row_tiles][size / 8][4], const int32_t* end
 #pragma unroll
       for (int r = 0; r < row_tiles * 2; r++) {
         const int query = row + r * 8;
-        if (!PackedRows::sees(query, key, end)) scores[r / 2][n][r % 2 * 2 + i] = -INFINITY;
+        bool seen = PackedRows::sees(query, key, end);
+        if constexpr (windowed) seen = seen && key >= starts[r];
+        if (!seen) scores[r / 2][n][r % 2 * 2 + i] = -INFINITY;
       }
     }
   }

@@ -33,6 +33,7 @@ struct Arguments {
   int64_t q_stride, key_stride, value_stride, out_stride;  // of a token; of a page
   PagedBatch batch;
   int tokens, heads, kv_heads, spans;
+  int window;          // tokens that a token sees up to itself; none where it sees all
   float scale;         // c = log2(e) / √D
   float* span_values;  // [T][heads][spans][D], where blocks share them
   RowSum* span_sums;   // [T][heads][spans]
@@ -53,6 +54,11 @@ struct Rows {
   __device__ int token_of(int row) const { return token + row / group; }
   __device__ int head_of(int row) const { return kv_head * group + row % group; }
   __device__ int position_of(int row) const { return position + row / group; }
+  // The first token that one of them sees. Pages before it are left out, which changes no bit of the rows that do not see them.
+  template <bool windowed>
+  __device__ int first_seen(const Arguments& at) const {
+    return windowed ? max(position + 1 - at.window, 0) : 0;
+  }
 };
 
 // This block's; none unless its token is the first.
@@ -114,12 +120,14 @@ __device__ void copy_queries(const Arguments& at, const Rows& rows, const HeadTi
 }
 
 // A warp's sums over its pages of a span, to shared memory.
-template <int D, int row_tiles>
+template <int D, int row_tiles, bool windowed>
 __device__ void sum_pages(const Arguments& at, const Rows& rows, const Shared<D, row_tiles>& shared, int which_span) {
   const int warp = warp_index(), lane = lane_index(), last = rows.last();
   const int first_page = which_span * span_pages + warp;  // and every fourth after it
   const int behind = min(which_span * span_pages + span_pages, last / page_size + 1);
   const int count = (behind - first_page + warps - 1) / warps;
+  const int hidden = rows.first_seen<windowed>(at) / page_size - first_page;  // pages of the four warps
+  const int skipped = windowed ? max((hidden + warps - 1) / warps, 0) : 0;
   const int32_t* table = at.batch.page_tables + at.batch.sequences[rows.token] * at.batch.table_stride;
   const int own_page = lane < warp_pages && lane < count ? table[first_page + lane * warps] : 0;
   const auto copy_page = [&](int i, int stage) {
@@ -141,14 +149,14 @@ __device__ void sum_pages(const Arguments& at, const Rows& rows, const Shared<D,
   queries.load();
   WarpSums<D, row_tiles> sums;
   sums.clear_all();
-  copy_page(0, 0);
-  for (int i = 0; i < count; i++) {
+  copy_page(skipped, skipped % 2);
+  for (int i = skipped; i < count; i++) {
     const int stage = i % 2;
     copy_page(i + 1, stage ^ 1);
     copy_async_wait<1>();
     __syncwarp();
-    sums.add_page(queries, shared.keys(warp, stage), shared.values(warp, stage),
-                  (first_page + i * warps) * page_size, last_seen, at.scale);
+    sums.template add_page<windowed>(queries, shared.keys(warp, stage), shared.values(warp, stage),
+                                     (first_page + i * warps) * page_size, last_seen, at.window, at.scale);
     __syncwarp();  // the page has been used
   }
   copy_async_wait<0>();
@@ -202,7 +210,7 @@ __device__ void write_value(const Arguments& at, const Rows& rows, int row, int 
 }
 
 // A block goes through all spans of its rows.
-template <int D, int row_tiles>
+template <int D, int row_tiles, bool windowed>
 __global__ __launch_bounds__(threads, row_tiles == 1 ? 3 : 2) void sequence_kernel(Arguments at) {
   wait_for_previous_kernel();
   const Shared<D, row_tiles> shared;
@@ -219,8 +227,8 @@ __global__ __launch_bounds__(threads, row_tiles == 1 ? 3 : 2) void sequence_kern
   constexpr int own_values = row_tiles * 16 * D / threads;
   [[maybe_unused]] constexpr int unrolled = D == 128 ? 1 : own_values;
   float values[own_values] = {};
-  for (int which_span = 0; which_span * span <= rows.last(); which_span++) {
-    sum_pages(at, rows, shared, which_span);
+  for (int which_span = rows.first_seen<windowed>(at) / span; which_span * span <= rows.last(); which_span++) {
+    sum_pages<D, row_tiles, windowed>(at, rows, shared, which_span);
     __syncthreads();
     if (own_row < rows.size())
       shared.folds[own_row] = Fold::of(shared.total[own_row], span_sum(shared, own_row, at.scale), at.scale);
@@ -251,9 +259,9 @@ __device__ bool comes_last(unsigned* counter, unsigned blocks) {
   return __syncthreads_or(last);
 }
 
-// Adds up the spans of a block's rows, in order; the sums of several elements and spans are on the way together.
+// Adds up the spans of a block's rows from `first_span` on, in order; the sums of several elements and spans are on the way together.
 template <int D>
-__device__ void fold_spans(const Arguments& at, const Rows& rows) {
+__device__ void fold_spans(const Arguments& at, const Rows& rows, int first_span) {
   constexpr int at_once = 4;
   const int size = rows.size() * D, spans = rows.last() / span + 1;
 #pragma unroll 1
@@ -273,7 +281,7 @@ __device__ void fold_spans(const Arguments& at, const Rows& rows) {
       found[e] = 0;
     }
 #pragma unroll 4
-    for (int i = 0; i < spans; i++) {
+    for (int i = first_span; i < spans; i++) {
 #pragma unroll
       for (int e = 0; e < at_once; e++) {
         const float value = values[e][i * D];
@@ -289,18 +297,19 @@ __device__ void fold_spans(const Arguments& at, const Rows& rows) {
 }
 
 // A block has every so many spans of its rows, and leaves their sums in the workspace.
-template <int D, int row_tiles>
+template <int D, int row_tiles, bool windowed>
 __global__ __launch_bounds__(threads, row_tiles == 1 ? 3 : 2) void span_kernel(Arguments at) {
   wait_for_previous_kernel();
   const Shared<D, row_tiles> shared;
   const Rows rows = rows_of(at, row_tiles * 16);
   if (rows.padding && blockIdx.z == 0) write_zeros(at, rows, D);
-  if (rows.count == 0 || int(blockIdx.z) * span > rows.last()) return;
+  const int first_span = rows.first_seen<windowed>(at) / span, own_span = first_span + int(blockIdx.z);
+  if (rows.count == 0 || own_span * span > rows.last()) return;
   copy_queries<D, row_tiles>(at, rows, shared.queries());
   copy_async_wait<0>();
-  for (int which_span = int(blockIdx.z); which_span * span <= rows.last(); which_span += int(gridDim.z)) {
+  for (int which_span = own_span; which_span * span <= rows.last(); which_span += int(gridDim.z)) {
     __syncthreads();  // the queries are there, and the pages' room is free
-    sum_pages(at, rows, shared, which_span);
+    sum_pages<D, row_tiles, windowed>(at, rows, shared, which_span);
     __syncthreads();
     const auto index = [&](int row) { return at.span_index(rows.token_of(row), rows.head_of(row), which_span); };
     const int own_row = int(threadIdx.x);
@@ -312,8 +321,8 @@ __global__ __launch_bounds__(threads, row_tiles == 1 ? 3 : 2) void span_kernel(A
       at.span_values[index(row) * D + column] = span_value(shared, row, column);
     }
   }
-  const unsigned blocks = min(gridDim.z, unsigned(rows.last() / span + 1));  // that these rows have
-  if (comes_last(at.arrivals + rows.token * at.kv_heads + rows.kv_head, blocks)) fold_spans<D>(at, rows);
+  const unsigned blocks = min(gridDim.z, unsigned(rows.last() / span + 1 - first_span));  // that these rows have
+  if (comes_last(at.arrivals + rows.token * at.kv_heads + rows.kv_head, blocks)) fold_spans<D>(at, rows, first_span);
 }
 
 int64_t spans_of(int64_t table_stride) { return (table_stride + span_pages - 1) / span_pages; }
@@ -328,8 +337,10 @@ void launch_rows(const Arguments& arguments, bool split, cudaStream_t stream) {
   const int64_t blocks = int64_t(arguments.tokens) * arguments.kv_heads, share = (2 * enough_blocks + blocks - 1) / blocks;
   const dim3 grid(unsigned(arguments.tokens), unsigned(arguments.kv_heads),
                   split ? unsigned(std::min<int64_t>(share, arguments.spans)) : 1);
-  launch_early(split ? span_kernel<D, row_tiles> : sequence_kernel<D, row_tiles>, grid, dim3(threads),
-               Shared<D, row_tiles>::bytes(), stream, arguments);
+  with_windows(arguments.window > 0, [&](auto windowed) {
+    launch_early(split ? span_kernel<D, row_tiles, windowed> : sequence_kernel<D, row_tiles, windowed>, grid, dim3(threads),
+                 Shared<D, row_tiles>::bytes(), stream, arguments);
+  });
 }
 
 template <int D>
@@ -361,7 +372,7 @@ void paged_attention(Tensor q, int64_t kv_heads, int64_t head_size, const PagedB
   auto* span_sums = reinterpret_cast<RowSum*>(span_values + (split ? q.rows * heads * spans * head_size : 0));
   const Arguments arguments = {bf16_of(q), bf16_of(cache.keys), bf16_of(cache.values), bf16_of(out), q.stride,
                                cache.keys.stride, cache.values.stride, out.stride, batch, int(q.rows), int(heads),
-                               int(kv_heads), int(spans), float(1.4426950408889634 / std::sqrt(double(head_size))),
+                               int(kv_heads), int(spans), int(batch.window), float(1.4426950408889634 / std::sqrt(double(head_size))),
                                span_values, span_sums, counters};
   switch (head_size) {
     case 16: return launch_paged<16>(arguments, split, stream);

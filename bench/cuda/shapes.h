@@ -13,7 +13,7 @@ inline ModelConfig qwen(int64_t hidden, int64_t intermediate, int64_t layers, in
   ModelConfig c{};
   c.vocabulary_size = vocabulary, c.hidden_size = hidden, c.intermediate_size = intermediate, c.layers = layers;
   c.heads = heads, c.key_value_heads = kv_heads, c.head_size = head_size, c.max_positions = 8192;
-  c.rms_norm_epsilon = 1e-6, c.rotary.theta = 1e6, c.tie_embeddings = tied, c.query_key_value_bias = true;
+  c.rms_norm_epsilon = 1e-6, c.rotary = {{1e6}}, c.tie_embeddings = tied, c.query_key_value_bias = true;
   return c;
 }
 

@@ -19,20 +19,27 @@ struct KeyBlock {
   Tensor of(Tensor scores) const { return scores.column_range(column, count); }
 };
 
-// Keys that some queries of a tree must process: the keys before them, without the groups that none of the queries sees. Adjacent keys form
-// one block, up to the length that a matrix product sums in one chain, so that each row is bit-identical to one product over all its keys.
+// Keys that some queries of a tree must process: the keys before them, without the groups that none of the queries sees and without those
+// before the first window. Adjacent keys form one block, up to the length that a matrix product sums in one chain, so that each row is
+// bit-identical to one product over all its keys.
 struct KeyBlocks {
   std::vector<KeyBlock> blocks;
-  std::vector<int32_t> ends;
+  std::vector<int32_t> ends, begins;
   SeenKeys seen;
 
   // Finds the blocks within `keys`, whose start is the start of the tree plus a multiple of key_group.
-  void find(const int32_t* all_ends, Tokens keys, Tokens queries) {
+  void find(const PackedRows& rows, Tokens keys, Tokens queries) {
+    const int32_t* all_ends = rows.ends;
     const int64_t end = std::min(keys.end, queries.end);
+    int64_t from = keys.start;
+    if (rows.windowed()) {
+      const int64_t first = *std::min_element(rows.starts + queries.start, rows.starts + queries.end);
+      from += std::max<int64_t>(first - keys.start, 0) / key_group * key_group;
+    }
     int64_t column = 0;
     blocks.clear();
     ends.resize(size_t(std::max<int64_t>(end - keys.start, 0) + 15) / 16 * 16);
-    for (int64_t first = keys.start; first < end; first += key_group) {
+    for (int64_t first = from; first < end; first += key_group) {
       const int64_t count = std::min(key_group, end - first);
       if (*std::max_element(all_ends + first, all_ends + first + count) <= queries.start) continue;
       std::copy_n(all_ends + first, count, ends.begin() + column);
@@ -43,10 +50,23 @@ struct KeyBlocks {
     }
     const int64_t open = std::find_if(ends.begin(), ends.begin() + column, [&](int32_t e) { return e < queries.end; }) - ends.begin();
     seen = {column, open, column - (end - queries.start), int32_t(queries.start), ends.data()};
+    if (!rows.windowed()) return;
+    begins.resize(queries.count());
+    for (int64_t i = 0; i < queries.count(); i++) begins[i] = int32_t(column_of(rows.starts[queries.start + i]));
+    seen.begins = begins.data();
   }
   SeenKeys of(const KeyBlock& block) const {
     return {block.count, std::clamp<int64_t>(seen.open - block.column, 0, block.count), seen.own - block.column, seen.first_query,
-            seen.ends + block.column};
+            seen.ends + block.column, seen.begins, block.column};
+  }
+
+ private:
+  // Where the first of the keys from `token` on stands, or would.
+  int64_t column_of(int64_t token) const {
+    for (const KeyBlock& block : blocks) {
+      if (token < block.first + block.count) return block.column + std::max<int64_t>(token - block.first, 0);
+    }
+    return seen.columns;
   }
 };
 
@@ -114,7 +134,7 @@ void attend_pages(ThreadPool& pool, Tensor q, Tensor k, Tensor v, int64_t head_s
       for (int64_t i = t; i < next; i++) {
         for (int64_t column = 0; column < group * head_size; column += head_size) {
           queries.push_back({asked.data + (i - first) * asked.stride + column, answers.data + (i - first) * answers.stride + column,
-                             batch.positions[i] + 1});
+                             std::max<int64_t>(batch.window > 0 ? batch.positions[i] + 1 - batch.window : 0, 0), batch.positions[i] + 1});
         }
       }
       kernels.attend(int64_t(queries.size()), queries.data(), head_size, pages_of(t), all_keys + h * head_floats,
@@ -156,7 +176,7 @@ void attention(ThreadPool& pool, Tensor q, Tensor k, Tensor v, int64_t head_size
     const auto& [tree, at] = blocks[task / heads];
     const int64_t h = task % heads, kv = h * kv_heads / heads;
     thread_local KeyBlocks keys;
-    keys.find(rows.ends, tree, at);
+    keys.find(rows, tree, at);
     const FloatRows queries(head(q, at, h, head_size), Access::read), result(head(out, at, h, head_size), Access::write);
     const Tensor scores = scratch_of(query_block, keys.seen.columns, 1).matrix(0, at.count(), keys.seen.columns);
     for (const KeyBlock& block : keys.blocks) {
@@ -191,7 +211,8 @@ void attention_backward(ThreadPool& pool, Tensor d_out, Tensor q, Tensor k, Tens
       if (part.to_keys) clear(head(sums, part.keys, kv, head_size));
     }
     const auto of_queries = [&](int64_t h, Tokens at) {
-      keys.find(rows.ends, part.keys, at);
+      keys.find(rows, part.keys, at);
+      if (keys.blocks.empty()) return;  // all are hidden by windows or belong to others
       const auto own = [&](Tensor x) { return head(x, at, h, head_size); };
       const FloatRows queries(own(q), Access::read), d(own(d_out), Access::read), result(own(out), Access::read);
       const FloatRows d_queries(part.to_queries ? own(d_q) : Tensor{}, Access::write);

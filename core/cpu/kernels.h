@@ -36,11 +36,11 @@ struct ElementwiseKernels {
   DrawnToken (*sample)(int64_t vocab, const float* logits, float temperature, Key key, int32_t token_index, uint32_t* noise);
 };
 
-// Query head of one new token, which attends to the first `context` tokens of its sequence.
+// Query head of one new token, which attends to the tokens [hidden, context) of its sequence.
 struct PagedQuery {
   const float* query;  // [D]
   float* out;          // [D]
-  int64_t context;
+  int64_t hidden, context;
 };
 
 // Keys that consecutive queries are scored against, in order: all keys that the queries may see, or a part of these.
@@ -50,6 +50,8 @@ struct SeenKeys {
   int64_t own;          // column of the first query's own key, possibly past the end; the keys of the other queries follow
   int32_t first_query;  // index of the first query in the batch
   const int32_t* ends;  // PackedRows::ends of the keys, [columns rounded up to 16]
+  const int32_t* begins = nullptr;  // of each query, the first column that its window shows, of all and not of these; null: no windows
+  int64_t before = 0;               // columns of all before these
 };
 
 // Kernels of attention over KV cache pages of type T: float, or bf16 as uint16_t.
@@ -57,7 +59,7 @@ template <class T>
 struct PagedKernels {
   // Stores keys and values of one head of one token in its page: keys [D][page], values [page][D].
   void (*store)(int64_t head_size, int64_t slot, const float* key, const float* value, T* keys, T* values);
-  // Attention of queries of one sequence and one key head, with non-decreasing contexts. The keys of page p are at
+  // Attention of queries of one sequence and one key head, with non-decreasing `hidden` and `context`. The keys of page p are at
   // keys + pages[p] · page_stride. `scores` is scratch [rows][longest context rounded up to the page].
   static constexpr int64_t rows = 8;
   void (*attend)(int64_t count, const PagedQuery* queries, int64_t head_size, const int32_t* pages, const T* keys,

@@ -11,21 +11,23 @@ GIGPO_INLINE Vec masked(Vec v, int64_t valid, float otherwise) {
   return lane_index() < broadcast(int32_t(valid < lanes ? valid : lanes)) ? v : broadcast(otherwise);
 }
 
-// Keys that query `row` of a block sees (PackedRows::sees): keys at or before its own column whose end is after the query.
+// Keys that query `row` of a block sees (PackedRows::sees): keys of its window, at or before its own column, whose end is after the query.
 struct Visible {
-  int64_t open, end;  // columns; all before `open` are visible, none from `end` on
+  int64_t begin, open, end;  // columns; none before `begin` is visible, all from there to `open`, none from `end` on
   int32_t query;
   const int32_t* ends;
 
   [[gnu::always_inline]] Visible(const SeenKeys& keys, int64_t row) : query(keys.first_query + int32_t(row)), ends(keys.ends) {
     end = keys.own + row < keys.columns ? keys.own + row + 1 : keys.columns;
     open = end < keys.open ? end : keys.open;
+    begin = keys.begins ? keys.begins[row] - keys.before : 0;
   }
 
   [[gnu::always_inline]] Vec keep(Vec v, int64_t column, float otherwise) const {
-    if (column + lanes <= open) return v;  // most of them
+    if (column + lanes <= open && column >= begin) return v;  // most of them
     const IntVec at = lane_index() + broadcast(int32_t(column));
-    return ((at < broadcast(int32_t(end))) & (load(ends + column) > broadcast(query))) ? v : broadcast(otherwise);
+    const auto seen = (at < broadcast(int32_t(end))) & (load(ends + column) > broadcast(query));
+    return (seen & (at >= broadcast(int32_t(begin)))) ? v : broadcast(otherwise);
   }
 };
 
@@ -123,11 +125,11 @@ GIGPO_INLINE void score_pages(const PagedQuery* queries, int64_t head_size, cons
 
 // out[r][j] (+)= Σ p[r][t] · value[t][j] over tokens [first, last), `count` vectors of columns j.
 template <int rows, int count, class T>
-GIGPO_INLINE void weigh_columns(const PagedQuery* queries, int64_t j, int64_t valid, int64_t first, int64_t last,
+GIGPO_INLINE void weigh_columns(const PagedQuery* queries, int64_t j, int64_t valid, bool adds, int64_t first, int64_t last,
                                 const int32_t* pages, const T* values, int64_t head_size, int64_t page_stride,
                                 const float* p, int64_t stride) {
   Vec sums[rows][count] = {};
-  if (first > 0) {
+  if (adds) {
     for (int r = 0; r < rows; r++) {
       for (int v = 0; v < count; v++) sums[r][v] = load(queries[r].out + j + v * lanes, valid);
     }
@@ -150,27 +152,35 @@ GIGPO_INLINE void weigh_columns(const PagedQuery* queries, int64_t j, int64_t va
 }
 
 template <int rows, class T>
-GIGPO_INLINE void weigh(const PagedQuery* queries, int64_t first, int64_t last, const int32_t* pages,
+GIGPO_INLINE void weigh(const PagedQuery* queries, bool adds, int64_t first, int64_t last, const int32_t* pages,
                         const T* values, int64_t head_size, int64_t page_stride, const float* p, int64_t stride) {
   int64_t j = 0;
   for (; j + 2 * lanes <= head_size; j += 2 * lanes)
-    weigh_columns<rows, 2>(queries, j, lanes, first, last, pages, values, head_size, page_stride, p, stride);
+    weigh_columns<rows, 2>(queries, j, lanes, adds, first, last, pages, values, head_size, page_stride, p, stride);
   for (; j < head_size; j += lanes) {
     const int64_t valid = head_size - j < lanes ? head_size - j : lanes;
-    weigh_columns<rows, 1>(queries, j, valid, first, last, pages, values, head_size, page_stride, p, stride);
+    weigh_columns<rows, 1>(queries, j, valid, adds, first, last, pages, values, head_size, page_stride, p, stride);
   }
+}
+
+// Replaces the scores or weights of tokens that a query does not see, in a vector of tokens from t on.
+GIGPO_INLINE Vec seen_by(const PagedQuery& query, int64_t t, Vec v, float otherwise) {
+  v = masked(v, query.context - t, otherwise);
+  if (t >= query.hidden) return v;
+  return lane_index() < broadcast(int32_t(query.hidden - t)) ? broadcast(otherwise) : v;
 }
 
 // Paged attention of a block of queries. The order of every sum depends only on the token's position: results are bit-identical whether a
 // token is computed with its whole prompt or alone after a cached prefix. Slots beyond a context are uninitialized (possibly NaN) and must
-// not be used, not even with a factor of 0.
+// not be used, not even with a factor of 0. Tokens before a window have a factor of exactly 0; pages before all windows of the block are skipped.
 template <int rows, class T>
 static void paged_block(const PagedQuery* queries, int64_t head_size, const int32_t* pages, const T* keys,
                         const T* values, int64_t page_stride, float scale, float* scores) {
   const int64_t shortest = queries[0].context, page_count = (queries[rows - 1].context + page - 1) / page;
+  const int64_t first_page = queries[0].hidden / page, first = first_page * page;
   const int64_t stride = page_count * page;
   constexpr int together = pages_together(rows);
-  int64_t i = 0;
+  int64_t i = first_page;
   for (; i + together <= page_count; i += together)
     score_pages<rows, together>(queries, head_size, pages + i, keys, page_stride, scores + i * page, stride);
   for (; i < page_count; i++)
@@ -181,22 +191,22 @@ static void paged_block(const PagedQuery* queries, int64_t head_size, const int3
     float* row = scores + r * stride;
     const int64_t context = queries[r].context;
     Vec highest = broadcast(-__builtin_inff());
-    for (int64_t t = 0; t < context; t += lanes)
-      highest = max(masked(load(row + t), context - t, -__builtin_inff()), highest);
+    for (int64_t t = first; t < context; t += lanes)
+      highest = max(seen_by(queries[r], t, load(row + t), -__builtin_inff()), highest);
     const Vec top = broadcast(max(highest) * scale);
     Vec total{};
-    for (int64_t t = 0; t < context; t += lanes) {
-      const Vec p = masked(exp(load(row + t) * broadcast(scale) - top), context - t, 0);
+    for (int64_t t = first; t < context; t += lanes) {
+      const Vec p = seen_by(queries[r], t, exp(load(row + t) * broadcast(scale) - top), 0);
       total += p;
       store(row + t, p);
     }
     inverse[r] = broadcast(1 / sum(total));
   }
 
-  weigh<rows>(queries, 0, shortest, pages, values, head_size, page_stride, scores, stride);
+  weigh<rows>(queries, false, first, shortest, pages, values, head_size, page_stride, scores, stride);
   for (int r = 0; r < rows; r++) {
     if (queries[r].context > shortest)
-      weigh<1>(queries + r, shortest, queries[r].context, pages, values, head_size, page_stride, scores + r * stride, stride);
+      weigh<1>(queries + r, true, shortest, queries[r].context, pages, values, head_size, page_stride, scores + r * stride, stride);
     for (int64_t j = 0; j < head_size; j += lanes) {
       float* out = queries[r].out + j;
       const int64_t valid = head_size - j < lanes ? head_size - j : lanes;

@@ -95,6 +95,7 @@ const modelKeys: KeysOf<ModelConfig> = {
   rmsNormEpsilon: true,
   ropeTheta: true,
   ropeScaling: true,
+  layerTable: true,
   tieEmbeddings: true,
   queryKeyValueBias: true,
   queryKeyNorm: true,
@@ -121,7 +122,14 @@ export function checkModelConfig(config: ModelConfig): void {
     if (!(config[name] > 0 && Number.isFinite(config[name])))
       throw bad(`${name} is ${config[name]}; it must be positive`)
   }
-  const { heads, keyValueHeads, headSize } = config
+  const { heads, keyValueHeads, headSize, layerTable, layers } = config
+  if (layerTable && layerTable.length !== layers)
+    throw bad(`layerTable has ${layerTable.length} entries, but there are ${layers} layers`)
+  for (const { window, rope } of layerTable ?? []) {
+    if (!Number.isSafeInteger(window) || window < 0)
+      throw bad(`A window of layerTable is ${window}; it must be a whole number, 0 for none`)
+    if (rope !== 0 && rope !== "none") throw bad(`A rope of layerTable is ${rope}; there is the table 0, or "none"`)
+  }
   if (heads % keyValueHeads !== 0) throw bad(`heads (${heads}) must be a multiple of keyValueHeads (${keyValueHeads})`)
   if (headSize % 2 !== 0) throw bad(`headSize is ${headSize}; rotary positions need it to be even`)
 }

@@ -1,5 +1,6 @@
 import { type GgufFamily, ggufFamilies } from "../model-files/gguf/families.ts"
 import type { TypedValue } from "../model-files/gguf/write.ts"
+import { layerTable } from "../model-files/layer-table.ts"
 import type { ModelConfig } from "../model-files/model-config.ts"
 import { isPlainYarn, yarnAttentionFactor } from "../model-files/rotary-config.ts"
 import { GigpoError } from "../util/errors.ts"
@@ -10,14 +11,26 @@ const u32 = (value: number): TypedValue => ({ type: "uint32", value })
 const f32 = (value: number): TypedValue => ({ type: "float32", value })
 
 /**
- * Returns the conventions of a model's architecture in GGUF files, and its name there.
+ * Returns the conventions of a model's architecture in GGUF files, with their name. Mistral's is that of Llama.
  *
- * @throws GigpoError `BAD_MODEL` for an architecture that cannot be exported
+ * @throws GigpoError `BAD_MODEL` where llama.cpp would compute the layers otherwise: it has no windows in these architectures, and in SmolLM3
+ * every fourth layer without rotary positions.
  */
-export function familyOf({ architecture }: ModelConfig): { readonly name: string; readonly family: GgufFamily } {
-  for (const [name, family] of Object.entries(ggufFamilies))
-    if (family.architecture === architecture) return { name, family }
-  throw new GigpoError("BAD_MODEL", `${architecture} models cannot be exported as GGUF.`)
+export function familyOf(config: ModelConfig): { readonly name: string; readonly family: GgufFamily } {
+  const { architecture, maxPositions } = config
+  const wanted = architecture === "Mistral" ? "Llama" : architecture
+  const found = Object.entries(ggufFamilies).find(([, family]) => family.architecture === wanted)
+  if (!found) throw new GigpoError("BAD_MODEL", `${architecture} models cannot be exported as GGUF.`)
+  const table = layerTable(config)
+  if (table.some(({ window }) => window > 0 && window < maxPositions))
+    throw new GigpoError("BAD_MODEL", `${architecture} models with sliding windows cannot be exported as GGUF.`)
+  const usual = (i: number) => (architecture === "SmolLM3" && (i + 1) % 4 === 0 ? "none" : 0)
+  if (table.some(({ rope }, i) => rope !== usual(i)))
+    throw new GigpoError(
+      "BAD_MODEL",
+      "Other layers without rotary positions than every fourth cannot be exported as GGUF.",
+    )
+  return { name: found[0], family: found[1] }
 }
 
 /** Returns the metadata that describes a model, without its tokenizer. */

@@ -78,7 +78,7 @@ export function adapterConfigJson(config: AdapterConfig, head: Head): Record<str
   }
 }
 
-/** PEFT's default target modules for Qwen2, Qwen3 and Llama. */
+/** PEFT's default target modules for Qwen2, Qwen3, Llama and Mistral. */
 const defaultTargets = ["q_proj", "v_proj"]
 
 function targets(fields: ConfigFields): AdapterConfig["targetModules"] {

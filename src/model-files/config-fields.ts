@@ -14,8 +14,8 @@ export interface ConfigFields {
   size(key: string, most: number, byDefault?: number): number
   /** Returns a finite number above 0. Throws `BAD_MODEL` for a missing field without default. */
   positive(key: string, byDefault?: number): number
-  /** Returns a boolean; default false. */
-  flag(key: string): boolean
+  /** Returns a boolean; `byDefault` is false where it is omitted. */
+  flag(key: string, byDefault?: boolean): boolean
   /** Creates a `BAD_MODEL` error that names the file. `what` is a clause without full stop. */
   fail(what: string): GigpoError
 }
@@ -42,7 +42,7 @@ export function configFields(json: unknown, file: string): ConfigFields {
       read(key, byDefault, "a number above 0", (value) => {
         return typeof value === "number" && Number.isFinite(value) && value > 0
       }),
-    flag: (key) => read(key, false, "true or false", (value) => typeof value === "boolean"),
+    flag: (key, byDefault = false) => read(key, byDefault, "true or false", (value) => typeof value === "boolean"),
     fail,
   }
 }

@@ -8,10 +8,11 @@ const read = keySet(
   "architectures model_type vocab_size hidden_size intermediate_size num_hidden_layers num_attention_heads num_key_value_heads",
   "head_dim hidden_act rms_norm_eps rope_theta rope_scaling rope_parameters original_max_position_embeddings",
   "partial_rotary_factor tie_word_embeddings max_position_embeddings eos_token_id quantization_config",
-  "attention_bias mlp_bias use_sliding_window layer_types attention_dropout auto_map",
+  "attention_bias mlp_bias use_sliding_window sliding_window max_window_layers layer_types no_rope_layers no_rope_layer_interval",
+  "attention_dropout auto_map",
 )
 
-/** Fields without effect on the results of Qwen2, Qwen3 and Llama in transformers. */
+/** Fields without effect on the results of the supported architectures in transformers. */
 const withoutEffect = keySet(
   // Token ids that the tokenizer files also define, and metadata about the file.
   "bos_token_id pad_token_id sep_token_id decoder_start_token_id tokenizer_class transformers_version torch_dtype dtype _name_or_path",
@@ -21,8 +22,8 @@ const withoutEffect = keySet(
   "initializer_range use_cache return_dict output_attentions output_hidden_states torchscript use_bfloat16 pruned_heads",
   "is_decoder is_encoder_decoder add_cross_attention cross_attention_hidden_size chunk_size_feed_forward tie_encoder_decoder",
   "tf_legacy_loss return_dict_in_generate output_scores gradient_checkpointing use_return_dict num_return_sequences",
-  // Details of sliding windows, which are refused where they are used; tensor parallelism.
-  "sliding_window max_window_layers pretraining_tp base_model_tp_plan base_model_pp_plan",
+  // Tensor parallelism.
+  "pretraining_tp base_model_tp_plan base_model_pp_plan",
   // Defaults of generate() in older files; the sampling settings of this package apply instead.
   "max_length min_length do_sample early_stopping num_beams num_beam_groups diversity_penalty temperature top_k top_p typical_p",
   "length_penalty no_repeat_ngram_size encoder_no_repeat_ngram_size repetition_penalty bad_words_ids forced_bos_token_id",
@@ -50,7 +51,6 @@ const neutral: Readonly<Record<string, unknown>> = {
   qk_layernorm: false,
   use_mrope: false,
   alibi: false,
-  no_rope_layers: undefined,
   num_experts: 0,
   num_local_experts: 0,
   n_routed_experts: 0,

@@ -8,11 +8,12 @@ import { type ConfigFields, type ConfigJson, configFields, describe, largestConf
 import { checkConfigKeys } from "./config-keys.ts"
 import { readGgufConfig } from "./gguf/config.ts"
 import { isGguf } from "./gguf/open.ts"
+import { type LayerKind, layerTableJson, parseLayerTable } from "./layer-table.ts"
 import { parseRotary, type RopeScaling, ropeScalingJson } from "./rotary-config.ts"
 
 /** Architecture and sizes of a decoder with grouped-query attention, rotary positions, RMS norms and a SwiGLU feed-forward network. */
 export interface ModelConfig {
-  readonly architecture: "Qwen2" | "Qwen3" | "Llama"
+  readonly architecture: "Qwen2" | "Qwen3" | "Llama" | "Mistral" | "SmolLM3"
   readonly vocabularySize: number
   readonly hiddenSize: number
   readonly intermediateSize: number
@@ -25,6 +26,8 @@ export interface ModelConfig {
   readonly ropeTheta: number
   /** Rescaling of the rotary frequencies; absent where there is none. */
   readonly ropeScaling?: RopeScaling
+  /** One entry for each layer. Absent where every layer sees all tokens and is rotated. */
+  readonly layerTable?: readonly LayerKind[]
   /** Whether the language-model head shares the weights of the embedding. */
   readonly tieEmbeddings: boolean
   /** Whether the query, key and value projections have biases (Qwen2). */
@@ -46,6 +49,11 @@ interface Family {
   readonly maxPositions: number
   readonly keyValueHeads?: number
   readonly headSize?: number
+  readonly hiddenSize?: number
+  readonly layers?: number
+  readonly heads?: number
+  readonly ropeTheta?: number
+  readonly tieEmbeddings?: boolean
 }
 
 const qwen = { vocabularySize: 151936, intermediateSize: 22016, maxPositions: 32768, keyValueHeads: 32 }
@@ -53,6 +61,25 @@ const families: Readonly<Record<ModelConfig["architecture"], Family>> = {
   Qwen2: { modelType: "qwen2", ...qwen },
   Qwen3: { modelType: "qwen3", ...qwen, headSize: 128 },
   Llama: { modelType: "llama", vocabularySize: 32000, intermediateSize: 11008, maxPositions: 2048 },
+  Mistral: {
+    modelType: "mistral",
+    vocabularySize: 32000,
+    intermediateSize: 14336,
+    maxPositions: 131072,
+    keyValueHeads: 8,
+  },
+  SmolLM3: {
+    modelType: "smollm3",
+    vocabularySize: 128256,
+    hiddenSize: 2048,
+    intermediateSize: 11008,
+    layers: 36,
+    heads: 16,
+    keyValueHeads: 4,
+    maxPositions: 32768,
+    ropeTheta: 2_000_000,
+    tieEmbeddings: true,
+  },
 }
 const architectures = Object.keys(families) as ModelConfig["architecture"][]
 
@@ -82,7 +109,7 @@ export async function readConfigJson(directory: string): Promise<ConfigJson> {
 }
 
 /**
- * Parses the config.json of Qwen2ForCausalLM, Qwen3ForCausalLM and LlamaForCausalLM as transformers 4 and 5 write it.
+ * Parses the config.json of the architectures of `ModelConfig` as transformers 4 and 5 write it.
  * Missing fields get transformers' defaults. Settings that would change the computation and are not supported are refused.
  * So are sizes beyond any published model, before anything is allocated. Unknown fields cause a warning.
  *
@@ -96,8 +123,9 @@ export function parseModelConfig(json: unknown, file = "config.json"): ModelConf
   refuseUnsupported(fields, architecture)
   checkConfigKeys(fields, file)
 
-  const hiddenSize = fields.size("hidden_size", 65536, 4096)
-  const heads = fields.size("num_attention_heads", 1024, 32)
+  const hiddenSize = fields.size("hidden_size", 65536, family.hiddenSize ?? 4096)
+  const heads = fields.size("num_attention_heads", 1024, family.heads ?? 32)
+  const layers = fields.size("num_hidden_layers", 1000, family.layers ?? 32)
   // Null differs from a missing field here: it means "as many as query heads" and "hidden size / heads".
   const ifMissing = (key: string, value: number | undefined) => (fields.json[key] === undefined ? value : undefined)
   const keyValueDefault = ifMissing("num_key_value_heads", family.keyValueHeads) ?? heads
@@ -112,19 +140,21 @@ export function parseModelConfig(json: unknown, file = "config.json"): ModelConf
   const headSize = fields.size("head_dim", 1024, headSizeDefault)
   if (headSize % 2 !== 0) throw fields.fail(`the head size (${headSize}) is odd, but rotary positions need pairs`)
   const maxPositions = fields.size("max_position_embeddings", 2 ** 30, family.maxPositions)
+  const layerTable = parseLayerTable(fields, architecture, layers)
 
   return {
     architecture,
     vocabularySize: fields.size("vocab_size", 2 ** 21, family.vocabularySize),
     hiddenSize,
     intermediateSize: fields.size("intermediate_size", 2 ** 20, family.intermediateSize),
-    layers: fields.size("num_hidden_layers", 1000, 32),
+    layers,
     heads,
     keyValueHeads,
     headSize,
     rmsNormEpsilon: fields.positive("rms_norm_eps", 1e-6),
-    ...parseRotary(fields, maxPositions, file),
-    tieEmbeddings: fields.flag("tie_word_embeddings"),
+    ...parseRotary(fields, { maxPositions, ropeTheta: family.ropeTheta ?? 10_000 }, file),
+    ...(layerTable && { layerTable }),
+    tieEmbeddings: fields.flag("tie_word_embeddings", family.tieEmbeddings),
     queryKeyValueBias: architecture === "Qwen2",
     queryKeyNorm: architecture === "Qwen3",
     maxPositions,
@@ -158,9 +188,6 @@ function refuseUnsupported(fields: ConfigFields, architecture: ModelConfig["arch
   if (architecture !== "Qwen2" && fields.flag("attention_bias")) {
     throw fail(`attention_bias is true; ${architecture} models with it are not supported`)
   }
-  const layers = json.layer_types ?? []
-  const full = Array.isArray(layers) && layers.every((type) => type === "full_attention")
-  if (fields.flag("use_sliding_window") || !full) throw fail("sliding-window attention is in use and not supported")
 }
 
 /**
@@ -224,6 +251,7 @@ function modelConfigJson(config: ModelConfig, options: ConfigOptions): ConfigJso
     rms_norm_eps: config.rmsNormEpsilon,
     rope_theta: config.ropeTheta,
     ...(scaling && { rope_scaling: ropeScalingJson(scaling) }),
+    ...layerTableJson(config),
     tie_word_embeddings: config.tieEmbeddings,
     max_position_embeddings: config.maxPositions,
     // The names of this field in transformers 4 and 5.

@@ -43,7 +43,7 @@ export function yarnAttentionFactor(factor: number, mscale = 1): number {
  */
 export function parseRotary(
   config: ConfigFields,
-  maxPositions: number,
+  byDefault: { readonly maxPositions: number; readonly ropeTheta: number },
   file: string,
 ): { ropeTheta: number; ropeScaling?: RopeScaling } {
   const key = isFilled(config.json.rope_scaling) ? "rope_scaling" : "rope_parameters"
@@ -55,7 +55,7 @@ export function parseRotary(
     const share = json.partial_rotary_factor ?? 1
     if (share !== 1) throw fail(`partial_rotary_factor is ${describe(share)}; only 1 is supported`)
   }
-  const ropeTheta = rope.positive("rope_theta", config.positive("rope_theta", 10_000))
+  const ropeTheta = rope.positive("rope_theta", config.positive("rope_theta", byDefault.ropeTheta))
 
   const type = rope.json.rope_type ?? rope.json.type ?? "default"
   if (type === "default") return { ropeTheta }
@@ -66,12 +66,12 @@ export function parseRotary(
   const originalMaxPositions = config.size(
     "original_max_position_embeddings",
     2 ** 30,
-    rope.size("original_max_position_embeddings", 2 ** 30, maxPositions),
+    rope.size("original_max_position_embeddings", 2 ** 30, byDefault.maxPositions),
   )
   if (type === "llama3") return { ropeTheta, ropeScaling: llama3Scaling(rope, originalMaxPositions) }
   if (ropeTheta <= 1) throw rope.fail(`rope_theta is ${ropeTheta}; YaRN needs one above 1`)
   // Null stands for the ratio of the two lengths.
-  const factor = rope.json.factor === null ? maxPositions / originalMaxPositions : rope.positive("factor")
+  const factor = rope.json.factor === null ? byDefault.maxPositions / originalMaxPositions : rope.positive("factor")
   return { ropeTheta, ropeScaling: yarnScaling(rope, factor, originalMaxPositions) }
 }
 

@@ -36,6 +36,7 @@ export interface NativeModel {
     readonly betaSlow?: number
     readonly truncate?: boolean
   }
+  readonly layerTable?: readonly { readonly window: number; readonly rope: number | "none" }[]
   readonly tieEmbeddings: boolean
   readonly queryKeyValueBias: boolean
   readonly queryKeyNorm: boolean

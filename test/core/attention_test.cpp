@@ -8,6 +8,7 @@
 
 #include "core/bf16.h"
 #include "core/cpu/attention.h"
+#include "core/packed_tokens.h"
 #include "test/core/each_isa.h"
 
 #if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // which allocate by themselves
@@ -54,12 +55,19 @@ struct Shape {
   const char* name;
   int64_t heads, kv_heads, head_size;
   std::vector<Branch> branches;
+  int64_t window = 0;
 };
 const Shape shapes[] = {
     {"a row", 4, 2, 32, {{0, 700}}},
     {"rows of few tokens", 2, 2, 16, {{0, 1}, {0, 64}, {0, 65}, {0, 2}}},
     {"a tree with a long beginning", 3, 1, 40, {{0, 300}, {290, 70}, {64, 600}, {640, 5}}},
     {"a long row among short ones", 2, 1, 64, {{0, 30}, {0, 1100}, {0, 30}, {3, 9}}},
+    {"a row with a window", 4, 2, 32, {{0, 700}}, 100},
+    {"a window of one token", 2, 2, 16, {{0, 70}, {0, 3}, {2, 90}}, 1},
+    {"a window as long as a group of keys", 2, 1, 24, {{0, 200}, {0, 129}}, 64},
+    {"a tree with a window", 3, 1, 40, {{0, 300}, {290, 70}, {64, 600}, {640, 5}}, 33},
+    {"a tree whose branches see its beginning through a window", 3, 1, 40, {{0, 90}, {80, 170}, {80, 300}, {85, 40}}, 150},
+    {"a window that hides nothing", 2, 1, 64, {{0, 30}, {0, 500}, {3, 9}}, 500},
 };
 
 // Who sees whom, as PackedRows.
@@ -73,14 +81,23 @@ struct Seen {
       leave(size_t(branch.depth));
       for (int64_t i = 0; i < branch.count; i++) {
         path.push_back(int32_t(starts.size()));
-        starts.push_back(path.front()), ends.push_back(0);
+        const auto hidden = shape.window > 0 ? std::max<int64_t>(int64_t(path.size()) - shape.window, 0) : 0;
+        starts.push_back(path[size_t(hidden)]), ends.push_back(0), depths.push_back(int32_t(path.size()) - 1);
       }
     }
     leave(0);
+    if (shape.window == 0) return;
+    behind.resize(starts.size());
+    for (int32_t query = 0; query < tokens(); query++) {
+      for (int32_t key = starts[query]; key <= query; key++) {
+        if (ends[key] > query) behind[key] = query + 1;
+      }
+    }
   }
   int64_t tokens() const { return int64_t(starts.size()); }
-  PackedRows rows() const { return {starts.data(), ends.data()}; }
-  std::vector<int32_t> starts, ends;
+  PackedRows rows() const { return {starts.data(), ends.data(), behind.empty() ? nullptr : behind.data()}; }
+  std::vector<int32_t> starts, ends, depths;
+  std::vector<int32_t> behind;  // exactly; empty without a window
 };
 
 struct Pass {
@@ -171,13 +188,33 @@ void packed_rows(const Shape& shape) {
   }
 }
 
+// What is uploaded for a batch says the same: `behind` may be further on, but not where rows do not branch.
+void uploaded_rows(const Shape& shape) {
+  const Seen seen(shape);
+  const auto device = make_cpu_device(1);
+  Arena arena(*device);
+  PackedTokens packed;
+  const std::vector<int32_t> tokens(size_t(seen.tokens()));
+  for (const Branch& branch : shape.branches) packed.add(tokens.data(), branch.count, branch.depth);
+  const std::vector<PackedRows> rows = packed.upload_rows({shape.window, 0, shape.window}, arena);
+  CHECK(rows.size() == 3 && rows[0].starts == rows[2].starts && rows[0].ends == rows[1].ends && !rows[1].windowed());
+  const bool branches = std::any_of(shape.branches.begin(), shape.branches.end(), [](const Branch& branch) { return branch.depth > 0; });
+  CHECK(rows[0].windowed() == (shape.window > 0));
+  for (int64_t t = 0; t < seen.tokens(); t++) {
+    CHECK(rows[0].starts[t] == seen.starts[t] && rows[0].ends[t] == seen.ends[t], "%s, token %d", shape.name, int(t));
+    if (shape.window == 0) continue;
+    const int32_t behind = rows[0].behind[t];
+    CHECK(branches ? behind >= seen.behind[t] && behind <= seen.ends[t] : behind == seen.behind[t], "%s, token %d", shape.name, int(t));
+  }
+}
+
 // New tokens of several sequences, some of which stand together, over pages that lie anywhere.
-void pages(Type type) {
+void pages(Type type, int64_t window) {
   constexpr int64_t heads = 4, kv_heads = 2, size = 32, sequences = 5, table = 4, tokens = 23;
   std::vector<int32_t> positions, owners, tables;
   for (int32_t t = 0; t < tokens; t++) owners.push_back(t * sequences / tokens), positions.push_back(20 + t);
   for (int32_t page = 0; page < sequences * table; page++) tables.push_back((page * 7 + 3) % (sequences * table));
-  const PagedBatch batch{positions.data(), owners.data(), tables.data(), table};
+  const PagedBatch batch{positions.data(), owners.data(), tables.data(), table, window};
   const auto outcome = [&](int threads) {
     Matrix q(type, tokens, heads * size, 1), k(type, tokens, kv_heads * size, 2), v(type, tokens, kv_heads * size, 3);
     Matrix out(type, tokens, heads * size);
@@ -241,9 +278,12 @@ void memory_is_bounded() {
 int main() {
   memory_is_bounded();
   long_rows_are_shared_out();
+  for (const Shape& shape : shapes) uploaded_rows(shape);
   test::on_each_isa([](Isa) {
     for (const Shape& shape : shapes) packed_rows(shape);
-    for (const Type type : {Type::f32, Type::bf16}) pages(type);
+    for (const Type type : {Type::f32, Type::bf16}) {
+      for (const int64_t window : {0, 1, 18, 100}) pages(type, window);
+    }
   });
   return test::report();
 }

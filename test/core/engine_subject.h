@@ -34,9 +34,16 @@ inline ModelConfig tiny_model(bool biases_and_tied, int64_t head_size = 8) {
   ModelConfig c{};
   c.vocabulary_size = 53, c.hidden_size = 24, c.intermediate_size = 40, c.layers = 2;
   c.heads = 4, c.key_value_heads = 2, c.head_size = head_size, c.max_positions = 2048;
-  c.rms_norm_epsilon = 1e-5, c.rotary.theta = 1000;
+  c.rms_norm_epsilon = 1e-5, c.rotary = {{1000}};
   c.tie_embeddings = c.query_key_value_bias = biases_and_tied;
   c.query_key_norm = !biases_and_tied;
+  return c;
+}
+
+// With a window shorter than most rows in one layer, and another that is not rotated.
+inline ModelConfig windowed_model(bool biases_and_tied, int64_t head_size = 8) {
+  ModelConfig c = tiny_model(biases_and_tied, head_size);
+  c.kinds = {{.window = 21}, {.rope = LayerKind::none}};
   return c;
 }
 

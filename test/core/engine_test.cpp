@@ -80,6 +80,7 @@ int main() {
         test::check_critic([=] { return make_cpu_device(threads); }, test::tiny_model(biases_and_tied), {1e-3, 2e-5});
       }
     }
+    test::check_engine([] { return make_cpu_device(3); }, test::windowed_model(false), {5e-3, 2e-5});
     check_bf16();
   });
   return test::report();

@@ -23,6 +23,7 @@ namespace {
 // The tokens of a packed batch, and who sees them.
 struct Forest {
   std::vector<int32_t> starts, ends;
+  std::vector<int32_t> behind;  // with a window
 
   int64_t tokens() const { return int64_t(ends.size()); }
   bool sees(int64_t query, int64_t key) const { return starts[query] <= key && key <= query && query < ends[key]; }
@@ -51,6 +52,23 @@ struct Forest {
     close(first);
   }
 };
+
+// The same tokens, of which each sees the nearest `window` of those that it saw. `exact`: whether `behind` is no further on than it must be.
+Forest through_window(Forest forest, int64_t window, bool exact = true) {
+  forest.behind = forest.ends;
+  std::vector<int32_t> last(forest.ends.size());
+  for (int32_t query = 0; query < forest.tokens(); query++) {
+    std::vector<int32_t> seen;
+    for (int32_t key = forest.starts[size_t(query)]; key <= query; key++) {
+      if (forest.sees(query, key)) seen.push_back(key);
+    }
+    seen.erase(seen.begin(), seen.end() - std::min<int64_t>(window, int64_t(seen.size())));
+    for (const int32_t key : seen) last[size_t(key)] = query + 1;
+    forest.starts[size_t(query)] = seen.front();
+  }
+  if (exact) forest.behind = last;
+  return forest;
+}
 
 Forest rows_of(const std::vector<int64_t>& lengths) {
   Forest forest;
@@ -96,7 +114,9 @@ struct Run {
       : heads(c.heads), kv_heads(c.kv_heads), size(c.head_size), tokens(c.forest.tokens()),
         qkv(c.type, tokens, (heads + 2 * kv_heads) * size, c.layout), out(c.type, tokens, heads * size, c.layout),
         d_out(c.type, tokens, heads * size, c.layout), d_qkv(c.type, tokens, (heads + 2 * kv_heads) * size, c.layout),
-        log_sums(size_t(tokens * heads)), starts(c.forest.starts), ends(c.forest.ends), visible({starts.data, ends.data}),
+        log_sums(size_t(tokens * heads)), starts(c.forest.starts), ends(c.forest.ends),
+        behind(c.forest.behind.empty() ? c.forest.ends : c.forest.behind),
+        visible({starts.data, ends.data, c.forest.behind.empty() ? nullptr : behind.data}),
         workspace(cuda::attention_backward_workspace(tokens, heads)) {}
 
   Tensor q(const DeviceMatrix& all) const { return all.view.column_range(0, heads * size); }
@@ -112,7 +132,7 @@ struct Run {
   int64_t heads, kv_heads, size, tokens;
   DeviceMatrix qkv, out, d_out, d_qkv;
   DeviceArray<float> log_sums;
-  DeviceArray<int32_t> starts, ends;
+  DeviceArray<int32_t> starts, ends, behind;
   cuda::VisibleTokens visible;
   DeviceArray<char> workspace;
 };
@@ -291,6 +311,32 @@ void test_trees() {
   check_type(Type::bf16, "deep trees", 1, 1, 64, trees(77, 60, 3, 1));
 }
 
+void test_windows() {
+  for (const Type type : {Type::bf16, Type::f32}) {
+    for (const int64_t size : {16, 64, 80, 128}) {
+      if (type == Type::f32 && size == 16) continue;
+      for (const int64_t window : {1, 30, 64})
+        check_type(type, "rows through a window of " + std::to_string(window), 2, 1, size, through_window(rows_of({3, 90, 1, 40}), window));
+      check_type(type, "a prompt and replies through a window", 2, 1, size, through_window(shared_prompts(33, {20, 1, 45}), 25, false));
+      check_type(type, "trees through a window", 2, 1, size, through_window(trees(uint32_t(size), 14, 3, 2), 11));
+    }
+  }
+  check_type(Type::bf16, "a long row through a window", 1, 1, 64, through_window(rows_of({20, 700}), 150));
+  check_type(Type::bf16, "a long row through a window", 1, 1, 128, through_window(rows_of({401}), 64));
+  check_type(Type::bf16, "long replies through a window", 2, 1, 64, through_window(shared_prompts(70, {150, 90}), 100, false));
+  check_type(Type::bf16, "long replies through a window", 1, 1, 128, through_window(shared_prompts(40, {130, 140}), 150));
+  check_type(Type::bf16, "groups through a window", 14, 2, 64, through_window(rows_of({70}), 20));
+  // A window that hides nothing.
+  const Case plain = {"no window", Type::bf16, 2, 1, 64, shared_prompts(50, {30, 20})};
+  Case wide = plain;
+  wide.forest = through_window(plain.forest, 80, false);
+  Run run(plain), same(wide);
+  run.qkv.fill(1, 1.5), same.qkv.fill(1, 1.5), run.d_out.fill(2), same.d_out.fill(2);
+  run.forward(), same.forward(), run.backward(), same.backward();
+  CHECK(run.out.read("out") == same.out.read("out") && run.log_sums.read() == same.log_sums.read());
+  CHECK(run.d_qkv.read("gradients") == same.d_qkv.read("gradients"));
+}
+
 void test_layouts() {
   for (const Type type : {Type::bf16, Type::f32}) {
     for (const Layout& layout : layouts) {
@@ -355,6 +401,7 @@ void test_no_tokens() {
 constexpr gigpo::test::Test tests[] = {{"rows", test_rows},
                           {"groups of query heads", test_groups},
                           {"trees", test_trees},
+                          {"windows", test_windows},
                           {"layouts", test_layouts},
                           {"large scores", test_large_scores},
                           {"both paths", test_paths_agree},

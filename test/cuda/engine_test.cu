@@ -133,6 +133,8 @@ void engine() {
   test::check_many_spans(on_cuda(fp32), test::tiny_model(false), near);
   test::check_shared_prefixes(on_cuda(fp32), test::tiny_model(true), near);
   test::check_generation(on_cuda(own_fp32), test::tiny_model(true), near);
+  test::check_many_spans(on_cuda(own_fp32), test::windowed_model(true), near);
+  test::check_generation(on_cuda(own_bf16), test::windowed_model(false, 16), coarse);
   test::check_streams(on_cuda(own_fp32), test::tiny_model(true), near);
   test::check_engine(on_cuda(bf16), test::tiny_model(false, 16), coarse);
   test::check_critic(on_cuda(own_fp32), test::tiny_model(true), near);
@@ -148,6 +150,12 @@ void engine() {
       // All of a value's gradient goes one way, and its rounding with it: nothing averages out over a vocabulary.
       test::criticises_as_the_cpu(on_cuda(rounded), config, adapter, 0.02, 0.998);
     }
+  }
+  for (const int64_t head_size : {64, 128}) {
+    ModelConfig config = test::small_model(true, head_size);
+    config.kinds = test::windowed_model(true).kinds;
+    test::agrees_with_the_cpu(on_cuda(fp32), config, {}, 1e-4, 0.999999);
+    test::agrees_with_the_cpu(on_cuda(own_bf16), config, {}, 0.1, 0.999);
   }
   trains_as_the_cpu(fp32, Type::f32, test::tiny_model(true), 1e-3);
   trains_as_the_cpu(own_fp32, Type::bf16, test::tiny_model(false), 0.05);

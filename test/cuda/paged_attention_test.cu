@@ -24,11 +24,12 @@ constexpr int64_t page_size = PagedCache::page_size;
 struct Shape {
   Type type;
   int64_t heads, kv_heads, size;
+  int64_t window = 0;
 
   int64_t columns() const { return (heads + 2 * kv_heads) * size; }
   std::string name() const {
     return name_of(type) + " " + std::to_string(heads) + "/" + std::to_string(kv_heads) + " heads of " +
-           std::to_string(size);
+           std::to_string(size) + (window > 0 ? " through a window of " + std::to_string(window) : "");
   }
 };
 
@@ -109,7 +110,7 @@ class Server {
   }
 
   PagedBatch batch_of(const DeviceArray<int32_t>& positions, const DeviceArray<int32_t>& sequences) const {
-    return {positions.data, sequences.data, device_tables_.data, table_stride};
+    return {positions.data, sequences.data, device_tables_.data, table_stride, all_.shape.window};
   }
 
   // Every token that came is in its page, and nothing else was written.
@@ -216,7 +217,7 @@ void check_outputs(const Sequences& all, const std::vector<float>& outputs, int6
         const float* query = all.row(int64_t(s), p) + head * shape.size;
         std::vector<double> sums(size_t(shape.size)), sizes(size_t(shape.size));
         double total = 0;
-        for (int64_t key = 0; key <= p; key++) {
+        for (int64_t key = shape.window > 0 ? std::max<int64_t>(p + 1 - shape.window, 0) : 0; key <= p; key++) {
           const float* row = all.row(int64_t(s), key);
           double score = 0;
           for (int64_t i = 0; i < shape.size; i++) score += double(query[i]) * double(row[k + i]);
@@ -261,6 +262,16 @@ void test_shapes() {
   check_shape({Type::bf16, 14, 2, 128}, {37});
 }
 
+void test_windows() {
+  const std::vector<int64_t> lengths = {1, 33, 16, 5, 90};
+  for (const int64_t window : {1, 16, 21, 200}) {
+    for (const int64_t size : {16, 128}) check_shape({Type::bf16, 4, 2, size, window}, lengths);
+    check_shape({Type::bf16, 14, 2, 64, window}, lengths);
+    check_shape({Type::f32, 4, 2, 64, window}, lengths);
+    check_shape({Type::bf16, 4, 2, 80, window}, lengths);
+  }
+}
+
 void test_plain_path() {
   check_shape({Type::f32, 4, 2, 64}, {1, 33, 16, 5});
   check_shape({Type::f32, 7, 1, 128}, {20, 3});
@@ -281,7 +292,8 @@ void test_layouts() {
 
 // Sequences longer than a span of keys: batches whose spans are spread over blocks, and batches that are large enough.
 void test_long_sequences() {
-  for (const Shape& shape : {Shape{Type::bf16, 6, 1, 64}, Shape{Type::bf16, 2, 2, 64}, Shape{Type::bf16, 2, 1, 128}}) {
+  for (const Shape& shape : {Shape{Type::bf16, 6, 1, 64}, Shape{Type::bf16, 2, 2, 64}, Shape{Type::bf16, 2, 1, 128},
+                             Shape{Type::bf16, 6, 1, 64, 530}, Shape{Type::bf16, 2, 1, 128, 70}}) {
     const Sequences all(shape, {1550, 520, 600});
     Server whole(all, 100, 1), pieces(all, 130, 2), again(all, 100, 3);
     const std::vector<float> outputs = outputs_of(whole, {everything(all)});
@@ -406,6 +418,7 @@ void test_no_tokens() {
 }
 
 constexpr gigpo::test::Test tests[] = {{"shapes", test_shapes},
+                          {"windows", test_windows},
                           {"the plain path", test_plain_path},
                           {"layouts", test_layouts},
                           {"long sequences", test_long_sequences},

@@ -320,7 +320,7 @@ describe("a model is refused", () => {
       "BAD_MODEL",
       /gate_proj\.weight" has shape \[80, 32\].*\[81, 32\]/,
     )
-    await changeConfig({ intermediate_size: 80, num_hidden_layers: 3 })
+    await changeConfig({ intermediate_size: 80, num_hidden_layers: 3, layer_types: null })
     await expectRefused(() => NativePolicy.open(folder), "BAD_MODEL", /lack tensors "model\.layers\.2\./)
   })
 
@@ -348,6 +348,12 @@ describe("a model is refused", () => {
     [{ vocabularySize: 1.5 }, /vocabularySize is 1.5/],
     [{ rmsNormEpsilon: 0 }, /rmsNormEpsilon is 0/],
     [{ ropeTheta: NaN }, /ropeTheta is NaN/],
+    [{ layerTable: [] }, /layerTable has 0 entries, but there are \d+ layers/],
+    [{ layerTable: Array(config.layers).fill({ window: -1, rope: 0 }) }, /A window of layerTable is -1/],
+    [
+      { layerTable: Array(config.layers).fill({ window: 0, rope: 1 }) },
+      /A rope of layerTable is 1; there is the table 0/,
+    ],
   ])("with the configuration %j", async (wrong, message) => {
     await expectRefused(() => NativePolicy.create({ ...config, ...wrong }, new Random(0)), "BAD_ARGUMENT", message)
   })

@@ -35,7 +35,15 @@ export interface PolicyCase {
 export const architectures = ["qwen2", "qwen2-untied", "qwen3", "llama"] as const
 
 /** Every model of test/fixtures/architectures. */
-export const architectureKinds = ["yarn", "yarn-mscale"] as const
+export const architectureKinds = [
+  "yarn",
+  "yarn-mscale",
+  "mistral",
+  "qwen2-windows",
+  "qwen3-windows",
+  "smollm3",
+  "smollm3-windows",
+] as const
 
 export function architecturePath(name: string): string {
   return fileURLToPath(new URL(`../fixtures/architectures/${name}`, import.meta.url))

@@ -1,4 +1,4 @@
-import { mkdtemp, readdir, readFile, rm } from "node:fs/promises"
+import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterEach, beforeEach, describe, expect, it } from "vitest"
@@ -38,7 +38,7 @@ const relativeError = (found: Float32Array, wanted: Float32Array) =>
       wanted.reduce((sum, value) => sum + value ** 2, 0),
   )
 
-describe.each(["qwen2", "qwen2-untied", "qwen3", "llama", "qwen3-bf16", "yarn"])("%s as GGUF", (fixture) => {
+describe.each(["qwen2", "qwen2-untied", "qwen3", "llama", "qwen3-bf16", "yarn", "smollm3"])("%s as GGUF", (fixture) => {
   beforeEach(async () => {
     await modelFolder(fixture, folder)
   })
@@ -88,18 +88,32 @@ describe.each(["qwen2", "qwen2-untied", "qwen3", "llama", "qwen3-bf16", "yarn"])
   })
 })
 
+it("keeps a factor of YaRN's cosines and sines that is not the usual one", async () => {
+  await modelFolder("yarn", folder)
+  const path = join(folder, "config.json")
+  const json = JSON.parse(await readFile(path, "utf8"))
+  json.rope_scaling.attention_factor = 1.5
+  await writeFile(path, JSON.stringify(json))
+  await exportGguf(folder, file, "f32")
+  const { ropeScaling } = await readModelConfig(file)
+  expect(ropeScaling).toMatchObject({ type: "yarn", factor: 4, attentionFactor: expect.closeTo(1.5, 6) })
+  expect(relativeError(await logitsOf(file), await logitsOf(folder))).toBeLessThan(1e-6)
+})
+
 describe("a model that llama.cpp would compute otherwise", () => {
-  it.each([["yarn-mscale", "YaRN with its own beta_fast, beta_slow or truncate"]])(
-    "is refused: %s",
-    async (fixture, why) => {
-      await modelFolder(fixture, folder)
-      await expect(exportGguf(folder, file, "f32")).rejects.toMatchObject({
-        code: "BAD_MODEL",
-        message: expect.stringContaining(why),
-      })
-      expect(await readdir(root)).toEqual(["model"])
-    },
-  )
+  it.each([
+    ["yarn-mscale", "YaRN with its own beta_fast, beta_slow or truncate"],
+    ["mistral", "Mistral models with sliding windows"],
+    ["qwen2-windows", "Qwen2 models with sliding windows"],
+    ["smollm3-windows", "SmolLM3 models with sliding windows"],
+  ])("is refused: %s", async (fixture, why) => {
+    await modelFolder(fixture, folder)
+    await expect(exportGguf(folder, file, "f32")).rejects.toMatchObject({
+      code: "BAD_MODEL",
+      message: expect.stringContaining(why),
+    })
+    expect(await readdir(root)).toEqual(["model"])
+  })
 })
 
 describe("the tokenizer", () => {
@@ -118,7 +132,6 @@ describe("the tokenizer", () => {
     const json = JSON.parse(await readFile(path, "utf8"))
     json.pre_tokenizer.pretokenizers[0].pattern.Regex = "\\p{L}+"
     await rm(path)
-    const { writeFile } = await import("node:fs/promises")
     await writeFile(path, JSON.stringify(json))
     await expect(exportGguf(folder, file, "f16")).rejects.toMatchObject({ code: "BAD_TOKENIZER" })
     expect(await readdir(root)).toEqual(["model"])

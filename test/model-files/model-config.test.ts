@@ -80,6 +80,35 @@ const llama32 = {
   tie_word_embeddings: true,
   vocab_size: 128256,
 }
+// Mistral 7B v0.1 and SmolLM3 3B, without the fields that have the defaults of transformers.
+const mistral = {
+  architectures: ["MistralForCausalLM"],
+  model_type: "mistral",
+  hidden_size: 4096,
+  intermediate_size: 14336,
+  max_position_embeddings: 32768,
+  num_attention_heads: 32,
+  num_hidden_layers: 32,
+  num_key_value_heads: 8,
+  rms_norm_eps: 1e-5,
+  rope_theta: 10000,
+  sliding_window: 4096,
+  vocab_size: 32000,
+}
+const smollm3 = {
+  architectures: ["SmolLM3ForCausalLM"],
+  model_type: "smollm3",
+  attention_bias: false,
+  max_window_layers: 28,
+  mlp_bias: false,
+  no_rope_layer_interval: 4,
+  num_hidden_layers: 36,
+  rope_theta: 5000000,
+  sliding_window: null,
+  use_sliding_window: false,
+  vocab_size: 128256,
+}
+const sliding = (layers: number) => Array<string>(layers).fill("sliding_attention")
 const models = [qwen25, qwen3, llama32]
 const yarn = { rope_type: "yarn", factor: 4, original_max_position_embeddings: 32768 }
 
@@ -219,14 +248,47 @@ describe("parseModelConfig", () => {
     expect(scalingOf({ factor: 0.5 })).toMatchObject({ attentionFactor: 1 })
   })
 
+  const windowsOf = (json: object) => parseModelConfig(json).layerTable?.map(({ window }) => window)
+
+  it("reads Mistral, whose layers all have a window if any has", () => {
+    expect(parseModelConfig(mistral)).toMatchObject({ architecture: "Mistral", keyValueHeads: 8, headSize: 128 })
+    expect(windowsOf(mistral)).toEqual(Array(32).fill(4096))
+    expect(windowsOf({ ...mistral, sliding_window: undefined })).toEqual(Array(32).fill(4096))
+    expect(parseModelConfig({ ...mistral, sliding_window: null })).not.toHaveProperty("layerTable")
+  })
+
+  it("reads the windows of Qwen by layer_types, or from max_window_layers on", () => {
+    const windows = { ...qwen25, use_sliding_window: true, sliding_window: 128 }
+    const from = (first: number) => Array.from({ length: 24 }, (_, i) => (i >= first ? 128 : 0))
+    expect(windowsOf(windows)).toEqual(from(21))
+    expect(windowsOf({ ...windows, max_window_layers: 0 })).toEqual(from(0))
+    expect(windowsOf({ ...windows, max_window_layers: undefined })).toBeUndefined()
+    expect(windowsOf({ ...windows, layer_types: sliding(24), sliding_window: undefined })).toEqual(Array(24).fill(4096))
+    expect(windowsOf({ ...windows, sliding_window: null })).toBeUndefined()
+    expect(windowsOf({ ...qwen25, sliding_window: 128, max_window_layers: 0 })).toBeUndefined()
+  })
+
+  it("reads SmolLM3, with transformers' defaults, and the layers that are not rotated", () => {
+    const { layerTable: table, ...rest } = parseModelConfig(smollm3)
+    expect(rest).toMatchObject({ hiddenSize: 2048, heads: 16, keyValueHeads: 4, layers: 36, tieEmbeddings: true })
+    const every = (interval: number) =>
+      Array.from({ length: 36 }, (_, i) => ({ window: 0, rope: (i + 1) % interval === 0 ? "none" : 0 }))
+    expect(table).toEqual(every(4))
+    expect(parseModelConfig({ ...smollm3, no_rope_layer_interval: 3 }).layerTable).toEqual(every(3))
+    expect(parseModelConfig({ ...smollm3, rope_theta: undefined }).ropeTheta).toBe(2_000_000)
+    expect(parseModelConfig({ ...smollm3, no_rope_layers: Array(40).fill(1) })).not.toHaveProperty("layerTable")
+    const windows = { use_sliding_window: true, sliding_window: 64, no_rope_layers: [1, 0], num_hidden_layers: 2 }
+    expect(windowsOf({ ...smollm3, ...windows })).toEqual([0, 64])
+  })
+
   const scaled = (change: object) => ({ ...llama32, rope_scaling: { ...llama32.rope_scaling, ...change } })
   it.each<[string, unknown, RegExp]>([
     ["a list", [], /not a JSON object/],
     ["null", null, /not a JSON object/],
     [
       "another architecture",
-      { ...qwen25, architectures: ["MistralForCausalLM"] },
-      /"MistralForCausalLM" is not supported; supported are Qwen2ForCausalLM, Qwen3ForCausalLM, LlamaForCausalLM/,
+      { ...qwen25, architectures: ["GemmaForCausalLM"] },
+      /"GemmaForCausalLM" is not supported; supported are Qwen2ForCausalLM, Qwen3ForCausalLM, LlamaForCausalLM, Mistral/,
     ],
     ["a model without its head", { ...qwen25, architectures: ["Qwen2Model"] }, /"Qwen2Model" is not supported/],
     ["no architecture", { hidden_size: 8 }, /the architecture undefined is not supported/],
@@ -236,12 +298,28 @@ describe("parseModelConfig", () => {
       { ...qwen25, model_type: "llama" },
       /model_type "llama" does not fit Qwen2ForCausalLM/,
     ],
-    ["sliding windows", { ...qwen25, use_sliding_window: true }, /sliding-window/],
+    ["sliding windows of Llama", { ...llama32, use_sliding_window: true }, /sliding-window/],
+    ["sliding layers without windows", { ...qwen3, layer_types: sliding(28) }, /sliding-window/],
     [
-      "sliding windows in some layers",
-      { ...qwen3, layer_types: ["full_attention", "sliding_attention"] },
-      /sliding-window/,
+      "sliding layers of no size",
+      { ...qwen3, use_sliding_window: true, layer_types: sliding(28) },
+      /layer_types has sliding_attention, but sliding_window is null/,
     ],
+    [
+      "too few layer types",
+      { ...qwen25, use_sliding_window: true, layer_types: sliding(2) },
+      /layer_types names 2 layers, but num_hidden_layers is 24/,
+    ],
+    ["other layer types", { ...qwen25, layer_types: Array(24).fill("chunked_attention") }, /layer_types has layers/],
+    ["a window of 0", { ...mistral, sliding_window: 0 }, /sliding_window is 0; it must be an integer from 1/],
+    [
+      "windows in some layers of Mistral",
+      { ...mistral, num_hidden_layers: 2, layer_types: ["full_attention", "sliding_attention"] },
+      /layer_types does not fit sliding_window/,
+    ],
+    ["layers of Llama that are not rotated", { ...llama32, no_rope_layers: [1, 0] }, /no_rope_layers/],
+    ["too few rotated layers", { ...smollm3, no_rope_layers: [1, 0] }, /no_rope_layers names 2 layers/],
+    ["layers that are half rotated", { ...smollm3, no_rope_layers: Array(36).fill(0.5) }, /must be a list of 0 and 1/],
     ["longrope", scaled({ rope_type: "longrope" }), /rope type "longrope" is not supported/],
     ["linear scaling", scaled({ rope_type: "linear" }), /rope type "linear" is not supported/],
     [
@@ -315,8 +393,15 @@ describe("parseModelConfig", () => {
 
   it("throws nothing but GigpoError for any value in any field", () => {
     const values = [null, true, -1, 0, 0.5, 1e308, "", "x", [], [[]], {}, { rope_type: 3 }, { a: {} }, [null]]
-    for (const json of models) {
-      for (const key of [...Object.keys(json), "rope_parameters", "layer_types", "quantization_config", "__proto__"]) {
+    for (const json of [...models, mistral, smollm3]) {
+      for (const key of [
+        ...Object.keys(json),
+        "rope_parameters",
+        "layer_types",
+        "no_rope_layers",
+        "quantization_config",
+        "__proto__",
+      ]) {
         for (const value of values) {
           try {
             parseModelConfig(JSON.parse(JSON.stringify({ ...json, [key]: value })))
@@ -344,18 +429,23 @@ describe("config.json", () => {
   const scaledModels = [yarn, { ...yarn, attention_factor: 1.5, beta_fast: 16, beta_slow: 2, truncate: false }].map(
     (rope_scaling) => ({ ...qwen25, rope_scaling }),
   )
-  it.each([...models, ...scaledModels])("is read back as it was written: $model_type", async (json) => {
-    const config = parseModelConfig(json)
-    for (const original of [undefined, json]) {
-      await writeModelConfig(folder, config, { dtype: "BF16", ...(original && { original }) })
-      expect(await readModelConfig(folder)).toEqual(config)
-      expect(await written()).toMatchObject({
-        architectures: json.architectures,
-        torch_dtype: "bfloat16",
-        dtype: "bfloat16",
-      })
-    }
-  })
+  const windowed = { ...qwen25, use_sliding_window: true, sliding_window: 128 }
+  const unwindowed = { ...mistral, sliding_window: null }
+  it.each([...models, ...scaledModels, windowed, mistral, unwindowed, smollm3])(
+    "is read back as it was written: $model_type",
+    async (json) => {
+      const config = parseModelConfig(json)
+      for (const original of [undefined, json]) {
+        await writeModelConfig(folder, config, { dtype: "BF16", ...(original && { original }) })
+        expect(await readModelConfig(folder)).toEqual(config)
+        expect(await written()).toMatchObject({
+          architectures: json.architectures,
+          torch_dtype: "bfloat16",
+          dtype: "bfloat16",
+        })
+      }
+    },
+  )
 
   it("keeps what it does not know and says which dtype was written", async () => {
     const original = {

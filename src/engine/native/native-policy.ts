@@ -103,7 +103,7 @@ export class NativePolicy implements Trainable {
   #critic: Promise<NativeCritic> | undefined
 
   /**
-   * Opens a Hugging Face model folder (config.json and safetensors; Qwen2, Qwen3, Llama), or the folder of a LoRA
+   * Opens a Hugging Face model folder (config.json and safetensors), or the folder of a LoRA
    * adapter in PEFT's layout together with its base model. A name on the Hugging Face Hub (owner/name) is downloaded by
    * `resolveModel`.
    *

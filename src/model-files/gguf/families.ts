@@ -6,7 +6,7 @@ export interface GgufFamily {
   readonly modelType: string
   /**
    * Whether the rows of the query and key projections are stored for rotary positions on neighboring pairs. Hugging Face pairs
-   * column i with column i + size / 2 of a head; llama.cpp's converter interleaves the two halves for this architecture only.
+   * column i with column i + size / 2 of a head; llama.cpp's converter interleaves the two halves for Llama and what is made like it.
    */
   readonly interleaved: boolean
 }
@@ -16,6 +16,7 @@ export const ggufFamilies: Readonly<Record<string, GgufFamily>> = {
   llama: { architecture: "Llama", modelType: "llama", interleaved: true },
   qwen2: { architecture: "Qwen2", modelType: "qwen2", interleaved: false },
   qwen3: { architecture: "Qwen3", modelType: "qwen3", interleaved: false },
+  smollm3: { architecture: "SmolLM3", modelType: "smollm3", interleaved: true },
 }
 
 const layerTensors = {

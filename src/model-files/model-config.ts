@@ -161,6 +161,9 @@ export function parseModelConfig(json: unknown, file = "config.json"): ModelConf
   }
 }
 
+/** Fields for the number of experts: those of Qwen, of Mixtral and gpt-oss, and of DeepSeek. */
+const expertKeys = ["num_experts", "num_local_experts", "n_routed_experts"]
+
 /** Returns the architecture by `architectures`, or by `model_type`, which a configuration saved without a model has only. */
 function findArchitecture({ json, fail }: ConfigFields): ModelConfig["architecture"] {
   const supported = `supported are ${architectures.map((name) => `${name}ForCausalLM`).join(", ")}`
@@ -169,7 +172,11 @@ function findArchitecture({ json, fail }: ConfigFields): ModelConfig["architectu
   const found = architectures.find((name) =>
     first === undefined ? families[name].modelType === json.model_type : first === `${name}ForCausalLM`,
   )
-  if (!found) throw fail(`the architecture ${describe(first ?? json.model_type)} is not supported; ${supported}`)
+  if (!found) {
+    const experts = expertKeys.map((key) => json[key]).find((count) => typeof count === "number" && count > 0)
+    const mixture = experts === undefined ? "" : `, a mixture of ${experts} experts,`
+    throw fail(`the architecture ${describe(first ?? json.model_type)}${mixture} is not supported; ${supported}`)
+  }
   const type = json.model_type ?? families[found].modelType
   if (type !== families[found].modelType) throw fail(`model_type ${describe(type)} does not fit ${found}ForCausalLM`)
   return found

@@ -108,6 +108,13 @@ const smollm3 = {
   use_sliding_window: false,
   vocab_size: 128256,
 }
+const mixtures = [
+  ["Qwen2Moe", "qwen2_moe", { num_experts: 60, num_experts_per_tok: 4 }, 60],
+  ["Qwen3Moe", "qwen3_moe", { num_experts: 128, num_experts_per_tok: 8 }, 128],
+  ["Mixtral", "mixtral", { num_local_experts: 8, num_experts_per_tok: 2 }, 8],
+  ["GptOss", "gpt_oss", { num_local_experts: 32, experts_per_token: 4 }, 32],
+  ["DeepseekV3", "deepseek_v3", { n_routed_experts: 256, n_shared_experts: 1 }, 256],
+] as const
 const sliding = (layers: number) => Array<string>(layers).fill("sliding_attention")
 const models = [qwen25, qwen3, llama32]
 const yarn = { rope_type: "yarn", factor: 4, original_max_position_embeddings: 32768 }
@@ -290,6 +297,17 @@ describe("parseModelConfig", () => {
       { ...qwen25, architectures: ["GemmaForCausalLM"] },
       /"GemmaForCausalLM" is not supported; supported are Qwen2ForCausalLM, Qwen3ForCausalLM, LlamaForCausalLM, Mistral/,
     ],
+    ...mixtures.map(([name, model_type, experts, count]): [string, unknown, RegExp] => [
+      `the mixture of experts ${model_type}`,
+      { ...qwen25, architectures: [`${name}ForCausalLM`], model_type, ...experts },
+      new RegExp(`the architecture "${name}ForCausalLM", a mixture of ${count} experts, is not supported`),
+    ]),
+    [
+      "a mixture of experts by its type alone",
+      { model_type: "mixtral", num_local_experts: 8 },
+      /"mixtral", a mixture of 8 experts, is not supported/,
+    ],
+    ["experts in a supported architecture", { ...qwen3, num_experts: 8 }, /num_experts is 8, which changes/],
     ["a model without its head", { ...qwen25, architectures: ["Qwen2Model"] }, /"Qwen2Model" is not supported/],
     ["no architecture", { hidden_size: 8 }, /the architecture undefined is not supported/],
     ["an architecture that objects inherit", { model_type: "constructor" }, /"constructor" is not supported/],

@@ -31,7 +31,7 @@ describe.each([
     [join(file, "below"), `There is no folder ${join(file, "below")}`],
     [run("done", "model", "checkpoints/step-3"), `Its newest state is its model, ${join(folder, "done", "model")}.`],
     [run("stopped", "checkpoints/step-9", "checkpoints/step-10", "checkpoints/suspect-11"), "checkpoints/step-10."],
-    [run("begun"), "is a run, not a model. It has no model yet"],
+    [run("begun"), "is a run, not a model. It has no model and no checkpoint"],
   ])("says of %s what it is", async (path, sentence) => {
     await expect(open(path)).rejects.toEqual(
       expect.objectContaining({ code: "BAD_MODEL", message: expect.stringContaining(sentence) }),

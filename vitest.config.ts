@@ -45,54 +45,88 @@ const workers = availableParallelism() + 1
 /** Test files that mock a module. They are isolated, so that no other file gets the mock. */
 const replacing = ["test/environment/search/search.test.ts", "test/files/atomic-directory.test.ts"]
 
+/**
+ * Test files of more than ten seconds: faults at every write, kills, long trainings, browsers. `npm run test:all` and CI (GIGPO_TEST_ALL=1) run
+ * them, `npm test` does not.
+ */
+const long = [
+  "test/agents/process-agent.test.ts",
+  "test/bench/{maze,paper}.test.ts",
+  "test/cli/{cloning,commands,escapes,estimate,gateway,guards,interruption,lengths,links,named-options}.test.ts",
+  "test/cli/{own-environment,panel,recorded-run,recording,run-state,serve,server-guards}.test.ts",
+  "test/cli/{stopped-phases,trust,waiting,writing}.test.ts",
+  "test/credit/hgpo.test.ts",
+  "test/endpoint/{foreign-json,hostile-tools}.test.ts",
+  "test/environment/{alfworld/{expert,folder,generate},cards/formula,memory/memories}.test.ts",
+  "test/examples.test.ts",
+  "test/files/intact.test.ts",
+  "test/hub/{cli,resolve-model}.test.ts",
+  "test/process/{killed-engine,killed-writes,stopped-training}.test.ts",
+  "test/rollout/{chaos,shipped-hooks}.test.ts",
+  "test/runs/{links,model-links,resumed}.test.ts",
+  "test/tinker/{faults,limits,lost-runs,same-script,sessions}.test.ts",
+  "test/tokenizer/{hostile-text,jinja,strange-files}.test.ts",
+  "test/training/{agent-runs,busy-policy,curriculum,seams}.test.ts",
+  "test/view/browser/{curves,episodes-list,episodes-read,graph,real-run,served,shell}.test.ts",
+  "test/view/record/hostile.test.ts",
+]
 const entries = fileURLToPath(new URL("src/entries", import.meta.url))
 
-export default defineConfig({
-  // Examples import the package by its name, as users do.
-  resolve: {
-    alias: [
-      { find: /^gigpo$/, replacement: `${entries}/index.ts` },
-      { find: /^gigpo\/([\w/-]+)$/, replacement: `${entries}/$1.ts` },
-    ],
-  },
-  test: {
-    // Only a test that hangs takes this long, even on a busy machine.
-    testTimeout: 300_000,
-    hookTimeout: 300_000,
-    isolate: false,
-    // A separate state folder, so that tests do not use the journal key of the user.
-    env: { GIGPO_STATE: join(tmpdir(), `gigpo-test-state-${userInfo().username}`) },
-    projects: [
-      {
-        extends: true,
-        test: {
-          name: "apart",
-          include: apart,
-          exclude: replacing,
-          maxWorkers: workers,
-          sequence: { groupOrder: 0 },
-        },
+export default defineConfig(({ mode }) => {
+  // A file that the command line names is run in any case.
+  const all =
+    mode === "all" || process.env.GIGPO_TEST_ALL === "1" || process.argv.some((word) => word.startsWith("test/"))
+  const left = all ? [] : long
+  return {
+    // Examples import the package by its name, as users do.
+    resolve: {
+      alias: [
+        { find: /^gigpo$/, replacement: `${entries}/index.ts` },
+        { find: /^gigpo\/([\w/-]+)$/, replacement: `${entries}/$1.ts` },
+      ],
+    },
+    test: {
+      // Only a test that hangs takes this long, even on a busy machine.
+      testTimeout: 300_000,
+      hookTimeout: 300_000,
+      isolate: false,
+      // A separate state folder, so that tests do not use the journal key of the user.
+      env: {
+        GIGPO_TEST_ALL: mode === "all" ? "1" : (process.env.GIGPO_TEST_ALL ?? ""),
+        GIGPO_STATE: join(tmpdir(), `gigpo-test-state-${userInfo().username}`),
       },
-      {
-        extends: true,
-        test: {
-          name: "replacing",
-          include: replacing,
-          isolate: true,
-          maxWorkers: workers,
-          sequence: { groupOrder: 0 },
+      projects: [
+        {
+          extends: true,
+          test: {
+            name: "apart",
+            include: apart,
+            exclude: [...replacing, ...left],
+            maxWorkers: workers,
+            sequence: { groupOrder: 0 },
+          },
         },
-      },
-      {
-        extends: true,
-        test: {
-          name: "engine",
-          include: ["test/**/*.test.ts"],
-          exclude: apart,
-          maxWorkers: 1,
-          sequence: { groupOrder: 1 },
+        {
+          extends: true,
+          test: {
+            name: "replacing",
+            include: replacing,
+            isolate: true,
+            maxWorkers: workers,
+            sequence: { groupOrder: 0 },
+          },
         },
-      },
-    ],
-  },
+        {
+          extends: true,
+          test: {
+            name: "engine",
+            include: ["test/**/*.test.ts"],
+            exclude: [...apart, ...left],
+            maxWorkers: 1,
+            sequence: { groupOrder: 1 },
+          },
+        },
+      ],
+    },
+  }
 })

@@ -66,9 +66,9 @@ describe.skipIf(!built)("gigpo sft --data (needs dist: npm run build:ts)", () =>
     const credit = { advantages: new Float64Array(3) }
     await record(join(folder, "runs/one"), [[1, { groups: [group(0, episodes)], credit }]], { tokenizer })
     await tokenizer.dispose()
-    const rows = (count: number) => ({ code: 0, stderr: "", stdout: expect.stringContaining(`  ${count} rows`) })
-    expect(await sft("runs/one/episodes", "again")).toMatchObject(rows(2))
-    expect(await sft("runs/one", "all", "-s", "sft.successes=false")).toMatchObject(rows(3))
+    const said = (count: number) => ({ code: 0, stderr: "", stdout: expect.stringContaining(`  ${count} sequences`) })
+    expect(await sft("runs/one/episodes", "again")).toMatchObject(said(2))
+    expect(await sft("runs/one", "all", "-s", "sft.successes=false")).toMatchObject(said(3))
     const refused = await sft("runs", "never")
     expect(refused).toMatchObject({ stderr: expect.stringMatching(/no recorded episodes.*\[BAD_DATA\]/) })
     expect(refused.code).not.toBe(0)

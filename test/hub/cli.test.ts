@@ -128,10 +128,13 @@ describe.skipIf(!built)("a name on the Hub in commands", () => {
   it("Ctrl-C ends a download, and the next continues it", async () => {
     const env = freshCache()
     server.fault = ({ to }) => (to === "store" ? "stall" : undefined)
+    let stopping = false // a second Ctrl-C would end it at once
     const stopped = await run(["chat", "me/tiny"], env, {
       input: "Hi",
       onErrors: (stderr, kill) => {
-        if (size.test(stderr)) setTimeout(() => kill("SIGINT"), 500)
+        if (stopping || !size.test(stderr)) return
+        stopping = true
+        setTimeout(() => kill("SIGINT"), 500)
       },
     })
     server.fault = undefined

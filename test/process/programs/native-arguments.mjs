@@ -18,7 +18,8 @@ const model = {
   maxPositions: 32,
   rmsNormEpsilon: 1e-6,
   ropeTheta: 1e4,
-  ropeScaling: { factor: 8, lowFrequencyFactor: 1, highFrequencyFactor: 4, originalMaxPositions: 16 },
+  ropeScaling: { type: "llama3", factor: 8, lowFrequencyFactor: 1, highFrequencyFactor: 4, originalMaxPositions: 16 },
+  layerTable: [{ window: 8, rope: 0 }],
   tieEmbeddings: true,
   queryKeyValueBias: false,
   queryKeyNorm: true,
@@ -43,6 +44,10 @@ const options = {
   trained: true,
   reference: true,
   critic: true,
+}
+const yarn = {
+  ...{ type: "yarn", factor: 4, originalMaxPositions: 8, attentionFactor: 1.1 },
+  ...{ betaFast: 32, betaSlow: 1, truncate: true },
 }
 const floats = (...values) => Float32Array.of(...values)
 const surrogate = {
@@ -113,6 +118,11 @@ const anchors = [Int32Array.of(0, 0, 1), Uint8Array.of(1, 1, 2), Float64Array.of
 /** [name, function, its arguments]; `made` is what a constructor's call leaves to be disposed of. */
 const calls = [
   ["new Engine", (...given) => new Engine(...given).dispose(), [model, options]],
+  [
+    "memoryPlan",
+    memoryPlan,
+    [{ ...model, ropeScaling: yarn, layerTable: [{ window: 0, rope: "none" }] }, options, 2 ** 32],
+  ],
   ["new Critic", (...given) => new critic.constructor(...given), [{}]],
   ["new Vocabulary", (...given) => new Vocabulary(...given), letters],
   ["new Grammar", (...given) => new Grammar(...given), asOften],

@@ -3,6 +3,7 @@
 //   node scripts/test-emulated.mjs                    # the test programs, then the package's tests of the device
 //   node scripts/test-emulated.mjs --sanitize thread  # only the programs, with reports of races between GPU threads
 //   node scripts/test-emulated.mjs --sanitize address,undefined matmul_test engine_test
+//   node scripts/test-emulated.mjs --build-only       # compiles, and runs nothing
 //
 // On a machine with a GPU, build the same programs by `cmake -S . -B build-cuda && cmake --build build-cuda`, and run them by
 // `ctest --test-dir build-cuda`.
@@ -12,7 +13,10 @@ import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { parseArgs } from "node:util"
 
-const { values, positionals } = parseArgs({ options: { sanitize: { type: "string" } }, allowPositionals: true })
+const { values, positionals } = parseArgs({
+  options: { sanitize: { type: "string" }, "build-only": { type: "boolean" } },
+  allowPositionals: true,
+})
 const root = fileURLToPath(new URL("..", import.meta.url))
 const { sanitize } = values
 const build = join(root, sanitize ? `build-emulated-${sanitize.replaceAll(",", "-")}` : "build-emulated", "build")
@@ -36,6 +40,7 @@ if (alone) {
 } else {
   run("npx", ["cmake-js", "compile", "-O", build, "--CDGIGPO_CUDA=EMULATED", "--CDGIGPO_PROGRAMS=ON"])
 }
+if (values["build-only"]) process.exit()
 const chosen = positionals.length > 0 ? `^cuda_(${positionals.join("|")})$` : "^cuda_"
 run("ctest", ["--test-dir", build, "--output-on-failure", "--parallel", parallel, "--no-tests=error", "-R", chosen], {
   ASAN_OPTIONS: "detect_stack_use_after_return=0",

@@ -3,13 +3,16 @@
 //   node scripts/test-sanitized.mjs                    # AddressSanitizer, with leaks, and UndefinedBehaviorSanitizer
 //   node scripts/test-sanitized.mjs thread             # ThreadSanitizer
 //   node scripts/test-sanitized.mjs thread engine_test # one program only
+//   node scripts/test-sanitized.mjs --build-only       # compiles the programs and does not run them
 import { spawnSync } from "node:child_process"
 import { readdirSync } from "node:fs"
 import { availableParallelism } from "node:os"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
+import { parseArgs } from "node:util"
 
-const [sanitizers = "address,undefined", ...chosen] = process.argv.slice(2)
+const { values, positionals } = parseArgs({ options: { "build-only": { type: "boolean" } }, allowPositionals: true })
+const [sanitizers = "address,undefined", ...chosen] = positionals
 const root = fileURLToPath(new URL("..", import.meta.url))
 const build = join(root, `build-${sanitizers.replaceAll(",", "-")}`)
 const programs = readdirSync(join(root, "test/core"))
@@ -26,6 +29,7 @@ function run(command, args, env = {}) {
 run("cmake", ["-S", root, "-B", build, "-DGIGPO_CUDA=OFF", `-DGIGPO_SANITIZE=${sanitizers}`])
 const parallel = String(availableParallelism())
 run("cmake", ["--build", build, "--parallel", parallel, "--target", ...programs])
+if (values["build-only"]) process.exit()
 // In parallel, because most programs use only one processor.
 run(
   "ctest",

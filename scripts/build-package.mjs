@@ -25,7 +25,6 @@ await build({
   format: "esm",
   platform: "node",
   target: "node20.19",
-  minifyWhitespace: true, // half the size, and names in stack traces stay
   sourcemap: "linked",
   sourcesContent: false, // src/ is part of the package
   logLevel: "warning",

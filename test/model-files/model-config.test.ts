@@ -12,102 +12,11 @@ import {
 import { checkTensors, countParameters, tensorShapes } from "../../src/model-files/model-tensors.ts"
 import type { TensorFiles, TensorInfo } from "../../src/model-files/safetensors.ts"
 import { GigpoError } from "../../src/util/errors.ts"
+import { llama32, mistral, qwen3, qwen25, smollm3 } from "./published-configs.ts"
 
 const badModel = (pattern: RegExp) =>
   expect.objectContaining({ code: "BAD_MODEL", message: expect.stringMatching(pattern) })
 
-// The published sizes of real models, as their config.json has them.
-const qwen25 = {
-  architectures: ["Qwen2ForCausalLM"],
-  model_type: "qwen2",
-  hidden_act: "silu",
-  hidden_size: 896,
-  intermediate_size: 4864,
-  max_position_embeddings: 32768,
-  max_window_layers: 21,
-  num_attention_heads: 14,
-  num_hidden_layers: 24,
-  num_key_value_heads: 2,
-  rms_norm_eps: 1e-6,
-  rope_theta: 1000000.0,
-  sliding_window: 32768,
-  tie_word_embeddings: true,
-  use_sliding_window: false,
-  vocab_size: 151936,
-}
-const qwen3 = {
-  architectures: ["Qwen3ForCausalLM"],
-  model_type: "qwen3",
-  attention_bias: false,
-  head_dim: 128,
-  hidden_act: "silu",
-  hidden_size: 1024,
-  intermediate_size: 3072,
-  max_position_embeddings: 40960,
-  num_attention_heads: 16,
-  num_hidden_layers: 28,
-  num_key_value_heads: 8,
-  rms_norm_eps: 1e-6,
-  rope_scaling: null,
-  rope_theta: 1000000,
-  sliding_window: null,
-  tie_word_embeddings: true,
-  use_sliding_window: false,
-  vocab_size: 151936,
-}
-const llama32 = {
-  architectures: ["LlamaForCausalLM"],
-  model_type: "llama",
-  attention_bias: false,
-  head_dim: 64,
-  hidden_act: "silu",
-  hidden_size: 2048,
-  intermediate_size: 8192,
-  max_position_embeddings: 131072,
-  mlp_bias: false,
-  num_attention_heads: 32,
-  num_hidden_layers: 16,
-  num_key_value_heads: 8,
-  rms_norm_eps: 1e-5,
-  rope_scaling: {
-    factor: 32.0,
-    high_freq_factor: 4.0,
-    low_freq_factor: 1.0,
-    original_max_position_embeddings: 8192,
-    rope_type: "llama3",
-  },
-  rope_theta: 500000.0,
-  tie_word_embeddings: true,
-  vocab_size: 128256,
-}
-// Mistral 7B v0.1 and SmolLM3 3B, without the fields that have the defaults of transformers.
-const mistral = {
-  architectures: ["MistralForCausalLM"],
-  model_type: "mistral",
-  hidden_size: 4096,
-  intermediate_size: 14336,
-  max_position_embeddings: 32768,
-  num_attention_heads: 32,
-  num_hidden_layers: 32,
-  num_key_value_heads: 8,
-  rms_norm_eps: 1e-5,
-  rope_theta: 10000,
-  sliding_window: 4096,
-  vocab_size: 32000,
-}
-const smollm3 = {
-  architectures: ["SmolLM3ForCausalLM"],
-  model_type: "smollm3",
-  attention_bias: false,
-  max_window_layers: 28,
-  mlp_bias: false,
-  no_rope_layer_interval: 4,
-  num_hidden_layers: 36,
-  rope_theta: 5000000,
-  sliding_window: null,
-  use_sliding_window: false,
-  vocab_size: 128256,
-}
 const mixtures = [
   ["Qwen2Moe", "qwen2_moe", { num_experts: 60, num_experts_per_tok: 4 }, 60],
   ["Qwen3Moe", "qwen3_moe", { num_experts: 128, num_experts_per_tok: 8 }, 128],

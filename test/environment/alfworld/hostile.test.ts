@@ -119,7 +119,7 @@ describe("Game", () => {
     ["an attribute that is not known", { rules: { intro: "{x.colour}" } }, /the unknown attribute x\.colour/],
     ["a value that is none", { rules: { intro: "{+}" } }, /the value \{\+\}/],
     ["two values side by side", { rules: { intro: "{'a' 'b'}" } }, /the value \{'a' 'b'\}/],
-    ["a query that is none", { rules: { intro: "{'a' | p}" } }, /the condition " p" in the grammar is invalid/],
+    ["an invalid query", { rules: { intro: "{'a' | p}" } }, /the condition " p" in the grammar is invalid/],
     ["a text too long", { rules: { intro: "x".repeat(10_001) } }, /longer than 10000 characters/],
     ["a rule without a text", { rules: { intro: [{ rhs: 1 } as never] } }, /must each have a text "rhs"/],
     [

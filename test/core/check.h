@@ -1,6 +1,7 @@
 // A check harness in a page: CHECK counts, a failed one prints itself, report() ends the program's output.
 #pragma once
 #include <cstdio>
+#include <cstdlib>
 #include <string_view>
 
 namespace gigpo::test {
@@ -24,6 +25,22 @@ bool check(bool ok, const char* what, const char* file, int line, const char* fo
 inline int report() {
   std::printf("%d passed, %d failed\n", passed, failed);
   return failed == 0 ? 0 : 1;
+}
+
+// Whether the next part of the program belongs to this process: with GIGPO_TEST_SHARD=K/N (K from 1), every N-th part does, so that N processes
+// run each part of a long program once. Without it, all do.
+inline bool next_part_is_mine() {
+  static const char* const variable = std::getenv("GIGPO_TEST_SHARD");
+  static int shard = 1, shards = 1, parts = 0;
+  if (parts == 0 && variable && (std::sscanf(variable, "%d/%d", &shard, &shards) != 2 || shard < 1 || shard > shards)) {
+    std::printf("GIGPO_TEST_SHARD is \"%s\". Set it to K/N with 1 <= K <= N.\n", variable);
+    std::exit(1);
+  }
+  return parts++ % shards == shard - 1;
+}
+template <class Body>
+void part(Body body) {
+  if (next_part_is_mine()) body();
 }
 
 struct Test {

@@ -219,14 +219,14 @@ inline void check_critic_plan(const DeviceFactory& make_device, const ModelConfi
 }
 
 inline void check_critic(const DeviceFactory& make_device, const ModelConfig& config, const Bounds& bounds) {
-  check_value_loss(make_device, config, bounds);
-  check_merged_critic(make_device, config, bounds);
+  part([&] { check_value_loss(make_device, config, bounds); });
+  part([&] { check_merged_critic(make_device, config, bounds); });
   for (const AdapterConfig& adapter : {AdapterConfig{}, AdapterConfig{3, 5}}) {
-    check_critic_start(make_device, config, adapter);
-    if (bounds.slope > 0) check_critic_gradient(make_device, config, bounds, adapter);
-    check_critic_rows(make_device, config, bounds, adapter);
-    check_critic_training(make_device, config, bounds, adapter);
-    check_critic_plan(make_device, config, adapter);
+    part([&] { check_critic_start(make_device, config, adapter); });
+    if (bounds.slope > 0) part([&] { check_critic_gradient(make_device, config, bounds, adapter); });
+    part([&] { check_critic_rows(make_device, config, bounds, adapter); });
+    part([&] { check_critic_training(make_device, config, bounds, adapter); });
+    part([&] { check_critic_plan(make_device, config, adapter); });
   }
 }
 

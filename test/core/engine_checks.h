@@ -11,22 +11,22 @@
 namespace gigpo::test {
 
 inline void check_engine(const DeviceFactory& make_device, const ModelConfig& config, const Bounds& bounds) {
-  if (bounds.slope > 0) check_gradient(make_device, config, bounds);
-  check_micro_batches(make_device, config, bounds);
-  check_many_spans(make_device, config, bounds);
-  check_many_spans(make_device, config, bounds, {3, 5});
-  check_shared_prefixes(make_device, config, bounds);
-  check_distributions(make_device, config, bounds);
-  check_training(make_device, config, bounds);
-  check_generation(make_device, config, bounds);
-  check_streams(make_device, config, bounds);
-  check_early_ends(make_device, config);
-  check_recompute(make_device, config, {});
-  check_untrained(make_device, config);
+  if (bounds.slope > 0) part([&] { check_gradient(make_device, config, bounds); });
+  part([&] { check_micro_batches(make_device, config, bounds); });
+  part([&] { check_many_spans(make_device, config, bounds); });
+  part([&] { check_many_spans(make_device, config, bounds, {3, 5}); });
+  part([&] { check_shared_prefixes(make_device, config, bounds); });
+  part([&] { check_distributions(make_device, config, bounds); });
+  part([&] { check_training(make_device, config, bounds); });
+  part([&] { check_generation(make_device, config, bounds); });
+  part([&] { check_streams(make_device, config, bounds); });
+  part([&] { check_early_ends(make_device, config); });
+  part([&] { check_recompute(make_device, config, {}); });
+  part([&] { check_untrained(make_device, config); });
   for (const AdapterConfig& adapter : {AdapterConfig{3, 5}, ragged(config, false), ragged(config, true)})
-    check_adapter(make_device, config, bounds, adapter);
-  check_shared_region(make_device, config);
-  check_plan(make_device, config);
+    part([&] { check_adapter(make_device, config, bounds, adapter); });
+  part([&] { check_shared_region(make_device, config); });
+  part([&] { check_plan(make_device, config); });
 }
 
 }  // namespace gigpo::test

@@ -30,9 +30,9 @@ static void check_bf16() {
   for (const bool biases_and_tied : {false, true}) {
     const ModelConfig config = test::small_model(biases_and_tied, biases_and_tied ? 64 : 128);
     for (const AdapterConfig& adapter : {AdapterConfig{}, AdapterConfig{7, 16}}) {
-      test::agrees_with_the_cpu(device(2), config, adapter, 0.1, 0.999);
+      test::part([&] { test::agrees_with_the_cpu(device(2), config, adapter, 0.1, 0.999); });
       // All of a value's gradient goes one way, and its rounding with it: nothing averages out over a vocabulary.
-      test::criticises_as_the_cpu(device(2), config, adapter, 0.02, 0.998);
+      test::part([&] { test::criticises_as_the_cpu(device(2), config, adapter, 0.02, 0.998); });
     }
   }
 }
@@ -69,11 +69,11 @@ static void head_chunks_are_equal() {
 }
 
 int main() {
-  head_chunks_are_equal();
-  results_of_many_tokens_are_all_there();
-  philox_gives_the_published_words();
+  test::part([&] { head_chunks_are_equal(); });
+  test::part([&] { results_of_many_tokens_are_all_there(); });
+  test::part([&] { philox_gives_the_published_words(); });
   test::on_each_isa([&](cpu::Isa) {
-    a_row_by_itself_does_not_see_what_stands_beside_it();
+    test::part([&] { a_row_by_itself_does_not_see_what_stands_beside_it(); });
     for (const int threads : {1, 3}) {
       for (const bool biases_and_tied : {false, true}) {
         test::check_engine([=] { return make_cpu_device(threads); }, test::tiny_model(biases_and_tied), {5e-3, 2e-5});

@@ -124,18 +124,18 @@ void engine() {
   const CudaOptions fp32{Type::f32}, bf16{Type::bf16}, own_fp32{Type::f32, true, false}, own_bf16{Type::bf16, true, false};
   const test::Bounds near{0, 2e-5, longest_prompt, step_tokens, optimizer_steps};
   const test::Bounds coarse{0, 0.15, longest_prompt, step_tokens, optimizer_steps};
-  tells_of_the_library(bf16, own_bf16);
+  test::part([&] { tells_of_the_library(bf16, own_bf16); });
 #ifdef GIGPO_CUDA_EMULATOR
-  waits_once(bf16);
-  decodes_ahead(bf16);
+  test::part([&] { waits_once(bf16); });
+  test::part([&] { decodes_ahead(bf16); });
 #endif
-  test::check_micro_batches(on_cuda(own_fp32), test::tiny_model(true), near);
-  test::check_many_spans(on_cuda(fp32), test::tiny_model(false), near);
-  test::check_shared_prefixes(on_cuda(fp32), test::tiny_model(true), near);
-  test::check_generation(on_cuda(own_fp32), test::tiny_model(true), near);
-  test::check_many_spans(on_cuda(own_fp32), test::windowed_model(true), near);
-  test::check_generation(on_cuda(own_bf16), test::windowed_model(false, 16), coarse);
-  test::check_streams(on_cuda(own_fp32), test::tiny_model(true), near);
+  test::part([&] { test::check_micro_batches(on_cuda(own_fp32), test::tiny_model(true), near); });
+  test::part([&] { test::check_many_spans(on_cuda(fp32), test::tiny_model(false), near); });
+  test::part([&] { test::check_shared_prefixes(on_cuda(fp32), test::tiny_model(true), near); });
+  test::part([&] { test::check_generation(on_cuda(own_fp32), test::tiny_model(true), near); });
+  test::part([&] { test::check_many_spans(on_cuda(own_fp32), test::windowed_model(true), near); });
+  test::part([&] { test::check_generation(on_cuda(own_bf16), test::windowed_model(false, 16), coarse); });
+  test::part([&] { test::check_streams(on_cuda(own_fp32), test::tiny_model(true), near); });
   test::check_engine(on_cuda(bf16), test::tiny_model(false, 16), coarse);
   test::check_critic(on_cuda(own_fp32), test::tiny_model(true), near);
   test::check_critic(on_cuda(bf16), test::tiny_model(false, 16), coarse);
@@ -144,24 +144,24 @@ void engine() {
     const CudaOptions& exact = biases_and_tied ? fp32 : own_fp32;
     for (const AdapterConfig& adapter : {AdapterConfig{}, AdapterConfig{8, 16}}) {
       const CudaOptions& rounded = bool(adapter) == biases_and_tied ? bf16 : own_bf16;
-      test::agrees_with_the_cpu(on_cuda(exact), config, adapter, 1e-4, 0.999999);
-      test::agrees_with_the_cpu(on_cuda(rounded), config, adapter, 0.1, 0.999);
-      test::criticises_as_the_cpu(on_cuda(exact), config, adapter, 1e-4, 0.999999);
+      test::part([&] { test::agrees_with_the_cpu(on_cuda(exact), config, adapter, 1e-4, 0.999999); });
+      test::part([&] { test::agrees_with_the_cpu(on_cuda(rounded), config, adapter, 0.1, 0.999); });
+      test::part([&] { test::criticises_as_the_cpu(on_cuda(exact), config, adapter, 1e-4, 0.999999); });
       // All of a value's gradient goes one way, and its rounding with it: nothing averages out over a vocabulary.
-      test::criticises_as_the_cpu(on_cuda(rounded), config, adapter, 0.02, 0.998);
+      test::part([&] { test::criticises_as_the_cpu(on_cuda(rounded), config, adapter, 0.02, 0.998); });
     }
   }
   for (const int64_t head_size : {64, 128}) {
     ModelConfig config = test::small_model(false, head_size);  // keys' biases have no gradient where nothing is rotated
     config.kinds = test::windowed_model(false).kinds;
-    test::agrees_with_the_cpu(on_cuda(fp32), config, {}, 1e-4, 0.999999);
-    test::agrees_with_the_cpu(on_cuda(own_bf16), config, {}, 0.1, 0.999);
+    test::part([&] { test::agrees_with_the_cpu(on_cuda(fp32), config, {}, 1e-4, 0.999999); });
+    test::part([&] { test::agrees_with_the_cpu(on_cuda(own_bf16), config, {}, 0.1, 0.999); });
   }
-  trains_as_the_cpu(fp32, Type::f32, test::tiny_model(true), 1e-3);
-  trains_as_the_cpu(own_fp32, Type::bf16, test::tiny_model(false), 0.05);
-  replays_exactly(bf16, test::tiny_model(true, 16));
-  replays_exactly(own_bf16, test::tiny_model(true, 16));
-  refuses_what_does_not_fit(bf16);
+  test::part([&] { trains_as_the_cpu(fp32, Type::f32, test::tiny_model(true), 1e-3); });
+  test::part([&] { trains_as_the_cpu(own_fp32, Type::bf16, test::tiny_model(false), 0.05); });
+  test::part([&] { replays_exactly(bf16, test::tiny_model(true, 16)); });
+  test::part([&] { replays_exactly(own_bf16, test::tiny_model(true, 16)); });
+  test::part([&] { refuses_what_does_not_fit(bf16); });
 }
 
 }  // namespace

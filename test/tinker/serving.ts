@@ -54,7 +54,7 @@ export class Servings {
   ): Promise<Serving> {
     const { maxPositions } = await readModelConfig(directory)
     const policies: NativePolicy[] = []
-    const cpu = { device: "cpu", threads: 2 } as const
+    const cpu = { device: "cpu", threads: 1 } as const
     const server: TinkerServer = tinkerServer({
       ...{ model: "tiny", maxPositions, stopTokens: [], key, models: 8 },
       checkpoints: await mkdtemp(join(await this.#folder, "kept-")),

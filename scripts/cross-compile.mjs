@@ -11,11 +11,10 @@ import { chmodSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync }
 import { createRequire } from "node:module"
 import { availableParallelism, tmpdir } from "node:os"
 import { join } from "node:path"
-import { fileURLToPath } from "node:url"
 import { parseArgs } from "node:util"
+import { root, run } from "./native-programs.mjs"
 
 const headers = createRequire(import.meta.resolve("cmake-js/package.json"))("node-api-headers")
-const root = fileURLToPath(new URL("..", import.meta.url))
 const build = join(root, "build-cross")
 /**
  * CMake's names of each target, and the system's libraries in which symbols are looked up. Linux has no libraries here, because every build
@@ -48,12 +47,6 @@ function works(command, ...args) {
   return spawnSync(command, args, { env }).status === 0
 }
 
-function run(command, args, extra = {}) {
-  const { status, error } = spawnSync(command, args, { stdio: "inherit", env: { ...env, ...extra } })
-  if (error) throw error
-  if (status !== 0) throw new Error(`${command} ${args.join(" ")} ended with ${status}.`)
-}
-
 function configure(target, system, processor, options) {
   const folder = join(build, target)
   mkdirSync(folder, { recursive: true })
@@ -77,10 +70,11 @@ function configure(target, system, processor, options) {
   }
   // CMake identifies a compiler by linking a program. For that, zig would compile the C and C++ libraries of the target.
   run("cmake", ["-S", root, "-B", folder, ...Object.entries(all).map(([name, value]) => `-D${name}=${value}`)], {
+    ...env,
     GIGPO_COMPILE_ONLY: "-c",
   })
   return (...names) =>
-    run("cmake", ["--build", folder, "--parallel", String(availableParallelism()), "--target", ...names])
+    run("cmake", ["--build", folder, "--parallel", String(availableParallelism()), "--target", ...names], env)
 }
 
 /** Compiles without optimization and without the C++ library, which zig contains only as source code. */

@@ -1,4 +1,4 @@
-// Compiling and running the test programs of the C++ and CUDA sources, for scripts/test-sanitized.mjs and scripts/test-emulated.mjs.
+// Compiling the C++ and CUDA sources and running their test programs, for test-sanitized.mjs, test-emulated.mjs and cross-compile.mjs.
 import { spawnSync } from "node:child_process"
 import { availableParallelism } from "node:os"
 import { fileURLToPath } from "node:url"

@@ -7,8 +7,8 @@ import { nastyText } from "../tokenizer/nasty-text.ts"
 export type Conversation = { role: "system" | "user" | "assistant"; content: string }[]
 
 /**
- * Conversations of one to eight messages whose contents break tokenizers: joiners, controls, whitespace at every edge, half-written tags. Special tokens
- * do not occur in contents, because transformers encodes those as special tokens and gigpo as text.
+ * Conversations of one to nine messages whose contents break tokenizers: joiners, controls, whitespace at every edge, half-written tags.
+ * Special tokens do not occur in contents, because transformers encodes those as special tokens and gigpo as text.
  */
 export function adversarialConversations(count: number): Conversation[] {
   const random = new Random(2026)

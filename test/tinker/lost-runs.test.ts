@@ -95,12 +95,14 @@ describe("each request of a run fails once, in one of many ways:", () => {
   ]
   const patience = 10
   const lanes = 8
+  /** Threads of a server, of which as many run at once as there are lanes. */
+  const threads = 1
   // All ways for each request take minutes: by hand, with GIGPO_ALL_FAULTS.
   const waysOf = (at: number) => (process.env.GIGPO_ALL_FAULTS ? faults : [faults[at % faults.length]!])
 
   /** How many runs came to the same end at once, and how many at a second server. */
   async function failing(departures: readonly Departure[]) {
-    const plain = await servings.serve(doors.directory, { departures })
+    const plain = await servings.serve(doors.directory, { departures }, undefined, threads)
     const expected = await run(plain, join(await folder(), "run"), false, patience, short)
     const cases = [...plain.asked].flatMap((path, at) => waysOf(at).map((fault) => ({ path, at, fault })))
     const ends = { atOnce: 0, elsewhere: 0 }
@@ -108,8 +110,11 @@ describe("each request of a run fails once, in one of many ways:", () => {
       const checkpoints = await folder()
       const directory = join(await folder(), "run")
       let nth = 0
-      const first = await servings.serve(doors.directory, { checkpoints, departures }, () =>
-        nth++ === at ? fault : undefined,
+      const first = await servings.serve(
+        doors.directory,
+        { checkpoints, departures },
+        () => (nth++ === at ? fault : undefined),
+        threads,
       )
       const outcome = await run(first, directory, false, patience, short).catch((error: unknown) => ({ error }))
       await first.kill()
@@ -119,7 +124,7 @@ describe("each request of a run fails once, in one of many ways:", () => {
         return
       }
       expect(outcome.error, path).toMatchObject({ name: "GigpoError", code: "ENGINE_LOST" })
-      const second = await servings.serve(doors.directory, { checkpoints, departures })
+      const second = await servings.serve(doors.directory, { checkpoints, departures }, undefined, threads)
       const rest = await run(second, directory, existsSync(directory), patience, short)
       await second.kill()
       expect(rest, path).toEqual(rest.length > 0 ? expected.slice(-rest.length).map(nearly) : [])

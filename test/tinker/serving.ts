@@ -51,10 +51,11 @@ export class Servings {
     directory: string,
     options: Partial<TinkerServerOptions> = {},
     fault: (path: string, nth: number) => Fault | undefined = () => undefined,
+    threads = 2,
   ): Promise<Serving> {
     const { maxPositions } = await readModelConfig(directory)
     const policies: NativePolicy[] = []
-    const cpu = { device: "cpu", threads: 1 } as const
+    const cpu = { device: "cpu", threads } as const
     const server: TinkerServer = tinkerServer({
       ...{ model: "tiny", maxPositions, stopTokens: [], key, models: 8 },
       checkpoints: await mkdtemp(join(await this.#folder, "kept-")),

@@ -21,6 +21,8 @@ export interface Module {
   readonly exported: unknown
   /** Exported table of options, if any. */
   readonly options: Fields | undefined
+  /** Export `expert`, if any: what completes the calls of the module's agent for `gigpo sft`. */
+  readonly expert: unknown
 }
 
 /**
@@ -39,7 +41,7 @@ export async function loadModule(path: string, folder: string): Promise<Module> 
   const exports = await importModule(file)
   if (!("default" in exports) || exports.default === undefined)
     throw bad(`${file} has no default export. Add one: export default …`)
-  const { default: exported, options } = exports
+  const { default: exported, options, expert } = exports
   if (options !== undefined && !isTable(options)) {
     throw bad(
       `${file} exports options that are not a table. Make each option with a constructor: fields.number(1, "Description.").`,
@@ -49,7 +51,7 @@ export async function loadModule(path: string, folder: string): Promise<Module> 
     throw bad(
       `${file} exports options, so its default export must be a function of them${isClass(exported) ? ", not a class" : ""}.`,
     )
-  return { path: file, sha256, exported, options }
+  return { path: file, sha256, exported, options, expert }
 }
 
 /**

@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto"
+import { setMaxListeners } from "node:events"
 import { inspect } from "node:util"
 import { checkWhole } from "../engine/check-arguments.ts"
 import { checkMessages, checkParsed, environmentError, playing } from "../environment/contract.ts"
@@ -58,6 +59,7 @@ export async function runAgent<Task>(
   const { task, index, member } = setup
   using deadline = new Deadline(signal)
   const own = new AbortController()
+  setMaxListeners(0, own.signal) // clients such as OpenAI's add a listener per request and do not remove it
   const unlink = linkAbort(deadline.signal, own)
   const log = new StepLog(contract, setup.maxSteps)
   const policy = guardPolicy(setup.policy, own)

@@ -393,3 +393,17 @@ it("refuses what would change what is sampled, by name, and the episode goes on"
   expect(refused).toEqual(["temperature", "top_p", "logit_bias", "wisdom", "max_tokens", "tools[0].type"])
   expect(episodes[0]!.steps.length).toBe(1)
 })
+
+it("gives agents a signal that any number of requests may listen to", async () => {
+  const warned = vi.fn()
+  process.on("warning", warned)
+  // As OpenAI's client: a listener per request, which stays.
+  const agent: Agent<string> = async (_, { signal }) => {
+    for (let request = 0; request < 20; request++) signal.addEventListener("abort", () => {}, { once: true })
+    return { reward: 0 }
+  }
+  await play(agent, ["go"], ["a"])
+  await new Promise(setImmediate)
+  process.off("warning", warned)
+  expect(warned).not.toHaveBeenCalled()
+})

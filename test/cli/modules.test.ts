@@ -5,6 +5,7 @@ import { join } from "node:path"
 import { pathToFileURL } from "node:url"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import {
+  configuredExpert,
   configuredPlayer,
   configuredTraining,
   moduleFields,
@@ -51,6 +52,31 @@ export default ({ strength, slope }) => ({
   estimate: (batch) => ({ advantages: batch.rewards.map((reward) => strength * reward), metrics: { slope } }),
 })
 `
+
+describe("the expert of a fine-tuning", () => {
+  const tasks = "export default { name: 'mine', tasks: () => [1] }"
+  const withAgent = async (agent: string) =>
+    await load(`agent: ./${await put(agent)}\n`, `model: m\nenvironment: ./${await put(tasks)}\n`)
+
+  it("is the export of the agent's module, and its agent plays", async () => {
+    const config = await withAgent("export default async () => ({ reward: 1 })\nexport const expert = () => 'a'\n")
+    const { agent, expert, environment } = await configuredExpert(config)
+    expect([environment.name, await agent!(1, {} as never), expert!(1, [])]).toEqual(["mine", { reward: 1 }, "a"])
+  })
+
+  it("is missing where the agent's module has none, which names the export and the place in the file", async () => {
+    const config = await withAgent("export default async () => ({ reward: 1 })\n")
+    await expect(configuredExpert(config)).rejects.toMatchObject({
+      code: "BAD_CONFIG",
+      message: expect.stringMatching(/yaml, line 3: .*expert\(task, messages\).*--data/),
+    })
+  })
+
+  it("is the environment's without an agent", async () => {
+    const { agent, environment } = await configuredExpert(await load(""))
+    expect([agent, environment.name]).toEqual([undefined, "sokoban"])
+  })
+})
 
 describe("a module of one's own", () => {
   it("gives an estimator that is made with its options, checked and filled in", async () => {

@@ -13,12 +13,12 @@ import { GigpoError } from "../../util/errors.ts"
 import { unlessAborted } from "../../util/linked-abort.ts"
 import { type ConfigArguments, commandLine, configCommand } from "../arguments.ts"
 import { complete, placeKeys } from "../config/kept.ts"
-import { configuredSft } from "../config/modules.ts"
+import { configuredExpert, configuredSft } from "../config/modules.ts"
 import { loadConfig } from "../config/resolve.ts"
 import { checkSftSize } from "../config/sizes.ts"
 import { openData } from "../data.ts"
 import { fetchWeights, keptModels, refuseCache, withLocalModels } from "../hub.ts"
-import { openConfiguredEnvironment, openModel, precisionOf } from "../model.ts"
+import { openModel, precisionOf } from "../model.ts"
 import { checkTargetGiven, isSftModel, sftTarget, type TargetArguments } from "../sft-target.ts"
 import { chosenRate } from "../terminal/chosen-rate.ts"
 import { formatBar, formatDuration, formatNumber } from "../terminal/format.ts"
@@ -33,8 +33,8 @@ interface CloneArguments extends ConfigArguments, TargetArguments {
 export function sftCommand(command: Command): Command {
   return configCommand(command)
     .description(
-      "Fine-tunes the configured model on completions of the environment's expert (behavior cloning) as a start for reinforcement " +
-        "learning. With --data it learns from a file of chat transcripts or, with " +
+      "Fine-tunes the configured model on completions of an expert (behavior cloning) as a start for reinforcement learning: the " +
+        "environment's, or the one that the agent's module exports. With --data it learns from a file of chat transcripts or, with " +
         "sft.loss.name=dpo, preference pairs (JSON Lines), or from recorded episodes. Writes a model folder after the last epoch; until then " +
         "checkpoints and a log " +
         "(metrics.jsonl) are in <folder>.cloning. Ctrl-C stops after saving; a second Ctrl-C stops at once.",
@@ -63,7 +63,8 @@ async function runClone(file: string, options: CloneArguments, signal: AbortSign
   if (options.inPlace) refuseCache(given, config)
   const { data: path } = config.sft
   const data = path === undefined ? undefined : await openData(path)
-  const environment = data ? undefined : await unlessAborted(signal, () => openConfiguredEnvironment(config))
+  const taught = data ? undefined : await unlessAborted(signal, () => configuredExpert(config))
+  const environment = taught?.environment
   const out = await sftTarget(config.model, options)
   const folder = `${out.replace(/[/\\]+$/, "")}.cloning`
   await checkRunFolder(folder, options)
@@ -98,7 +99,7 @@ async function runClone(file: string, options: CloneArguments, signal: AbortSign
       screen.show([`${formatBar(done, total, 20)}  ${what} ${done}/${total}`])
   const work = async (signal: AbortSignal) => {
     const cloning = { ...(await configuredSft(config)), optimizer: settled, data }
-    const setup = { ...model, environment, run, ...cloning, signal, handleSignals: false, onWarning: say }
+    const setup = { ...model, ...taught, run, ...cloning, signal, handleSignals: false, onWarning: say }
     const epochs = sft({
       ...setup,
       onExpert: shown("task of the expert"),

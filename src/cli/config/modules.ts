@@ -1,3 +1,4 @@
+import type { AgentExpert } from "../../agents/agent.ts"
 import { agents, aroundAgent, customAgent } from "../../agents/agents.ts"
 import { allGroupsEnded } from "../../agents/process-group.ts"
 import { stripVolatileText } from "../../chat/normalize.ts"
@@ -16,7 +17,7 @@ import type { SftOptions } from "../../sft/options.ts"
 import { customCurriculum } from "../../training/curriculum/curriculum.ts"
 import { aroundLoss } from "../../training/kl.ts"
 import type { TrainOptions } from "../../training/options.ts"
-import type { AgentSetup } from "../../training/player.ts"
+import type { AgentSetup, TeacherSetup } from "../../training/player.ts"
 import { GigpoError } from "../../util/errors.ts"
 import { activity } from "../terminal/activity.ts"
 import type { Config, Used } from "./config.ts"
@@ -129,6 +130,26 @@ export async function configuredPlayer(
   if (isUsed(agent)) return { ...player, agent: await own(agent, customAgent, aroundAgent) }
   const { make, fields } = agents[agent.name]
   return { ...player, agent: make(only(agent, fields)) }
+}
+
+/**
+ * Opens what `gigpo sft` imitates without data: the environment's expert, or for the agent of a module the module's export `expert`.
+ *
+ * @throws GigpoError `BAD_CONFIG` where the agent's module has no such export.
+ */
+export async function configuredExpert(
+  config: Config,
+): Promise<TeacherSetup<unknown> & { readonly environment: OffersTasks }> {
+  const { agent } = config
+  if (!agent || !isUsed(agent)) return { environment: await openConfiguredEnvironment(config) }
+  const { path, expert } = await loadModule(agent.use, ".")
+  if (typeof expert !== "function")
+    throw new GigpoError(
+      "BAD_CONFIG",
+      `${writtenAt.get(agent) ?? path}: the module of the agent has no expert to learn from. Export a function expert(task, messages) that ` +
+        "completes the agent's calls, or give chat transcripts with --data.",
+    )
+  return { ...(await configuredPlayer(config)), expert: expert as AgentExpert }
 }
 
 async function openNamed(environment: Config["environment"]): Promise<Environment> {

@@ -48,13 +48,17 @@ export function sets(...tables) {
 /** Folders and settings of the parts of a cell. */
 function planOf({ world, variant, seed, runs }) {
   const start = join(runs, world.name, `seed-${seed}`)
-  const [made, cloned] = [join(start, "made"), join(start, variant.sft?.name ?? "cloned")]
+  const made = world.model ?? join(start, "made")
+  const cloned = world.sft === false ? made : join(start, variant.sft?.name ?? "cloned")
   const run = join(start, variant.name)
   const taught = variant.teacher && join(start, variant.teacher.name)
   return {
     config: world.config,
-    make: { folder: made, set: sets({ seed }, world.set) },
-    sft: { folder: cloned, set: sets({ seed, threads: 1, model: made }, world.set, variant.sft?.set) },
+    make: world.model === undefined && { folder: made, set: sets({ seed }, world.set) },
+    sft: world.sft !== false && {
+      folder: cloned,
+      set: sets({ seed, threads: 1, model: made }, world.set, variant.sft?.set),
+    },
     teach: taught && {
       folder: taught,
       set: sets({ seed, threads: 1, model: made }, world.set, variant.teacher.set),
@@ -126,8 +130,8 @@ export async function doCell(cell, where, signal) {
 
 async function trainCell(cell, settings, signal) {
   const { config, make, sft, teach, train } = planOf(cell)
-  await once(make.folder, () => makeModel(config, make, cell.seed))
-  for (const one of teach ? [sft, teach] : [sft])
+  if (make) await once(make.folder, () => makeModel(config, make, cell.seed))
+  for (const one of [sft, teach].filter(Boolean))
     if (!(await once(one.folder, () => cloneModel(config, one, signal)))) return undefined
   const how = (await begins(train.folder, settings)) ? ["--resume", "auto"] : ["--overwrite"]
   const work = gigpo("train", config, train, ["--json", ...how], signal)

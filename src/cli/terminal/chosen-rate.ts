@@ -5,7 +5,7 @@ import { formatNumber } from "./format.ts"
 export function chosenRate(
   key: string,
   { learningRate }: Pick<SettledOptimizerOptions, "learningRate">,
-  { parameters }: { readonly parameters: number },
+  { parameters, lora }: { readonly parameters: number; readonly lora?: object | undefined },
 ): string {
-  return `Learning rate ${formatNumber(learningRate as number)}, chosen for ${parameters.toLocaleString("en-US")} weights; ${key} overrides it.`
+  return `Learning rate ${formatNumber(learningRate as number)}, chosen for ${lora ? "an adapter of " : ""}${parameters.toLocaleString("en-US")} weights; ${key} overrides it.`
 }

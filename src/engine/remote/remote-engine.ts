@@ -94,6 +94,7 @@ export class RemoteEngine implements Trainable {
   readonly vocabularySize: number
   readonly maxPositions: number
   readonly parameters: number
+  readonly lora: object | undefined
   readonly deterministic: boolean
   readonly losses: readonly NativeLoss["kind"][] = ["cross-entropy", "clipped-surrogate"]
   /** Name of the model on the server. */
@@ -168,6 +169,7 @@ export class RemoteEngine implements Trainable {
     this.#options = options
     this.#from = options.from === undefined ? undefined : { path: options.from, optimizer: false }
     const { rank, seed, from } = options
+    this.lora = rank === 0 ? undefined : { rank }
     this.#models = new Models({ session, baseModel, rank, seed, directory })
     this.#published = new Published({
       ...{ samplers: this.#samplers, baseModel, from },

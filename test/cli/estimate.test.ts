@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { resolveConfig } from "../../src/cli/config/resolve.ts"
 import { cards, findCard, requireCard } from "../../src/cli/estimate/cards.ts"
 import { diskUse, recordedBytes } from "../../src/cli/estimate/disk-use.ts"
+import { distinctTokens } from "../../src/cli/estimate/measure.ts"
 import { measureDisk } from "../../src/cli/estimate/measure-disk.ts"
 import { modelSizes } from "../../src/cli/estimate/sizes.ts"
 import {
@@ -18,6 +19,7 @@ import {
 import { resolvePolicyOptions } from "../../src/engine/native/options.ts"
 import type { ModelConfig } from "../../src/model-files/model-config.ts"
 import { wholeRun } from "../../src/training/whole-run.ts"
+import { Random } from "../../src/util/random.ts"
 import { built, gigpo, tiny } from "./gigpo.ts"
 
 // Small enough to be worked out by hand: q has 2 × 4 columns, k and v 1 × 4.
@@ -123,6 +125,16 @@ describe("the work of an iteration", () => {
     expect(part("optimizer", { adapter })?.bytes).toBe(6 * 924 * 34)
   })
 
+  it("counts the common prefix of prompts once, to which the other tokens still attend", () => {
+    // 6 of the 30 tokens of a prompt are its own: they see 27 others on average, and the completion 35.
+    const shared = { newTokens: 6 }
+    expect(part("prefill", shared)).toMatchObject({ tokens: 120, operations: 20 * 6 * (5040 + 4 * 27 * 24) })
+    expect(part("decode", shared)).toEqual(part("decode"))
+    const forward = 16 * (5040 + 4 * 32 * 24) + 2 * 1000 * 10
+    expect(part("training", shared)).toMatchObject({ tokens: 2 * 20 * 16, operations: 2 * 20 * 3 * forward })
+    expect(part("training", { newTokens: 30 })).toEqual(part("training"))
+  })
+
   it("of the optimizer", () => {
     expect(part("optimizer")?.bytes).toBe(6 * 3590 * (8 + 8 + 16 + 2))
     expect(part("optimizer", { momentBytes: 2, bytesPerNumber: 4 })?.bytes).toBe(6 * 3590 * (8 + 8 + 8))
@@ -147,6 +159,21 @@ describe("the work of an iteration", () => {
     const one = { name: "decode", tokens: 1, operations: 100, bytes: 30 } as const
     expect(floorSeconds(one, 10, 10)).toBe(10)
     expect(floorSeconds(one, 100, 10)).toBe(3)
+  })
+})
+
+describe("the tokens of prompts without repeated prefixes", () => {
+  it("are the nodes of their prefix tree", () => {
+    expect(distinctTokens([])).toBe(0)
+    expect(distinctTokens([[1, 2, 3], [1, 2, 4], [5], [1, 2], [1, 2, 3]])).toBe(5)
+    expect(distinctTokens([["ab", "c"], ["ab", "d"], ["b"]])).toBe(4)
+  })
+
+  it("are as many as a tree made of them has, for random prompts", () => {
+    const random = new Random(3)
+    const prompts = Array.from({ length: 200 }, () => Array.from({ length: random.below(8) }, () => random.below(3)))
+    const nodes = new Set(prompts.flatMap((prompt) => prompt.map((_, at) => prompt.slice(0, at + 1).join(" "))))
+    expect(distinctTokens(prompts)).toBe(nodes.size)
   })
 })
 

@@ -45,8 +45,10 @@ function describeIteration({ episodes, lengths, parts }: Estimate): string[] {
     "one iteration",
     `  ${episodes} episodes of ${formatNumber(lengths.steps)} steps, prompts of ${formatNumber(lengths.promptTokens)} and completions ` +
       `of ${formatNumber(lengths.replyTokens)} tokens (${lengths.source})`,
-    `  tokens: ${tokens("prefill")} prefilled, ${tokens("decode")} sampled, ${tokens("training")} trained; prefix sharing ` +
-      "is ignored",
+    `  tokens: ${tokens("prefill")} prefilled, ${tokens("decode")} sampled, ${tokens("training")} trained; ` +
+      ((lengths.newTokens ?? lengths.promptTokens) === lengths.promptTokens
+        ? "prefix sharing is ignored"
+        : "the common prefixes of these prompts count once, those of the episodes of a group do not"),
   ]
 }
 

@@ -1,6 +1,7 @@
 import { join } from "node:path"
 import type { Message } from "../../environment/environment.ts"
 import { isThere } from "../../files/io-error.ts"
+import { isGguf } from "../../model-files/gguf/open.ts"
 import { Tokenizer } from "../../tokenizer/tokenizer.ts"
 import { GigpoError } from "../../util/errors.ts"
 import type { Config } from "../config/config.ts"
@@ -23,16 +24,15 @@ export async function findLengths(
   signal: AbortSignal,
 ): Promise<Lengths> {
   const given = {
-    ...(promptTokens !== undefined && { promptTokens }),
+    ...(promptTokens !== undefined && { promptTokens, newTokens: promptTokens }),
     ...(replyTokens !== undefined && { replyTokens }),
     ...(steps !== undefined && { steps }),
   }
-  const lengths =
-    Object.keys(given).length === 3
-      ? { ...assumed, source: "as given" }
-      : config.agent
-        ? assumedLengths(config, positions)
-        : await measured(config, signal)
+  const lengths = [promptTokens, replyTokens, steps].every((value) => value !== undefined)
+    ? { ...assumed, source: "as given" }
+    : config.agent
+      ? assumedLengths(config, positions)
+      : await measured(config, signal)
   const found = { ...lengths, ...given }
   const together = found.promptTokens + found.replyTokens
   if (together <= positions) return found
@@ -56,24 +56,25 @@ async function measured(config: Config, signal: AbortSignal): Promise<Lengths> {
   const environment = await openConfiguredEnvironment(config)
   const what = `measuring the lengths of a few episodes of ${environment.name}`
   return await activity.during(what, async () => {
-    if (!(await isThere(join(config.model, "tokenizer.json")))) {
+    if (!(await isThere(join(config.model, "tokenizer.json"))) && !(await isGguf(config.model))) {
       const lengths = await measureLengths(config, environment, byCharacters, signal)
       const source = `${lengths.source}; a token is assumed to have ${charactersPerToken} characters, since the model folder has no tokenizer`
       return { ...lengths, source }
     }
     await using tokenizer = await Tokenizer.open(config.model, { chat: config.chat })
     const counter: Counter = {
-      prompt: async (messages) => (await tokenizer.encodeChat(messages)).tokens.length,
+      prompt: async (messages) => (await tokenizer.encodeChat(messages)).tokens,
       reply: (text) => tokenizer.encode(text).length + 1,
     }
     return await measureLengths(config, environment, counter, signal)
   })
 }
 
+const tokenSized = new RegExp(`[^]{1,${charactersPerToken}}|$`, "g")
 const ofText = (text: string) => Math.ceil(text.length / charactersPerToken)
 
 const byCharacters: Counter = {
   prompt: async (messages: readonly Message[]) =>
-    messages.reduce((sum, { content }) => sum + ofText(content) + tokensPerMessage, 0),
+    messages.flatMap(({ role, content }) => [...Array(tokensPerMessage).fill(role), ...content.match(tokenSized)!]),
   reply: (text) => ofText(text) + 1,
 }

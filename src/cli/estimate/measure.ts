@@ -18,17 +18,23 @@ type Environment = Awaited<ReturnType<typeof openConfiguredEnvironment>>
 export interface Lengths {
   readonly steps: number
   readonly promptTokens: number
+  /** Tokens of a prompt that are computed, where the prefix that it shares with another prompt is computed once. Absent: all. */
+  readonly newTokens?: number
   readonly replyTokens: number
   readonly source: string
   /** Seconds per episode with the expert; absent if no expert played. */
   readonly secondsPerEpisode?: number
 }
 
-/** Counts tokens, including those of the chat template. */
+/** Tokenizer of the measurement, with the chat template. */
 export interface Counter {
-  prompt(messages: readonly Message[]): Promise<number>
+  /** Tokens of a prompt, or parts of its text of the length of a token. */
+  prompt(messages: readonly Message[]): Promise<Tokens>
+  /** Number of tokens of a completion, with the end token. */
   reply(text: string): number
 }
+
+type Tokens = ArrayLike<number | string>
 
 const episodes = 16
 /** Seconds after which no further episode is started. */
@@ -44,19 +50,20 @@ export async function measureLengths(
   const random = new Random(config.seed).fork("estimate")
   const { environmentTimeout, maxSteps, maxCompletionTokens } = config.training.rollout
   const started = performance.now()
-  let [played, steps, prompt, reply] = [0, 0, 0, 0]
+  const prompts: Tokens[] = []
+  let [played, reply] = [0, 0]
   using tasks = drawnTasks(environment, "train", random.fork("tasks"))
   for (let index = 0; index < episodes && performance.now() - started < 1000 * patience; index++) {
     const task = tasks.next()
     if (task === undefined) break
     const setup = { environment, task, random: random.fork("episode", index), environmentTimeout, maxSteps, signal }
     for await (const step of environment.expert ? playExpert(setup) : playAtRandom(setup)) {
-      prompt += await counter.prompt(step.messages)
+      prompts.push(await counter.prompt(step.messages))
       reply += step.reply === undefined ? maxCompletionTokens : counter.reply(step.reply)
-      steps++
     }
     played++
   }
+  const steps = prompts.length
   if (steps === 0)
     throw new GigpoError(
       "BAD_ARGUMENT",
@@ -68,11 +75,28 @@ export async function measureLengths(
     : `measured on ${played} episodes of random actions; completions assumed to have the maximum length`
   return {
     steps: steps / played,
-    promptTokens: prompt / steps,
+    promptTokens: prompts.reduce((sum, { length }) => sum + length, 0) / steps,
+    newTokens: distinctTokens(prompts) / steps,
     replyTokens: reply / steps,
     source,
     ...(environment.expert && { secondsPerEpisode: seconds / played }),
   }
+}
+
+/** Number of tokens where each common prefix counts once: the nodes of the prefix tree of these sequences. */
+export function distinctTokens(sequences: readonly Tokens[]): number {
+  const sorted = sequences.toSorted((a, b) => {
+    const at = commonPrefix(a, b)
+    return at === a.length ? -1 : at === b.length ? 1 : a[at]! < b[at]! ? -1 : 1
+  })
+  // In sorted order, the longest prefix shared with any earlier sequence is shared with the one before.
+  return sorted.reduce((sum, one, at) => sum + one.length - (at === 0 ? 0 : commonPrefix(sorted[at - 1]!, one)), 0)
+}
+
+function commonPrefix(a: Tokens, b: Tokens): number {
+  let length = 0
+  while (length < a.length && length < b.length && a[length] === b[length]) length++
+  return length
 }
 
 type RandomSetup = Parameters<typeof playExpert>[0]

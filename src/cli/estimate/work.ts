@@ -11,6 +11,8 @@ export interface Workload {
   /** Steps of one episode: each is a prompt and a completion, and one training sequence. */
   readonly steps: number
   readonly promptTokens: number
+  /** Tokens of a prompt beyond the prefix that it shares with another prompt, which is computed once. Default: all. */
+  readonly newTokens?: number | undefined
   readonly replyTokens: number
   /** Episodes in progress at once. */
   readonly concurrency: number
@@ -49,12 +51,13 @@ export interface SftTraining {
   /** Steps of the expert. */
   readonly rows: number
   readonly promptTokens: number
+  readonly newTokens?: number | undefined
   readonly replyTokens: number
   readonly epochs: number
   readonly batchSteps: number
 }
 
-/** Parts of one iteration. Prefix sharing is ignored, so that sampling and training can take less. */
+/** Parts of one iteration. */
 export function iterationWork(config: ModelConfig, work: Workload, how: Machinery): Part[] {
   const row = rowWork(config, work, how)
   const rows = work.episodes * work.steps
@@ -82,14 +85,19 @@ export function iterationWork(config: ModelConfig, work: Workload, how: Machiner
 
 /** Parts of sampling alone, as in an evaluation. */
 export function samplingWork(config: ModelConfig, work: Workload, how: Machinery): Part[] {
-  const { sizes, body, width, causal } = rowWork(config, work, how)
-  const { promptTokens: prompt, replyTokens: reply } = work
+  const { sizes, body, width, attention } = rowWork(config, work, how)
+  const { promptTokens: prompt, newTokens: computed = prompt, replyTokens: reply } = work
   const rows = work.episodes * work.steps
   const decodeSteps = Math.ceil(work.episodes / work.concurrency) * work.steps * reply
   const context = prompt + reply / 2
   const kvCacheBytes = sizes.cacheNumbersPerToken * how.bytesPerNumber
   return [
-    { name: "prefill", tokens: rows * prompt, operations: rows * prompt * (2 * body + causal(prompt)), bytes: 0 },
+    {
+      name: "prefill",
+      tokens: rows * computed,
+      operations: rows * (2 * body * computed + attention(computed, prompt)),
+      bytes: 0,
+    },
     {
       name: "decode",
       tokens: rows * reply,
@@ -114,16 +122,20 @@ type RowWork = ReturnType<typeof rowWork>
 /** Operations of one sequence: a prompt and its completion. */
 function rowWork(
   config: ModelConfig,
-  { promptTokens, replyTokens: reply }: Pick<Workload, "promptTokens" | "replyTokens">,
+  {
+    promptTokens,
+    newTokens = promptTokens,
+    replyTokens: reply,
+  }: Pick<Workload, "promptTokens" | "newTokens" | "replyTokens">,
   { adapter, recompute }: Machinery,
 ) {
   const sizes = modelSizes(config, adapter)
-  const length = promptTokens + reply
+  const length = newTokens + reply
   const body = sizes.body + sizes.pairs
   const width = config.layers * config.heads * config.headSize
-  /** Attention operations per token in a causal pass over `tokens`. */
-  const causal = (tokens: number) => 2 * tokens * width
-  const trunk = 2 * body * length + causal(length) * length
+  /** Attention operations of the last `tokens` tokens of a causal sequence of `all`. */
+  const attention = (tokens: number, all: number) => 4 * width * tokens * (all - tokens / 2)
+  const trunk = 2 * body * length + attention(length, promptTokens + reply)
   const head = 2 * sizes.head * reply
   const again = {
     none: 0,
@@ -141,7 +153,7 @@ function rowWork(
     length,
     body,
     width,
-    causal,
+    attention,
     trunk,
     sequence: trunk + head,
     /** Without the critic's head, whose cost is negligible. */

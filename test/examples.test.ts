@@ -1,7 +1,16 @@
+import { execFile } from "node:child_process"
 import { readFileSync } from "node:fs"
-import { rm } from "node:fs/promises"
+import { mkdtemp, rm } from "node:fs/promises"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { fileURLToPath } from "node:url"
+import { promisify } from "node:util"
 import { afterAll, describe, expect, it, vi } from "vitest"
 import { parse } from "yaml"
+import type { Agent } from "../src/agents/agent.ts"
+import { readModelConfig } from "../src/model-files/model-config.ts"
+import { initialize } from "../src/sft/initialize.ts"
+import { built } from "./cli/gigpo.ts"
 
 const read = (path: string) => readFileSync(new URL(`../${path}`, import.meta.url), "utf8")
 
@@ -37,5 +46,34 @@ describe("the custom environment of docs/environments.md", () => {
     expect({ episodes, failed }).toEqual({ episodes: 256, failed: 0 })
     const [, before] = lines[1] as [number, number]
     expect(success).toBeGreaterThan(before)
+  })
+})
+
+describe.skipIf(!built)("examples/pretrained.ts (needs dist: npm run build:ts)", () => {
+  it("trains the model of its argument and saves it, here with a small random model", async () => {
+    const folder = await mkdtemp(join(tmpdir(), "gigpo-pretrained-"))
+    try {
+      const expert = () => '{"door": "a"}'
+      const rooms = { name: "doors", *tasks() { for (;;) yield ["red", "green", "blue"] } } // biome-ignore format: one line
+      const agent: Agent<string[]> = async (_, { openai, model, signal }) => {
+        const body = JSON.stringify({
+          model,
+          messages: [{ role: "user", content: "You are in the red room. Which door?" }],
+        })
+        const headers = { authorization: `Bearer ${openai.apiKey}`, "content-type": "application/json" }
+        await openai.fetch(`${openai.baseURL}/chat/completions`, { method: "POST", headers, body, signal })
+        return { reward: 0 }
+      }
+      const options = { hiddenSize: 16, layers: 1, heads: 2, vocabularySize: 300, maxPositions: 256 }
+      await initialize({ directory: join(folder, "small"), environment: rooms, agent, expert, options })
+      const program = fileURLToPath(new URL("../examples/pretrained.ts", import.meta.url))
+      const loader = new URL("../scripts/typescript.mjs", import.meta.url).href
+      const run = promisify(execFile)
+      const { stdout } = await run(process.execPath, ["--import", loader, program, "small"], { cwd: folder })
+      expect(stdout).toMatch(/^before training: [\d.]+ %.*\n(iteration \d+: .*\n){24}after training: /)
+      expect((await readModelConfig(join(folder, "models/doors"))).hiddenSize).toBe(16)
+    } finally {
+      await rm(folder, { recursive: true })
+    }
   })
 })

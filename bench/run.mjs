@@ -18,6 +18,7 @@ const all = [
   "episodes",
   "open",
   "serve",
+  "pretrained",
   "hostile",
 ]
 const wanted = process.argv.slice(2)

@@ -172,7 +172,7 @@ async function makeModel(path, { folder, set }, seed) {
 async function cloneModel(path, sft, signal) {
   const same = await begins(sft.folder, sft.set.join("\n"))
   if (same && existsSync(join(sft.folder, "config.json"))) return true
-  const goesOn = same && existsSync(`${sft.folder}.cloning`)
+  const goesOn = same && existsSync(`${sft.folder}.sft`)
   return await gigpo("sft", path, sft, ["--out", sft.folder, goesOn ? "--resume" : "--overwrite"], signal)
 }
 

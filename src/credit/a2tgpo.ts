@@ -58,7 +58,7 @@ export const a2tgpo = defineEstimator({
     changes: ["credit", "keys", "loss"],
     equation: "A = A^E + 0.3 Σ_{j≥t} γ^(j-t) z_j / √n_t; clips times 1 + 0.3 (2σ(z_t) - 1); z gains among equal turns",
     source: "arXiv 2605.06200, as quoted by others",
-    standing: "exact",
+    status: "exact",
     note: "Gains: a metric of the steps, or `answerProbabilities`. Which deviation its own code takes was not verified.",
   },
   make(options: A2tgpoOptions = {}): Estimator<StepCredit> {

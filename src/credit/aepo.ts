@@ -46,7 +46,7 @@ export const aepo = defineEstimator({
     changes: ["tokens", "credit"],
     equation: "A' = A (1 + 0.2 z), z the token's entropy over the batch",
     source: "RUC-NLPIR/ARPO",
-    standing: "exact",
+    status: "exact",
   },
   make(options: AepoOptions = {}): Estimator {
     const { of } = settle("aepo", options, aepoFields, outsideRuns)

@@ -39,7 +39,7 @@ export const dpepo = defineEstimator({
     equation: "A = z v where z ≥ 0, else z (2 - v); z GRPO's, v = (ω^d + mean_e (α^a + γ^t + β^w) / 3) / 2",
     source: "arXiv 2604.24320, its code",
     set: { "environment.wrapper.name": "parallel" },
-    standing: "exact",
+    status: "exact",
     note: "Rewards, anchors and prompts of the copies that `parallel` drives are our reading.",
   },
   make(options: DpepoOptions = {}): Estimator<StepCredit> {

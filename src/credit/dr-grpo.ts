@@ -22,7 +22,7 @@ export const drGrpo = defineEstimator({
       "training.loss.aggregation": "sequence-mean-fixed-length",
       "training.loss.fixedLength": 8,
     },
-    standing: "exact",
+    status: "exact",
     note: "fixedLength is the maximum completion length.",
   },
   make(options: OutcomeOptions = {}): Estimator<StepCredit> {

@@ -30,7 +30,7 @@ export const drMas = defineEstimator({
     changes: ["credit", "keys"],
     equation: "A = (R - mean R) / (std R + ε) over the episodes in which the agent took a step",
     source: "arXiv 2602.08847",
-    standing: "exact",
+    status: "exact",
   },
   make(options: DrMasOptions = {}): Estimator<StepCredit> {
     return outcomeEstimator(

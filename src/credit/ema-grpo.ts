@@ -55,7 +55,7 @@ export const emaGrpo = defineEstimator({
     changes: ["credit"],
     equation: "A = (R - mean R) / σ of the kind of task, σ = √(m2 - m1²), running means with decay 0.99",
     source: "tulerfeng/OneThinker",
-    standing: "exact",
+    status: "exact",
     note: "OneThinker's corpus has images, which are not supported here.",
   },
   make(options: EmaGrpoOptions = {}): Estimator<StepCredit> {

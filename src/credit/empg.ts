@@ -48,7 +48,7 @@ export const empg = defineEstimator({
     changes: ["credit"],
     equation: "A' = A g(h_t) + ζ e^(-k h_{t+1}) less its mean, g = e^(-k h) / mean, h entropies of steps in 0 … 1",
     source: "arXiv 2509.09265",
-    standing: "exact",
+    status: "exact",
     note: "Around any estimator: `of: { name: grpo }`.",
   },
   make(options: EmpgOptions = {}): Estimator {

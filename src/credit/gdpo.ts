@@ -56,7 +56,7 @@ export const gdpo = defineEstimator({
     equation: "A = whitened Σ_k w_k A_k, A_k GRPO's of the reward k alone",
     source: "arXiv 2601.05242",
     set: { "training.estimator.channels": ["reward", "success"] },
-    standing: "exact",
+    status: "exact",
     note: "channels are metrics of the environment's steps.",
   },
   make(options: GdpoOptions = {}): Estimator<StepCredit> {

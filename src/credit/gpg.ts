@@ -20,7 +20,7 @@ export const gpg = defineEstimator({
     equation: "A = α (R - mean R), α = episodes / episodes of a return other than 0; loss -A log p",
     source: "arXiv 2504.02546",
     set: { "training.loss.name": "reinforce" },
-    standing: "exact",
+    status: "exact",
     note: "α as verl has it; the paper counts tasks of equal returns.",
   },
   make(options: OutcomeOptions = {}): Estimator<StepCredit> {

@@ -24,7 +24,7 @@ export const grpo = defineEstimator({
     changes: ["credit"],
     equation: "A = (R - mean R) / (std R + ε)",
     source: "arXiv 2402.03300",
-    standing: "exact",
+    status: "exact",
   },
   make(options: GrpoOptions = {}): Estimator<StepCredit> {
     return outcomeEstimator("grpo", (moment) => settle("grpo", options, gigpoFields, moment), normalized)
@@ -45,7 +45,7 @@ export const rloo = defineEstimator({
     changes: ["credit"],
     equation: "A = n / (n - 1) (R - mean R)",
     source: "arXiv 2402.14740",
-    standing: "exact",
+    status: "exact",
   },
   make(options: Omit<GrpoOptions, "normalization"> = {}): Estimator<StepCredit> {
     return outcomeEstimator(

@@ -52,7 +52,7 @@ export const hgpo = defineEstimator({
     changes: ["keys", "credit"],
     equation: "A = Σ_k w_k a_k / Σ w_k, a_k among steps with the same last k states, w_k ∝ (k + 1)^α",
     source: "arXiv 2602.22817",
-    standing: "exact",
+    status: "exact",
     note: "The other published weights, k^α: `weighting: k`.",
   },
   make(options: HgpoOptions = {}): Estimator<StepCredit> {

@@ -51,7 +51,7 @@ export const igpo = defineEstimator({
     changes: ["credit", "reward"],
     equation: "A_t = Σ_{j≥t} γ^(j-t) (r_j - mean r among equal turns), r the gain, at last the outcome",
     source: "GuoqingWang1/IGPO, its code",
-    standing: "exact",
+    status: "exact",
   },
   make(options: IgpoOptions = {}): Estimator<StepCredit> {
     const settingsAt = (moment: TrainingProgress) => settle("igpo", options, igpoFields, moment)

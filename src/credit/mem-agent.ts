@@ -31,7 +31,7 @@ export const memAgent = defineEstimator({
     equation: "A = R - mean R over samples, the same for every conversation of a sample",
     source: "BytedTsinghua-SIA/MemAgent",
     set: { "environment.memory": "chunks" },
-    standing: "exact",
+    status: "exact",
     note: "The memory `chunks` splits texts by characters, not by tokens, and the question is one paragraph: our reading.",
   },
   make(options: MemAgentOptions = {}): Estimator<StepCredit> {

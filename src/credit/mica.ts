@@ -59,7 +59,7 @@ export const mica = defineEstimator({
     changes: ["credit", "reward"],
     equation: "A = α norm(Σ_{j≥t} γ^(j-t) Δ_j) + (1 - α) norm(Δ_t) among equal turns",
     source: "arXiv 2603.06194, by an adaptation",
-    standing: "reading",
+    status: "reading",
     note: "The potential whose difference is Δ is not established, so Δ is an option. Default: the reward.",
   },
   make(options: MicaOptions = {}): Estimator<StepCredit> {

@@ -27,7 +27,7 @@ export const opo = defineEstimator({
     changes: ["credit"],
     equation: "A = R - Σ l R / Σ l, l an episode's tokens",
     source: "arXiv 2505.23585",
-    standing: "exact",
+    status: "exact",
   },
   make(options: OpoOptions = {}): Estimator<StepCredit> {
     return outcomeEstimator(

@@ -36,7 +36,7 @@ export const passAtK = defineEstimator({
     changes: ["credit"],
     equation: "A = R(best) - R(second) for the best episode, 0 for the others",
     source: "arXiv 2503.19595",
-    standing: "exact",
+    status: "exact",
   },
   make(options: PassAtKOptions = {}): Estimator<StepCredit> {
     return outcomeEstimator(

@@ -66,7 +66,7 @@ export const ppo = defineEstimator({
     changes: ["credit"],
     equation: "A = Σ (γ λ)^k δ, δ = r + γ V' - V, over tokens; whitened",
     source: "arXiv 1506.02438, 1707.06347",
-    standing: "exact",
+    status: "exact",
     note: "With a critic: a separate transformer that is initialized from the policy.",
   },
   variants: {
@@ -78,7 +78,7 @@ export const ppo = defineEstimator({
         changes: ["credit"],
         equation: "δ = r + γ V' - V, A = δ + γ λ A' over steps, whitened over steps by n - 1",
         source: "AgentR1/StepPO",
-        standing: "exact",
+        status: "exact",
       },
     },
     "turn-ppo": {
@@ -89,7 +89,7 @@ export const ppo = defineEstimator({
         changes: ["credit"],
         equation: "the same, whitened by n",
         source: "thu-nics/VPR",
-        standing: "exact",
+        status: "exact",
       },
     },
   },

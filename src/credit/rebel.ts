@@ -70,7 +70,7 @@ export const rebel = defineEstimator({
     changes: ["keys", "reward", "credit"],
     equation: "A = G - mean G + ω (norm(γ^(T-1-t) G) + norm(Σ γ^(k-t) b_k)) among steps of one belief",
     source: "arXiv 2605.20061",
-    standing: "exact",
+    status: "exact",
     note: "Belief rewards are metrics of the environment. The policy needs SFT before it states beliefs.",
   },
   make(options: RebelOptions = {}): Estimator<StepCredit> {

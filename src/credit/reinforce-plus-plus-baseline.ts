@@ -19,7 +19,7 @@ export const reinforcePlusPlusBaseline = defineEstimator({
     changes: ["credit"],
     equation: "A = R - mean R, whitened over the batch",
     source: "arXiv 2501.03262",
-    standing: "exact",
+    status: "exact",
   },
   make(options: OutcomeOptions = {}): Estimator<StepCredit> {
     const name = "reinforce-plus-plus-baseline"

@@ -33,7 +33,7 @@ export const reinforcePlusPlus = defineEstimator({
     changes: ["credit"],
     equation: "A_t = Σ_{k≥t} γ^(k-t) r_k over tokens, whitened over the batch",
     source: "arXiv 2501.03262",
-    standing: "exact",
+    status: "exact",
   },
   make(options: ReinforcePlusPlusOptions = {}): Estimator {
     const settingsAt = (moment: TrainingProgress) =>

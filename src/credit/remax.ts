@@ -29,7 +29,7 @@ export const remax = defineEstimator({
     changes: ["credit", "rollout"],
     equation: "A = R - R of the episode decoded greedily",
     source: "arXiv 2310.10505",
-    standing: "exact",
+    status: "exact",
     note: "Each task needs one additional, greedy episode.",
   },
   make(options: RemaxOptions = {}): Estimator<StepCredit> {

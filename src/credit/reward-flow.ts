@@ -48,7 +48,7 @@ export const rewardFlow = defineEstimator({
     equation:
       "step signal V(s') - V(s), V(s) = max(r(s), γ max V(successors)) on the task's graph of states; then GiGPO",
     source: "arXiv 2603.18859",
-    standing: "exact",
+    status: "exact",
     note: "For a state that was reached with several rewards, its code uses the first: `arrivals: first`.",
   },
   make(options: RewardFlowOptions = {}): Estimator<StepCredit> {

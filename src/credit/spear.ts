@@ -61,7 +61,7 @@ export const spear = defineEstimator({
     changes: ["credit", "data"],
     equation: "steps of A ≥ 1 are learned again with R - median of the mean returns of past tasks, where above 0",
     source: "TencentYoutuResearch/SPEAR",
-    standing: "exact",
+    status: "exact",
     note: "The replay buffer holds steps instead of episodes: our reading. Its clip-cov is a loss, its tool reward a reward.",
   },
   make(options: SpearOptions = {}): Estimator {

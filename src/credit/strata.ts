@@ -72,7 +72,7 @@ export const strata = defineEstimator({
       "environment.wrapper.name": "plan-first",
     },
     code: "estimator: strata(plannedStrategies)",
-    standing: "reading",
+    status: "reading",
     note: "Strategies are metrics of steps, or plans of the policy's own; choosing among 8 times as many is `farthestPoints`, given embeddings.",
   },
   make(options: StrataOptions = {}): Estimator<StepCredit> {

@@ -47,7 +47,7 @@ export const gigpoTree = defineEstimator({
     changes: ["keys", "rollout"],
     equation: "A = A^E + ω A^S among the steps at one node of the tree into which episodes merge that begin alike",
     source: "arXiv 2604.07165, abstract",
-    standing: "reading",
+    status: "reading",
     note: "Merging by equal beginnings, GiGPO on top; grafted thoughts are not defined in public.",
   },
   make(options: GigpoTreeOptions = {}): Estimator<StepCredit> {

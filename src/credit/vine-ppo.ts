@@ -45,7 +45,7 @@ export const vinePpo = defineEstimator({
     changes: ["credit"],
     equation: "A = r + γ V(s') - V(s), V by Monte Carlo, whitened over tokens",
     source: "arXiv 2410.01679",
-    standing: "exact",
+    status: "exact",
     note: "V is an option: a metric of the steps, or a function.",
   },
   make(options: VinePpoOptions = {}): Estimator<StepCredit> {

@@ -80,7 +80,7 @@ export const vpr = defineEstimator({
     changes: ["credit", "rollout", "reward"],
     equation: "A = (r - mean r) / (std r + ε) in the state; steps of equal r are left out",
     source: "thu-nics/VPR",
-    standing: "exact",
+    status: "exact",
     note: "With the hook `candidates`, the completions sampled for one prompt are the group of the state, and all are learned from.",
   },
   make(options: VprOptions = {}): Estimator<StepCredit> {

@@ -65,7 +65,7 @@ export const actGuide = defineLoss({
       "the smallest k of an expert's actions as a hint that helps, in 4 probes; loss L + 0.1 L_off, r = p / p_old(with the hint)",
     source: "AMAP-ML/ActGuide-RL",
     set: { "training.curriculum.name": "act-guide" },
-    standing: "exact",
+    status: "exact",
     note: "The expert is the environment's, the hint's words are ours.",
   },
   make(given: ActGuideOptions = {}): TokenLoss {

@@ -47,7 +47,7 @@ export const cispo = defineLoss({
     changes: ["loss"],
     equation: "-clip(r) A log p, clip(r) a constant",
     source: "arXiv 2506.13585",
-    standing: "exact",
+    status: "exact",
   },
   make(given: CispoOptions = {}): TokenLoss {
     const options = readOptions("cispo", given, cispoFields)

@@ -47,7 +47,7 @@ export const clipCov = defineLoss({
     changes: ["loss", "tokens"],
     equation: "the clipped surrogate; some tokens of 1 < (A - mean A) (log p - mean log p) < 5 are dropped at random",
     source: "arXiv 2505.22617",
-    standing: "exact",
+    status: "exact",
   },
   make(given: ClipCovOptions = {}): TokenLoss {
     const options = readOptions("clipCov", given, clipCovFields)

@@ -33,7 +33,7 @@ export const clippedSurrogate = defineLoss({
     changes: ["loss"],
     equation: "max(-A r, -A clip(r, 1 - ε_low, 1 + ε_high)), at most -c A where A < 0",
     source: "arXiv 1707.06347, 1912.09729",
-    standing: "exact",
+    status: "exact",
   },
   make(given: ClipOptions = {}): TokenLoss {
     const options = readOptions("clippedSurrogate", given, clippedSurrogateFields)

@@ -6,12 +6,12 @@ export const crossEntropy = defineLoss({
   name: "cross-entropy",
   fields: {},
   about: {
-    system: "behaviour cloning",
+    system: "behavior cloning",
     origin: "baseline",
     changes: ["data"],
-    equation: "-mean log p of what the expert, a transcript or a recorded episode says",
+    equation: "-mean log p over the completions of an expert, a transcript or a recorded episode",
     source: "Pomerleau 1989",
-    standing: "exact",
+    status: "exact",
     note: "A command of its own, `gigpo sft`.",
   },
   make(): TokenLoss {

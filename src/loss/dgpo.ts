@@ -42,7 +42,7 @@ export const dgpo = defineLoss({
     changes: ["tokens", "loss"],
     equation: "the clipped surrogate of A w, w = n softmax(d H^κ / τ), d the Hellinger distance from the reference",
     source: "arXiv 2605.03327, by a minimal implementation of others",
-    standing: "reading",
+    status: "reading",
     note: "How entropies are scaled is our reading. Asks for the reference's whole distributions, by one forward pass more.",
   },
   make(given: DgpoOptions = {}): TokenLoss {

@@ -55,9 +55,9 @@ export const distillation = defineLoss({
     system: "on-policy distillation",
     origin: "baseline",
     changes: ["data", "loss"],
-    equation: "KL(policy ‖ teacher) of what the policy says, told from the sampled tokens",
+    equation: "KL(policy ‖ teacher) on the policy's completions, estimated from the sampled tokens",
     source: "arXiv 2306.13649",
-    standing: "exact",
+    status: "exact",
     note: "Needs a teacher; its divergences forward and jensen-shannon, the teacher's most likely tokens.",
   },
   make(given: DistillationOptions = {}): TokenLoss {

@@ -51,7 +51,7 @@ export const dpo = defineLoss({
     equation: "-log σ(β h), h = log p / p_ref of the chosen less that of the rejected",
     source: "arXiv 2305.18290",
     set: { "sft.data": "pairs.jsonl" },
-    standing: "exact",
+    status: "exact",
     note: "With `gigpo sft`. All replies of a conversation count: our reading.",
   },
   make(given: DpoOptions = {}): TokenLoss {

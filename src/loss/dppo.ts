@@ -56,7 +56,7 @@ export const dppoTv = defineLoss({
     changes: ["loss", "tokens"],
     equation: "-r A log p, r a constant, without tokens that moved outwards by more than 0.15 of p",
     source: "arXiv 2602.04879",
-    standing: "exact",
+    status: "exact",
   },
   make(given: DppoOptions = {}): TokenLoss {
     return dppo("dppo-tv", readOptions("dppoTv", given, dppoTvFields), (logProb, oldLogProb) =>
@@ -81,7 +81,7 @@ export const dppoKl = defineLoss({
     changes: ["loss", "tokens"],
     equation: "the same by the KL of two outcomes, this token and another, of more than 0.05",
     source: "arXiv 2602.04879",
-    standing: "exact",
+    status: "exact",
   },
   make(given: DppoOptions = {}): TokenLoss {
     return dppo("dppo-kl", readOptions("dppoKl", given, dppoKlFields), (logProb, oldLogProb) => {

@@ -40,7 +40,7 @@ export const dro = defineLoss({
     changes: ["loss"],
     equation: "-(A log p - β l² / 2)",
     source: "arXiv 2405.19107",
-    standing: "exact",
+    status: "exact",
   },
   make(given: DroOptions = {}): TokenLoss {
     const options = readOptions("dro", given, droFields)

@@ -41,7 +41,7 @@ export const gmpo = defineLoss({
     changes: ["loss"],
     equation: "-A e^(mean of l, each clipped) for a sequence",
     source: "arXiv 2507.20673",
-    standing: "exact",
+    status: "exact",
   },
   make(given: GmpoOptions = {}): TokenLoss {
     const options = readOptions("gmpo", given, gmpoFields)

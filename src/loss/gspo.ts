@@ -28,7 +28,7 @@ export const gspo = defineLoss({
     changes: ["loss"],
     equation: "the clipped surrogate of one ratio a sequence, s = e^(mean l)",
     source: "arXiv 2507.18071",
-    standing: "exact",
+    status: "exact",
   },
   make(given: GspoOptions = {}): TokenLoss {
     const clips = readOptions("gspo", given, gspoFields)

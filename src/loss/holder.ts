@@ -55,7 +55,7 @@ export const holder = defineLoss({
     equation:
       "-A M_p of a sequence, log M_p = (log mean e^(p l)) / p, held to [1 - ε_low, 1 + ε_high]; p falls from 2 to -2",
     source: "arXiv 2605.12058",
-    standing: "exact",
+    status: "exact",
     note: "p is 1 unless it is given; all its schedules are `p: { from, to, over, shape }`. What token weights do is our reading.",
   },
   make(given: HolderOptions = {}): TokenLoss {

@@ -36,7 +36,7 @@ export const klCov = defineLoss({
     changes: ["loss", "tokens"],
     equation: "-A r, plus the size of l on the tokens of highest covariance",
     source: "arXiv 2505.22617",
-    standing: "exact",
+    status: "exact",
   },
   make(given: KlCovOptions = {}): TokenLoss {
     const options = readOptions("klCov", given, klCovFields)

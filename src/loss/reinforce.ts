@@ -19,7 +19,7 @@ export const reinforce = defineLoss({
     changes: ["loss"],
     equation: "-A log p",
     source: "Williams 1992",
-    standing: "exact",
+    status: "exact",
   },
   make(): TokenLoss {
     return {

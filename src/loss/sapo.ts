@@ -43,7 +43,7 @@ export const sapo = defineLoss({
     changes: ["loss"],
     equation: "-(4 / τ) σ(τ (r - 1)) A",
     source: "arXiv 2511.20347",
-    standing: "exact",
+    status: "exact",
   },
   make(given: SapoOptions = {}): TokenLoss {
     const options = readOptions("sapo", given, sapoFields)

@@ -19,17 +19,17 @@ export const changes = {
 export type Change = keyof typeof changes
 
 /** Statuses of implementation, with their meanings. */
-export const standings = {
-  exact: "its public definition, held to numbers: what is our reading beside it the note says",
-  reading: "our reading, where a definition is not public or comes from others than the authors",
-  undefined: "not defined in public, and absent",
-  absent: "defined, and absent for the reason that the note gives",
-  images: "needs more than text, and is absent",
-  "not an algorithm": "a benchmark, a survey, a study or a system: nothing that a training could be asked for",
+export const statuses = {
+  exact: "implemented as published and tested on numbers; the note names what is our interpretation",
+  reading: "our interpretation, because the definition is not public or comes from others than the authors",
+  undefined: "without a public definition, not implemented",
+  absent: "defined but not implemented, for the reason in the note",
+  images: "needs more than text, not implemented",
+  "not an algorithm": "a benchmark, a survey, a study or a system",
 } as const
 
-/** Status of an implementation: a key of `standings`. */
-export type Standing = keyof typeof standings
+/** Status of an implementation: a key of `statuses`. */
+export type AlgorithmStatus = keyof typeof statuses
 
 /** Relation to GiGPO: GiGPO itself, a work that cites or extends it, another method of the kind, or a common baseline. */
 export type Origin = "gigpo" | "successor" | "relative" | "baseline"
@@ -51,6 +51,7 @@ export interface About {
   readonly set?: Readonly<Record<string, string | number | boolean | readonly string[]>>
   /** Code that selects the algorithm, where a configuration file cannot. */
   readonly code?: string
-  readonly standing: Standing
+  /** Status of the implementation in this package. */
+  readonly status: AlgorithmStatus
   readonly note?: string
 }

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from "node:fs"
 import { resolve } from "node:path"
 import { describe, expect, it } from "vitest"
-import { changes, standings } from "../../src/algorithms/algorithm.ts"
+import { changes, statuses } from "../../src/algorithms/algorithm.ts"
 import { algorithms } from "../../src/algorithms/algorithms.ts"
 import { askedFor, settingsOf } from "../../src/algorithms/asked.ts"
 import { findAlgorithms } from "../../src/algorithms/find.ts"
@@ -25,13 +25,13 @@ describe("the table of algorithms", () => {
 
   it("asks for what is there, and for nothing else, by settings that are taken", () => {
     for (const algorithm of algorithms) {
-      const { system, standing, file } = algorithm
-      const isThere = standing === "exact" || standing === "reading"
+      const { system, status, file } = algorithm
+      const isThere = status === "exact" || status === "reading"
       expect([system, askedFor(algorithm).length > 0, file !== undefined]).toEqual([system, isThere, isThere])
       const config = () => resolveConfig("model: m\nenvironment: { name: sokoban }\n", settingsOf(algorithm))
       expect(config, system).not.toThrow()
-      if (standing === "exact") expect(algorithm.equation, system).toBeDefined()
-      if (standing === "absent") expect(algorithm.note, system).toBeDefined()
+      if (status === "exact") expect(algorithm.equation, system).toBeDefined()
+      if (status === "absent") expect(algorithm.note, system).toBeDefined()
     }
   })
 
@@ -53,7 +53,7 @@ describe("the table of algorithms", () => {
 
   it("is the page docs/algorithms.md (npm run docs:algorithms makes it)", async () => {
     const { pageOf } = (await import(resolve("scripts/algorithms.mjs"))) as { pageOf(table: object): string }
-    expect(readFileSync("docs/algorithms.md", "utf8")).toBe(pageOf({ algorithms, askedFor, changes, standings }))
+    expect(readFileSync("docs/algorithms.md", "utf8")).toBe(pageOf({ algorithms, askedFor, changes, statuses }))
   })
 
   const reference = resolve("../shared/reference/successors.md")

@@ -40,7 +40,7 @@ describe.skipIf(!built)("gigpo sft --data (needs dist: npm run build:ts)", () =>
       ["small/model", "told"].map((model) => readFile(join(folder, model, "model.safetensors"))),
     )
     expect(before!.equals(after!)).toBe(false)
-    expect(await readdir(folder)).not.toContain("told.cloning")
+    expect(await readdir(folder)).not.toContain("told.sft")
   })
 
   it("learns from pairs by dpo", async () => {

@@ -43,7 +43,7 @@ describe.skipIf(!built)("gigpo sft (needs dist: npm run build:ts)", () => {
 
   it("leaves nothing but the model", async () => {
     expect((await weights("small/model")).equals(whole)).toBe(false)
-    expect(await readdir(folder)).not.toContain("whole.cloning")
+    expect(await readdir(folder)).not.toContain("whole.sft")
   })
 
   it.each(["--out", "--in-place"])(
@@ -65,7 +65,7 @@ describe.skipIf(!built)("gigpo sft (needs dist: npm run build:ts)", () => {
       expect(resumed.stdout).toMatch(new RegExp(`^Resuming after step ${step}\\.\nepoch \\d+/6`))
       expect(resumed.stdout).not.toContain("epoch 2/6")
       expect((await weights(out)).equals(whole)).toBe(true)
-      expect(await readdir(folder)).not.toContain(`${out}.cloning`)
+      expect(await readdir(folder)).not.toContain(`${out}.sft`)
     },
   )
 
@@ -78,7 +78,7 @@ describe.skipIf(!built)("gigpo sft (needs dist: npm run build:ts)", () => {
       expect(resumed).toMatchObject({ code: 0, stderr: "" })
       expect(resumed.stdout.includes("epoch 1/6")).toBe(flag === "--overwrite")
       expect((await weights(out)).equals(whole)).toBe(true)
-      expect(await readdir(folder)).not.toContain(`${out}.cloning`)
+      expect(await readdir(folder)).not.toContain(`${out}.sft`)
     }
   })
 
@@ -89,9 +89,9 @@ describe.skipIf(!built)("gigpo sft (needs dist: npm run build:ts)", () => {
       code: 2,
       stderr: expect.stringMatching(/seed was 0 and is now 5/),
     })
-    await writeFile(join(folder, "noted.cloning/notes.txt"), "mine")
+    await writeFile(join(folder, "noted.sft/notes.txt"), "mine")
     expect(await run([...words, "--resume", "--set", "threads=1"])).toMatchObject({ code: 0 })
-    expect(await readdir(join(folder, "noted.cloning"))).toEqual(["notes.txt"])
+    expect(await readdir(join(folder, "noted.sft"))).toEqual(["notes.txt"])
   })
 
   it("refuses what it could not write to before the expert plays", async () => {
@@ -103,7 +103,7 @@ describe.skipIf(!built)("gigpo sft (needs dist: npm run build:ts)", () => {
       [["--out", "file/model"], /is a file, not a folder|a part of the path is a file/],
       [["--out", "link", "--overwrite"], /is the configured model: give --in-place/],
       [["--out", "whole"], /whole already exists.*--overwrite/],
-      [["--out", "empty", "--resume"], /There is no run in .*empty.cloning to resume/],
+      [["--out", "empty", "--resume"], /There is no run in .*empty.sft to resume/],
     ]
     // Nobody can write there, root neither.
     if (existsSync("/sys/kernel"))

@@ -10,7 +10,7 @@ export const around: readonly Algorithm[] = [
     source: "arXiv 2605.14558, abstract",
     file: "src/credit/token-weights.ts",
     set: { "training.tokenWeights.think": 0.5, "training.tokenWeights.action": 2 },
-    standing: "reading",
+    status: "reading",
     note: "Its static form; its own weights, by the variance of rewards and an energy, are not established.",
   },
   {
@@ -21,7 +21,7 @@ export const around: readonly Algorithm[] = [
     source: "arXiv 2605.19447, a summary",
     file: "src/credit/teacher-weights.ts",
     set: { "training.teacherWeights.alpha": 1 },
-    standing: "reading",
+    status: "reading",
     note: "Needs a teacher. Bounds and means over an action are not established; hindsight is a function, in code.",
   },
   {
@@ -29,7 +29,7 @@ export const around: readonly Algorithm[] = [
     origin: "successor",
     changes: ["tokens"],
     source: "arXiv 2605.11775, abstract",
-    standing: "undefined",
+    status: "undefined",
     note: "`clip-cov` and `kl-cov` hold tokens by what they do to the entropy.",
   },
   {
@@ -37,7 +37,7 @@ export const around: readonly Algorithm[] = [
     origin: "relative",
     changes: ["tokens"],
     source: "arXiv 2605.04960, a text by others",
-    standing: "undefined",
+    status: "undefined",
   },
   {
     system: "ResRL",
@@ -46,7 +46,7 @@ export const around: readonly Algorithm[] = [
     equation:
       "tokens of failures weigh by the energy of their hidden state outside the first 64 components of successes",
     source: "1229095296/ResRL",
-    standing: "absent",
+    status: "absent",
     note: "Asks for the hidden state of every token, which no engine here tells.",
   },
 ]

@@ -13,7 +13,7 @@ export const curricula: readonly Algorithm[] = [
     source: "arXiv 2604.24005",
     file: "src/training/curriculum/tcod.ts",
     set: { ...curriculum("tcod"), "training.loss.name": "distillation" },
-    standing: "exact",
+    status: "exact",
     note: "Needs a teacher. Its own divergence is `divergence: forward`.",
   },
   {
@@ -24,7 +24,7 @@ export const curricula: readonly Algorithm[] = [
     source: "abstract",
     file: "src/training/curriculum/horizon.ts",
     set: curriculum("horizon"),
-    standing: "reading",
+    status: "reading",
     note: "The ramp and its rounding are ours.",
   },
   {
@@ -35,7 +35,7 @@ export const curricula: readonly Algorithm[] = [
     source: "abstract",
     file: "src/training/curriculum/by-success.ts",
     set: curriculum("by-success"),
-    standing: "reading",
+    status: "reading",
     note: "The rule is ours; its worlds that are made by a model are absent.",
   },
 ]

@@ -10,17 +10,17 @@ export const data: readonly Algorithm[] = [
     source: "arXiv 2310.12036",
     file: "src/loss/dpo.ts",
     set: { "sft.loss.name": "dpo", "sft.loss.objective": "ipo", "sft.data": "pairs.jsonl" },
-    standing: "exact",
+    status: "exact",
   },
   {
     system: "IQL (implicit Q-learning)",
     origin: "relative",
     changes: ["data"],
-    equation: "V by the expectile τ of Q = r + γ V'; replies cloned with min(e^((Q - V) / temperature), most)",
+    equation: "V by the expectile τ of Q = r + γ V'; completions weighted by min(e^((Q - V) / temperature), maximum)",
     source: "arXiv 2110.06169",
     file: "src/sft/implicit-q.ts",
     set: { "sft.data": "episodes", "sft.successes": false, "sft.implicitQ.expectile": 0.7 },
-    standing: "exact",
+    status: "exact",
     note: "With `gigpo sft`, over steps, as STEP-HRL learns. Q is one sample of it, with no network of its own: our reading.",
   },
   {
@@ -28,7 +28,7 @@ export const data: readonly Algorithm[] = [
     origin: "successor",
     changes: ["data"],
     source: "abstract",
-    standing: "undefined",
+    status: "undefined",
     note: "Preferences among agents; preference pairs are learned by DPO.",
   },
   {
@@ -36,7 +36,7 @@ export const data: readonly Algorithm[] = [
     origin: "successor",
     changes: ["data"],
     source: "abstract",
-    standing: "undefined",
+    status: "undefined",
     note: "Cloning, then DAgger, then reinforcement: the first and the last are commands here.",
   },
   {
@@ -44,7 +44,7 @@ export const data: readonly Algorithm[] = [
     origin: "successor",
     changes: ["data"],
     source: "abstract",
-    standing: "images",
+    status: "images",
     note: "Its last stage is GRPO.",
   },
 ]

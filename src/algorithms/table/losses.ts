@@ -13,7 +13,7 @@ export const losses: readonly Algorithm[] = [
     source: "arXiv 1909.08593",
     file: "src/loss/adaptive-kl.ts",
     set: { "training.loss.klWeight": 0.1, "training.loss.adaptiveKl.target": 0.05 },
-    standing: "exact",
+    status: "exact",
     note: "In the loss, or in the reward by `klPlacement: reward`; six estimators.",
   },
   {
@@ -28,6 +28,6 @@ export const losses: readonly Algorithm[] = [
       "training.importance.level": "token",
       "training.importance.truncate": 2,
     },
-    standing: "exact",
+    status: "exact",
   },
 ]

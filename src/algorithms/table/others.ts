@@ -5,7 +5,7 @@ const other = (system: string, change: "environment" | "other", note: string): A
   origin: "successor",
   changes: [change],
   source: "abstract",
-  standing: "not an algorithm",
+  status: "not an algorithm",
   note,
 })
 

@@ -17,7 +17,7 @@ export const outcomes: readonly Algorithm[] = [
       "training.dynamicSampling": true,
       "training.overlong.cache": 2,
     },
-    standing: "exact",
+    status: "exact",
     note: "cache is the length over which the penalty grows from 0 to 1.",
   },
   {
@@ -25,7 +25,7 @@ export const outcomes: readonly Algorithm[] = [
     origin: "successor",
     changes: ["credit"],
     source: "abstract",
-    standing: "undefined",
+    status: "undefined",
     note: "Credit for choices among agents; `dr-mas` compares by agents.",
   },
 ]

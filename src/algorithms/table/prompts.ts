@@ -12,7 +12,7 @@ export const prompts: readonly Algorithm[] = [
     source: "langfengQ/verl-agent",
     file: "src/environment/memory/recent.ts",
     set: memory("recent"),
-    standing: "exact",
+    status: "exact",
   },
   {
     system: "From History to State (Constant-Context Skill Learning)",
@@ -22,7 +22,7 @@ export const prompts: readonly Algorithm[] = [
     source: "abstract",
     file: "src/environment/memory/state.ts",
     set: memory("state"),
-    standing: "reading",
+    status: "reading",
     note: "What the block holds, who writes it, and its reward of sub-goals are not defined in public.",
   },
   {
@@ -33,7 +33,7 @@ export const prompts: readonly Algorithm[] = [
     source: "arXiv 2604.05808",
     file: "src/environment/memory/summary.ts",
     set: memory("summary"),
-    standing: "reading",
+    status: "reading",
     note: "Its prompts; what it learns by offline is the row of IQL. Who writes its summaries is our reading.",
   },
   {
@@ -44,7 +44,7 @@ export const prompts: readonly Algorithm[] = [
     source: "abstract",
     file: "src/environment/memory/skills.ts",
     set: memory("skills"),
-    standing: "reading",
+    status: "reading",
     note: "Bank and weights are ours; that a second agent is trained beside is absent.",
   },
   {
@@ -55,7 +55,7 @@ export const prompts: readonly Algorithm[] = [
     source: "abstract",
     file: "src/environment/memory/skills.ts",
     set: memory("skills"),
-    standing: "reading",
+    status: "reading",
     note: "The memory alone: its graph of tools and the reward by it are not defined in public.",
   },
   {
@@ -66,7 +66,7 @@ export const prompts: readonly Algorithm[] = [
     source: "abstract",
     file: "src/environment/memory/plan.ts",
     set: memory("plan"),
-    standing: "reading",
+    status: "reading",
   },
   {
     system: "EVU (belief inertia)",
@@ -76,14 +76,14 @@ export const prompts: readonly Algorithm[] = [
     source: "abstract",
     file: "src/environment/memory/beliefs.ts",
     set: memory("beliefs"),
-    standing: "reading",
+    status: "reading",
   },
   {
     system: "PRIME (proactive, memory evolution)",
     origin: "successor",
     changes: ["prompt"],
     source: "abstract",
-    standing: "undefined",
+    status: "undefined",
     note: "Evolves memories without gradients; `skills` changes between iterations, beside training.",
   },
 ]

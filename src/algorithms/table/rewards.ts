@@ -10,7 +10,7 @@ export const rewards: readonly Algorithm[] = [
     source: "abstract",
     file: "examples/extend/curriculum.ts",
     code: "curriculum: rewardWeights(options)",
-    standing: "reading",
+    status: "reading",
     note: "An example to copy: its meta-gradient is not defined in public, ours is a search.",
   },
   {
@@ -18,7 +18,7 @@ export const rewards: readonly Algorithm[] = [
     origin: "successor",
     changes: ["reward"],
     source: "abstract",
-    standing: "undefined",
+    status: "undefined",
     note: "A trained auditor that finds the decisive error.",
   },
   {
@@ -26,7 +26,7 @@ export const rewards: readonly Algorithm[] = [
     origin: "successor",
     changes: ["reward"],
     source: "arXiv 2604.08905, abstract",
-    standing: "undefined",
+    status: "undefined",
     note: "Autocorrelation and path efficiency; `gdpo` takes rewards of any kind as channels.",
   },
   {
@@ -34,14 +34,14 @@ export const rewards: readonly Algorithm[] = [
     origin: "relative",
     changes: ["reward"],
     source: "not examined",
-    standing: "undefined",
+    status: "undefined",
   },
   {
     system: "Gen-Searcher (+KnowGen)",
     origin: "successor",
     changes: ["reward"],
     source: "abstract",
-    standing: "images",
+    status: "images",
     note: "Rewards of text and image; `gdpo` takes channels.",
   },
 ]

@@ -11,7 +11,7 @@ export const rollouts: readonly Algorithm[] = [
     source: "arXiv 2605.02178, its code",
     file: "src/rollout/hooks/t2po.ts",
     set: { "training.turnHooks.name": "t2po" },
-    standing: "exact",
+    status: "exact",
     note: "A reply has one thought, and a reply without room for its end stays as it is: our reading.",
   },
   {
@@ -22,7 +22,7 @@ export const rollouts: readonly Algorithm[] = [
     source: "arXiv 2507.19849",
     file: "src/rollout/hooks/entropy-branching.ts",
     set: { "training.turnHooks.name": "entropy-branching" },
-    standing: "exact",
+    status: "exact",
     note: "`rollout.maxForks` bounds branches. An episode's state is reached again by its actions, not by a copy of a cache.",
   },
   {
@@ -33,7 +33,7 @@ export const rollouts: readonly Algorithm[] = [
     source: "abstract",
     file: "src/rollout/hooks/think-when-unsure.ts",
     set: { "training.turnHooks.name": "think-when-unsure" },
-    standing: "reading",
+    status: "reading",
     note: "That the first reply's own entropy decides, the threshold and the hints are ours.",
   },
   {
@@ -44,7 +44,7 @@ export const rollouts: readonly Algorithm[] = [
     source: "arXiv 2603.00977, a summary",
     file: "src/environment/plan-first.ts",
     set: { "environment.wrapper.name": "plan-first" },
-    standing: "reading",
+    status: "reading",
     note: "One policy plans and acts and is trained on both at once; its alternation and its advantages are not established.",
   },
   {
@@ -55,7 +55,7 @@ export const rollouts: readonly Algorithm[] = [
     source: "abstract",
     file: "src/environment/look-first.ts",
     set: { "environment.wrapper.name": "look-first" },
-    standing: "reading",
+    status: "reading",
     note: "Its reward of coverage is not defined in public, and absent.",
   },
   {
@@ -63,7 +63,7 @@ export const rollouts: readonly Algorithm[] = [
     origin: "successor",
     changes: ["rollout"],
     source: "abstract",
-    standing: "undefined",
+    status: "undefined",
     note: "Special tokens and monitors; replies are ended by the hook `sample`.",
   },
   {
@@ -71,6 +71,6 @@ export const rollouts: readonly Algorithm[] = [
     origin: "successor",
     changes: ["rollout"],
     source: "abstract",
-    standing: "images",
+    status: "images",
   },
 ]

@@ -12,7 +12,7 @@ export const steps: readonly Algorithm[] = [
     source: "abstract",
     file: "src/credit/ppo.ts",
     set: estimator("turn-ppo"),
-    standing: "reading",
+    status: "reading",
     note: "The family alone: its own details are not defined in public, its games are images.",
   },
   {
@@ -20,7 +20,7 @@ export const steps: readonly Algorithm[] = [
     origin: "successor",
     changes: ["credit", "reward"],
     source: "abstract",
-    standing: "undefined",
+    status: "undefined",
     note: "Step credit for text-to-SQL; the environment `sql` is there.",
   },
 ]

@@ -1,5 +1,5 @@
 import type { Command } from "commander"
-import { type Algorithm, type Change, changes, standings } from "../../algorithms/algorithm.ts"
+import { type Algorithm, type Change, changes, statuses } from "../../algorithms/algorithm.ts"
 import { askedFor } from "../../algorithms/asked.ts"
 import { findAlgorithms } from "../../algorithms/find.ts"
 import { interruptible } from "../terminal/interrupt.ts"
@@ -7,7 +7,7 @@ import { printJson } from "../terminal/print-json.ts"
 import { Screen } from "../terminal/screen.ts"
 import { table } from "../terminal/table.ts"
 
-const meanings = Object.entries(standings).map(([standing, meaning]) => `${standing} (${meaning})`)
+const meanings = Object.entries(statuses).map(([status, meaning]) => `${status} (${meaning})`)
 
 export function algorithmsCommand(command: Command): Command {
   return command
@@ -38,18 +38,18 @@ function listed(found: readonly Algorithm[]): string[] {
 }
 
 function row(algorithm: Algorithm): string[] {
-  return [algorithm.system, algorithm.standing, algorithm.source, askedFor(algorithm).join(" ") || "–"]
+  return [algorithm.system, algorithm.status, algorithm.source, askedFor(algorithm).join(" ") || "–"]
 }
 
 function described(algorithm: Algorithm, at: number): string[] {
-  const { system, equation, source, file, standing, note } = algorithm
+  const { system, equation, source, file, status, note } = algorithm
   const rows: readonly (readonly [string, string | undefined])[] = [
     ["changes", algorithm.changes.join(", ")],
     ["equation", equation],
     ["selected by", askedFor(algorithm).join(" ") || undefined],
     ["source", source],
     ["file", file],
-    ["status", `${standing}: ${standings[standing]}`],
+    ["status", `${status}: ${statuses[status]}`],
     ["note", note],
   ]
   const told = rows.flatMap(([name, value]) => (value === undefined ? [] : [[`  ${name}`, value]]))

@@ -37,7 +37,7 @@ export function sftCommand(command: Command): Command {
         "environment's, or the one that the agent's module exports. With --data it learns from a file of chat transcripts or, with " +
         "sft.loss.name=dpo, preference pairs (JSON Lines), or from recorded episodes. Writes a model folder after the last epoch; until then " +
         "checkpoints and a log " +
-        "(metrics.jsonl) are in <folder>.cloning. Ctrl-C stops after saving; a second Ctrl-C stops at once.",
+        "(metrics.jsonl) are in <folder>.sft. Ctrl-C stops after saving; a second Ctrl-C stops at once.",
     )
     .option("-d, --data <path>", "transcripts or pairs (.jsonl), or a folder of recorded episodes; sets sft.data")
     .option("-o, --out <folder>", "folder to write the model to; this or --in-place is required")
@@ -66,7 +66,7 @@ async function runClone(file: string, options: CloneArguments, signal: AbortSign
   const taught = data ? undefined : await unlessAborted(signal, () => configuredExpert(config))
   const environment = taught?.environment
   const out = await sftTarget(config.model, options)
-  const folder = `${out.replace(/[/\\]+$/, "")}.cloning`
+  const folder = `${out.replace(/[/\\]+$/, "")}.sft`
   await checkRunFolder(folder, options)
   await fetchWeights({ ...given, teacher: undefined }, config, signal)
   await using model = await openModel(config, signal, new Set(config.sft.implicitQ ? ["value"] : []))

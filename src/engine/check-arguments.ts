@@ -134,11 +134,12 @@ export function checkModelConfig(config: ModelConfig): void {
   const { heads, keyValueHeads, headSize, layerTable, layers, otherRotary = [] } = config
   if (layerTable && layerTable.length !== layers)
     throw bad(`layerTable has ${layerTable.length} entries, but there are ${layers} layers`)
+  const tables = otherRotary.length > 0 ? `are the tables 0 to ${otherRotary.length}` : "is the table 0"
   for (const { window, rope } of layerTable ?? []) {
     if (!Number.isSafeInteger(window) || window < 0)
       throw bad(`A window of layerTable is ${window}; it must be a whole number, 0 for none`)
     if (rope !== "none" && !(Number.isSafeInteger(rope) && rope >= 0 && rope <= otherRotary.length))
-      throw bad(`A rope of layerTable is ${rope}; the tables are 0 to ${otherRotary.length}, and "none"`)
+      throw bad(`A rope of layerTable is ${rope}; there ${tables}, or "none"`)
   }
   checkForm(config)
   if (heads % keyValueHeads !== 0) throw bad(`heads (${heads}) must be a multiple of keyValueHeads (${keyValueHeads})`)
@@ -151,7 +152,7 @@ function checkForm(config: ModelConfig): void {
   const fixed: Partial<ModelConfig> = fixedByFamily(config)
   for (const name of ["gate", "normOffset", "branchNorms", "embeddingScale"] as const)
     if (config[name] !== fixed[name])
-      throw bad(`${name} is ${config[name]}; in a ${architecture} model it must be ${fixed[name]}`)
+      throw bad(`${name} is ${config[name]}; in a ${architecture} model it must be ${fixed[name] ?? "left out"}`)
   const { localRopeTheta, queryScalar: scalar } = families[architecture]
   if ((queryScalar === undefined) !== (scalar === undefined) || !((queryScalar ?? 1) > 0))
     throw bad(

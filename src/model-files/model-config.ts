@@ -194,19 +194,14 @@ interface ConfigOptions {
   readonly head?: Head
 }
 
-const headFields = {
-  language: { fields: {} },
-  // transformers counts the labels in id2label.
-  value: {
-    fields: { num_labels: 1, id2label: { 0: "LABEL_0" }, label2id: { LABEL_0: 0 } },
-  },
-} as const
+/** Fields of a sequence classifier with one label; transformers counts the labels in id2label. */
+const classifierFields = { num_labels: 1, id2label: { 0: "LABEL_0" }, label2id: { LABEL_0: 0 } } as const
 
 function modelConfigJson(config: ModelConfig, options: ConfigOptions): ConfigJson {
   const { rope_parameters, rope_scaling, head_dim, original_max_position_embeddings, ...kept } = options.original ?? {}
   const { architecture, headSize, heads, hiddenSize, ropeScaling: scaling } = config
   const dtype = options.dtype === "F32" ? "float32" : "bfloat16"
-  const { fields } = headFields[options.head ?? "language"]
+  const isClassifier = options.head === "value"
   const {
     modelType,
     classifier = `${architecture}ForSequenceClassification`,
@@ -215,8 +210,8 @@ function modelConfigJson(config: ModelConfig, options: ConfigOptions): ConfigJso
   const localRotary = config.otherRotary?.[0]
   return {
     ...kept,
-    ...fields,
-    architectures: [options.head === "value" ? classifier : `${architecture}ForCausalLM`],
+    ...(isClassifier && classifierFields),
+    architectures: [isClassifier ? classifier : `${architecture}ForCausalLM`],
     model_type: modelType,
     vocab_size: config.vocabularySize,
     hidden_size: hiddenSize,

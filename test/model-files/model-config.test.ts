@@ -419,7 +419,7 @@ describe("config.json", () => {
   )
   const windowed = { ...qwen25, use_sliding_window: true, sliding_window: 128 }
   const unwindowed = { ...mistral, sliding_window: null }
-  it.each([...models, ...scaledModels, windowed, mistral, unwindowed, smollm3])(
+  it.each([...models, ...scaledModels, windowed, mistral, unwindowed, smollm3, gemma3, gemma3Older])(
     "is read back as it was written: $model_type",
     async (json) => {
       const config = parseModelConfig(json)
@@ -434,6 +434,11 @@ describe("config.json", () => {
       }
     },
   )
+
+  it("of a critic of Gemma has the name that transformers gives it", async () => {
+    await writeModelConfig(folder, parseModelConfig(gemma3), { dtype: "F32", head: "value" })
+    expect(await written()).toMatchObject({ architectures: ["Gemma3TextForSequenceClassification"], num_labels: 1 })
+  })
 
   it("keeps what it does not know and says which dtype was written", async () => {
     const original = {

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto"
-import { readFileSync } from "node:fs"
+import { readFile } from "node:fs/promises"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { NativePolicy } from "../../src/engine/native/native-policy.ts"
 import type { Tokenizer } from "../../src/tokenizer/tokenizer.ts"
@@ -40,13 +40,13 @@ export function testPublishedModel(
   title: string,
   { file, fixture, tolerance, before = [], openTokenizer }: Published,
 ): void {
-  const url = new URL(`../fixtures/pretrained/${fixture}`, import.meta.url)
-  const expected: Expected = JSON.parse(readFileSync(url, "utf8"))
-
   describe.runIf(file)(title, () => {
+    let expected: Expected
     let policy: NativePolicy
     let tokenizer: Tokenizer
     beforeAll(async () => {
+      const url = new URL(`../fixtures/pretrained/${fixture}`, import.meta.url)
+      expected = JSON.parse(await readFile(url, "utf8"))
       policy = await NativePolicy.open(file, { device: "cpu", precision: "float32", training: false })
       tokenizer = await openTokenizer(file)
     }, 600_000)

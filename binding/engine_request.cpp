@@ -35,6 +35,28 @@ static std::vector<LayerKind> layer_kinds(const Napi::Value& value, const ModelC
   return kinds;
 }
 
+// Converts what differs from the usual form of the layers; everything may be missing.
+static void read_layer_form(const Napi::Object& model, ModelConfig& c) {
+  const auto given = [&](const char* name) { return !model.Get(name).IsUndefined(); };
+  if (given("gate")) c.gate = choice<Gate>(model, "gate", {{"silu", Gate::silu}, {"gelu_tanh", Gate::gelu_tanh}});
+  if (given("normOffset")) c.norm_offset = float(whole_within(model, "normOffset", 0, 1));
+  if (given("branchNorms")) c.branch_norms = boolean(model, "branchNorms");
+  if (given("embeddingScale")) c.embedding_scale = number(model, "embeddingScale");
+  if (given("queryScalar")) c.query_scalar = number(model, "queryScalar");
+}
+
+// Rotary tables: that of the model, then `otherRotary`, which may be missing.
+static std::vector<RotaryTable> rotary_tables(const Napi::Object& model) {
+  const auto table = [](const Napi::Object& from) {
+    return RotaryTable{number(from, "ropeTheta"), rope_scaling(from.Get("ropeScaling"))};
+  };
+  std::vector<RotaryTable> tables = {table(model)};
+  const Napi::Value others = model.Get("otherRotary");
+  for (uint32_t i = 0; others.IsArray() && i < others.As<Napi::Array>().Length(); i++)
+    tables.push_back(table(object(others.As<Napi::Array>().Get(i), "An entry of otherRotary")));
+  return tables;
+}
+
 // Bounds of model sizes, so that the bytes of a model fit in 64 bits and its tensors can be enumerated.
 static ModelConfig model_config(const Napi::Object& model) {
   ModelConfig c{};
@@ -49,11 +71,12 @@ static ModelConfig model_config(const Napi::Object& model) {
   if (c.heads % c.key_value_heads != 0) refuse("heads must be a multiple of keyValueHeads.");
   if (c.head_size % 2 != 0) refuse("headSize must be even.");
   c.rms_norm_epsilon = number(model, "rmsNormEpsilon");
-  c.rotary = {{number(model, "ropeTheta"), rope_scaling(model.Get("ropeScaling"))}};
+  c.rotary = rotary_tables(model);
   c.kinds = layer_kinds(model.Get("layerTable"), c);
   c.tie_embeddings = boolean(model, "tieEmbeddings");
   c.query_key_value_bias = boolean(model, "queryKeyValueBias");
   c.query_key_norm = boolean(model, "queryKeyNorm");
+  read_layer_form(model, c);
   return c;
 }
 

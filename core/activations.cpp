@@ -43,6 +43,11 @@ void Activations::allocate(const PassShape& shape, Recompute recompute, Arena& a
     a.log_sums = arena.floats(t * c.heads);
     a.passed_on = a.attended;
     if (is_last) place(&Layer::passed_on, a, block, n, q);
+    if (c.branch_norms) {
+      place(&Layer::projected, a, block, n, h);
+      place(&Layer::fed, a, mlp, n, h);
+      a.projected_scales = arena.floats(n), a.fed_scales = arena.floats(n);
+    }
     place(&Layer::middle, a, block, n, h);
     a.post_scales = arena.floats(n);
     place(&Layer::post_normed, a, norms, n, h);

@@ -27,8 +27,9 @@ struct Activations {
   // In the order of computation. `narrow_*` are the products with the adapters' A, [tokens][ranks]; empty without adapter pairs.
   struct Layer {
     Tensor input, normed, qkv, heads, attended, passed_on, middle, post_normed, gate_up, activated;
+    Tensor projected, fed;  // outputs of attention and feed-forward network before their norms; empty without branch_norms
     Tensor narrow_qkv, narrow_output, narrow_gate_up, narrow_down;
-    float *input_scales, *query_scales, *key_scales, *post_scales, *log_sums;
+    float *input_scales, *query_scales, *key_scales, *post_scales, *log_sums, *projected_scales, *fed_scales;
   };
   std::vector<Layer> layers;
   Tensor last, hidden;  // input and output of the final norm

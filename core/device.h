@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/gate.h"
 #include "core/kernels/token_log_probs.h"
 #include "core/kernels/value_loss.h"
 #include "core/random.h"
@@ -70,9 +71,19 @@ struct PagedBatch {
   int64_t window = 0;  // tokens that each token attends to, itself included; 0: all of its sequence up to itself
 };
 
+// Weights of an RMS norm, [1][size]: the normalised numbers are multiplied by w + offset.
+struct NormWeight {
+  Tensor values;
+  float offset = 0;
+
+  NormWeight() = default;
+  NormWeight(Tensor weights, float weight_offset = 0) : values(weights), offset(weight_offset) {}
+  explicit operator bool() const { return bool(values); }
+};
+
 // Transformation of the query and key heads of new tokens before paged attention.
 struct HeadTransform {
-  Tensor query_norm, key_norm;  // [1][D]: weights of the RMS norm of each head; both are empty without this norm
+  NormWeight query_norm, key_norm;  // of the RMS norm of each head, [1][D]; both are empty without this norm
   float epsilon = 0;
   Rotary rotary = {};           // rotation of queries and keys, after the norm; without tables there is none
 };
@@ -229,16 +240,20 @@ class Device {
   // db[n] += Σ_t dY[t][n]
   virtual void bias_backward(Tensor d_y, Tensor d_bias) = 0;
 
+  // x *= factor
+  virtual void scale(Tensor x, float factor) = 0;
+
   // to[i] = from[indices[i]], and its backward pass. An index of -1 - j stands for an index that the host does not know yet: later[j].
   // `indices` and `later` are device memory.
   virtual void gather(const int32_t* indices, Tensor from, Tensor to, const int32_t* later = nullptr) = 0;
   virtual void scatter_add(const RowScatter& sums, Tensor from, Tensor to) = 0;
 
   // RMS norm. Each of `groups` equal groups of columns of a row is normalised separately (a group is the whole row or one head):
-  // out = w ⊙ x · s with s = (mean x² + ε)^(-1/2). `scales` [rows][groups] receives s for the backward pass. The backward pass adds to d_x
-  // if `accumulate` is set, otherwise writes d_x, and adds to d_weight unless that is empty.
-  virtual void rms_norm(Tensor x, Tensor weight, int64_t groups, float epsilon, Tensor out, float* scales) = 0;
-  virtual void rms_norm_backward(Tensor d_out, Tensor x, Tensor weight, int64_t groups, const float* scales, Tensor d_x,
+  // out = A + (w + offset) ⊙ x · s with s = (mean x² + ε)^(-1/2). `scales` [rows][groups] receives s for the backward pass. `added`, A, may
+  // be empty, and may be `out` itself. The backward pass adds to d_x if `accumulate` is set, otherwise writes d_x, and adds to d_weight
+  // unless that is empty.
+  virtual void rms_norm(Tensor x, NormWeight weight, int64_t groups, float epsilon, Tensor out, float* scales, Tensor added = {}) = 0;
+  virtual void rms_norm_backward(Tensor d_out, Tensor x, NormWeight weight, int64_t groups, const float* scales, Tensor d_x,
                                  bool accumulate, Tensor d_weight) = 0;
 
   // Rotary embedding of each head of x, in place, with pairs as in Llama: (x_j, x_{j + D/2}). `inverse` is the backward pass.
@@ -267,13 +282,13 @@ class Device {
     paged_attention(queries, keys, values, head_size, batch, cache, out);
   }
 
-  // gate_up [T][2I]: out = silu(gate) ⊙ up
-  virtual void swiglu(Tensor gate_up, Tensor out) = 0;
-  virtual void swiglu_backward(Tensor d_out, Tensor gate_up, Tensor d_gate_up) = 0;
-  // gate_up = X · Wᵀ and out = swiglu(gate_up), for devices that can fuse both.
-  virtual void linear_swiglu(Tensor x, Tensor weight, Tensor gate_up, Tensor out) {
+  // gate_up [T][2I]: out = f(gate) ⊙ up
+  virtual void gated_unit(Tensor gate_up, Gate f, Tensor out) = 0;
+  virtual void gated_unit_backward(Tensor d_out, Tensor gate_up, Gate f, Tensor d_gate_up) = 0;
+  // gate_up = X · Wᵀ and out = f(gate) ⊙ up, for devices that can fuse both.
+  virtual void linear_gated_unit(Tensor x, Tensor weight, Gate f, Tensor gate_up, Tensor out) {
     linear(x, weight, {}, {}, gate_up);
-    swiglu(gate_up, out);
+    gated_unit(gate_up, f, out);
   }
 
   // Policy losses of a chunk of logits (core/kernels/token_log_probs.h). The logits are replaced by their gradient; see gradient_of_logits.

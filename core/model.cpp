@@ -34,10 +34,12 @@ ModelLayout::ModelLayout(const ModelConfig& c) : size(0) {
       layer.key_norm = add(at + "self_attn.k_norm.weight", {c.head_size});
     }
     layer.output = add(at + "self_attn.o_proj.weight", {h, q});
-    layer.post_norm = add(at + "post_attention_layernorm.weight", {h});
+    if (c.branch_norms) layer.output_norm = add(at + "post_attention_layernorm.weight", {h});
+    layer.post_norm = add(at + (c.branch_norms ? "pre_feedforward_layernorm.weight" : "post_attention_layernorm.weight"), {h});
     layer.gate_up = add(at + "mlp.gate_proj.weight", {i, h});
     add(at + "mlp.up_proj.weight", {i, h});
     layer.down = add(at + "mlp.down_proj.weight", {h, i});
+    if (c.branch_norms) layer.down_norm = add(at + "post_feedforward_layernorm.weight", {h});
     layers.push_back(layer);
   }
   final_norm = add("model.norm.weight", {h});

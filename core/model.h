@@ -1,9 +1,11 @@
 // Model configuration and layout of the weights in one flat buffer. Parameter names follow Hugging Face.
 #pragma once
+#include <cmath>
 #include <cstdint>
 #include <string>
 #include <vector>
 
+#include "core/gate.h"
 #include "core/rotary.h"
 
 namespace gigpo {
@@ -20,13 +22,19 @@ struct LayerKind {
 };
 
 // Configuration of a model. Qwen2 has query_key_value_bias, Qwen3 has query_key_norm, Llama, Mistral and SmolLM3 have neither. Qwen, Mistral
-// and SmolLM3 may have sliding windows; SmolLM3 has layers without rotary positions.
+// and SmolLM3 may have sliding windows; SmolLM3 has layers without rotary positions. Gemma3 has query_key_norm, windows with a rotary table
+// of their own, and a form of the layers of its own.
 struct ModelConfig {
   int64_t vocabulary_size, hidden_size, intermediate_size, layers, heads, key_value_heads, head_size, max_positions;
   double rms_norm_epsilon;
   std::vector<RotaryTable> rotary;
   std::vector<LayerKind> kinds;  // one per layer; empty where all are LayerKind{}
   bool tie_embeddings, query_key_value_bias, query_key_norm;
+  Gate gate = Gate::silu;
+  float norm_offset = 0;      // RMS norms multiply by w + norm_offset
+  bool branch_norms = false;  // the outputs of attention and feed-forward network are normalised before they are added to the residual stream
+  double embedding_scale = 1;
+  double query_scalar = 0;    // scores are divided by its square root; 0: by that of the head size
   Head head = Head::language;
 
   static constexpr int64_t least_positions = 2;  // shortest sequence: one prompt token and one completion token
@@ -40,6 +48,8 @@ struct ModelConfig {
     for (int64_t l = 0; l < layers; l++) result.push_back(kind(l).window < max_positions ? kind(l).window : 0);
     return result;
   }
+  // Factor of cosines and sines that makes scores q·k / √D those of query_scalar s: both sides have it, so it is √(√(D / s)).
+  double rotary_factor() const { return query_scalar > 0 ? std::sqrt(std::sqrt(double(head_size) / query_scalar)) : 1; }
   int64_t outputs() const { return head == Head::value ? 1 : vocabulary_size; }  // rows of the head
 };
 
@@ -52,9 +62,9 @@ struct Parameter {
 };
 
 // Offsets of the weights of one layer. Query, key and value projections are adjacent, so that one multiplication computes all three;
-// likewise gate and up.
+// likewise gate and up. `post_norm` is that before the feed-forward network; `output_norm` and `down_norm` are those of branch_norms.
 struct LayerLayout {
-  int64_t input_norm, qkv, qkv_bias, query_norm, key_norm, output, post_norm, gate_up, down;
+  int64_t input_norm, qkv, qkv_bias, query_norm, key_norm, output, output_norm, post_norm, gate_up, down, down_norm;
 };
 
 // Layout of a model in one flat buffer. The head comes last, so models that differ only in the head have equal offsets up to the head.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/bf16.h"
 #include "core/error.h"
 
 namespace gigpo {
@@ -17,7 +18,7 @@ Transformer::Transformer(Device& device, const ModelConfig& config, const Adapte
       windows_(config.windows()) {
   for (const RotaryTable& rotary : config.rotary) {
     const std::vector<double> frequencies = rotary.frequencies(config.head_size);
-    const double factor = rotary.factor();
+    const double factor = rotary.factor() * config.rotary_factor();
     std::vector<float> cosine, sine;
     for (int64_t position = 0; position < config.max_positions; position++) {
       for (const double frequency : frequencies) {
@@ -65,7 +66,7 @@ struct Transformer::Linear {
 
 struct Transformer::Weights {
   int64_t layer;
-  Tensor input_norm, query_norm, key_norm, post_norm;
+  Tensor input_norm, query_norm, key_norm, output_norm, post_norm, down_norm;
   Linear qkv, output, gate_up, down;
 };
 
@@ -85,6 +86,10 @@ Transformer::Weights Transformer::layer_of(const PolicyTensors& from, int64_t l)
   }
   w.output.weight = model.matrix(at.output, h, q);
   w.post_norm = norm(from, at.post_norm, h);
+  if (config_.branch_norms) {
+    w.output_norm = norm(from, at.output_norm, h);
+    w.down_norm = norm(from, at.down_norm, h);
+  }
   w.gate_up.weight = model.matrix(at.gate_up, 2 * i, h);
   w.down.weight = model.matrix(at.down, h, i);
   if (!from.adapter) return w;
@@ -140,37 +145,58 @@ void Transformer::linear_backward(const Linear& layer, const Linear& gradients, 
   device_.matmul(d_narrow, false, layer.a, false, d_x, true);
 }
 
+// The scale is rounded to the type of the weights, as in transformers.
+void Transformer::embed(const int32_t* tokens, const PolicyTensors& weights, Tensor x, const int32_t* later) const {
+  device_.gather(tokens, embedding(weights), x, later);
+  if (config_.embedding_scale != 1) device_.scale(x, embedding_scale(x.type));
+}
+
+float Transformer::embedding_scale(Type type) const {
+  const auto scale = float(config_.embedding_scale);
+  return type == Type::bf16 ? from_bf16(to_bf16(scale)) : scale;
+}
+
+void Transformer::add_branch(const Linear& layer, Tensor norm, Tensor x, Tensor residual, Tensor y, Tensor narrow, Tensor product,
+                             float* scales) const {
+  if (!norm) return linear(layer, x, residual, y, narrow);
+  linear(layer, x, {}, product, narrow);
+  device_.rms_norm(product, weighted(norm), 1, epsilon(), y, scales, residual);
+}
+
 // middle = input + attention(norm(input))
 void Transformer::attention_half(const Weights& w, const Kept& kept, const Activations::Layer& a) const {
   const ModelConfig& c = config_;
   const int64_t q = c.query_columns(), kv = c.key_value_columns();
-  device_.rms_norm(a.input, w.input_norm, 1, epsilon(), a.normed, a.input_scales);
+  device_.rms_norm(a.input, weighted(w.input_norm), 1, epsilon(), a.normed, a.input_scales);
   linear(w.qkv, a.normed, {}, a.qkv, a.narrow_qkv);
   if (c.query_key_norm) {
-    device_.rms_norm(a.qkv.column_range(0, q), w.query_norm, c.heads, epsilon(), a.heads.column_range(0, q), a.query_scales);
-    device_.rms_norm(a.qkv.column_range(q, kv), w.key_norm, c.key_value_heads, epsilon(), a.heads.column_range(q, kv),
+    device_.rms_norm(a.qkv.column_range(0, q), weighted(w.query_norm), c.heads, epsilon(), a.heads.column_range(0, q), a.query_scales);
+    device_.rms_norm(a.qkv.column_range(q, kv), weighted(w.key_norm), c.key_value_heads, epsilon(), a.heads.column_range(q, kv),
                      a.key_scales);
   }
   if (const Rotary turn = rotary(w.layer, kept.positions)) device_.rotate(a.heads, c.head_size, turn, false);
   device_.attention(a.heads.column_range(0, q), a.heads.column_range(q, kv), a.qkv.column_range(q + kv, kv), c.head_size,
                     kept.rows[w.layer], a.attended, a.log_sums);
-  if (a.passed_on.data == a.attended.data) return linear(w.output, a.attended, a.input, a.middle, a.narrow_output);
-  device_.gather(kept.wanted, a.attended, a.passed_on);
-  device_.gather(kept.wanted, a.input, a.middle);
-  linear(w.output, a.passed_on, a.middle, a.middle, a.narrow_output);
+  Tensor residual = a.input;
+  if (a.passed_on.data != a.attended.data) {
+    device_.gather(kept.wanted, a.attended, a.passed_on);
+    device_.gather(kept.wanted, a.input, a.middle);
+    residual = a.middle;
+  }
+  add_branch(w.output, w.output_norm, a.passed_on, residual, a.middle, a.narrow_output, a.projected, a.projected_scales);
 }
 
-// activated = silu(gate) ⊙ up of norm(middle)
+// activated = f(gate) ⊙ up of norm(middle)
 void Transformer::mlp_half(const Weights& w, const Activations::Layer& a) const {
-  device_.rms_norm(a.middle, w.post_norm, 1, epsilon(), a.post_normed, a.post_scales);
+  device_.rms_norm(a.middle, weighted(w.post_norm), 1, epsilon(), a.post_normed, a.post_scales);
   if (!w.gate_up.a && !w.gate_up.bias) {
     return device_.in_parts(a.post_normed.rows, w.gate_up.weight.rows * w.gate_up.weight.columns, [&](int64_t first, int64_t count) {
-      device_.linear_swiglu(a.post_normed.row_range(first, count), w.gate_up.weight, a.gate_up.row_range(first, count),
-                            a.activated.row_range(first, count));
+      device_.linear_gated_unit(a.post_normed.row_range(first, count), w.gate_up.weight, config_.gate, a.gate_up.row_range(first, count),
+                                a.activated.row_range(first, count));
     });
   }
   linear(w.gate_up, a.post_normed, {}, a.gate_up, a.narrow_gate_up);
-  device_.swiglu(a.gate_up, a.activated);
+  device_.gated_unit(a.gate_up, config_.gate, a.activated);
 }
 
 Tensor Transformer::forward(const PolicyTensors& weights, const PackedTokens& batch, Arena& arena, Kept& kept) const {
@@ -180,15 +206,16 @@ Tensor Transformer::forward(const PolicyTensors& weights, const PackedTokens& ba
   kept.wanted = arena.upload(batch.wanted);
   kept.allocate(shape(batch.size(), int64_t(batch.wanted.size())), recompute_, arena);
   device_.pause();
-  device_.gather(kept.tokens, embedding(weights), kept.layers[0].input);
+  embed(kept.tokens, weights, kept.layers[0].input);
   for (int64_t l = 0; l < config_.layers; l++) {
     const Weights w = layer_of(weights, l);
     const Activations::Layer& a = kept.layers[l];
     attention_half(w, kept, a);
     mlp_half(w, a);
-    linear(w.down, a.activated, a.middle, l + 1 == config_.layers ? kept.last : kept.layers[l + 1].input, a.narrow_down);
+    const Tensor next = l + 1 == config_.layers ? kept.last : kept.layers[l + 1].input;
+    add_branch(w.down, w.down_norm, a.activated, a.middle, next, a.narrow_down, a.fed, a.fed_scales);
   }
-  device_.rms_norm(kept.last, norm(weights, layout_.final_norm, config_.hidden_size), 1, epsilon(), kept.hidden,
+  device_.rms_norm(kept.last, weighted(norm(weights, layout_.final_norm, config_.hidden_size)), 1, epsilon(), kept.hidden,
                    kept.last_scales);
   return kept.hidden;
 }
@@ -196,10 +223,14 @@ Tensor Transformer::forward(const PolicyTensors& weights, const PackedTokens& ba
 void Transformer::compute_again(const Weights& w, const Kept& kept, const Activations::Layer& a) const {
   if (recompute_ == Recompute::none) return;
   if (recompute_ == Recompute::block) attention_half(w, kept, a);
-  else device_.rms_norm(a.input, w.input_norm, 1, epsilon(), a.normed, a.input_scales);
-  if (recompute_ >= Recompute::mlp) return mlp_half(w, a);
-  device_.rms_norm(a.middle, w.post_norm, 1, epsilon(), a.post_normed, a.post_scales);
-  device_.swiglu(a.gate_up, a.activated);
+  else device_.rms_norm(a.input, weighted(w.input_norm), 1, epsilon(), a.normed, a.input_scales);
+  if (recompute_ >= Recompute::mlp) {
+    mlp_half(w, a);
+    if (w.down_norm) linear(w.down, a.activated, {}, a.fed, a.narrow_down);
+    return;
+  }
+  device_.rms_norm(a.middle, weighted(w.post_norm), 1, epsilon(), a.post_normed, a.post_scales);
+  device_.gated_unit(a.gate_up, config_.gate, a.activated);
 }
 
 void Transformer::backward(const PolicyTensors& weights, const PolicyTensors& gradients, const PackedTokens& batch,
@@ -220,7 +251,13 @@ void Transformer::backward(const PolicyTensors& weights, const PolicyTensors& gr
   const auto narrow = [&](int64_t rows, const Linear& layer) {
     return layer.a ? of.narrow.row_range(0, rows).column_range(0, layer.a.rows) : Tensor{};
   };
-  device_.rms_norm_backward(d_hidden, kept.last, norm(weights, layout_.final_norm, h), 1, kept.last_scales, d_x, false,
+  // Gradient of a branch's output: that of the residual stream, through the norm in between.
+  const auto through_norm = [&](Tensor weight, Tensor d_weight, Tensor product, const float* scales, Tensor d_product) {
+    if (!weight) return d_x;
+    device_.rms_norm_backward(d_x, product, weighted(weight), 1, scales, d_product, false, d_weight);
+    return d_product;
+  };
+  device_.rms_norm_backward(d_hidden, kept.last, weighted(norm(weights, layout_.final_norm, h)), 1, kept.last_scales, d_x, false,
                             norm(gradients, layout_.final_norm, h));
   for (int64_t l = c.layers - 1; l >= 0; l--) {
     const Weights w = layer_of(weights, l), d = layer_of(gradients, l);
@@ -229,12 +266,15 @@ void Transformer::backward(const PolicyTensors& weights, const PolicyTensors& gr
     const Tensor d_activated = of.activated.row_range(0, n), d_gate_up = of.gate_up.row_range(0, n);
     const Tensor d_post_normed = of.normed.row_range(0, n), d_normed = of.normed.row_range(0, t), d_qkv = of.qkv;
     compute_again(w, kept, a);
-    linear_backward(w.down, d.down, d_x, a.activated, a.narrow_down, d_activated, narrow(n, w.down));
-    device_.swiglu_backward(d_activated, a.gate_up, d_gate_up);
+    const Tensor d_branch = of.normed.row_range(0, n);  // not used for anything else until the product's gradient is computed
+    const Tensor d_fed = through_norm(w.down_norm, d.down_norm, a.fed, a.fed_scales, d_branch);
+    linear_backward(w.down, d.down, d_fed, a.activated, a.narrow_down, d_activated, narrow(n, w.down));
+    device_.gated_unit_backward(d_activated, a.gate_up, c.gate, d_gate_up);
     linear_backward(w.gate_up, d.gate_up, d_gate_up, a.post_normed, a.narrow_gate_up, d_post_normed, narrow(n, w.gate_up));
-    device_.rms_norm_backward(d_post_normed, a.middle, w.post_norm, 1, a.post_scales, d_x, true, d.post_norm);
+    device_.rms_norm_backward(d_post_normed, a.middle, weighted(w.post_norm), 1, a.post_scales, d_x, true, d.post_norm);
 
-    linear_backward(w.output, d.output, d_x, a.passed_on, a.narrow_output, d_attended, narrow(n, w.output));
+    const Tensor d_projected = through_norm(w.output_norm, d.output_norm, a.projected, a.projected_scales, d_branch);
+    linear_backward(w.output, d.output, d_projected, a.passed_on, a.narrow_output, d_attended, narrow(n, w.output));
     if (l + 1 == c.layers) d_x = spread(d_x, of.x), d_attended = spread(d_attended, of.attended);
     const Tensor d_heads = c.query_key_norm ? of.heads : d_qkv.column_range(0, q + kv);
     device_.attention_backward(d_attended, a.heads.column_range(0, q), a.heads.column_range(q, kv),
@@ -242,15 +282,18 @@ void Transformer::backward(const PolicyTensors& weights, const PolicyTensors& gr
                                d_heads.column_range(0, q), d_heads.column_range(q, kv), d_qkv.column_range(q + kv, kv));
     if (const Rotary turn = rotary(l, kept.positions)) device_.rotate(d_heads, c.head_size, turn, true);
     if (c.query_key_norm) {
-      device_.rms_norm_backward(d_heads.column_range(0, q), a.qkv.column_range(0, q), w.query_norm, c.heads,
+      device_.rms_norm_backward(d_heads.column_range(0, q), a.qkv.column_range(0, q), weighted(w.query_norm), c.heads,
                                 a.query_scales, d_qkv.column_range(0, q), false, d.query_norm);
-      device_.rms_norm_backward(d_heads.column_range(q, kv), a.qkv.column_range(q, kv), w.key_norm, c.key_value_heads,
+      device_.rms_norm_backward(d_heads.column_range(q, kv), a.qkv.column_range(q, kv), weighted(w.key_norm), c.key_value_heads,
                                 a.key_scales, d_qkv.column_range(q, kv), false, d.key_norm);
     }
     linear_backward(w.qkv, d.qkv, d_qkv, a.normed, a.narrow_qkv, d_normed, narrow(t, w.qkv));
-    device_.rms_norm_backward(d_normed, a.input, w.input_norm, 1, a.input_scales, d_x, true, d.input_norm);
+    device_.rms_norm_backward(d_normed, a.input, weighted(w.input_norm), 1, a.input_scales, d_x, true, d.input_norm);
   }
-  if (const Tensor d_table = embedding(gradients)) device_.scatter_add(upload_scatter(batch.tokens, arena), d_x, d_table);
+  const Tensor d_table = embedding(gradients);
+  if (!d_table) return;
+  if (c.embedding_scale != 1) device_.scale(d_x, embedding_scale(d_x.type));
+  device_.scatter_add(upload_scatter(batch.tokens, arena), d_x, d_table);
 }
 
 Tensor Transformer::forward_paged(const PolicyTensors& weights, const PagedTokens::Uploaded& batch,
@@ -263,12 +306,12 @@ Tensor Transformer::forward_paged(const PolicyTensors& weights, const PagedToken
     return layer.a ? own.narrow.row_range(0, rows.rows).column_range(0, layer.a.rows) : Tensor{};
   };
   const Tensor qkv = own.qkv;
-  device_.gather(batch.tokens, embedding(weights), x, batch.drawn);
+  embed(batch.tokens, weights, x, batch.drawn);
   for (int64_t l = 0; l < c.layers; l++) {
     const Weights w = layer_of(weights, l);
-    device_.rms_norm(x, w.input_norm, 1, epsilon(), normed, nullptr);
+    device_.rms_norm(x, weighted(w.input_norm), 1, epsilon(), normed, nullptr);
     linear(w.qkv, normed, {}, qkv, narrow(normed, w.qkv));
-    const HeadTransform heads = {w.query_norm, w.key_norm, epsilon(), rotary(l, batch.batch.positions)};
+    const HeadTransform heads = {weighted(w.query_norm), weighted(w.key_norm), epsilon(), rotary(l, batch.batch.positions)};
     PagedBatch seen = batch.batch;
     seen.window = windows_[l];
     device_.paged_attention(qkv, c.head_size, heads, seen, cache[l], attended);
@@ -280,13 +323,14 @@ Tensor Transformer::forward_paged(const PolicyTensors& weights, const PagedToken
       x = own.wanted_x, attended = own.wanted_attended;
       normed = normed.row_range(0, n), gate_up = gate_up.row_range(0, n), activated = activated.row_range(0, n);
     }
-    linear(w.output, attended, x, x, narrow(attended, w.output));
-    device_.rms_norm(x, w.post_norm, 1, epsilon(), normed, nullptr);
+    // `normed` holds a branch's output until that is added.
+    add_branch(w.output, w.output_norm, attended, x, x, narrow(attended, w.output), normed, nullptr);
+    device_.rms_norm(x, weighted(w.post_norm), 1, epsilon(), normed, nullptr);
     linear(w.gate_up, normed, {}, gate_up, narrow(normed, w.gate_up));
-    device_.swiglu(gate_up, activated);
-    linear(w.down, activated, x, x, narrow(activated, w.down));
+    device_.gated_unit(gate_up, c.gate, activated);
+    add_branch(w.down, w.down_norm, activated, x, x, narrow(activated, w.down), normed, nullptr);
   }
-  device_.rms_norm(x, norm(weights, layout_.final_norm, h), 1, epsilon(), normed, nullptr);
+  device_.rms_norm(x, weighted(norm(weights, layout_.final_norm, h)), 1, epsilon(), normed, nullptr);
   return normed;
 }
 

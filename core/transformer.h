@@ -1,5 +1,6 @@
-// Decoder-only transformer of Qwen, Llama, Mistral and SmolLM3, implemented on the Device interface:
-//   x = embed(token);  x += attention(norm(x));  x += swiglu(norm(x));  hidden = norm(x)
+// Decoder-only transformer of Qwen, Llama, Mistral, SmolLM3 and Gemma, implemented on the Device interface:
+//   x = embed(token);  x += attention(norm(x));  x += gated_unit(norm(x));  hidden = norm(x)
+// With branch_norms, norm(attention(norm(x))) is added instead, and so for the feed-forward network.
 // Forward and backward passes over packed sequences for training; forward passes over new tokens with a paged KV cache for sampling.
 #pragma once
 #include "core/activations.h"
@@ -76,6 +77,9 @@ class Transformer {
     return copy == adapter_layout_.whole.end() ? from.model.matrix(offset, rows, columns) : from.adapter.matrix(copy->second, rows, columns);
   }
   Tensor norm(const PolicyTensors& from, int64_t offset, int64_t columns) const { return parameter(from, offset, 1, columns); }
+  NormWeight weighted(Tensor weights) const { return {weights, config_.norm_offset}; }
+  float embedding_scale(Type type) const;
+  void embed(const int32_t* tokens, const PolicyTensors& weights, Tensor x, const int32_t* later = nullptr) const;
   // Of a layer; without tables where nothing is turned.
   Rotary rotary(int64_t layer, const int32_t* positions) const {
     const int rope = config_.kind(layer).rope;
@@ -89,6 +93,9 @@ class Transformer {
   void linear_backward(const Linear& layer, const Linear& gradients, Tensor d_y, Tensor x, Tensor narrow, Tensor d_x,
                        Tensor d_narrow) const;
 
+  // Adds a branch to the residual stream: y = residual + W x, or residual + norm(W x) if `norm` is not empty. `product` receives W x then.
+  void add_branch(const Linear& layer, Tensor norm, Tensor x, Tensor residual, Tensor y, Tensor narrow, Tensor product,
+                  float* scales) const;
   void attention_half(const Weights& w, const Kept& kept, const Activations::Layer& a) const;
   void mlp_half(const Weights& w, const Activations::Layer& a) const;
   void compute_again(const Weights& w, const Kept& kept, const Activations::Layer& a) const;

@@ -135,6 +135,7 @@ class GpuDevice final : public Device {
     cuda::bias_backward(d_y, d_bias, scratch(bias_backward_workspace(d_y.rows, d_y.columns)), stream());
   }
 
+  void scale(Tensor x, float factor) override { cuda::scale(x, factor, stream()); }
   void gather(const int32_t* indices, Tensor from, Tensor to, const int32_t* later) override {
     cuda::gather(indices, from, to, later, stream());
   }
@@ -142,10 +143,10 @@ class GpuDevice final : public Device {
     cuda::scatter_add(sums.targets, sums.offsets, sums.sources, sums.count, from, to, stream());
   }
 
-  void rms_norm(Tensor x, Tensor weight, int64_t groups, float epsilon, Tensor out, float* scales) override {
-    cuda::rms_norm(x, weight, groups, epsilon, out, scales, stream());
+  void rms_norm(Tensor x, NormWeight weight, int64_t groups, float epsilon, Tensor out, float* scales, Tensor added) override {
+    cuda::rms_norm(x, weight, groups, epsilon, out, scales, stream(), added);
   }
-  void rms_norm_backward(Tensor d_out, Tensor x, Tensor weight, int64_t groups, const float* scales, Tensor d_x,
+  void rms_norm_backward(Tensor d_out, Tensor x, NormWeight weight, int64_t groups, const float* scales, Tensor d_x,
                          bool accumulate, Tensor d_weight) override {
     cuda::rms_norm_backward(d_out, x, weight, groups, scales, d_x, accumulate, d_weight,
                             scratch(rms_norm_backward_workspace(x.rows, x.columns, groups)), stream());
@@ -173,13 +174,13 @@ class GpuDevice final : public Device {
     attend_paged(qkv.column_range(0, q), qkv.column_range(q, kv), qkv.column_range(q + kv, kv), head_size, heads, batch, cache, out);
   }
 
-  void swiglu(Tensor gate_up, Tensor out) override { cuda::swiglu(gate_up, out, stream()); }
-  void linear_swiglu(Tensor x, Tensor weight, Tensor gate_up, Tensor out) override {
-    const bool large = wgmma_ && !library_pauses_ && wgmma_pays({x, false, weight, true, {}, {}, gate_up});
-    if (!large || !matmul_wgmma_swiglu(x, weight, gate_up, out, stream())) Device::linear_swiglu(x, weight, gate_up, out);
+  void gated_unit(Tensor gate_up, Gate f, Tensor out) override { cuda::gated_unit(gate_up, f, out, stream()); }
+  void linear_gated_unit(Tensor x, Tensor weight, Gate f, Tensor gate_up, Tensor out) override {
+    const bool large = f == Gate::silu && wgmma_ && !library_pauses_ && wgmma_pays({x, false, weight, true, {}, {}, gate_up});
+    if (!large || !matmul_wgmma_swiglu(x, weight, gate_up, out, stream())) Device::linear_gated_unit(x, weight, f, gate_up, out);
   }
-  void swiglu_backward(Tensor d_out, Tensor gate_up, Tensor d_gate_up) override {
-    cuda::swiglu_backward(d_out, gate_up, d_gate_up, stream());
+  void gated_unit_backward(Tensor d_out, Tensor gate_up, Gate f, Tensor d_gate_up) override {
+    cuda::gated_unit_backward(d_out, gate_up, f, d_gate_up, stream());
   }
 
   void policy_head(Tensor logits, const PolicyHeadRow* inputs, const PolicyHeadOptions& options,

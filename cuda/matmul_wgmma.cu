@@ -18,7 +18,7 @@
 #include "cuda/matmul_self_test.h"
 #include "cuda/matmul_wgmma_plan.h"
 #include "cuda/matmul_wgmma_tile.cuh"
-#include "cuda/swiglu.cuh"
+#include "cuda/gated_unit.cuh"
 #include "cuda/tensor_map.h"
 
 namespace gigpo::cuda {
@@ -75,7 +75,7 @@ __device__ void produce(const WgmmaProduct& p, char* memory, uint64_t* full, uin
   });
 }
 
-// Gate, up, and what SwiGLU makes of them when they have been rounded, as cuda/swiglu.cu would read them.
+// Gate, up, and what SwiGLU makes of them when they have been rounded, as cuda/gated_unit.cu would read them.
 template <class T>
 __device__ void write_gated(const WgmmaProduct& p, const float (&sums)[T::columns / 2], float* staged, int64_t row,
                             int64_t column) {

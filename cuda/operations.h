@@ -1,4 +1,4 @@
-// Launchers of the operations on rows: norms, rotary embedding, SwiGLU, gathers, AdamW, sampling, as specified in core/device.h. All pointers
+// Launchers of the operations on rows: norms, rotary embedding, gated units, gathers, AdamW, sampling, as specified in core/device.h. All pointers
 // are device memory. The tensors of a call are all f32 or all bf16 unless stated otherwise; sums are in fp32. The size of a workspace in
 // bytes is returned by its function; a workspace is aligned to 16 bytes and holds nothing between calls. Work is queued on the stream; a
 // failed launch throws.
@@ -9,19 +9,22 @@
 
 namespace gigpo::cuda {
 
-// `x` and `out` may be the same tensor; `scales` may be null.
-void rms_norm(Tensor x, Tensor weight, int64_t groups, float epsilon, Tensor out, float* scales, cudaStream_t stream);
+// `x` and `out` may be the same tensor, and so may `added` and `out`; `scales` may be null, and `added` empty.
+void rms_norm(Tensor x, NormWeight weight, int64_t groups, float epsilon, Tensor out, float* scales, cudaStream_t stream,
+              Tensor added = {});
 // d_weight is f32 and added to; empty where the weight is frozen. d_x may be d_out itself.
 size_t rms_norm_backward_workspace(int64_t rows, int64_t columns, int64_t groups);
-void rms_norm_backward(Tensor d_out, Tensor x, Tensor weight, int64_t groups, const float* scales, Tensor d_x,
+void rms_norm_backward(Tensor d_out, Tensor x, NormWeight weight, int64_t groups, const float* scales, Tensor d_x,
                        bool accumulate, Tensor d_weight, void* workspace, cudaStream_t stream);
 
 void rotate(Tensor x, int64_t head_size, const Rotary& rotary, bool inverse, cudaStream_t stream);
 
-void swiglu(Tensor gate_up, Tensor out, cudaStream_t stream);
+void gated_unit(Tensor gate_up, Gate f, Tensor out, cudaStream_t stream);
 // d_gate_up may be gate_up itself.
-void swiglu_backward(Tensor d_out, Tensor gate_up, Tensor d_gate_up, cudaStream_t stream);
+void gated_unit_backward(Tensor d_out, Tensor gate_up, Gate f, Tensor d_gate_up, cudaStream_t stream);
 
+// x *= factor
+void scale(Tensor x, float factor, cudaStream_t stream);
 // to[i] = from[indices[i]], where an index of -1 - j is found at later[j].
 void gather(const int32_t* indices, Tensor from, Tensor to, const int32_t* later, cudaStream_t stream);
 // to[targets[i]] += Σ from[sources[j]], j in [offsets[i], offsets[i + 1]), in that order, for each of `count` targets; they

@@ -1,4 +1,4 @@
-// The gradient of the RMS norm y = w ⊙ x s: with u = dy ⊙ w,
+// The gradient of the RMS norm y = w ⊙ x s, where w includes the offset: with u = dy ⊙ w,
 //   dx = s (u - x s² mean(u ⊙ x)),  dw = Σ dy ⊙ x s.
 #include "cuda/launch.h"
 #include "cuda/operations.h"
@@ -18,6 +18,7 @@ struct Backward {
   T* d_x;
   int64_t d_out_stride, x_stride, d_x_stride;
   bool accumulate;
+  float offset;  // of the weights
   float* parts;  // [blocks][size], null where the weight is frozen
 };
 
@@ -111,7 +112,7 @@ rms_norm_backward_kernel(RowGroups groups, Backward<T> at) {
 #pragma unroll
       for (int c = 0; c < width; c++) {
         const float v = to_float(held_x[k].values[c]), d = to_float(held_d[k].values[c]);
-        products += d * w[c] * v;
+        products += d * (w[c] + at.offset) * v;
         sums[k][c] += d * (v * scale);
       }
     }
@@ -122,7 +123,7 @@ rms_norm_backward_kernel(RowGroups groups, Backward<T> at) {
       load(at.weight + i * width, w);
 #pragma unroll
       for (int c = 0; c < width; c++) {
-        products += d[c] * w[c] * v[c];
+        products += d[c] * (w[c] + at.offset) * v[c];
         if (part) part[i * width + c] += d[c] * (v[c] * scale);
       }
     }
@@ -135,7 +136,7 @@ rms_norm_backward_kernel(RowGroups groups, Backward<T> at) {
       float v[width], u[width];
       load(at.weight + i * width, u);
 #pragma unroll
-      for (int c = 0; c < width; c++) v[c] = to_float(held_x[k].values[c]), u[c] *= to_float(held_d[k].values[c]);
+      for (int c = 0; c < width; c++) v[c] = to_float(held_x[k].values[c]), u[c] = (u[c] + at.offset) * to_float(held_d[k].values[c]);
       store_gradient(d_x + i * width, u, v, scale, pull, at.accumulate);
     }
     for (int i = rest_from<lanes>(rank, step, mine); i < mine; i += step) {
@@ -144,7 +145,7 @@ rms_norm_backward_kernel(RowGroups groups, Backward<T> at) {
       load(d_out + i * width, d);
       load(at.weight + i * width, u);
 #pragma unroll
-      for (int c = 0; c < width; c++) u[c] *= d[c];
+      for (int c = 0; c < width; c++) u[c] = (u[c] + at.offset) * d[c];
       store_gradient(d_x + i * width, u, v, scale, pull, at.accumulate);
     }
   }
@@ -178,7 +179,7 @@ size_t rms_norm_backward_workspace(int64_t rows, int64_t columns, int64_t groups
   return groups == 0 ? 0 : size_t(std::min(most_parts, rows * groups) * (columns / groups)) * sizeof(float);
 }
 
-void rms_norm_backward(Tensor d_out, Tensor x, Tensor weight, int64_t groups, const float* scales, Tensor d_x,
+void rms_norm_backward(Tensor d_out, Tensor x, NormWeight weight, int64_t groups, const float* scales, Tensor d_x,
                        bool accumulate, Tensor d_weight, void* workspace, cudaStream_t stream) {
   if (x.rows == 0 || x.columns == 0) return;
   const RowGroups shape(x, groups);
@@ -188,10 +189,10 @@ void rms_norm_backward(Tensor d_out, Tensor x, Tensor weight, int64_t groups, co
     using T = typename decltype(tag)::type;
     constexpr int widest = full_width<T>;
     const bool packed = covered_by_packs(x, widest, shape.size) && covered_by_packs(d_out, widest, shape.size) &&
-                        covered_by_packs(d_x, widest, shape.size) && is_aligned(weight);
+                        covered_by_packs(d_x, widest, shape.size) && is_aligned(weight.values);
     const Backward<T> at = {static_cast<const T*>(d_out.data), static_cast<const T*>(x.data),
-                            static_cast<const T*>(weight.data), scales, static_cast<T*>(d_x.data), d_out.stride, x.stride,
-                            d_x.stride, accumulate, parts};
+                            static_cast<const T*>(weight.values.data), scales, static_cast<T*>(d_x.data), d_out.stride, x.stride,
+                            d_x.stride, accumulate, weight.offset, parts};
     with_width<widest>(packed, [&](auto width) {
       const TeamPlan plan(shape.size / width);
       blocks = std::min(most_parts, (shape.count + plan.teams - 1) / plan.teams);

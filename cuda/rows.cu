@@ -78,6 +78,21 @@ copy_kernel(RowGrid grid, const From* from, int64_t from_stride, To* to, int64_t
   }
 }
 
+// 2 · bytes of an element.
+template <class T, int width>
+__global__ void __launch_bounds__(RowGrid::threads) scale_kernel(RowGrid grid, T* x, int64_t stride, float factor) {
+  wait_for_previous_kernel();
+  const int64_t row = grid.row();
+  if (row >= grid.rows) return;
+  for (int64_t i = grid.first_pack(); i < grid.packs; i += grid.pack_step()) {
+    float values[width];
+    load(x + row * stride + i * width, values);
+#pragma unroll
+    for (int c = 0; c < width; c++) values[c] *= factor;
+    store(x + row * stride + i * width, values);
+  }
+}
+
 bool is_empty(const Tensor& x) { return x.rows == 0 || x.columns == 0; }
 
 template <class From, class To>
@@ -123,6 +138,18 @@ void scatter_add(const int32_t* targets, const int32_t* offsets, const int32_t* 
                      : to.type == Type::f32 ? launch_scatter_add<__nv_bfloat16, float>
                                             : launch_scatter_add<__nv_bfloat16, __nv_bfloat16>;
   start(targets, offsets, sources, count, from, to, stream);
+}
+
+void scale(Tensor x, float factor, cudaStream_t stream) {
+  if (is_empty(x)) return;
+  with_type(x.type, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    with_width<full_width<T>>(covered_by_packs(x, full_width<T>), [&](auto width) {
+      const RowGrid grid(x.rows, x.columns / width);
+      launch_early(scale_kernel<T, width>, dim3(grid.blocks_x, grid.blocks_y), dim3(RowGrid::threads), 0, stream, grid,
+                   static_cast<T*>(x.data), x.stride, factor);
+    });
+  });
 }
 
 void copy(Tensor from, Tensor to, cudaStream_t stream) {

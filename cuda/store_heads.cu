@@ -21,6 +21,7 @@ struct NewHeads {
   int64_t q_stride, k_stride, v_stride, key_stride, value_stride;  // of a token; of a page
   int tokens, heads, kv_heads, half;
   const T *query_norm, *key_norm;
+  float query_offset, key_offset;  // of the weights of the norms
   float epsilon;
   Rotary rotary;
   PagedBatch batch;
@@ -43,6 +44,7 @@ __global__ void __launch_bounds__(threads) store_heads_kernel(NewHeads<T> at) {
   const T* const from = query ? at.q + token * at.q_stride + head * size
                               : (value ? at.v + token * at.v_stride : at.k + token * at.k_stride) + head * size;
   const T* const weight = value ? nullptr : query ? at.query_norm : at.key_norm;
+  const float offset = query ? at.query_offset : at.key_offset;
   float scale = 1;
   if (at.query_norm) {  // the same for the whole grid: all lanes come to the sum
     // In the order in which rms_norm sums heads of up to 256 bf16, so that sampler and trainer have the same bits.
@@ -77,8 +79,8 @@ __global__ void __launch_bounds__(threads) store_heads_kernel(NewHeads<T> at) {
       load(weight + at.half + j, high);
 #pragma unroll
       for (int c = 0; c < width; c++) {
-        a[c] = rounded(low[c] * (a[c] * scale), from);
-        b[c] = rounded(high[c] * (b[c] * scale), from);
+        a[c] = rounded((low[c] + offset) * (a[c] * scale), from);
+        b[c] = rounded((high[c] + offset) * (b[c] * scale), from);
       }
     }
     if (turns) {
@@ -102,12 +104,12 @@ void store_heads(Tensor q, Tensor k, Tensor v, int64_t head_size, const HeadTran
   with_type(q.type, [&](auto tag) {
     using T = typename decltype(tag)::type;
     const auto data = [](const Tensor& x) { return static_cast<T*>(x.data); };
-    bool packed = in_packs(heads.rotary) && is_aligned(heads.query_norm) && is_aligned(heads.key_norm);
+    bool packed = in_packs(heads.rotary) && is_aligned(heads.query_norm.values) && is_aligned(heads.key_norm.values);
     for (const Tensor& x : {q, k, v, cache.keys, cache.values}) packed = packed && covered_by_packs(x, full_width<T>, half);
     const NewHeads<T> arguments = {data(q), data(k), data(v), data(cache.keys), data(cache.values), q.stride, k.stride, v.stride,
                                    cache.keys.stride, cache.values.stride, int(q.rows), int(q.columns / head_size),
-                                   int(k.columns / head_size), int(half), data(heads.query_norm), data(heads.key_norm),
-                                   heads.epsilon, heads.rotary, batch};
+                                   int(k.columns / head_size), int(half), data(heads.query_norm.values),
+                                   data(heads.key_norm.values), heads.query_norm.offset, heads.key_norm.offset, heads.epsilon, heads.rotary, batch};
     const int64_t count = q.rows * (arguments.heads + 2 * arguments.kv_heads), teams = threads / 8;
     with_width<full_width<T>>(packed, [&](auto width) {
       launch_early(store_heads_kernel<T, width>, dim3(unsigned((count + teams - 1) / teams)), dim3(threads), 0, stream, arguments);

@@ -108,8 +108,7 @@ class CpuDevice final : public Device {
                        accumulate);
   }
 
-  // x *= factor
-  void scale(Tensor x, float factor) {
+  void scale(Tensor x, float factor) override {
     if (factor == 1) return;
     each_row_block(x.rows, [&](int64_t first, int64_t count) {
       const FloatRows rows(x, first, count, Access::both);
@@ -153,24 +152,25 @@ class CpuDevice final : public Device {
     });
   }
 
-  void rms_norm(Tensor x, Tensor weight, int64_t groups, float epsilon, Tensor out, float* scales) override {
-    const FloatRows w(weight, 0, 1, Access::read);
+  void rms_norm(Tensor x, NormWeight weight, int64_t groups, float epsilon, Tensor out, float* scales, Tensor added) override {
+    const FloatRows w(weight.values, 0, 1, Access::read);
+    if (added && added.data != out.data) copy(added, out);
     each_row_block(x.rows, [&](int64_t first, int64_t count) {
-      const FloatRows from(x, first, count, Access::read), to(out, first, count, Access::write);
-      elementwise_.rms_norm(count, groups, x.columns / groups, from.data, from.stride, w.data, epsilon, to.data, to.stride,
-                            scales ? scales + first * groups : nullptr);
+      const FloatRows from(x, first, count, Access::read), to(out, first, count, added ? Access::both : Access::write);
+      elementwise_.rms_norm(count, groups, x.columns / groups, from.data, from.stride, w.data, weight.offset, epsilon, to.data,
+                            to.stride, bool(added), scales ? scales + first * groups : nullptr);
     });
   }
 
-  void rms_norm_backward(Tensor d_out, Tensor x, Tensor weight, int64_t groups, const float* scales, Tensor d_x,
+  void rms_norm_backward(Tensor d_out, Tensor x, NormWeight weight, int64_t groups, const float* scales, Tensor d_x,
                          bool accumulate, Tensor d_weight) override {
     const int64_t size = x.columns / groups;
-    const FloatRows w(weight, 0, 1, Access::read);
+    const FloatRows w(weight.values, 0, 1, Access::read);
     sum_parts(x.rows, size, d_weight ? d_weight.floats() : nullptr, [&](int64_t first, int64_t count, float* part) {
       const FloatRows d(d_out, first, count, Access::read), from(x, first, count, Access::read);
       const FloatRows to(d_x, first, count, accumulate ? Access::both : Access::write);
       elementwise_.rms_norm_backward(count, groups, size, d.data, d.stride, from.data, from.stride, w.data,
-                                     scales + first * groups, to.data, to.stride, accumulate, part);
+                                     weight.offset, scales + first * groups, to.data, to.stride, accumulate, part);
     });
   }
 
@@ -201,18 +201,18 @@ class CpuDevice final : public Device {
     cpu::paged_attention(pool_, q, k, v, head_size, batch, cache, out);
   }
 
-  void swiglu(Tensor gate_up, Tensor out) override {
+  void gated_unit(Tensor gate_up, Gate f, Tensor out) override {
     each_row_block(out.rows, [&](int64_t first, int64_t count) {
       const FloatRows from(gate_up, first, count, Access::read), to(out, first, count, Access::write);
-      elementwise_.swiglu(count, out.columns, from.data, from.stride, to.data, to.stride);
+      elementwise_.gated_unit(f, count, out.columns, from.data, from.stride, to.data, to.stride);
     });
   }
 
-  void swiglu_backward(Tensor d_out, Tensor gate_up, Tensor d_gate_up) override {
+  void gated_unit_backward(Tensor d_out, Tensor gate_up, Gate f, Tensor d_gate_up) override {
     each_row_block(d_out.rows, [&](int64_t first, int64_t count) {
       const FloatRows d(d_out, first, count, Access::read), from(gate_up, first, count, Access::read);
       const FloatRows to(d_gate_up, first, count, Access::write);
-      elementwise_.swiglu_backward(count, d_out.columns, d.data, d.stride, from.data, from.stride, to.data, to.stride);
+      elementwise_.gated_unit_backward(f, count, d_out.columns, d.data, d.stride, from.data, from.stride, to.data, to.stride);
     });
   }
 

@@ -2,6 +2,7 @@
 // processes a range of rows on the calling thread; device.cpp distributes ranges over the threads.
 #pragma once
 #include "core/cpu/isa.h"
+#include "core/gate.h"
 #include "core/kernels/moments.h"
 #include "core/random.h"
 
@@ -13,18 +14,18 @@ struct DrawnToken {
 };
 
 struct ElementwiseKernels {
-  // x, out [rows][groups × size] with strides; scales [rows][groups], may be null. See Device::rms_norm.
-  void (*rms_norm)(int64_t rows, int64_t groups, int64_t size, const float* x, int64_t x_stride, const float* weight,
-                   float epsilon, float* out, int64_t out_stride, float* scales);
+  // x, out [rows][groups × size] with strides; scales [rows][groups], may be null. Adds to `out` if `accumulate` is set. See Device::rms_norm.
+  void (*rms_norm)(int64_t rows, int64_t groups, int64_t size, const float* x, int64_t x_stride, const float* weight, float offset,
+                   float epsilon, float* out, int64_t out_stride, bool accumulate, float* scales);
   // Adds this range's part of d_weight to `d_weight`.
   void (*rms_norm_backward)(int64_t rows, int64_t groups, int64_t size, const float* d_out, int64_t d_out_stride,
-                            const float* x, int64_t x_stride, const float* weight, const float* scales, float* d_x,
+                            const float* x, int64_t x_stride, const float* weight, float offset, const float* scales, float* d_x,
                             int64_t d_x_stride, bool accumulate, float* d_weight);
   void (*rotate)(int64_t rows, int64_t heads, int64_t head_size, float* x, int64_t stride, const int32_t* positions,
                  const float* cosine, const float* sine, bool inverse);
-  void (*swiglu)(int64_t rows, int64_t size, const float* gate_up, int64_t stride, float* out, int64_t out_stride);
-  void (*swiglu_backward)(int64_t rows, int64_t size, const float* d_out, int64_t d_out_stride, const float* gate_up,
-                          int64_t stride, float* d_gate_up, int64_t d_stride);
+  void (*gated_unit)(Gate f, int64_t rows, int64_t size, const float* gate_up, int64_t stride, float* out, int64_t out_stride);
+  void (*gated_unit_backward)(Gate f, int64_t rows, int64_t size, const float* d_out, int64_t d_out_stride, const float* gate_up,
+                              int64_t stride, float* d_gate_up, int64_t d_stride);
   // to[i] += from[i]
   void (*add)(int64_t count, const float* from, float* to);
   double (*squared_norm)(int64_t count, const float* x);

@@ -1,4 +1,4 @@
-// Norms, rotary embedding, SwiGLU, AdamW and sampling. The result of a row does not depend on other rows.
+// Norms, rotary embedding, gated units, AdamW and sampling. The result of a row does not depend on other rows.
 #include "core/cpu/kernels.h"
 #include "core/cpu/vector_bf16.h"
 
@@ -13,7 +13,8 @@ template <class Body>
 }
 
 static void rms_norm(int64_t rows, int64_t groups, int64_t size, const float* x, int64_t x_stride, const float* weight,
-                     float epsilon, float* out, int64_t out_stride, float* scales) {
+                     float offset, float epsilon, float* out, int64_t out_stride, bool accumulate, float* scales) {
+  const Vec shift = broadcast(0 - offset);  // w - 0 is w, also for -0
   for (int64_t r = 0; r < rows; r++) {
     for (int64_t g = 0; g < groups; g++) {
       const float* from = x + r * x_stride + g * size;
@@ -26,16 +27,18 @@ static void rms_norm(int64_t rows, int64_t groups, int64_t size, const float* x,
       const float scale = 1 / __builtin_sqrtf(sum(squares) / float(size) + epsilon);
       if (scales) scales[r * groups + g] = scale;
       for_each_vec(size, [&](int64_t i, int64_t n) {
-        store_some(to + i, load_some(weight + i, n) * (load_some(from + i, n) * broadcast(scale)), n);
+        const Vec y = (load_some(weight + i, n) - shift) * (load_some(from + i, n) * broadcast(scale));
+        store_some(to + i, accumulate ? load_some(to + i, n) + y : y, n);
       });
     }
   }
 }
 
-// With y = w ⊙ x·s and u = d_y ⊙ w: d_x = s · (u - x · s² · mean(u ⊙ x)), d_w = d_y ⊙ x·s.
+// With y = w ⊙ x·s, where w includes the offset, and u = d_y ⊙ w: d_x = s · (u - x · s² · mean(u ⊙ x)), d_w = d_y ⊙ x·s.
 static void rms_norm_backward(int64_t rows, int64_t groups, int64_t size, const float* d_out, int64_t d_out_stride,
-                              const float* x, int64_t x_stride, const float* weight, const float* scales, float* d_x,
+                              const float* x, int64_t x_stride, const float* weight, float offset, const float* scales, float* d_x,
                               int64_t d_x_stride, bool accumulate, float* d_weight) {
+  const Vec shift = broadcast(0 - offset);
   for (int64_t r = 0; r < rows; r++) {
     for (int64_t g = 0; g < groups; g++) {
       const float* d = d_out + r * d_out_stride + g * size;
@@ -45,12 +48,12 @@ static void rms_norm_backward(int64_t rows, int64_t groups, int64_t size, const 
       Vec products{};
       for_each_vec(size, [&](int64_t i, int64_t n) {
         const Vec v = load_some(from + i, n), d_y = load_some(d + i, n);
-        products = fma(d_y * load_some(weight + i, n), v, products);
+        products = fma(d_y * (load_some(weight + i, n) - shift), v, products);
         store_some(d_weight + i, fma(d_y, v * broadcast(scale), load_some(d_weight + i, n)), n);
       });
       const float pull = scale * scale * scale * sum(products) / float(size);
       for_each_vec(size, [&](int64_t i, int64_t n) {
-        const Vec u = load_some(d + i, n) * load_some(weight + i, n);
+        const Vec u = load_some(d + i, n) * (load_some(weight + i, n) - shift);
         const Vec result = u * broadcast(scale) - load_some(from + i, n) * broadcast(pull);
         store_some(to + i, accumulate ? load_some(to + i, n) + result : result, n);
       });
@@ -78,29 +81,55 @@ static void rotate(int64_t rows, int64_t heads, int64_t head_size, float* x, int
 
 GIGPO_INLINE Vec sigmoid(Vec x) { return broadcast(1.0f) / (broadcast(1.0f) + exp(Vec{} - x)); }
 
-static void swiglu(int64_t rows, int64_t size, const float* gate_up, int64_t stride, float* out, int64_t out_stride) {
-  for (int64_t r = 0; r < rows; r++) {
-    const float *gate = gate_up + r * stride, *up = gate + size;
-    for_each_vec(size, [&](int64_t i, int64_t n) {
-      const Vec g = load_some(gate + i, n);
-      store_some(out + r * out_stride + i, g * sigmoid(g) * load_some(up + i, n), n);
-    });
+// Functions f(g) = g · s(g) of gated units, with f'(g) = s(g) · relative_slope(g, s).
+struct Silu {
+  [[gnu::always_inline]] static Vec share(Vec g) { return sigmoid(g); }
+  [[gnu::always_inline]] static Vec relative_slope(Vec g, Vec s) { return broadcast(1.0f) + g * (broadcast(1.0f) - s); }
+};
+
+// s = σ(2u), so f' = s · (1 + g · (1 - s) · 2u').
+struct GeluTanh {
+  [[gnu::always_inline]] static Vec share(Vec g) {
+    return sigmoid(g * broadcast(gelu_slope) * fma(g * g, broadcast(gelu_cube), broadcast(1.0f)));
   }
+  [[gnu::always_inline]] static Vec relative_slope(Vec g, Vec s) {
+    const Vec slope = broadcast(gelu_slope) * fma(g * g, broadcast(3 * gelu_cube), broadcast(1.0f));
+    return broadcast(1.0f) + g * (broadcast(1.0f) - s) * slope;
+  }
+};
+
+// Calls body(f) with f as a constant.
+template <class Body>
+GIGPO_INLINE void with_gate(Gate f, Body body) {
+  if (f == Gate::silu) body(Silu{});
+  else body(GeluTanh{});
 }
 
-// silu'(g) = σ(g) · (1 + g · (1 - σ(g)))
-static void swiglu_backward(int64_t rows, int64_t size, const float* d_out, int64_t d_out_stride, const float* gate_up,
-                            int64_t stride, float* d_gate_up, int64_t d_stride) {
-  const Vec one = broadcast(1.0f);
-  for (int64_t r = 0; r < rows; r++) {
-    const float *gate = gate_up + r * stride, *up = gate + size;
-    float *d_gate = d_gate_up + r * d_stride, *d_up = d_gate + size;
-    for_each_vec(size, [&](int64_t i, int64_t n) {
-      const Vec g = load_some(gate + i, n), d = load_some(d_out + r * d_out_stride + i, n), s = sigmoid(g);
-      store_some(d_up + i, d * g * s, n);
-      store_some(d_gate + i, d * load_some(up + i, n) * s * (one + g * (one - s)), n);
-    });
-  }
+static void gated_unit(Gate f, int64_t rows, int64_t size, const float* gate_up, int64_t stride, float* out, int64_t out_stride) {
+  with_gate(f, [&](auto of) {
+    for (int64_t r = 0; r < rows; r++) {
+      const float *gate = gate_up + r * stride, *up = gate + size;
+      for_each_vec(size, [&](int64_t i, int64_t n) {
+        const Vec g = load_some(gate + i, n);
+        store_some(out + r * out_stride + i, g * of.share(g) * load_some(up + i, n), n);
+      });
+    }
+  });
+}
+
+static void gated_unit_backward(Gate f, int64_t rows, int64_t size, const float* d_out, int64_t d_out_stride, const float* gate_up,
+                                int64_t stride, float* d_gate_up, int64_t d_stride) {
+  with_gate(f, [&](auto of) {
+    for (int64_t r = 0; r < rows; r++) {
+      const float *gate = gate_up + r * stride, *up = gate + size;
+      float *d_gate = d_gate_up + r * d_stride, *d_up = d_gate + size;
+      for_each_vec(size, [&](int64_t i, int64_t n) {
+        const Vec g = load_some(gate + i, n), d = load_some(d_out + r * d_out_stride + i, n), s = of.share(g);
+        store_some(d_up + i, d * g * s, n);
+        store_some(d_gate + i, d * load_some(up + i, n) * s * of.relative_slope(g, s), n);
+      });
+    }
+  });
 }
 
 static void add(int64_t count, const float* from, float* to) {
@@ -241,8 +270,8 @@ static DrawnToken sample(int64_t vocab, const float* logits, float temperature, 
   return {int32_t(chosen), (logits[chosen] - top) * inverse[0] - log_sum, log_sum - sum(weighted) / all};
 }
 
-extern const ElementwiseKernels elementwise_kernels = {rms_norm,        rms_norm_backward, rotate, swiglu,
-                                                       swiglu_backward, add,               squared_norm,
-                                                       adamw,           adamw_rounded,     sample};
+extern const ElementwiseKernels elementwise_kernels = {rms_norm,            rms_norm_backward, rotate, gated_unit,
+                                                       gated_unit_backward, add,               squared_norm,
+                                                       adamw,               adamw_rounded,     sample};
 
 }  // namespace gigpo::cpu::GIGPO_ISA_NAME

@@ -53,8 +53,9 @@ export async function exportAdapterGguf(adapter: string, path: string): Promise<
 /** The two factors of one projection: [rank, in] and [out, rank]. */
 function pair(files: TensorFiles, model: ModelConfig, module: string, factor: number): GgufSource[] {
   const weight = `${module}.weight`
-  const stored = ggufName(weight)
-  const parts = familyOf(model).family.interleaved ? rotaryHeads(weight, model) : undefined
+  const { family } = familyOf(model)
+  const stored = ggufName(weight, family)
+  const parts = family.interleaved ? rotaryHeads(weight, model) : undefined
   return (["A", "B"] as const).map((letter) => {
     const name = `base_model.model.${module}.lora_${letter}.weight`
     const { shape } = files.info(name)

@@ -47,7 +47,7 @@ export async function exportGguf(
 function sources(config: ModelConfig, files: TensorFiles, recipe: Recipe): GgufSource[] {
   const { family } = familyOf(config)
   return [...tensorShapes(config)].map(([name, shape]) => {
-    const stored = ggufName(name)
+    const stored = ggufName(name, family)
     const type = tensorType(recipe, stored, shape, { layers: config.layers, tied: config.tieEmbeddings })
     return { name: stored, type, shape, chunks: () => convertTensor(files, name, type, { family, heads: config }) }
   })

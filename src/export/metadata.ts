@@ -13,14 +13,18 @@ const f32 = (value: number): TypedValue => ({ type: "float32", value })
 /**
  * Returns the conventions of a model's architecture in GGUF files, with their name. Mistral's is that of Llama.
  *
- * @throws GigpoError `BAD_MODEL` where llama.cpp would compute the layers otherwise: it has no windows in these architectures, and in SmolLM3
- * every fourth layer without rotary positions.
+ * @throws GigpoError `BAD_MODEL` where llama.cpp would compute the layers otherwise: it has windows in Gemma 3 only, and in SmolLM3 every fourth
+ * layer without rotary positions.
  */
 export function familyOf(config: ModelConfig): { readonly name: string; readonly family: GgufFamily } {
   const { architecture, maxPositions } = config
   const wanted = architecture === "Mistral" ? "Llama" : architecture
   const found = Object.entries(ggufFamilies).find(([, family]) => family.architecture === wanted)
   if (!found) throw new GigpoError("BAD_MODEL", `${architecture} models cannot be exported as GGUF.`)
+  if (found[1].metadata) {
+    found[1].metadata(config)
+    return { name: found[0], family: found[1] }
+  }
   const table = layerTable(config)
   if (table.some(({ window }) => window > 0 && window < maxPositions))
     throw new GigpoError("BAD_MODEL", `${architecture} models with sliding windows cannot be exported as GGUF.`)
@@ -35,7 +39,7 @@ export function familyOf(config: ModelConfig): { readonly name: string; readonly
 
 /** Returns the metadata that describes a model, without its tokenizer. */
 export function modelMetadata(config: ModelConfig, title: string, recipe: Recipe): Map<string, TypedValue> {
-  const { name } = familyOf(config)
+  const { name, family } = familyOf(config)
   const own: Readonly<Record<string, TypedValue>> = {
     block_count: u32(config.layers),
     context_length: u32(config.maxPositions),
@@ -49,6 +53,7 @@ export function modelMetadata(config: ModelConfig, title: string, recipe: Recipe
     "rope.freq_base": f32(config.ropeTheta),
     "rope.dimension_count": u32(config.headSize),
     ...yarnMetadata(config),
+    ...family.metadata?.(config),
     vocab_size: u32(config.vocabularySize),
   }
   return new Map<string, TypedValue>([

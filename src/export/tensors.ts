@@ -1,4 +1,4 @@
-import type { ggufFamilies } from "../model-files/gguf/families.ts"
+import { type GgufFamily, isNorm } from "../model-files/gguf/families.ts"
 import { type Heads, rotaryHeads, toPairs } from "../model-files/gguf/rotary-rows.ts"
 import type { ReadableGgufType } from "../model-files/gguf/types.ts"
 import type { TensorFiles } from "../model-files/safetensors.ts"
@@ -13,12 +13,13 @@ export async function* convertTensor(
   files: TensorFiles,
   name: string,
   type: string,
-  { family, heads }: { readonly family: (typeof ggufFamilies)[string]; readonly heads: Heads },
+  { family, heads }: { readonly family: GgufFamily; readonly heads: Heads },
 ): AsyncGenerator<Uint8Array> {
   const { dtype, shape, bytes } = files.info(name)
   const parts = family.interleaved ? rotaryHeads(name, heads) : undefined
   if (parts === undefined) {
-    for await (const chunk of files.read(name)) yield await convert(chunk, dtype, type)
+    const offset = isNorm(name) ? family.normOffset : undefined
+    for await (const chunk of files.read(name)) yield await convert(chunk, dtype, type, offset)
     return
   }
   const [stored, rows] = [new Uint8Array(bytes), shape[0]! / parts]
@@ -34,6 +35,8 @@ export async function* convertTensor(
   }
 }
 
-async function convert(bytes: Uint8Array, from: ReadableGgufType, to: string): Promise<Uint8Array> {
-  return from === to ? bytes : await native().quantize(to, await native().dequantize(from, bytes))
+async function convert(bytes: Uint8Array, from: ReadableGgufType, to: string, offset = 0): Promise<Uint8Array> {
+  if (from === to && offset === 0) return bytes
+  const values = await native().dequantize(from, bytes)
+  return await native().quantize(to, offset === 0 ? values : values.map((value) => value + offset))
 }

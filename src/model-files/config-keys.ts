@@ -1,5 +1,6 @@
 import type { ConfigFields } from "./config-fields.ts"
 import { describe } from "./config-fields.ts"
+import type { Family } from "./families.ts"
 import { keySet, warnOfUnknownKeys, warnOnce } from "./known-keys.ts"
 
 // Fields of config.json and generation_config.json: read, without effect, or refused. All others are named in a warning.
@@ -35,6 +36,7 @@ const neutral: Readonly<Record<string, unknown>> = {
   attn_logit_softcapping: undefined,
   final_logit_softcapping: undefined,
   query_pre_attn_scalar: undefined,
+  use_bidirectional_attention: false,
   clip_qkv: undefined,
   embedding_multiplier: 1,
   residual_multiplier: 1,
@@ -67,18 +69,24 @@ const rotary = keySet(
 )
 
 /** Throws for unsupported fields that change the computation. Warns of unknown fields and of those that only affect training. */
-export function checkConfigKeys({ json, fail }: ConfigFields, file: string): void {
+export function checkConfigKeys(
+  { json, fail }: ConfigFields,
+  file: string,
+  { keys: own = [] }: Pick<Family, "keys">,
+): void {
   for (const [key, value] of Object.entries(neutral)) {
     const given = json[key] ?? undefined
-    if (given === undefined || given === value) continue
+    if (given === undefined || given === value || own.includes(key)) continue
     throw fail(`${key} is ${describe(given)}, which changes what the model computes and is not supported`)
   }
-  const known = { has: (key: string) => read.has(key) || withoutEffect.has(key) || key in neutral }
+  const known = { has: (key: string) => read.has(key) || withoutEffect.has(key) || key in neutral || own.includes(key) }
   warnOfUnknownKeys(file, json, known)
   for (const key of ["rope_scaling", "rope_parameters"]) {
     const rope = json[key]
-    if (typeof rope === "object" && rope !== null)
-      warnOfUnknownKeys(`${file}, ${key}`, rope as Readonly<Record<string, unknown>>, rotary)
+    for (const table of isTable(rope) ? [rope, ...Object.values(rope).filter(isTable)] : []) {
+      const plain = Object.entries(table).filter(([, value]) => !isTable(value))
+      warnOfUnknownKeys(`${file}, ${key}`, Object.fromEntries(plain), rotary)
+    }
   }
   const dropout = json.attention_dropout ?? 0
   if (dropout !== 0)
@@ -91,6 +99,9 @@ export function checkConfigKeys({ json, fail }: ConfigFields, file: string): voi
         "model_type says. If that code computes something else, do not use this model with gigpo.",
     )
 }
+
+const isTable = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === "object" && value !== null && !Array.isArray(value)
 
 const generation = keySet(
   // Used by the tokenizer, or repeated there.

@@ -1,12 +1,13 @@
 import { GigpoError } from "../util/errors.ts"
 import { type ConfigFields, type ConfigJson, describe } from "./config-fields.ts"
+import { families } from "./families.ts"
 import type { ModelConfig } from "./model-config.ts"
 
 /** What differs between the layers of a model. */
 export interface LayerKind {
   /** Tokens of its sequence that a token sees, itself and those before it; 0: all. */
   readonly window: number
-  /** Number of the rotary table, of which there is one, 0; "none": queries and keys are not rotated. */
+  /** Number of the rotary table: 0, or 1 in layers with windows that have another; "none": queries and keys are not rotated. */
   readonly rope: number | "none"
 }
 
@@ -26,7 +27,10 @@ export function parseLayerTable(
     throw fail("no_rope_layers is an object or a list, which changes what the model computes and is not supported")
   const rotated = architecture === "SmolLM3" ? rotatedLayers(fields, layers) : Array<boolean>(layers).fill(true)
   const windows = windowsOf(fields, architecture, rotated)
-  const table = windows.map((window, i): LayerKind => ({ window, rope: rotated[i] ? 0 : "none" }))
+  const local = families[architecture].localRopeTheta === undefined ? 0 : 1
+  const table = windows.map(
+    (window, i): LayerKind => ({ window, rope: rotated[i] ? (window > 0 ? local : 0) : "none" }),
+  )
   return table.every(({ window, rope }) => window === 0 && rope === 0) ? undefined : table
 }
 
@@ -40,6 +44,7 @@ function windowsOf(
   const layers = rotated.length
   const types = layerTypes(fields, layers)
   const without = Array<number>(layers).fill(0)
+  if (architecture === "Gemma3") return gemmaWindows(fields, types ?? everySixth(fields, layers))
   if (architecture === "Llama" || (architecture !== "Mistral" && !fields.flag("use_sliding_window"))) {
     if (fields.flag("use_sliding_window") || types?.includes("sliding_attention"))
       throw fail("sliding-window attention is in use and not supported without use_sliding_window of Qwen or SmolLM3")
@@ -60,6 +65,19 @@ function windowsOf(
   // 0 is a number of layers too: all have windows then.
   const before = json.max_window_layers === 0 ? 0 : fields.size("max_window_layers", 2 ** 30, 28)
   return without.map((_, i) => (i >= before ? window : 0))
+}
+
+function gemmaWindows({ json, fail, size }: ConfigFields, types: readonly string[]): number[] {
+  if (!types.includes("sliding_attention")) return types.map(() => 0)
+  if (json.sliding_window === null) throw fail("layer_types has sliding_attention, but sliding_window is null")
+  const window = size("sliding_window", 2 ** 30, 4096)
+  return types.map((type) => (type === "sliding_attention" ? window : 0))
+}
+
+/** Kinds of the layers of Gemma 3 without a list: every sixth one, or one of `sliding_window_pattern`, sees all tokens. */
+function everySixth(fields: ConfigFields, layers: number): string[] {
+  const period = fields.size("sliding_window_pattern", 2 ** 30, 6)
+  return Array.from({ length: layers }, (_, i) => ((i + 1) % period === 0 ? "full_attention" : "sliding_attention"))
 }
 
 function layerTypes({ json, fail }: ConfigFields, layers: number): readonly string[] | undefined {
@@ -104,9 +122,10 @@ export function layerTableJson(config: ModelConfig): ConfigJson {
   const windows = table.map(({ window }) => window)
   const window = Math.max(...windows)
   const plain = window === 0 && table.every(({ rope }) => rope === 0)
+  const local = families[architecture].localRopeTheta === undefined ? 0 : 1
   const fits =
     windows.every((one) => one === 0 || one === window) &&
-    (architecture === "SmolLM3" || table.every(({ rope }) => rope === 0)) &&
+    (architecture === "SmolLM3" || table.every(({ rope, window }) => rope === (window > 0 ? local : 0))) &&
     (architecture !== "Mistral" || windows.every((one) => one === window))
   if (!fits || (architecture === "Llama" && !plain))
     throw new GigpoError(
@@ -114,12 +133,10 @@ export function layerTableJson(config: ModelConfig): ConfigJson {
       `layerTable has layers that no ${architecture} model in Hugging Face's format has.`,
     )
   if (architecture === "Mistral") return { sliding_window: window || null }
+  const types = windows.map((one) => (one > 0 ? "sliding_attention" : "full_attention"))
+  if (architecture === "Gemma3") return { ...(window > 0 && { sliding_window: window }), layer_types: types }
   return {
-    ...(window > 0 && {
-      use_sliding_window: true,
-      sliding_window: window,
-      layer_types: windows.map((one) => (one > 0 ? "sliding_attention" : "full_attention")),
-    }),
+    ...(window > 0 && { use_sliding_window: true, sliding_window: window, layer_types: types }),
     ...(architecture === "SmolLM3" && { no_rope_layers: table.map(({ rope }) => (rope === "none" ? 0 : 1)) }),
   }
 }

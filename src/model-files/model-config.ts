@@ -6,14 +6,15 @@ import { memberTexts, parseJson, textOf } from "../json/text.ts"
 import { GigpoError } from "../util/errors.ts"
 import { type ConfigFields, type ConfigJson, configFields, describe, largestConfig } from "./config-fields.ts"
 import { checkConfigKeys } from "./config-keys.ts"
+import { architectures, families, fixedByFamily, type LayerForm, silu } from "./families.ts"
 import { readGgufConfig } from "./gguf/config.ts"
 import { isGguf } from "./gguf/open.ts"
 import { type LayerKind, layerTableJson, parseLayerTable } from "./layer-table.ts"
-import { parseRotary, type RopeScaling, ropeScalingJson } from "./rotary-config.ts"
+import { parseLayerRotary, parseRotary, type Rotary, ropeScalingJson } from "./rotary-config.ts"
 
-/** Architecture and sizes of a decoder with grouped-query attention, rotary positions, RMS norms and a SwiGLU feed-forward network. */
-export interface ModelConfig {
-  readonly architecture: "Qwen2" | "Qwen3" | "Llama" | "Mistral" | "SmolLM3"
+/** Architecture and sizes of a decoder with grouped-query attention, rotary positions, RMS norms and a gated feed-forward network. */
+export interface ModelConfig extends Rotary, LayerForm {
+  readonly architecture: "Qwen2" | "Qwen3" | "Llama" | "Mistral" | "SmolLM3" | "Gemma3"
   readonly vocabularySize: number
   readonly hiddenSize: number
   readonly intermediateSize: number
@@ -23,9 +24,12 @@ export interface ModelConfig {
   /** Columns of one attention head; an even number. */
   readonly headSize: number
   readonly rmsNormEpsilon: number
-  readonly ropeTheta: number
-  /** Rescaling of the rotary frequencies; absent where there is none. */
-  readonly ropeScaling?: RopeScaling
+  /** Rotary tables 1, 2, … of `layerTable`; table 0 is that of the model. Absent where there are none. */
+  readonly otherRotary?: readonly Rotary[]
+  /** Number by whose square root scores are divided. Default the head size. */
+  readonly queryScalar?: number
+  /** Factor of the embeddings, rounded to the type of the weights. Default 1. */
+  readonly embeddingScale?: number
   /** One entry for each layer. Absent where every layer sees all tokens and is rotated. */
   readonly layerTable?: readonly LayerKind[]
   /** Whether the language-model head shares the weights of the embedding. */
@@ -40,48 +44,6 @@ export interface ModelConfig {
 
 /** Output layer: that of a language model, or that of a critic (`score.weight`, [1, hidden]). */
 export type Head = "language" | "value"
-
-interface Family {
-  readonly modelType: string
-  // transformers' defaults of missing fields, where the families differ.
-  readonly vocabularySize: number
-  readonly intermediateSize: number
-  readonly maxPositions: number
-  readonly keyValueHeads?: number
-  readonly headSize?: number
-  readonly hiddenSize?: number
-  readonly layers?: number
-  readonly heads?: number
-  readonly ropeTheta?: number
-  readonly tieEmbeddings?: boolean
-}
-
-const qwen = { vocabularySize: 151936, intermediateSize: 22016, maxPositions: 32768, keyValueHeads: 32 }
-const families: Readonly<Record<ModelConfig["architecture"], Family>> = {
-  Qwen2: { modelType: "qwen2", ...qwen },
-  Qwen3: { modelType: "qwen3", ...qwen, headSize: 128 },
-  Llama: { modelType: "llama", vocabularySize: 32000, intermediateSize: 11008, maxPositions: 2048 },
-  Mistral: {
-    modelType: "mistral",
-    vocabularySize: 32000,
-    intermediateSize: 14336,
-    maxPositions: 131072,
-    keyValueHeads: 8,
-  },
-  SmolLM3: {
-    modelType: "smollm3",
-    vocabularySize: 128256,
-    hiddenSize: 2048,
-    intermediateSize: 11008,
-    layers: 36,
-    heads: 16,
-    keyValueHeads: 4,
-    maxPositions: 32768,
-    ropeTheta: 2_000_000,
-    tieEmbeddings: true,
-  },
-}
-const architectures = Object.keys(families) as ModelConfig["architecture"][]
 
 /** Reads the configuration of the model in a folder or GGUF file. Throws as `parseModelConfig`, and `IO`. */
 export async function readModelConfig(directory: string): Promise<ModelConfig> {
@@ -121,7 +83,7 @@ export function parseModelConfig(json: unknown, file = "config.json"): ModelConf
   const architecture = findArchitecture(fields)
   const family = families[architecture]
   refuseUnsupported(fields, architecture)
-  checkConfigKeys(fields, file)
+  checkConfigKeys(fields, file, family)
 
   const hiddenSize = fields.size("hidden_size", 65536, family.hiddenSize ?? 4096)
   const heads = fields.size("num_attention_heads", 1024, family.heads ?? 32)
@@ -141,6 +103,8 @@ export function parseModelConfig(json: unknown, file = "config.json"): ModelConf
   if (headSize % 2 !== 0) throw fields.fail(`the head size (${headSize}) is odd, but rotary positions need pairs`)
   const maxPositions = fields.size("max_position_embeddings", 2 ** 30, family.maxPositions)
   const layerTable = parseLayerTable(fields, architecture, layers)
+  const rotaryDefaults = { maxPositions, ropeTheta: family.ropeTheta ?? 10_000 }
+  const { localRopeTheta, queryScalar } = family
 
   return {
     architecture,
@@ -152,11 +116,13 @@ export function parseModelConfig(json: unknown, file = "config.json"): ModelConf
     keyValueHeads,
     headSize,
     rmsNormEpsilon: fields.positive("rms_norm_eps", 1e-6),
-    ...parseRotary(fields, { maxPositions, ropeTheta: family.ropeTheta ?? 10_000 }, file),
+    ...(localRopeTheta === undefined
+      ? parseRotary(fields, rotaryDefaults, file)
+      : parseLayerRotary(fields, { ...rotaryDefaults, localRopeTheta }, file)),
     ...(layerTable && { layerTable }),
+    ...(queryScalar !== undefined && { queryScalar: fields.positive("query_pre_attn_scalar", queryScalar) }),
     tieEmbeddings: fields.flag("tie_word_embeddings", family.tieEmbeddings),
-    queryKeyValueBias: architecture === "Qwen2",
-    queryKeyNorm: architecture === "Qwen3",
+    ...fixedByFamily({ architecture, hiddenSize }),
     maxPositions,
   }
 }
@@ -187,9 +153,10 @@ function refuseUnsupported(fields: ConfigFields, architecture: ModelConfig["arch
   if ((json.quantization_config ?? undefined) !== undefined) {
     throw fail("the model is quantized (quantization_config), and quantized weights cannot be trained")
   }
-  const activation = json.hidden_act ?? "silu"
-  if (activation !== "silu" && activation !== "swish")
-    throw fail(`hidden_act is ${describe(activation)}; only "silu" is supported`)
+  const { key, names } = families[architecture].activation ?? silu
+  const activation = json[key] ?? names[0]
+  if (!names.some((name) => name === activation))
+    throw fail(`${key} is ${describe(activation)}; only "${names[0]}" is supported`)
   if (fields.flag("mlp_bias")) throw fail("mlp_bias is true; biases in the feed-forward network are not supported")
   // attention_bias would add a bias to the output projection too. Qwen2 always has its three biases, whatever the field says.
   if (architecture !== "Qwen2" && fields.flag("attention_bias")) {
@@ -227,25 +194,25 @@ interface ConfigOptions {
   readonly head?: Head
 }
 
-const headFields = {
-  language: { task: "ForCausalLM", fields: {} },
-  // transformers counts the labels in id2label.
-  value: {
-    task: "ForSequenceClassification",
-    fields: { num_labels: 1, id2label: { 0: "LABEL_0" }, label2id: { LABEL_0: 0 } },
-  },
-} as const
+/** Fields of a sequence classifier with one label; transformers counts the labels in id2label. */
+const classifierFields = { num_labels: 1, id2label: { 0: "LABEL_0" }, label2id: { LABEL_0: 0 } } as const
 
 function modelConfigJson(config: ModelConfig, options: ConfigOptions): ConfigJson {
   const { rope_parameters, rope_scaling, head_dim, original_max_position_embeddings, ...kept } = options.original ?? {}
   const { architecture, headSize, heads, hiddenSize, ropeScaling: scaling } = config
   const dtype = options.dtype === "F32" ? "float32" : "bfloat16"
-  const { task, fields } = headFields[options.head ?? "language"]
+  const isClassifier = options.head === "value"
+  const {
+    modelType,
+    classifier = `${architecture}ForSequenceClassification`,
+    activation = silu,
+  } = families[architecture]
+  const localRotary = config.otherRotary?.[0]
   return {
     ...kept,
-    ...fields,
-    architectures: [`${architecture}${task}`],
-    model_type: families[architecture].modelType,
+    ...(isClassifier && classifierFields),
+    architectures: [isClassifier ? classifier : `${architecture}ForCausalLM`],
+    model_type: modelType,
     vocab_size: config.vocabularySize,
     hidden_size: hiddenSize,
     intermediate_size: config.intermediateSize,
@@ -254,9 +221,11 @@ function modelConfigJson(config: ModelConfig, options: ConfigOptions): ConfigJso
     num_key_value_heads: config.keyValueHeads,
     // transformers' Qwen2Config lacks this field, so it is written only where it differs from the default.
     ...((architecture !== "Qwen2" || headSize * heads !== hiddenSize) && { head_dim: headSize }),
-    hidden_act: "silu",
+    [activation.key]: activation.names[0],
     rms_norm_eps: config.rmsNormEpsilon,
+    ...(config.queryScalar !== undefined && { query_pre_attn_scalar: config.queryScalar }),
     rope_theta: config.ropeTheta,
+    ...(localRotary && { rope_local_base_freq: localRotary.ropeTheta }),
     ...(scaling && { rope_scaling: ropeScalingJson(scaling) }),
     ...layerTableJson(config),
     tie_word_embeddings: config.tieEmbeddings,

@@ -27,9 +27,11 @@ export function tensorShapes(config: ModelConfig, head: Head = "language"): Map<
     }
     set("self_attn.o_proj.weight", hiddenSize, queryColumns)
     set("post_attention_layernorm.weight", hiddenSize)
+    if (config.branchNorms) set("pre_feedforward_layernorm.weight", hiddenSize)
     set("mlp.gate_proj.weight", intermediateSize, hiddenSize)
     set("mlp.up_proj.weight", intermediateSize, hiddenSize)
     set("mlp.down_proj.weight", hiddenSize, intermediateSize)
+    if (config.branchNorms) set("post_feedforward_layernorm.weight", hiddenSize)
   }
   shapes.set("model.norm.weight", [hiddenSize])
   if (head === "value") shapes.set("score.weight", [1, hiddenSize])

@@ -1,5 +1,12 @@
 import { type ConfigFields, configFields, describe } from "./config-fields.ts"
 
+/** Table of rotary frequencies. */
+export interface Rotary {
+  readonly ropeTheta: number
+  /** Rescaling of the frequencies; absent where there is none. */
+  readonly ropeScaling?: RopeScaling
+}
+
 /** How rotary frequencies are changed so that a model reads longer texts than it was first trained on. */
 export type RopeScaling = Llama3Scaling | YarnScaling
 
@@ -45,17 +52,56 @@ export function parseRotary(
   config: ConfigFields,
   byDefault: { readonly maxPositions: number; readonly ropeTheta: number },
   file: string,
-): { ropeTheta: number; ropeScaling?: RopeScaling } {
+): Rotary {
   const key = isFilled(config.json.rope_scaling) ? "rope_scaling" : "rope_parameters"
   const rope = configFields(config.json[key] ?? {}, `${file}, ${key}`)
   if (Object.values(rope.json).some((value) => typeof value === "object" && value !== null && !Array.isArray(value))) {
     throw rope.fail("rotary positions that differ between layers are not supported")
   }
+  return parseTable(config, rope, { ...byDefault, ropeTheta: config.positive("rope_theta", byDefault.ropeTheta) })
+}
+
+/**
+ * Reads the rotary positions of an architecture whose layers with sliding windows have a table of their own, table 1: `rope_theta`,
+ * `rope_scaling` and `rope_local_base_freq` (transformers 4), or `rope_parameters` with an entry for each kind of layer (transformers 5).
+ *
+ * @throws GigpoError `BAD_MODEL`
+ */
+export function parseLayerRotary(
+  config: ConfigFields,
+  byDefault: { readonly maxPositions: number; readonly ropeTheta: number; readonly localRopeTheta: number },
+  file: string,
+): Rotary & { readonly otherRotary: readonly Rotary[] } {
+  const given = configFields(config.json.rope_parameters ?? {}, `${file}, rope_parameters`)
+  const strange = Object.keys(given.json).find((key) => key !== "full_attention" && key !== "sliding_attention")
+  if (strange !== undefined)
+    throw given.fail(`${strange} is not within full_attention or sliding_attention, so that its layers are unknown`)
+  const of = (kind: string, more: unknown = {}) =>
+    configFields(
+      { ...configFields(given.json[kind] ?? {}, `${file}, ${kind}`).json, ...(more as object) },
+      `${file}, rotary positions of ${kind}`,
+    )
+  const full = of("full_attention", config.json.rope_scaling ?? {})
+  const { maxPositions } = byDefault
+  const ropeTheta = config.positive("rope_theta", byDefault.ropeTheta)
+  const localTheta = config.positive("rope_local_base_freq", byDefault.localRopeTheta)
+  const local = parseTable(config, of("sliding_attention"), { maxPositions, ropeTheta: localTheta })
+  if (local.ropeScaling)
+    throw given.fail(`the rope type "${local.ropeScaling.type}" is not supported in layers with sliding windows`)
+  return { ...parseTable(config, full, { maxPositions, ropeTheta }), otherRotary: [local] }
+}
+
+/** Reads one table. `byDefault.ropeTheta` is the base where the table states none. */
+function parseTable(
+  config: ConfigFields,
+  rope: ConfigFields,
+  byDefault: { readonly maxPositions: number; readonly ropeTheta: number },
+): Rotary {
   for (const { json, fail } of [config, rope]) {
     const share = json.partial_rotary_factor ?? 1
     if (share !== 1) throw fail(`partial_rotary_factor is ${describe(share)}; only 1 is supported`)
   }
-  const ropeTheta = rope.positive("rope_theta", config.positive("rope_theta", byDefault.ropeTheta))
+  const ropeTheta = rope.positive("rope_theta", byDefault.ropeTheta)
 
   const type = rope.json.rope_type ?? rope.json.type ?? "default"
   if (type === "default") return { ropeTheta }

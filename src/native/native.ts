@@ -36,7 +36,13 @@ export interface NativeModel {
     readonly betaSlow?: number
     readonly truncate?: boolean
   }
+  readonly otherRotary?: readonly Pick<NativeModel, "ropeTheta" | "ropeScaling">[]
   readonly layerTable?: readonly { readonly window: number; readonly rope: number | "none" }[]
+  readonly gate?: "gelu_tanh"
+  readonly normOffset?: 1
+  readonly branchNorms?: true
+  readonly queryScalar?: number
+  readonly embeddingScale?: number
   readonly tieEmbeddings: boolean
   readonly queryKeyValueBias: boolean
   readonly queryKeyNorm: boolean

@@ -18,6 +18,14 @@ inline ModelConfig small_model(bool biases_and_tied, int64_t head_size) {
   return c;
 }
 
+inline ModelConfig small_gemma_model(int64_t head_size) {
+  ModelConfig c = gemma_model(true, head_size);
+  c.vocabulary_size = 301, c.hidden_size = 256, c.intermediate_size = 320;
+  c.embedding_scale = 16;
+  if (head_size == 256) c.heads = 2, c.key_value_heads = 1;
+  return c;
+}
+
 // Log-probabilities and gradients beside the CPU's, from the same weights.
 inline void agrees_with_the_cpu(const DeviceFactory& make_device, const ModelConfig& config, const AdapterConfig& adapter,
                                 double log_prob_bound, double cosine_bound) {

@@ -209,7 +209,8 @@ inline void check_critic_plan(const DeviceFactory& make_device, const ModelConfi
   CHECK(with.activations == without.activations && without.critic == 0);
   CHECK(with.total() == without.total() + with.critic + with.packed - without.packed);
   const int64_t numbers = subject.critic.transformer().trained_size(), copies = traits.activation_type == Type::bf16 ? 6 : 4;
-  CHECK(with.critic == numbers * (copies + 12) + config.max_positions * config.head_size * 4, "%d planned", int(with.critic));
+  const int64_t tables = int64_t(config.rotary.size()) * config.max_positions * config.head_size * 4;
+  CHECK(with.critic == numbers * (copies + 12) + tables, "%d planned", int(with.critic));
   CHECK(describe(with).find(", critic ") != std::string::npos);
   CHECK(plan_memory(config, options, traits, {.trained = false, .critic = true}).critic == 0);
   test::train(subject, {fullest_row(64, config)}, policy_loss());

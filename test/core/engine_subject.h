@@ -47,6 +47,17 @@ inline ModelConfig windowed_model(bool biases_and_tied, int64_t head_size = 8) {
   return c;
 }
 
+// The form of Gemma 3: scaled embeddings, norms of 1 + w around both blocks, GeGLU, and two rotary tables, one of layers with windows.
+inline ModelConfig gemma_model(bool tied, int64_t head_size = 8) {
+  ModelConfig c = tiny_model(false, head_size);
+  c.tie_embeddings = tied;
+  c.gate = Gate::gelu_tanh, c.norm_offset = 1, c.branch_norms = true;
+  c.embedding_scale = std::sqrt(double(c.hidden_size)), c.query_scalar = double(2 * head_size);
+  c.rotary = {{1000}, {50}};
+  c.kinds = {{.window = 21, .rope = 1}, {.rope = 0}};
+  return c;
+}
+
 // How a subject differs from the plainest.
 struct Setup {
   int64_t micro_batch_tokens = 64, longest_row = 0, cache_bytes = 1 << 20, step_tokens = 1024, region_bytes = 0;
@@ -81,7 +92,7 @@ struct Subject {
       for (size_t i = 0; i < host.size(); i++) host[i] = float(setup.deviation) * uniform(int64_t(i) + 7777);
       for (const Parameter& parameter : engine.transformer().trained()) {  // norms that are trained whole
         if (parameter.shape.size() > 1) continue;
-        for (int64_t i = 0; i < parameter.size(); i++) host[parameter.offset + i] += 1;
+        for (int64_t i = 0; i < parameter.size(); i++) host[parameter.offset + i] += 1 - config.norm_offset;
       }
       round();
       engine.actor().write(Buffer::adapter, 0, host);

@@ -27,6 +27,8 @@ static void check_bf16() {
     test::check_engine(device(threads), test::tiny_model(biases_and_tied), bounds);
     test::check_critic(device(threads), test::tiny_model(biases_and_tied), bounds);
   }
+  test::check_engine(device(2), test::gemma_model(true), bounds);
+  test::part([&] { test::agrees_with_the_cpu(device(2), test::small_gemma_model(64), {}, 0.1, 0.999); });
   for (const bool biases_and_tied : {false, true}) {
     const ModelConfig config = test::small_model(biases_and_tied, biases_and_tied ? 64 : 128);
     for (const AdapterConfig& adapter : {AdapterConfig{}, AdapterConfig{7, 16}}) {
@@ -81,6 +83,8 @@ int main() {
       }
     }
     test::check_engine([] { return make_cpu_device(3); }, test::windowed_model(false), {5e-3, 2e-5});
+    test::check_engine([] { return make_cpu_device(2); }, test::gemma_model(true), {5e-3, 2e-5});
+    test::check_critic([] { return make_cpu_device(2); }, test::gemma_model(false), {1e-3, 2e-5});
     check_bf16();
   });
   return test::report();

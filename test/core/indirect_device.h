@@ -49,16 +49,19 @@ class IndirectDevice : public Device {
   void bias_backward(Tensor d_y, Tensor d_bias) override {
     perform([=, this] { inner_->bias_backward(d_y, d_bias); });
   }
+  void scale(Tensor x, float factor) override {
+    perform([=, this] { inner_->scale(x, factor); });
+  }
   void gather(const int32_t* indices, Tensor from, Tensor to, const int32_t* later) override {
     perform([=, this] { inner_->gather(indices, from, to, later); });
   }
   void scatter_add(const RowScatter& sums, Tensor from, Tensor to) override {
     perform([=, this] { inner_->scatter_add(sums, from, to); });
   }
-  void rms_norm(Tensor x, Tensor weight, int64_t groups, float epsilon, Tensor out, float* scales) override {
-    perform([=, this] { inner_->rms_norm(x, weight, groups, epsilon, out, scales); });
+  void rms_norm(Tensor x, NormWeight weight, int64_t groups, float epsilon, Tensor out, float* scales, Tensor added) override {
+    perform([=, this] { inner_->rms_norm(x, weight, groups, epsilon, out, scales, added); });
   }
-  void rms_norm_backward(Tensor d_out, Tensor x, Tensor weight, int64_t groups, const float* scales, Tensor d_x, bool accumulate,
+  void rms_norm_backward(Tensor d_out, Tensor x, NormWeight weight, int64_t groups, const float* scales, Tensor d_x, bool accumulate,
                          Tensor d_weight) override {
     perform([=, this] { inner_->rms_norm_backward(d_out, x, weight, groups, scales, d_x, accumulate, d_weight); });
   }
@@ -77,11 +80,11 @@ class IndirectDevice : public Device {
                        Tensor out) override {
     perform([=, this] { inner_->paged_attention(q, k, v, head_size, batch, cache, out); });
   }
-  void swiglu(Tensor gate_up, Tensor out) override {
-    perform([=, this] { inner_->swiglu(gate_up, out); });
+  void gated_unit(Tensor gate_up, Gate f, Tensor out) override {
+    perform([=, this] { inner_->gated_unit(gate_up, f, out); });
   }
-  void swiglu_backward(Tensor d_out, Tensor gate_up, Tensor d_gate_up) override {
-    perform([=, this] { inner_->swiglu_backward(d_out, gate_up, d_gate_up); });
+  void gated_unit_backward(Tensor d_out, Tensor gate_up, Gate f, Tensor d_gate_up) override {
+    perform([=, this] { inner_->gated_unit_backward(d_out, gate_up, f, d_gate_up); });
   }
   void policy_head(Tensor logits, const PolicyHeadRow* inputs, const PolicyHeadOptions& options, PolicyHeadResult* results,
                    HeadTokens others) override {

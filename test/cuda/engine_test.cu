@@ -135,6 +135,8 @@ void engine() {
   test::part([&] { test::check_generation(on_cuda(own_fp32), test::tiny_model(true), near); });
   test::part([&] { test::check_many_spans(on_cuda(own_fp32), test::windowed_model(true), near); });
   test::part([&] { test::check_generation(on_cuda(own_bf16), test::windowed_model(false, 16), coarse); });
+  test::part([&] { test::check_many_spans(on_cuda(own_fp32), test::gemma_model(true), near); });
+  test::part([&] { test::check_generation(on_cuda(own_bf16), test::gemma_model(true, 16), coarse); });
   test::part([&] { test::check_streams(on_cuda(own_fp32), test::tiny_model(true), near); });
   test::check_engine(on_cuda(bf16), test::tiny_model(false, 16), coarse);
   test::check_critic(on_cuda(own_fp32), test::tiny_model(true), near);
@@ -156,6 +158,11 @@ void engine() {
     config.kinds = test::windowed_model(false).kinds;
     test::part([&] { test::agrees_with_the_cpu(on_cuda(fp32), config, {}, 1e-4, 0.999999); });
     test::part([&] { test::agrees_with_the_cpu(on_cuda(own_bf16), config, {}, 0.1, 0.999); });
+  }
+  for (const int64_t head_size : {64, 256}) {  // 256: that of Gemma 3, which the kernels of any size take
+    const ModelConfig config = test::small_gemma_model(head_size);
+    test::part([&] { test::agrees_with_the_cpu(on_cuda(own_fp32), config, {}, 1e-4, 0.999999); });
+    test::part([&] { test::agrees_with_the_cpu(on_cuda(bf16), config, {8, 16}, 0.1, 0.999); });
   }
   test::part([&] { trains_as_the_cpu(fp32, Type::f32, test::tiny_model(true), 1e-3); });
   test::part([&] { trains_as_the_cpu(own_fp32, Type::bf16, test::tiny_model(false), 0.05); });

@@ -106,7 +106,7 @@ void test_swiglu() {
     x.fill(1), weight.fill(2);
     CHECK(matmul_wgmma_swiglu(x.view(), weight.view(), gate_up.view(), activated.view(), nullptr));
     CHECK(matmul_wgmma({x.view(), false, weight.view(), true, {}, {}, gate_up_after.view()}, nullptr, 0, nullptr));
-    swiglu(gate_up_after.view(), activated_after.view(), nullptr);
+    gated_unit(gate_up_after.view(), Gate::silu, activated_after.view(), nullptr);
     CUDA_CHECK(cudaDeviceSynchronize());
     bool clean[2];
     CHECK(gate_up.read(clean) == gate_up_after.read(clean + 1), "half %d", int(half));
@@ -198,10 +198,10 @@ void test_layers() {
   Matrix x(type, 512, 512, 512, 0), weight(type, 1024, 512, 512, 0), gate_up(type, 512, 1024, 1024, 0);
   Matrix activated(type, 512, 512, 512, 0), expected(type, 512, 512, 512, 0);
   x.fill(1), weight.fill(2);
-  device->linear_swiglu(x.view(), weight.view(), gate_up.view(), activated.view());
+  device->linear_gated_unit(x.view(), weight.view(), Gate::silu, gate_up.view(), activated.view());
   CUDA_CHECK(cudaDeviceSynchronize());
   taken("gate and up", true);
-  swiglu(gate_up.view(), expected.view(), nullptr);
+  gated_unit(gate_up.view(), Gate::silu, expected.view(), nullptr);
   CUDA_CHECK(cudaDeviceSynchronize());
   bool clean;
   CHECK(activated.read(&clean) == expected.read(&clean));

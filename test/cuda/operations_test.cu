@@ -1,4 +1,4 @@
-// Norms, rotary embedding, SwiGLU and the moving of rows: each kernel against a loop in double, for both types, for rows
+// Norms, rotary embedding, gated units, scaling and the moving of rows: each kernel against a loop in double, for both types, for rows
 // that 16-byte accesses can take and for those that they cannot.
 #include <utility>
 
@@ -62,6 +62,17 @@ void norms() {
       cuda::rms_norm(x.view, weight.view, shape.groups, 1e-5f, out.view, scales.view.floats(), nullptr);
       check_near(what, type, out.read(what), expected.out, 2e-6);
       check_near(what + " scales", Type::f32, scales.read(what), expected.scales, 1e-6);
+      // With the form of Gemma: 1 + w, added to a matrix, in its place or in another.
+      std::vector<float> shifted = weights;
+      for (float& w : shifted) w += 1;
+      std::vector<double> sums = expected_norm(shape, values, shifted, 1e-5).out;
+      DeviceMatrix base(type, shape.rows, columns, layout);
+      const std::vector<float> before = base.fill(3);
+      for (size_t i = 0; i < sums.size(); i++) sums[i] += before[i];
+      cuda::rms_norm(x.view, {weight.view, 1}, shape.groups, 1e-5f, out.view, nullptr, nullptr, base.view);
+      check_near(what + " added", type, out.read(what), sums, 2e-6);
+      cuda::rms_norm(x.view, {weight.view, 1}, shape.groups, 1e-5f, base.view, nullptr, nullptr, base.view);
+      check_near(what + " added in place", type, base.read(what), sums, 2e-6);
       cuda::rms_norm(x.view, weight.view, shape.groups, 1e-5f, x.view, nullptr, nullptr);
       check_near(what + " in place", type, x.read(what), expected.out, 2e-6);
     });
@@ -77,7 +88,10 @@ void norm_gradients() {
       DeviceMatrix x(type, shape.rows, columns, layout), d_out(type, shape.rows, columns, layout);
       DeviceMatrix weight(type, 1, shape.size), d_weight(Type::f32, 1, shape.size);
       DeviceMatrix d_x(type, shape.rows, columns, layout);
-      const std::vector<float> v = x.fill(3, 2), d = d_out.fill(4), w = weight.fill(5);
+      const float offset = groups % 2 == 0 ? 0 : 1;
+      const std::vector<float> v = x.fill(3, 2), d = d_out.fill(4);
+      std::vector<float> w = weight.fill(5);
+      for (float& value : w) value += offset;
       const Norm norm = expected_norm(shape, v, w, 1e-5);
       const DeviceArray<float> scales(std::vector<float>(norm.scales.begin(), norm.scales.end()));
       const DeviceArray<char> workspace(cuda::rms_norm_backward_workspace(shape.rows, columns, shape.groups));
@@ -98,7 +112,7 @@ void norm_gradients() {
         }
       }
       const auto run = [&](Tensor d_x_to, bool accumulate, Tensor d_weight_to) {
-        cuda::rms_norm_backward(d_out.view, x.view, weight.view, shape.groups, scales.data, d_x_to, accumulate, d_weight_to,
+        cuda::rms_norm_backward(d_out.view, x.view, {weight.view, offset}, shape.groups, scales.data, d_x_to, accumulate, d_weight_to,
                                 workspace.data, nullptr);
       };
       run(d_x.view, true, d_weight.view);
@@ -152,13 +166,43 @@ void rotations() {
     });
 }
 
-void gated_units() {
+void gated_units(Gate f, const char* name);
+
+// f(g) and f'(g)
+std::pair<double, double> silu(double g) {
+  const double s = 1 / (1 + std::exp(-g));
+  return {g * s, s * (1 + g * (1 - s))};
+}
+
+std::pair<double, double> gelu_tanh(double g) {
+  const double root = std::sqrt(2 / std::acos(-1.0)), t = std::tanh(root * (g + 0.044715 * g * g * g));
+  return {g * (1 + t) / 2, (1 + t) / 2 + g * (1 - t * t) / 2 * root * (1 + 3 * 0.044715 * g * g)};
+}
+
+void swiglu() { gated_units(Gate::silu, "swiglu"); }
+void geglu() { gated_units(Gate::gelu_tanh, "geglu"); }
+
+void scalings() {
+  for (const int64_t columns : {1, 7, 64, 2100})
+    each_layout([&](Type type, const Layout& layout) {
+      const std::string what = describe("scale", type, 5, columns, layout);
+      DeviceMatrix x(type, 5, columns, layout);
+      const std::vector<float> values = x.fill(21);
+      std::vector<double> expected;
+      for (const float value : values) expected.push_back(double(value) * 25.25);
+      cuda::scale(x.view, 25.25f, nullptr);
+      cuda::scale(x.view.row_range(0, 0), 2, nullptr);
+      check_near(what, type, x.read(what), expected, 1e-7);
+    });
+}
+
+void gated_units(Gate f, const char* name) {
   struct Shape {
     int64_t rows, size;
   };
   for (const Shape& shape : {Shape{3, 4864}, Shape{5, 8960}, Shape{7, 33}, Shape{300, 8}, Shape{1, 1}, Shape{0, 16}})
     each_layout([&](Type type, const Layout& layout) {
-      const std::string what = describe("swiglu", type, shape.rows, shape.size, layout);
+      const std::string what = describe(name, type, shape.rows, shape.size, layout);
       DeviceMatrix gate_up(type, shape.rows, 2 * shape.size, layout), out(type, shape.rows, shape.size, layout);
       DeviceMatrix d_out(type, shape.rows, shape.size, layout), d_gate_up(type, shape.rows, 2 * shape.size, layout);
       std::vector<float> values = gate_up.fill(9, 4);
@@ -167,16 +211,17 @@ void gated_units() {
       std::vector<double> expected, gradient(values.size());
       for (int64_t i = 0; i < shape.rows * shape.size; i++) {
         const size_t gate = size_t(i / shape.size * 2 * shape.size + i % shape.size), up = gate + size_t(shape.size);
-        const double g = values[gate], u = values[up], s = 1 / (1 + std::exp(-g));
-        expected.push_back(g * s * u);
-        gradient[gate] = d[size_t(i)] * u * s * (1 + g * (1 - s));
-        gradient[up] = d[size_t(i)] * g * s;
+        const double g = values[gate], u = values[up];
+        const auto [value, slope] = f == Gate::silu ? silu(g) : gelu_tanh(g);
+        expected.push_back(value * u);
+        gradient[gate] = d[size_t(i)] * u * slope;
+        gradient[up] = d[size_t(i)] * value;
       }
-      cuda::swiglu(gate_up.view, out.view, nullptr);
+      cuda::gated_unit(gate_up.view, f, out.view, nullptr);
       check_near(what, type, out.read(what), expected, 2e-6);
-      cuda::swiglu_backward(d_out.view, gate_up.view, d_gate_up.view, nullptr);
+      cuda::gated_unit_backward(d_out.view, gate_up.view, f, d_gate_up.view, nullptr);
       check_near(what + " backward", type, d_gate_up.read(what), gradient, 4e-6);
-      cuda::swiglu_backward(d_out.view, gate_up.view, gate_up.view, nullptr);
+      cuda::gated_unit_backward(d_out.view, gate_up.view, f, gate_up.view, nullptr);
       check_near(what + " backward in place", type, gate_up.read(what), gradient, 4e-6);
     });
 }
@@ -390,7 +435,7 @@ void masks_of_logits() {
 }
 
 constexpr gigpo::test::Test tests[] = {{"RMS norm", norms},     {"RMS norm backward", norm_gradients}, {"rotary embedding", rotations},
-                          {"SwiGLU", gated_units}, {"gather", gathers},                   {"scatter-add", scatters},
+                          {"SwiGLU", swiglu}, {"GeGLU", geglu}, {"scale", scalings}, {"gather", gathers},                   {"scatter-add", scatters},
                           {"copy, scale", copies}, {"bias backward", biases},
                           {"weighted rows", weighted_rows}, {"value head", value_heads},
                           {"masks of logits", masks_of_logits}};

@@ -40,13 +40,14 @@ void check(Type type, const Shape& shape, const Layout& layout, bool normed) {
   DeviceMatrix keys(type, pages, kv * page_size, layout), values(type, pages, kv * page_size, layout);
 
   HeadTransform transform{.epsilon = 1e-5f, .rotary = {device_positions.data, device_cosine.data, device_sine.data}};
-  if (normed) transform.query_norm = query_norm.view, transform.key_norm = key_norm.view;
+  const float offset = shape.size == 16 ? 1 : 0;
+  if (normed) transform.query_norm = {query_norm.view, offset}, transform.key_norm = {key_norm.view, offset};
   cuda::store_heads(one.view.column_range(0, q), one.view.column_range(q, kv), one.view.column_range(q + kv, kv), shape.size,
                     transform, batch, {keys.view, values.view}, nullptr);
   if (normed) {
     const Tensor query = apart.view.column_range(0, q), key = apart.view.column_range(q, kv);
-    cuda::rms_norm(query, query_norm.view, shape.heads, 1e-5f, query, nullptr, nullptr);
-    cuda::rms_norm(key, key_norm.view, shape.kv_heads, 1e-5f, key, nullptr, nullptr);
+    cuda::rms_norm(query, {query_norm.view, offset}, shape.heads, 1e-5f, query, nullptr, nullptr);
+    cuda::rms_norm(key, {key_norm.view, offset}, shape.kv_heads, 1e-5f, key, nullptr, nullptr);
   }
   cuda::rotate(apart.view.column_range(0, q + kv), shape.size, transform.rotary, false, nullptr);
 

@@ -348,6 +348,11 @@ describe("a model is refused", () => {
     [{ vocabularySize: 1.5 }, /vocabularySize is 1.5/],
     [{ rmsNormEpsilon: 0 }, /rmsNormEpsilon is 0/],
     [{ ropeTheta: NaN }, /ropeTheta is NaN/],
+    [{ architecture: "Falcon" as "Qwen2" }, /architecture is Falcon; it must be one of Qwen2, Qwen3/],
+    [{ gate: "gelu_tanh" }, /gate is gelu_tanh; in a Qwen\d model it must be left out/],
+    [{ embeddingScale: 2 }, /embeddingScale is 2; in a Qwen\d model it must be left out/],
+    [{ queryScalar: 8 }, /queryScalar is 8; Qwen\d models have none/],
+    [{ otherRotary: [{ ropeTheta: 5 }] }, /otherRotary has 1 entries; in a Qwen\d model it must have 0/],
     [{ layerTable: [] }, /layerTable has 0 entries, but there are \d+ layers/],
     [{ layerTable: Array(config.layers).fill({ window: -1, rope: 0 }) }, /A window of layerTable is -1/],
     [

@@ -43,6 +43,8 @@ export const architectureKinds = [
   "qwen3-windows",
   "smollm3",
   "smollm3-windows",
+  "gemma3",
+  "gemma3-yarn",
 ] as const
 
 export function architecturePath(name: string): string {

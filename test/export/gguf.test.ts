@@ -38,55 +38,58 @@ const relativeError = (found: Float32Array, wanted: Float32Array) =>
       wanted.reduce((sum, value) => sum + value ** 2, 0),
   )
 
-describe.each(["qwen2", "qwen2-untied", "qwen3", "llama", "qwen3-bf16", "yarn", "smollm3"])("%s as GGUF", (fixture) => {
-  beforeEach(async () => {
-    await modelFolder(fixture, folder)
-  })
+describe.each(["qwen2", "qwen2-untied", "qwen3", "llama", "qwen3-bf16", "yarn", "smollm3", "gemma3"])(
+  "%s as GGUF",
+  (fixture) => {
+    beforeEach(async () => {
+      await modelFolder(fixture, folder)
+    })
 
-  it("in F32 is the same model to the bit, with the same configuration, tokenizer and template", async () => {
-    const { stops } = await exportGguf(folder, file, "f32")
-    expect(stops).toEqual(["<e>"])
-    expect(await readModelConfig(file)).toEqual(await readModelConfig(folder))
-    expect(await logitsOf(file)).toEqual(await logitsOf(folder))
-    await using own = await Tokenizer.open(folder)
-    await using found = await Tokenizer.open(file)
-    const text = "in the <s> 42 then<e> ąthe"
-    expect([...found.encode(text)]).toEqual([...own.encode(text)])
-    expect(found.eosTokens).toEqual(own.eosTokens)
-    expect(found.chatTemplate).toBe(own.chatTemplate)
-    const messages = [{ role: "user", content: "the end" }]
-    expect((await found.encodeChat(messages)).tokens).toEqual((await own.encodeChat(messages)).tokens)
-  })
+    it("in F32 is the same model to the bit, with the same configuration, tokenizer and template", async () => {
+      const { stops } = await exportGguf(folder, file, "f32")
+      expect(stops).toEqual(["<e>"])
+      expect(await readModelConfig(file)).toEqual(await readModelConfig(folder))
+      expect(await logitsOf(file)).toEqual(await logitsOf(folder))
+      await using own = await Tokenizer.open(folder)
+      await using found = await Tokenizer.open(file)
+      const text = "in the <s> 42 then<e> ąthe"
+      expect([...found.encode(text)]).toEqual([...own.encode(text)])
+      expect(found.eosTokens).toEqual(own.eosTokens)
+      expect(found.chatTemplate).toBe(own.chatTemplate)
+      const messages = [{ role: "user", content: "the end" }]
+      expect((await found.encodeChat(messages)).tokens).toEqual((await own.encodeChat(messages)).tokens)
+    })
 
-  it.each<[Recipe, number]>([
-    ["f16", 2e-3],
-    ["bf16", 2e-2],
-    ["q8_0", 4e-2],
-    ["q4_0", 0.8],
-    ["q4_k_m", 0.8],
-  ])("in %s loses little", async (recipe, most) => {
-    await exportGguf(folder, file, recipe)
-    expect(relativeError(await logitsOf(file), await logitsOf(folder))).toBeLessThan(most)
-  })
+    it.each<[Recipe, number]>([
+      ["f16", 2e-3],
+      ["bf16", 2e-2],
+      ["q8_0", 4e-2],
+      ["q4_0", 0.8],
+      ["q4_k_m", 0.8],
+    ])("in %s loses little", async (recipe, most) => {
+      await exportGguf(folder, file, recipe)
+      expect(relativeError(await logitsOf(file), await logitsOf(folder))).toBeLessThan(most)
+    })
 
-  it("trained from the file is saved as a folder, and that exported is the file again", async () => {
-    await exportGguf(folder, file, "f32")
-    const saved = join(root, "saved")
-    {
-      await using policy = await NativePolicy.open(file, { device: "cpu", precision: "float32" })
-      await using tokenizer = await Tokenizer.open(file)
-      await policy.save(saved, { files: tokenizer.files })
-    }
-    expect(await logitsOf(saved)).toEqual(await logitsOf(folder))
-    const again = join(root, "again", "..", "model2.gguf")
-    await exportGguf(saved, again, "f32")
-    const [one, other] = [await openGguf(file), await openGguf(again)]
-    await one.handle.close()
-    await other.handle.close()
-    expect(other.tensors).toEqual(one.tensors)
-    expect(new Map(other.metadata).set("general.name", "model")).toEqual(one.metadata)
-  })
-})
+    it("trained from the file is saved as a folder, and that exported is the file again", async () => {
+      await exportGguf(folder, file, "f32")
+      const saved = join(root, "saved")
+      {
+        await using policy = await NativePolicy.open(file, { device: "cpu", precision: "float32" })
+        await using tokenizer = await Tokenizer.open(file)
+        await policy.save(saved, { files: tokenizer.files })
+      }
+      expect(await logitsOf(saved)).toEqual(await logitsOf(folder))
+      const again = join(root, "again", "..", "model2.gguf")
+      await exportGguf(saved, again, "f32")
+      const [one, other] = [await openGguf(file), await openGguf(again)]
+      await one.handle.close()
+      await other.handle.close()
+      expect(other.tensors).toEqual(one.tensors)
+      expect(new Map(other.metadata).set("general.name", "model")).toEqual(one.metadata)
+    })
+  },
+)
 
 it("keeps a factor of YaRN's cosines and sines that is not the usual one", async () => {
   await modelFolder("yarn", folder)
@@ -106,6 +109,7 @@ describe("a model that llama.cpp would compute otherwise", () => {
     ["mistral", "Mistral models with sliding windows"],
     ["qwen2-windows", "Qwen2 models with sliding windows"],
     ["smollm3-windows", "SmolLM3 models with sliding windows"],
+    ["gemma3-yarn", "Gemma3 models with rope scaling"],
   ])("is refused: %s", async (fixture, why) => {
     await modelFolder(fixture, folder)
     await expect(exportGguf(folder, file, "f32")).rejects.toMatchObject({

@@ -35,6 +35,7 @@ export async function modelFolder(fixture: string, folder: string, pre = "qwen2"
   await changeConfig(folder, (model) => {
     model.eos_token_id = tokens.length + 1
     if (fixture === "llama") Object.assign(model, llama3)
+    if (fixture === "gemma3") Object.assign(model, gemma)
     if (fixture === "yarn") Object.assign(model, yarn)
   })
 }
@@ -45,6 +46,9 @@ const yarn = {
   rope_theta: 300,
   rope_scaling: { rope_type: "yarn", factor: 4, original_max_position_embeddings: 32 },
 }
+
+/** A GGUF file can express Gemma 3 with the usual layers without windows and scale of scores only. */
+const gemma = { layer_types: undefined, query_pre_attn_scalar: 8 }
 
 /** A GGUF file can express the rope scaling of the published Llama 3 models only. */
 const llama3 = {

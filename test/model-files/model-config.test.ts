@@ -12,7 +12,7 @@ import {
 import { checkTensors, countParameters, tensorShapes } from "../../src/model-files/model-tensors.ts"
 import type { TensorFiles, TensorInfo } from "../../src/model-files/safetensors.ts"
 import { GigpoError } from "../../src/util/errors.ts"
-import { llama32, mistral, qwen3, qwen25, smollm3 } from "./published-configs.ts"
+import { gemma3, gemma3Older, llama32, mistral, qwen3, qwen25, smollm3 } from "./published-configs.ts"
 
 const badModel = (pattern: RegExp) =>
   expect.objectContaining({ code: "BAD_MODEL", message: expect.stringMatching(pattern) })
@@ -197,6 +197,46 @@ describe("parseModelConfig", () => {
     expect(windowsOf({ ...smollm3, ...windows })).toEqual([0, 64])
   })
 
+  it("reads Gemma 3 of every version of transformers alike", () => {
+    const table = Array.from({ length: 18 }, (_, i) =>
+      i % 6 === 5 ? { window: 0, rope: 0 } : { window: 512, rope: 1 },
+    )
+    const expected = {
+      architecture: "Gemma3",
+      vocabularySize: 262144,
+      hiddenSize: 640,
+      intermediateSize: 2048,
+      layers: 18,
+      heads: 4,
+      keyValueHeads: 1,
+      headSize: 256,
+      rmsNormEpsilon: 1e-6,
+      ropeTheta: 1e6,
+      otherRotary: [{ ropeTheta: 10_000 }],
+      layerTable: table,
+      queryScalar: 256,
+      embeddingScale: Math.sqrt(640),
+      gate: "gelu_tanh",
+      normOffset: 1,
+      branchNorms: true,
+      tieEmbeddings: true,
+      queryKeyValueBias: false,
+      queryKeyNorm: true,
+      maxPositions: 32768,
+    }
+    const newer = { ...gemma3, rope_theta: undefined, rope_local_base_freq: undefined, rope_scaling: undefined }
+    for (const json of [
+      gemma3,
+      gemma3Older,
+      newer, // the bases are transformers' defaults
+      { ...newer, rope_parameters: { full_attention: { rope_theta: 1e6 }, sliding_attention: { rope_theta: 10_000 } } },
+    ])
+      expect(parseModelConfig(json)).toEqual(expected)
+    const pattern = { num_hidden_layers: 3, sliding_window_pattern: 3 }
+    expect(windowsOf({ ...gemma3Older, ...pattern })).toEqual([512, 512, 0])
+    expect(countParameters(parseModelConfig(gemma3))).toBe(268_098_176)
+  })
+
   const scaled = (change: object) => ({ ...llama32, rope_scaling: { ...llama32.rope_scaling, ...change } })
   it.each<[string, unknown, RegExp]>([
     ["a list", [], /not a JSON object/],
@@ -247,6 +287,27 @@ describe("parseModelConfig", () => {
     ["layers of Llama that are not rotated", { ...llama32, no_rope_layers: [1, 0] }, /no_rope_layers/],
     ["too few rotated layers", { ...smollm3, no_rope_layers: [1, 0] }, /no_rope_layers names 2 layers/],
     ["layers that are half rotated", { ...smollm3, no_rope_layers: Array(36).fill(0.5) }, /must be a list of 0 and 1/],
+    ["softcapped logits", { ...gemma3, final_logit_softcapping: 30 }, /final_logit_softcapping is 30, which changes/],
+    ["softcapped scores", { ...gemma3, attn_logit_softcapping: 50 }, /attn_logit_softcapping is 50, which changes/],
+    [
+      "attention to later tokens",
+      { ...gemma3, use_bidirectional_attention: true },
+      /use_bidirectional_attention is true/,
+    ],
+    ["another gate of Gemma", { ...gemma3, hidden_activation: "gelu" }, /hidden_activation is "gelu"; only "gelu_py/],
+    ["linear scaling of Gemma", { ...gemma3, rope_scaling: { rope_type: "linear", factor: 8 } }, /"linear" is not/],
+    [
+      "scaling in layers with windows",
+      { ...gemma3, rope_parameters: { sliding_attention: { rope_type: "yarn", factor: 4 } } },
+      /rope type "yarn" is not supported in layers with sliding windows/,
+    ],
+    [
+      "one table for all layers of Gemma",
+      { ...gemma3, rope_parameters: { rope_theta: 1 } },
+      /rope_theta is not within/,
+    ],
+    ["a window of Gemma without a size", { ...gemma3, sliding_window: null }, /but sliding_window is null/],
+    ["Gemma's scale of scores elsewhere", { ...qwen3, query_pre_attn_scalar: 64 }, /query_pre_attn_scalar is 64/],
     ["longrope", scaled({ rope_type: "longrope" }), /rope type "longrope" is not supported/],
     ["linear scaling", scaled({ rope_type: "linear" }), /rope type "linear" is not supported/],
     [
@@ -358,7 +419,7 @@ describe("config.json", () => {
   )
   const windowed = { ...qwen25, use_sliding_window: true, sliding_window: 128 }
   const unwindowed = { ...mistral, sliding_window: null }
-  it.each([...models, ...scaledModels, windowed, mistral, unwindowed, smollm3])(
+  it.each([...models, ...scaledModels, windowed, mistral, unwindowed, smollm3, gemma3, gemma3Older])(
     "is read back as it was written: $model_type",
     async (json) => {
       const config = parseModelConfig(json)
@@ -373,6 +434,11 @@ describe("config.json", () => {
       }
     },
   )
+
+  it("of a critic of Gemma has the name that transformers gives it", async () => {
+    await writeModelConfig(folder, parseModelConfig(gemma3), { dtype: "F32", head: "value" })
+    expect(await written()).toMatchObject({ architectures: ["Gemma3TextForSequenceClassification"], num_labels: 1 })
+  })
 
   it("keeps what it does not know and says which dtype was written", async () => {
     const original = {

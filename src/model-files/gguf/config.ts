@@ -1,7 +1,8 @@
 import type { ConfigJson } from "../config-fields.ts"
 import { warnOfUnknownKeys } from "../known-keys.ts"
 import { ropeScalingJson, yarnAttentionFactor } from "../rotary-config.ts"
-import { ggufFamilies, ropeFactors } from "./families.ts"
+import { endTokens } from "./end-tokens.ts"
+import { ggufFamilies, ggufFamily, ropeFactors } from "./families.ts"
 import { badGguf, type GgufHeader, type GgufValue } from "./metadata.ts"
 import { type GgufFile, openGguf, readAt } from "./open.ts"
 import { llama3Scaling } from "./rope-factors.ts"
@@ -69,7 +70,7 @@ export function ggufConfig(
   file: string,
 ): ConfigJson {
   const name = metadata.get("general.architecture")
-  const family = typeof name === "string" && Object.hasOwn(ggufFamilies, name) ? ggufFamilies[name] : undefined
+  const family = ggufFamily(metadata)
   if (!family)
     throw badGguf(
       file,
@@ -81,7 +82,8 @@ export function ggufConfig(
       .map(([key, value]) => [key.slice(`${name}.`.length), value]),
   )
   warnOfUnknownKeys(file, Object.fromEntries([...keys].map(([key, value]) => [`${name}.${key}`, value])), {
-    has: (key) => known.has(key.slice(`${name}.`.length)),
+    has: (key) =>
+      known.has(key.slice(`${name}.`.length)) || family.keys?.includes(key.slice(`${name}.`.length)) === true,
   })
   const number = (key: string): number | undefined => single(keys.get(key), `${name}.${key}`, file)
   const [experts, heads, keySize] = [
@@ -96,6 +98,7 @@ export function ggufConfig(
     if ((number(key) ?? headSize) !== headSize)
       throw badGguf(file, `${name}.${key} is ${number(key)}, but the head size is ${headSize}`)
   const positions = number("context_length")
+  const base = number("rope.freq_base") ?? family.ropeTheta ?? 10_000
   return {
     architectures: [`${family.architecture}ForCausalLM`],
     model_type: family.modelType,
@@ -109,11 +112,12 @@ export function ggufConfig(
     hidden_act: "silu",
     // float32 in the file: 1e-5 is stored as 9.999999747378752e-6.
     rms_norm_eps: shortest(number("attention.layer_norm_rms_epsilon")),
-    rope_theta: number("rope.freq_base") ?? 10_000,
-    ...scaling(keys, factors, { headSize, base: number("rope.freq_base") ?? 10_000 }, file),
+    rope_theta: base,
+    ...scaling(keys, factors, { headSize, base }, file),
     tie_word_embeddings: !tensors.has("output.weight"),
     max_position_embeddings: positions,
     ...ids(metadata),
+    ...family.config?.({ number, get: (key) => keys.get(key), fail: (what) => badGguf(file, what) }),
   }
 }
 
@@ -157,7 +161,7 @@ function scaling(
 /** Returns token ids under their names in config.json. End-of-turn tokens end a completion like the end of text. */
 function ids(metadata: ReadonlyMap<string, GgufValue>): ConfigJson {
   const id = (key: string) => metadata.get(`tokenizer.ggml.${key}_token_id`)
-  const ends = [...new Set([id("eos"), id("eot"), id("eom")])].filter((end) => typeof end === "number")
+  const ends = endTokens(metadata)
   const [bos, pad] = [id("bos"), id("padding")]
   return {
     ...(bos !== undefined && { bos_token_id: bos }),

@@ -1,6 +1,6 @@
 import { GigpoError } from "../../util/errors.ts"
 import { ChunkBuffers, type TensorFiles, type TensorInfo } from "../safetensors.ts"
-import { ggufFamilies, hubName, ropeFactors } from "./families.ts"
+import { ggufFamily, hubName, isNorm, ropeFactors } from "./families.ts"
 import { badGguf, type GgufTensor } from "./metadata.ts"
 import { type GgufFile, readAt } from "./open.ts"
 import { type Heads, rotaryHeads, toHalves } from "./rotary-rows.ts"
@@ -16,11 +16,11 @@ const chunkBytes = 16 * 2 ** 20
  */
 export function ggufTensors(file: GgufFile, model: Heads): TensorFiles {
   const { path, handle, start, metadata, tensors } = file
-  const family = ggufFamilies[metadata.get("general.architecture") as string]!
+  const family = ggufFamily(metadata)!
   const byName = new Map<string, GgufTensor>()
   for (const [name, tensor] of [...tensors].sort(([, a], [, b]) => a.offset - b.offset)) {
     if (name === ropeFactors) continue
-    const hub = hubName(name)
+    const hub = hubName(name, family)
     if (byName.has(hub)) throw badGguf(path, `two of its tensors have the name ${hub}`)
     byName.set(hub, tensor)
   }
@@ -46,6 +46,8 @@ export function ggufTensors(file: GgufFile, model: Heads): TensorFiles {
     buffers = new ChunkBuffers(),
   ): AsyncGenerator<Uint8Array<ArrayBuffer>, void, undefined> {
     const { offset, bytes, shape, type } = find(name)
+    if (family.normOffset && isNorm(name) && type.name !== "F32")
+      throw badGguf(path, `${name} is stored as ${type.name}; norms must be F32`)
     const heads = family.interleaved ? rotaryHeads(name, model) : undefined
     const rows = heads === undefined ? 1 : shape[0]! / heads
     const unit = heads === undefined ? type.bytes : bytes / heads
@@ -61,6 +63,7 @@ export function ggufTensors(file: GgufFile, model: Heads): TensorFiles {
       if (stored)
         for (let head = 0; head < chunk.length; head += unit)
           toHalves(stored, chunk, { at: head, rows, rowBytes: unit / rows })
+      if (family.normOffset && isNorm(name)) subtract(chunk, family.normOffset)
       yield chunk
     }
   }
@@ -76,4 +79,10 @@ export function ggufTensors(file: GgufFile, model: Heads): TensorFiles {
       await handle.close()
     },
   }
+}
+
+/** Subtracts a number from float32 values. The results are exact for values between half and twice the number. */
+function subtract(bytes: Uint8Array, offset: number): void {
+  const values = new DataView(bytes.buffer, bytes.byteOffset, bytes.length)
+  for (let at = 0; at < bytes.length; at += 4) values.setFloat32(at, values.getFloat32(at, true) - offset, true)
 }

@@ -1,3 +1,4 @@
+import { endTokens } from "../../model-files/gguf/end-tokens.ts"
 import type { GgufValue } from "../../model-files/gguf/metadata.ts"
 import { GigpoError } from "../../util/errors.ts"
 import type { JsonObject } from "../files.ts"
@@ -42,7 +43,7 @@ export function convertTokenizer(metadata: ReadonlyMap<string, GgufValue>, file:
   return {
     "tokenizer.json": JSON.stringify(tokenizer),
     "tokenizer_config.json": JSON.stringify(config(stored), null, 2),
-    "generation_config.json": JSON.stringify(generation(stored), null, 2),
+    "generation_config.json": JSON.stringify(generation(stored, endTokens(metadata)), null, 2),
     ...templates(metadata, fail),
   }
 }
@@ -137,9 +138,8 @@ function config({ tokens, get }: Stored): JsonObject {
 }
 
 /** Returns generation_config.json. Tokens for end of text, of a turn and of a message with tool calls end a completion. */
-function generation({ get }: Stored): JsonObject {
-  const ends = [get("eos_token_id"), get("eot_token_id"), get("eom_token_id")].filter((id) => typeof id === "number")
-  return { bos_token_id: get("bos_token_id"), eos_token_id: [...new Set(ends)], pad_token_id: get("padding_token_id") }
+function generation({ get }: Stored, ends: readonly number[]): JsonObject {
+  return { bos_token_id: get("bos_token_id"), eos_token_id: ends, pad_token_id: get("padding_token_id") }
 }
 
 /** Returns the chat templates. The default is `tokenizer.chat_template`; named ones are `tokenizer.chat_template.NAME`. */

@@ -6,6 +6,7 @@ import { specialTokens } from "../special-tokens.ts"
 import { readTemplates } from "../template-files.ts"
 import { checkTokenizerJson, idsOf, type TokenizerJson } from "../tokenizer-json.ts"
 import { type NamedPreTokenizer, preTokenizers } from "./pre-tokenizers.ts"
+import { storeSentencePiece } from "./store-sentencepiece.ts"
 
 const text = (value: string): TypedValue => ({ type: "string", value })
 const kinds = { normal: 1, control: 3, userDefined: 4, unused: 5 } as const
@@ -26,23 +27,10 @@ export async function storeTokenizer(
   const json = await readJson(path, sizeLimits.tokenizer)
   checkTokenizerJson(json, path)
   const config = await readJson(join(directory, "tokenizer_config.json"), sizeLimits.config)
-  const pre = nameOf(json, path)
   const ids = idsOf(json)
-  const tokens = Array.from({ length: rows }, (_, id) => `[PAD${id}]`)
-  const types: number[] = tokens.map(() => kinds.unused)
-  for (const [token, id] of ids) {
-    tokens[id] = token
-    types[id] = kinds.normal
-  }
-  for (const { id, special } of json.added_tokens) types[id] = special ? kinds.control : kinds.userDefined
   const key = (name: string) => `tokenizer.ggml.${name}`
-  const metadata = new Map<string, TypedValue>([
-    [key("model"), text("gpt2")],
-    [key("pre"), text(pre)],
-    [key("tokens"), { type: "strings", value: tokens }],
-    [key("token_type"), { type: "int32s", value: types }],
-    [key("merges"), { type: "strings", value: mergesOf(json) }],
-  ])
+  const vocabulary = storeSentencePiece(json, rows, path) ?? storeByteLevel(json, rows, path)
+  const metadata = new Map<string, TypedValue>([...vocabulary].map(([name, value]) => [key(name), value]))
   const role = (name: string) => ids.get(specialTokens(config)[name] ?? "")
   const set = (name: string, id: number | undefined) =>
     id !== undefined && metadata.set(key(name), { type: "uint32", value: id })
@@ -59,6 +47,25 @@ export async function storeTokenizer(
   for (const [name, { source }] of await readTemplates(directory, config))
     metadata.set(`tokenizer.chat_template${name === "default" ? "" : `.${name}`}`, text(source))
   return metadata
+}
+
+/** Returns the vocabulary of a byte-level tokenizer, by keys without `tokenizer.ggml.`. */
+function storeByteLevel(json: TokenizerJson, rows: number, path: string): ReadonlyMap<string, TypedValue> {
+  const pre = nameOf(json, path)
+  const tokens = Array.from({ length: rows }, (_, id) => `[PAD${id}]`)
+  const types: number[] = tokens.map(() => kinds.unused)
+  for (const [token, id] of idsOf(json)) {
+    tokens[id] = token
+    types[id] = kinds.normal
+  }
+  for (const { id, special } of json.added_tokens) types[id] = special ? kinds.control : kinds.userDefined
+  return new Map<string, TypedValue>([
+    ["model", text("gpt2")],
+    ["pre", text(pre)],
+    ["tokens", { type: "strings", value: tokens }],
+    ["token_type", { type: "int32s", value: types }],
+    ["merges", { type: "strings", value: mergesOf(json) }],
+  ])
 }
 
 function mergesOf({ model }: TokenizerJson): string[] {

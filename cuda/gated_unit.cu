@@ -1,8 +1,8 @@
-// SwiGLU, with gate and up the halves of a row: out = g σ(g) u, and backward
-//   du = d g σ(g),  dg = d u σ(g) (1 + g (1 - σ(g))).
+// Gated units, with gate and up the halves of a row: out = f(g) u with f(g) = g s(g), and backward
+//   du = d g s,  dg = d u s (f'(g) / s); for SwiGLU, s = σ(g) and f' / s = 1 + g (1 - s).
 #include "cuda/launch.h"
 #include "cuda/operations.h"
-#include "cuda/swiglu.cuh"
+#include "cuda/gated_unit.cuh"
 #include "cuda/vector.cuh"
 
 namespace gigpo::cuda {
@@ -10,9 +10,9 @@ namespace gigpo::cuda {
 namespace {
 
 // 3 · bytes of an element of `out`.
-template <class T, int width>
+template <class T, int width, class F>
 __global__ void __launch_bounds__(RowGrid::threads)
-swiglu_kernel(RowGrid grid, const T* gate_up, int64_t stride, T* out, int64_t out_stride) {
+gated_unit_kernel(RowGrid grid, const T* gate_up, int64_t stride, T* out, int64_t out_stride) {
   wait_for_previous_kernel();
   const int64_t row = grid.row();
   if (row >= grid.rows) return;
@@ -22,15 +22,15 @@ swiglu_kernel(RowGrid grid, const T* gate_up, int64_t stride, T* out, int64_t ou
     load(gate + i * width, g);
     load(up + i * width, u);
 #pragma unroll
-    for (int c = 0; c < width; c++) u[c] = swiglu_of(g[c], u[c]);
+    for (int c = 0; c < width; c++) u[c] = gated_unit_of<F>(g[c], u[c]);
     store(out + row * out_stride + i * width, u);
   }
 }
 
 // 5 · bytes of an element of `d_out`. A thread reads gate and up before it writes to their places.
-template <class T, int width>
+template <class T, int width, class F>
 __global__ void __launch_bounds__(RowGrid::threads)
-swiglu_backward_kernel(RowGrid grid, const T* d_out, int64_t d_out_stride, const T* gate_up, int64_t stride, T* d_gate_up,
+gated_unit_backward_kernel(RowGrid grid, const T* d_out, int64_t d_out_stride, const T* gate_up, int64_t stride, T* d_gate_up,
                        int64_t d_stride) {
   const int64_t row = grid.row();
   if (row >= grid.rows) return;
@@ -43,7 +43,7 @@ swiglu_backward_kernel(RowGrid grid, const T* d_out, int64_t d_out_stride, const
     load(d_out + row * d_out_stride + i * width, d);
 #pragma unroll
     for (int c = 0; c < width; c++) {
-      const float s = sigmoid(g[c]), d_of_gate = d[c] * u[c] * s * (1 + g[c] * (1 - s));
+      const float s = F::share(g[c]), d_of_gate = d[c] * u[c] * s * F::relative_slope(g[c], s);
       u[c] = d[c] * g[c] * s;
       g[c] = d_of_gate;
     }
@@ -52,9 +52,16 @@ swiglu_backward_kernel(RowGrid grid, const T* d_out, int64_t d_out_stride, const
   }
 }
 
+// call(f) with f as a constant.
+template <class Call>
+void with_gate(Gate f, Call&& call) {
+  if (f == Gate::silu) call(Silu());
+  else call(GeluTanh());
+}
+
 }  // namespace
 
-void swiglu(Tensor gate_up, Tensor out, cudaStream_t stream) {
+void gated_unit(Tensor gate_up, Gate f, Tensor out, cudaStream_t stream) {
   if (out.rows == 0 || out.columns == 0) return;
   with_type(out.type, [&](auto tag) {
     using T = typename decltype(tag)::type;
@@ -62,13 +69,15 @@ void swiglu(Tensor gate_up, Tensor out, cudaStream_t stream) {
     const bool packed = covered_by_packs(gate_up, widest) && covered_by_packs(out, widest);
     with_width<widest>(packed, [&](auto width) {
       const RowGrid grid(out.rows, out.columns / width);
-      launch_early(swiglu_kernel<T, width>, dim3(grid.blocks_x, grid.blocks_y), dim3(RowGrid::threads), 0, stream, grid,
-                   static_cast<const T*>(gate_up.data), gate_up.stride, static_cast<T*>(out.data), out.stride);
+      with_gate(f, [&](auto of) {
+        launch_early(gated_unit_kernel<T, width, decltype(of)>, dim3(grid.blocks_x, grid.blocks_y), dim3(RowGrid::threads), 0, stream,
+                     grid, static_cast<const T*>(gate_up.data), gate_up.stride, static_cast<T*>(out.data), out.stride);
+      });
     });
   });
 }
 
-void swiglu_backward(Tensor d_out, Tensor gate_up, Tensor d_gate_up, cudaStream_t stream) {
+void gated_unit_backward(Tensor d_out, Tensor gate_up, Gate f, Tensor d_gate_up, cudaStream_t stream) {
   if (d_out.rows == 0 || d_out.columns == 0) return;
   with_type(d_out.type, [&](auto tag) {
     using T = typename decltype(tag)::type;
@@ -77,9 +86,11 @@ void swiglu_backward(Tensor d_out, Tensor gate_up, Tensor d_gate_up, cudaStream_
                         covered_by_packs(d_gate_up, widest);
     with_width<widest>(packed, [&](auto width) {
       const RowGrid grid(d_out.rows, d_out.columns / width);
-      launch(swiglu_backward_kernel<T, width>, dim3(grid.blocks_x, grid.blocks_y), dim3(RowGrid::threads), 0, stream, grid,
-             static_cast<const T*>(d_out.data), d_out.stride, static_cast<const T*>(gate_up.data), gate_up.stride,
-             static_cast<T*>(d_gate_up.data), d_gate_up.stride);
+      with_gate(f, [&](auto of) {
+        launch(gated_unit_backward_kernel<T, width, decltype(of)>, dim3(grid.blocks_x, grid.blocks_y), dim3(RowGrid::threads), 0, stream,
+               grid, static_cast<const T*>(d_out.data), d_out.stride, static_cast<const T*>(gate_up.data), gate_up.stride,
+               static_cast<T*>(d_gate_up.data), d_gate_up.stride);
+      });
     });
   });
 }

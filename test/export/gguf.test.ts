@@ -81,8 +81,8 @@ describe.each(["qwen2", "qwen2-untied", "qwen3", "llama", "qwen3-bf16", "yarn", 
     const again = join(root, "again", "..", "model2.gguf")
     await exportGguf(saved, again, "f32")
     const [one, other] = [await openGguf(file), await openGguf(again)]
-    await one.handle.close()
-    await other.handle.close()
+    await one.close()
+    await other.close()
     expect(other.tensors).toEqual(one.tensors)
     expect(new Map(other.metadata).set("general.name", "model")).toEqual(one.metadata)
   })

@@ -44,7 +44,10 @@ describe.each(["qwen2", "qwen2-untied", "qwen3", "llama", "qwen3-bf16", "yarn", 
   })
 
   it("in F32 is the same model to the bit, with the same configuration, tokenizer and template", async () => {
-    const { stops } = await exportGguf(folder, file, "f32")
+    let stops: readonly string[] = []
+    await exportGguf(folder, file, "f32", (found) => {
+      stops = found
+    })
     expect(stops).toEqual(["<e>"])
     expect(await readModelConfig(file)).toEqual(await readModelConfig(folder))
     expect(await logitsOf(file)).toEqual(await logitsOf(folder))

@@ -7,7 +7,7 @@ import { replaceFile } from "../files/atomic-file.ts"
 import { flush } from "../files/flush.ts"
 import { inside } from "../files/inside.ts"
 import { io, isMissing } from "../files/io-error.ts"
-import { isRunning } from "../files/lock.ts"
+import { isRunning } from "../files/process-id.ts"
 import { readRegular } from "../files/regular-file.ts"
 import { isSealedName, sealedName } from "../files/seal.ts"
 
@@ -26,8 +26,8 @@ export interface Version<About> {
 const host = createHash("sha256").update(hostname()).digest("hex").slice(0, 8)
 /** Name of the version if about.json names none, as in folders of earlier releases. */
 const firstVersion = "model"
-const versionPattern = /^model-([0-9a-f]{8})-(\d+)-[0-9a-f]{12,24}(\.tmp-[0-9a-f]{24})?$/
-const unfinishedAbout = /^about\.json\.tmp-[0-9a-f]{24}$/
+const versionPattern = /^model-([0-9a-f]{8})-(\d+)-[0-9a-f]{12,24}(\.tmp-[0-9a-f]{24,40})?$/
+const unfinishedAbout = /^about\.json\.tmp-[0-9a-f]{24,40}$/
 /** Milliseconds after which an unfinished version of another machine counts as abandoned. */
 const abandoned = 24 * 3600 * 1000
 

@@ -2,5 +2,5 @@
 
 import "../check-node.cts"
 
-export type { Algorithm, Change, Origin, AlgorithmStatus } from "../algorithms/algorithm.ts"
+export type { Algorithm, AlgorithmStatus, Change, Origin } from "../algorithms/algorithm.ts"
 export { algorithms } from "../algorithms/algorithms.ts"

@@ -19,14 +19,15 @@ import { convertTensor } from "./tensors.ts"
  *
  * @param model - folder in Hugging Face layout.
  * @param path - file that is written; it must not exist.
- * @returns the texts of the tokens that end a completion
+ * @param onStops - called with the texts of the tokens that end a completion, before the file is there.
  * @throws GigpoError `BAD_MODEL`, `BAD_TOKENIZER` where the tokenizer has no name in llama.cpp, `NON_FINITE`, `IO`
  */
 export async function exportGguf(
   model: string,
   path: string,
   recipe: Recipe,
-): Promise<{ readonly stops: readonly string[] }> {
+  onStops: (stops: readonly string[]) => unknown = () => {},
+): Promise<void> {
   await checkModelFolder(model)
   await using tokenizer = await Tokenizer.open(model)
   const stated = await readModelConfig(model)
@@ -37,8 +38,8 @@ export async function exportGguf(
     tokenizer.checkVocabulary(config.vocabularySize)
     const stored = await storeTokenizer(tokenizer.directory, config.vocabularySize, tokenizer.eosTokens)
     const metadata = new Map([...modelMetadata(config, basename(resolve(model)), recipe), ...stored])
+    await onStops(tokenizer.eosTokens.map((id) => tokenizer.decode([id])))
     await writeGguf(path, metadata, [...scaling(config), ...sources(config, files, recipe)])
-    return { stops: tokenizer.eosTokens.map((id) => tokenizer.decode([id])) }
   } finally {
     await files.close()
   }

@@ -1,11 +1,11 @@
 import { createHash, randomBytes } from "node:crypto"
-import { readFileSync } from "node:fs"
 import { rm, writeFile } from "node:fs/promises"
 import { hostname } from "node:os"
 import { setTimeout as sleep } from "node:timers/promises"
 import { GigpoError } from "../util/errors.ts"
 import { replaceFile } from "./atomic-file.ts"
 import { io, ioError, isSystemError } from "./io-error.ts"
+import { bootId, isRunning, startOf } from "./process-id.ts"
 import { readIfThere, readRegular } from "./regular-file.ts"
 
 /** Exclusive right of a process to write in a folder. */
@@ -92,40 +92,11 @@ function isAlive({ pid, host, boot, started }: Holder): boolean {
   return started === undefined || started === startOf(pid)
 }
 
-/** Whether a process with this id runs on this machine. */
-export function isRunning(pid: number): boolean {
-  try {
-    return process.kill(pid, 0)
-  } catch (cause) {
-    return !(isSystemError(cause) && cause.code === "ESRCH")
-  }
-}
-
 /** Undefined for a lock file that a crash left incomplete. */
 function parseHolder(text: string): Holder | undefined {
   try {
     const { pid, host, boot, started } = JSON.parse(text)
     return Number.isSafeInteger(pid) && typeof host === "string" ? { pid, host, boot, started } : undefined
-  } catch {
-    return undefined
-  }
-}
-
-function bootId(): string | undefined {
-  return readSystem("/proc/sys/kernel/random/boot_id")?.trim()
-}
-
-/**
- * Field 22 of proc_pid_stat(5): clock ticks from boot to the start of the process. The process name may contain spaces
- * and parentheses.
- */
-function startOf(pid: number): string | undefined {
-  return readSystem(`/proc/${pid}/stat`)?.split(")").at(-1)?.trim().split(" ")[19]
-}
-
-function readSystem(path: string): string | undefined {
-  try {
-    return readFileSync(path, "utf8")
   } catch {
     return undefined
   }

@@ -3,9 +3,9 @@ import { dirname, join } from "node:path"
 import { flush, flushTree } from "./flush.ts"
 import { inside, namesIn } from "./inside.ts"
 import { io, isThere, translated } from "./io-error.ts"
-import { isRunning } from "./lock.ts"
 import { compareFile, readWritten, readyFolder as ready, type Written } from "./manifest.ts"
 import { moveFiles, refuseForeign, removeEmptyFolders } from "./own-files.ts"
+import { isRunning } from "./process-id.ts"
 import { checkSealed, isSealedName, removeSealed, seal, sealedName } from "./seal.ts"
 
 // Files in a folder with foreign files are replaced in three steps, so that a crash leaves all old or all new files: the

@@ -1,9 +1,11 @@
-import { createHmac, randomBytes, timingSafeEqual } from "node:crypto"
-import { realpath, rm, rmdir, writeFile } from "node:fs/promises"
+import { createHash, createHmac, randomBytes, timingSafeEqual } from "node:crypto"
+import { readdir, realpath, rm, rmdir, writeFile } from "node:fs/promises"
+import { hostname } from "node:os"
 import { basename, dirname, join } from "node:path"
 import { GigpoError } from "../util/errors.ts"
 import { inside, namesIn } from "./inside.ts"
 import { io, isSystemError } from "./io-error.ts"
+import { isRunning, processNamespace } from "./process-id.ts"
 import { readIfThere } from "./regular-file.ts"
 import { journalKey } from "./state-folder.ts"
 
@@ -30,9 +32,42 @@ export async function sealedName(stem: string): Promise<string> {
   return `${stem}${nonce}${(await mac(true, "name", await placeOf(stem), nonce))!.slice(0, 16)}`
 }
 
-/** New path of a temporary file or folder that will be renamed to `path`. */
+/**
+ * New path of a temporary file or folder that will be renamed to `path`. Those that killed processes left for this path are removed, because
+ * no other step may come here again.
+ */
 export async function temporaryOf(path: string): Promise<string> {
-  return await sealedName(`${path}.tmp-`)
+  await removeLeftovers(path).catch(() => {}) // they only take space
+  return await sealedName(`${path}.tmp-${writer()}`)
+}
+
+const temporary = /\.tmp-([0-9a-f]{8})([0-9a-f]{8})[0-9a-f]{24}$/
+
+/** 16 hexadecimal digits that identify this process: its machine and container, and its id. */
+function writer(): string {
+  return `${machine()}${process.pid.toString(16).padStart(8, "0")}`
+}
+
+let known: string | undefined
+
+function machine(): string {
+  known ??= createHash("sha256")
+    .update(JSON.stringify([hostname(), processNamespace()]))
+    .digest("hex")
+    .slice(0, 8)
+  return known
+}
+
+async function removeLeftovers(path: string): Promise<void> {
+  const folder = dirname(path)
+  for (const name of await readdir(folder)) {
+    if (!name.startsWith(`${basename(path)}.tmp-`)) continue
+    const [digits, where, pid] = temporary.exec(name) ?? []
+    if (digits?.length !== name.length - basename(path).length || where !== machine()) continue
+    const left = join(folder, name)
+    if (!isRunning(Number.parseInt(pid!, 16)) && (await isSealedName(left)))
+      await rm(left, { recursive: true, force: true })
+  }
 }
 
 /** Whether `sealedName` made this path, for this user in this folder. */

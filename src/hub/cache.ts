@@ -1,4 +1,3 @@
-import { randomBytes } from "node:crypto"
 import { copyFile, link, mkdir, readdir, readlink, realpath, rename, rm, stat, symlink } from "node:fs/promises"
 import { dirname, join, relative, resolve } from "node:path"
 import { replaceFile } from "../files/atomic-file.ts"
@@ -82,8 +81,10 @@ export async function placeBlob(place: Place, commit: string, { path: name, blob
   if (dirname(path) !== join(place.snapshots, commit)) await makeFolder(dirname(path))
   const found = await io("look at", path, lookAt(path))
   if (found?.isSymbolicLink() && dirname(await targetOf(path)) !== place.blobs) throw linkError(path)
-  const temporary = `${path}.${randomBytes(6).toString("hex")}`
+  // The same name each time, under the lock of the blob: what a killed process left is replaced.
+  const temporary = `${path}.gigpo.incomplete`
   try {
+    await rm(temporary, { force: true })
     await symlink(relative(dirname(path), target), temporary).catch(async (cause) => {
       if (!isSystemError(cause) || !["EPERM", "ENOSYS", "ENOTSUP", "EOPNOTSUPP"].includes(cause.code)) throw cause
       await link(target, temporary).catch(() => copyFile(target, temporary))

@@ -71,6 +71,12 @@ function partsOf<File extends ListedFile>(files: readonly File[], [one]: readonl
   return files.filter(({ path }) => path === one.path || (part.test(path) && stem(path) === stem(one.path)))
 }
 
+/** Returns the GGUF files among paths that are models, by their first parts. */
+export function ggufModels(paths: readonly string[]): string[] {
+  const models = paths.filter((path) => gguf.test(path) && !projector.test(path)).sort()
+  return models.filter((path, i) => i === 0 || stem(path) !== stem(models[i - 1]!))
+}
+
 const stem = (path: string) => path.replace(part, ".gguf")
 
 function ggufChoice<File extends ListedFile>(

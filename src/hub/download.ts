@@ -7,7 +7,7 @@ import { io } from "../files/io-error.ts"
 import { hasBlob, type Place } from "./cache.ts"
 import { badAnswer, lost } from "./errors.ts"
 import type { HubFile } from "./listing.ts"
-import { type Asking, isLost, request, waited } from "./request.ts"
+import { type Asking, request, waited } from "./request.ts"
 
 /** Bytes per read of a partial download. */
 const piece = 2 ** 20
@@ -71,8 +71,7 @@ async function fill(asking: Asking, partial: Partial, commit: string): Promise<v
       await fetchRest(asking, url, partial)
     } catch (error) {
       if (partial.done > before) attempt = 1
-      if (!isLost(error) || attempt >= asking.tries) throw error
-      await waited(asking.pause, attempt, asking.signal)
+      await waited(asking, attempt, error)
     }
   }
 }

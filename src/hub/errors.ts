@@ -17,12 +17,18 @@ export function lost(host: string, what: string, cause?: unknown): GigpoError {
   )
 }
 
+/** Returns the cause of the cause …, which names what happened: errors of fetch() say only that it failed. */
+export function innermost(cause: unknown): unknown {
+  for (let depth = 0; depth < 8 && cause instanceof Error && cause.cause instanceof Error; depth++) cause = cause.cause
+  return cause
+}
+
 /** Returns the reason of a failed request, as the predicate of a sentence about the host. */
 export function networkReason(cause: unknown): string {
-  const inner = cause instanceof Error && cause.cause instanceof Error ? cause.cause : cause
+  const inner = innermost(cause)
   const code = String((inner as { code?: unknown } | undefined)?.code ?? "")
   if (code === "ENOTFOUND" || code === "EAI_AGAIN")
-    return "cannot be resolved to an address (is there a network connection?)"
+    return "cannot be resolved to an address (is there a network connection? A proxy is named by HTTPS_PROXY)"
   if (code === "ECONNREFUSED") return "refuses the connection"
   if (/CERT|SELF_SIGNED|UNABLE_TO_VERIFY/.test(code))
     return `has a certificate that this machine does not trust (${code})`
@@ -35,8 +41,12 @@ interface Denial {
   readonly headers: Headers
 }
 
-/** Returns the error for an HTTP status other than success: `HUB_LOST` for a temporary status, otherwise `HUB_REFUSED`. */
-export function statusError({ status, headers }: Denial, name: HubName, settings: HubSettings): GigpoError {
+/**
+ * Returns the error for an HTTP status other than success: `HUB_LOST` for a temporary status, otherwise `HUB_REFUSED`.
+ *
+ * @param wish - how long the server asks to wait, as the end of a sentence.
+ */
+export function statusError({ status, headers }: Denial, name: HubName, settings: HubSettings, wish = ""): GigpoError {
   const { endpoint, token } = settings
   const { host } = new URL(endpoint)
   const { repository, revision = "main" } = name
@@ -44,7 +54,10 @@ export function statusError({ status, headers }: Denial, name: HubName, settings
   const code = headers.get("x-error-code") ?? ""
   const message = headers.get("x-error-message") ?? ""
   if (status === 408 || status === 429 || status >= 500)
-    return lost(host, status === 429 ? "limits the number of requests (429)" : `answers with an error (${status})`)
+    return lost(
+      host,
+      `${status === 429 ? "limits the number of requests" : "answers with an error"} (${status})${wish}`,
+    )
   if (/invalid credentials|invalid username or token/i.test(message) && token !== undefined)
     return refused(
       `${host} rejects the access token from HF_TOKEN or the file "token" in HF_HOME: create a new one at ` +

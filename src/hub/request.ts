@@ -5,6 +5,7 @@ import { linkAbort } from "../util/linked-abort.ts"
 import { version } from "../util/version.ts"
 import { badAnswer, lost, networkReason, statusError } from "./errors.ts"
 import type { HubName } from "./names.ts"
+import { proxiedFetch } from "./proxy.ts"
 import type { HubSettings } from "./settings.ts"
 
 /** Request for a model, with settings for retries. */
@@ -18,12 +19,22 @@ export interface Asking {
   readonly pause: number
   /** Milliseconds without data after which a connection is closed. */
   readonly silence: number
+  /** Waits between two attempts. */
+  readonly sleep: (milliseconds: number, signal: AbortSignal | undefined) => Promise<void>
+  /** Receives messages for the user. */
+  readonly onNote: (text: string) => void
 }
 
 /** Maximum number of redirects of one request. */
 const mostRedirects = 5
 /** Maximum pause between two attempts, in milliseconds. */
 const longestPause = 30_000
+/** Maximum pause that a server may ask for, in milliseconds. The Hub counts requests in windows of five minutes. */
+const longestAsked = 300_000
+/** Pause of which the user is informed, in milliseconds. */
+const noticed = 5000
+/** Milliseconds that a server asks to wait after an error. */
+const asked = new WeakMap<GigpoError, number>()
 
 type Use<T> = (response: Response, alive: () => void) => Promise<T>
 
@@ -72,8 +83,21 @@ export async function request<T>(
 /** Returns the error for a failed response. An error of the file store is temporary, since its addresses expire. */
 function failed(response: Response, name: HubName, settings: HubSettings): GigpoError {
   const { origin, host } = new URL(response.url)
-  if (origin === new URL(settings.endpoint).origin) return statusError(response, name, settings)
-  return lost(host, `answers with an error (${response.status})`)
+  const wait = [429, 503].includes(response.status) ? retryAfter(response.headers.get("retry-after")) : 0
+  const wish = wait > 0 ? `, and asks to wait ${Math.ceil(wait / 1000)} s` : ""
+  const error =
+    origin === new URL(settings.endpoint).origin
+      ? statusError(response, name, settings, wish)
+      : lost(host, `answers with an error (${response.status})${wish}`)
+  asked.set(error, wait)
+  return error
+}
+
+/** Returns the milliseconds that a header Retry-After asks for, as seconds or a date; 0 without a valid one. */
+function retryAfter(text: string | null): number {
+  if (text !== null && /^\d{1,9}$/.test(text.trim())) return 1000 * Number(text)
+  const wait = Date.parse(text ?? "") - Date.now()
+  return wait > 0 ? wait : 0
 }
 
 /** Sends a request, follows redirects and returns the final response. */
@@ -87,7 +111,7 @@ async function followed(
   let url = new URL(start)
   for (let hop = 0; hop <= mostRedirects; hop++) {
     const isOwn = url.origin === endpoint.origin
-    const response = await fetch(url, {
+    const response = await proxiedFetch(url, {
       method,
       redirect: "manual",
       signal,
@@ -117,21 +141,35 @@ function nextAddress(location: string, from: URL, endpoint: URL): URL {
 }
 
 /** Repeats a request that fails with `HUB_LOST`, up to the maximum number of attempts. */
-export async function tried<T>({ tries, pause, signal }: Asking, call: () => Promise<T>): Promise<T> {
+export async function tried<T>(asking: Asking, call: () => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt++) {
     try {
       return await call()
     } catch (error) {
-      if (!isLost(error) || attempt >= tries) throw error
-      await waited(pause, attempt, signal)
+      await waited(asking, attempt, error)
     }
   }
 }
 
-/** Waits before the next attempt, with exponential backoff. */
-export async function waited(pause: number, attempt: number, signal: AbortSignal | undefined): Promise<void> {
+/**
+ * Waits before the next attempt, with exponential backoff, or as long as the server asks for.
+ *
+ * @throws the error, if it is permanent, if there are no attempts left, or if the server asks to wait more than five minutes; the reason of
+ * the signal
+ */
+export async function waited(asking: Asking, attempt: number, error: unknown): Promise<void> {
+  const { tries, pause, signal, sleep, onNote } = asking
+  if (!GigpoError.is(error) || !isLost(error) || attempt >= tries) throw error
+  const wish = asked.get(error) ?? 0
+  if (wish > longestAsked) throw error
+  if (wish >= noticed) onNote(`${error.message.split(". Try again")[0]}. Waiting.`)
+  await sleep(Math.max(wish, Math.min(pause * 2 ** (attempt - 1), longestPause)), signal)
+}
+
+/** Waits, and ends with the reason of the signal when it is aborted. */
+export async function pauseFor(milliseconds: number, signal: AbortSignal | undefined): Promise<void> {
   try {
-    await sleep(Math.min(pause * 2 ** (attempt - 1), longestPause), undefined, { ...(signal && { signal }) })
+    await sleep(milliseconds, undefined, { ...(signal && { signal }) })
   } catch {
     signal?.throwIfAborted()
   }

@@ -12,12 +12,12 @@ import { describeFiles } from "./file-info.ts"
 import { readListing } from "./listing.ts"
 import { folderOf, formatHubName, type HubName, isCommit, parentOf, parseHubName } from "./names.ts"
 import type { HubOptions } from "./progress.ts"
-import { type Asking, isLost } from "./request.ts"
+import { type Asking, isLost, pauseFor } from "./request.ts"
 import { cachedRepositories } from "./scan.ts"
 import { hubCache, hubSettings } from "./settings.ts"
 
 /** Default attempts and waiting times of requests to the Hub. */
-const usual = { tries: 5, pause: 1000, silence: 30_000 }
+const usual = { tries: 5, pause: 1000, silence: 30_000, sleep: pauseFor }
 
 /**
  * Returns the local path of a model that is given as a folder or as a name on the Hugging Face Hub: `owner/name`, `owner/name@revision`,
@@ -37,7 +37,8 @@ export async function resolveModel(
   const name = typeof nameOrPath === "string" ? await nameOf(nameOrPath, options) : undefined
   if (!name) return nameOrPath
   const settings = await hubSettings()
-  const asking = { ...usual, ...patience, settings, name, signal: options.signal }
+  const onNote = (text: string) => options.onProgress?.({ kind: "note", text })
+  const asking = { ...usual, ...patience, settings, name, signal: options.signal, onNote }
   const place = placeOf(settings.cache, name.repository)
   const cached = await cachedModel(place, name, options.weights ?? true)
   if (cached && (settings.offline || isCommit(name.revision))) return cached.path

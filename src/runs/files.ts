@@ -29,6 +29,6 @@ export function episodesFile(iteration: number): string {
 
 /** Reads the iteration from the name of a file in the folder of episodes, and whether the file is complete. undefined for other names. */
 export function readEpisodesFile(name: string): { readonly iteration: number; readonly whole: boolean } | undefined {
-  const [, iteration, temporary] = /^iteration-([1-9]\d{0,14})\.episodes(\.tmp-[0-9a-f]{12,24})?$/.exec(name) ?? []
+  const [, iteration, temporary] = /^iteration-([1-9]\d{0,14})\.episodes(\.tmp-[0-9a-f]{12,40})?$/.exec(name) ?? []
   return iteration === undefined ? undefined : { iteration: Number(iteration), whole: temporary === undefined }
 }

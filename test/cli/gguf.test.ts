@@ -21,8 +21,8 @@ describe.runIf(built)("gigpo export --as gguf", () => {
   it("writes a model and a Modelfile, and replaces them only with --overwrite", async () => {
     expect(await exported("model", "-o", "a.gguf", "--type", "q8_0")).toMatchObject({ code: 0 })
     expect(await readFile(join(cwd, "a.Modelfile"), "utf8")).toBe('FROM ./a.gguf\nPARAMETER stop "<e>"\n')
-    const { metadata, handle } = await openGguf(join(cwd, "a.gguf"))
-    await handle.close()
+    const { metadata, close } = await openGguf(join(cwd, "a.gguf"))
+    await close()
     expect(metadata.get("general.file_type")).toBe(7)
     expect(await exported("model", "-o", "a.gguf")).toMatchObject({
       code: 2,
@@ -72,8 +72,8 @@ describe.runIf(built)("an adapter next to a GGUF file", () => {
       expect(await policy.logits(row)).toEqual(wanted)
     }
     expect(await exported("adapter", "-o", "adapter.gguf")).toMatchObject({ code: 0 })
-    const { metadata, tensors, handle } = await openGguf(join(cwd, "adapter.gguf"))
-    await handle.close()
+    const { metadata, tensors, close } = await openGguf(join(cwd, "adapter.gguf"))
+    await close()
     expect(metadata.get("adapter.lora.alpha")).toBe(3)
     expect(tensors.get("blk.0.attn_q.weight.lora_a")).toMatchObject({ shape: [2, 32] })
     expect(tensors.get("blk.1.ffn_down.weight.lora_b")).toMatchObject({ shape: [32, 2] })

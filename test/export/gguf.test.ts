@@ -46,7 +46,10 @@ describe.each(["qwen2", "qwen2-untied", "qwen3", "llama", "qwen3-bf16", "yarn", 
     })
 
     it("in F32 is the same model to the bit, with the same configuration, tokenizer and template", async () => {
-      const { stops } = await exportGguf(folder, file, "f32")
+      let stops: readonly string[] = []
+      await exportGguf(folder, file, "f32", (found) => {
+        stops = found
+      })
       expect(stops).toEqual(["<e>"])
       expect(await readModelConfig(file)).toEqual(await readModelConfig(folder))
       expect(await logitsOf(file)).toEqual(await logitsOf(folder))
@@ -83,8 +86,8 @@ describe.each(["qwen2", "qwen2-untied", "qwen3", "llama", "qwen3-bf16", "yarn", 
       const again = join(root, "again", "..", "model2.gguf")
       await exportGguf(saved, again, "f32")
       const [one, other] = [await openGguf(file), await openGguf(again)]
-      await one.handle.close()
-      await other.handle.close()
+      await one.close()
+      await other.close()
       expect(other.tensors).toEqual(one.tensors)
       expect(new Map(other.metadata).set("general.name", "model")).toEqual(one.metadata)
     })

@@ -50,7 +50,7 @@ describe("a seal", () => {
     await mkdir(inner)
     await symlink(inner, link)
     const path = await temporaryOf(join(inner, "a"))
-    expect(path).toMatch(/a\.tmp-[0-9a-f]{24}$/)
+    expect(path).toMatch(/a\.tmp-[0-9a-f]{40}$/)
     expect(await isSealedName(path)).toBe(true)
     expect(await isSealedName(path.replace(inner, link))).toBe(true)
     const forged = path.replace(/.{4}$/, (end) => (end === "0000" ? "1111" : "0000"))

@@ -30,14 +30,18 @@ export interface Asked {
 }
 
 /** What goes wrong with one request. */
-export type Fault = "cut" | "500" | "429" | "short" | "half" | "wrong" | "long" | "stall" | "404"
+export type Fault = "cut" | "500" | "503" | "429" | "short" | "half" | "wrong" | "long" | "stall" | "404"
 
 export interface Hub extends AsyncDisposable {
   readonly url: string
+  /** Address of the store. */
+  readonly store: string
   readonly asked: Asked[]
   /** Decides what goes wrong with a request; told its index, from 0. */
   fault: ((asked: Asked, index: number) => Fault | undefined) | undefined
   readonly repositories: Record<string, Repository>
+  /** Header Retry-After of failing answers. */
+  retryAfter: string | undefined
   /** Where large files are redirected to; default: the store. */
   redirect: ((path: string) => string) | undefined
 }
@@ -70,7 +74,7 @@ export async function startHub(repositories: Record<string, Repository>): Promis
   const asked: Asked[] = []
   let store = ""
   const hub: Hub = {
-    ...{ url: "", asked, fault: undefined, repositories, redirect: undefined },
+    ...{ url: "", store: "", asked, fault: undefined, repositories, retryAfter: undefined, redirect: undefined },
     [Symbol.asyncDispose]: async () => {
       for (const server of servers) {
         server.closeAllConnections()
@@ -84,7 +88,8 @@ export async function startHub(repositories: Record<string, Repository>): Promis
       asked.push(one)
       const fault = hub.fault?.(one, asked.length - 1)
       if (fault === "cut") return void request.socket.destroy()
-      if (fault === "500" || fault === "429" || fault === "404") return void response.writeHead(Number(fault)).end("no")
+      const headers = hub.retryAfter === undefined ? {} : { "retry-after": hub.retryAfter }
+      if (fault !== undefined && /^\d+$/.test(fault)) return void response.writeHead(Number(fault), headers).end("no")
       answer(request, new Faulty(response, fault))
     }
 
@@ -155,7 +160,7 @@ export async function startHub(repositories: Record<string, Repository>): Promis
     }),
   )
   store = `http://127.0.0.1:${storePort}`
-  return Object.assign(hub, { url: `http://localhost:${hubPort}` })
+  return Object.assign(hub, { url: `http://localhost:${hubPort}`, store })
 }
 
 function listed(path: string, bytes: Buffer, bare: boolean): Record<string, unknown> {

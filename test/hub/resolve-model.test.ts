@@ -378,6 +378,33 @@ describe("errors", () => {
     expect(await contentOf(await hub("a/b", {}, { ...quick, tries: 5 }))).toEqual(neededOf(files))
   })
 
+  it("wait as long as the server asks for, and say so", async () => {
+    const files = someModel()
+    await using server = await freshHub({ "a/b": { files } })
+    const [waits, notes]: [number[], string[]] = [[], []]
+    const sleep = async (milliseconds: number) => void waits.push(milliseconds)
+    const onProgress = (progress: HubProgress) => progress.kind === "note" && notes.push(progress.text)
+    const patience = { ...quick, tries: 4, sleep }
+    server.retryAfter = "17"
+    server.fault = ({ to }, index) => (index === 0 ? "429" : to === "store" && waits.length === 1 ? "503" : undefined)
+    expect(await contentOf(await hub("a/b", { onProgress }, patience))).toEqual(neededOf(files))
+    expect(waits.slice(0, 2)).toEqual([17_000, 17_000])
+    expect(notes[0]).toMatch(/limits the number of requests \(429\), and asks to wait 17 s\. Waiting\.$/)
+    expect(notes[1]).toMatch(/answers with an error \(503\), and asks to wait 17 s\. Waiting\.$/)
+    server.fault = () => "429"
+    for (const [asked, expected] of [
+      [new Date(Date.now() + 3_600_000).toUTCString(), []],
+      ["301", []],
+      ["soon", [1, 2, 4]],
+      [new Date(0).toUTCString(), [1, 2, 4]],
+    ] as const) {
+      waits.length = 0
+      server.retryAfter = asked
+      await expect(hub("a/c", {}, patience)).rejects.toEqual(failure("HUB_LOST", "limits the number of requests (429)"))
+      expect(waits).toEqual(expected)
+    }
+  })
+
   it("of a server that falls silent", async () => {
     const files = someModel()
     await using server = await freshHub({ "a/b": { files } })

@@ -1,9 +1,14 @@
+import { join } from "node:path"
 import type { Command } from "commander"
 import { isWholeSnapshot } from "../../hub/cached.ts"
+import { ggufModels } from "../../hub/choose.ts"
 import { type CachedCommit, scanCache } from "../../hub/scan.ts"
 import { hubCache } from "../../hub/settings.ts"
 import { readAdapterConfig } from "../../model-files/adapter-files.ts"
 import { readModelConfig } from "../../model-files/model-config.ts"
+import { checkTensors } from "../../model-files/model-tensors.ts"
+import { openTensors } from "../../model-files/open-tensors.ts"
+import { checkGgufTokenizer } from "../../tokenizer/gguf/open.ts"
 import { GigpoError } from "../../util/errors.ts"
 import { formatBytes } from "../terminal/format.ts"
 import { interruptible } from "../terminal/interrupt.ts"
@@ -30,7 +35,8 @@ interface Verdict {
 async function listModels({ json = false }: { readonly json?: boolean }): Promise<void> {
   const cache = hubCache()
   const found = await scanCache(cache)
-  const models = await Promise.all(found.map(async (one) => ({ ...one, ...(await verdictOf(one)) })))
+  const models: (CachedCommit & Verdict)[] = []
+  for (const one of found) models.push({ ...one, ...(await verdictOf(one)) })
   if (json) return void printJson(models.map(({ files: _, ...model }) => model))
   const screen = new Screen(process.stdout, { live: false })
   if (models.length === 0)
@@ -48,20 +54,52 @@ async function listModels({ json = false }: { readonly json?: boolean }): Promis
 
 async function verdictOf({ path, files }: CachedCommit): Promise<Verdict> {
   const has = (name: string) => files.includes(name)
-  const ggufs = files.filter((name) => /\.gguf$/i.test(name))
+  const ggufs = ggufModels(files)
+  if (ggufs.length > 0) return await verdictOfGguf(path, ggufs)
   try {
     if (has("adapter_config.json") && !has("model.safetensors")) {
       const { base } = await readAdapterConfig(path)
       return await whole(path, files, `LoRA adapter of ${base ?? "an unspecified model"}`)
     }
-    if (has("config.json") && ggufs.length === 0)
-      return await whole(path, files, (await readModelConfig(path)).architecture)
+    if (has("config.json")) return await whole(path, files, (await readModelConfig(path)).architecture)
   } catch (error) {
-    if (!GigpoError.is(error)) throw error
-    return { runs: false, about: error.message.replaceAll(`${path}/`, "") }
+    return { runs: false, about: reasonOf(error, path) }
   }
-  if (ggufs.length > 0) return { runs: true, about: `GGUF ${ggufs.join(", ")}` }
   return { runs: false, about: "it has no config.json" }
+}
+
+/** A commit with several GGUF files runs if one of them does; what is wrong with the others is said. */
+async function verdictOfGguf(folder: string, names: readonly string[]): Promise<Verdict> {
+  const found: Verdict[] = []
+  for (const name of names) {
+    const path = join(folder, ...name.split("/"))
+    try {
+      found.push({ runs: true, about: `${name} (${await architectureOf(path)})` })
+    } catch (error) {
+      const reason = reasonOf(error, folder)
+      found.push({ runs: false, about: reason.startsWith(name) ? reason : `${name}: ${reason}` })
+    }
+  }
+  const ordered = [...found.filter(({ runs }) => runs), ...found.filter(({ runs }) => !runs)]
+  return { runs: ordered[0]!.runs, about: `GGUF ${ordered.map(({ about }) => about).join(", ")}` }
+}
+
+/** Checks the header of a GGUF file as if it were opened. */
+async function architectureOf(path: string): Promise<string> {
+  const config = await readModelConfig(path)
+  const tensors = await openTensors(path, config)
+  try {
+    checkTensors(config, tensors)
+  } finally {
+    await tensors.close()
+  }
+  await checkGgufTokenizer(path)
+  return config.architecture
+}
+
+function reasonOf(error: unknown, folder: string): string {
+  if (!GigpoError.is(error)) throw error
+  return error.message.replaceAll(`${folder}/`, "")
 }
 
 async function whole(path: string, files: readonly string[], about: string): Promise<Verdict> {

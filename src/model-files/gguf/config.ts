@@ -4,7 +4,7 @@ import { ropeScalingJson, yarnAttentionFactor } from "../rotary-config.ts"
 import { endTokens } from "./end-tokens.ts"
 import { ggufFamilies, ggufFamily, ropeFactors } from "./families.ts"
 import { badGguf, type GgufHeader, type GgufValue } from "./metadata.ts"
-import { type GgufFile, openGguf, readAt } from "./open.ts"
+import { type GgufFile, openGguf } from "./open.ts"
 import { llama3Scaling } from "./rope-factors.ts"
 
 /** Keys of an architecture that are read or that do not change the computation. */
@@ -43,18 +43,18 @@ export async function readGgufConfig(path: string): Promise<ConfigJson> {
   try {
     return ggufConfig(file, await readFactors(file), path)
   } finally {
-    await file.handle.close()
+    await file.close()
   }
 }
 
 /** Factors of the rotary frequencies, [headSize / 2]; undefined where the file has none. */
-async function readFactors({ tensors, handle, path, start }: GgufFile): Promise<Float32Array | undefined> {
+async function readFactors({ tensors, path, read }: GgufFile): Promise<Float32Array | undefined> {
   const tensor = tensors.get(ropeFactors)
   if (!tensor) return undefined
   if (tensor.type.name !== "F32" || tensor.bytes > 4096)
     throw badGguf(path, `${ropeFactors} must be F32 with at most 1024 elements`)
   const values = new Float32Array(tensor.bytes / 4)
-  await readAt(handle, path, new Uint8Array(values.buffer), start + tensor.offset)
+  await read(tensor, new Uint8Array(values.buffer), 0)
   return values
 }
 
@@ -65,7 +65,7 @@ async function readFactors({ tensors, handle, path, start }: GgufFile): Promise<
  * @throws GigpoError `BAD_MODEL` for other architectures, mixtures of experts, and sizes that differ between layers.
  */
 export function ggufConfig(
-  { metadata, tensors }: GgufHeader,
+  { metadata, tensors }: Pick<GgufHeader, "metadata" | "tensors">,
   factors: Float32Array | undefined,
   file: string,
 ): ConfigJson {

@@ -2,7 +2,7 @@ import { GigpoError } from "../../util/errors.ts"
 import { ChunkBuffers, type TensorFiles, type TensorInfo } from "../safetensors.ts"
 import { ggufFamily, hubName, isNorm, ropeFactors } from "./families.ts"
 import { badGguf, type GgufTensor } from "./metadata.ts"
-import { type GgufFile, readAt } from "./open.ts"
+import type { GgufFile } from "./open.ts"
 import { type Heads, rotaryHeads, toHalves } from "./rotary-rows.ts"
 import type { ReadableGgufType } from "./types.ts"
 
@@ -15,10 +15,10 @@ const chunkBytes = 16 * 2 ** 20
  * @param model - numbers of heads of the query and key projections.
  */
 export function ggufTensors(file: GgufFile, model: Heads): TensorFiles {
-  const { path, handle, start, metadata, tensors } = file
+  const { path, metadata, tensors } = file
   const family = ggufFamily(metadata)!
   const byName = new Map<string, GgufTensor>()
-  for (const [name, tensor] of [...tensors].sort(([, a], [, b]) => a.offset - b.offset)) {
+  for (const [name, tensor] of tensors) {
     if (name === ropeFactors) continue
     const hub = hubName(name, family)
     if (byName.has(hub)) throw badGguf(path, `two of its tensors have the name ${hub}`)
@@ -45,7 +45,8 @@ export function ggufTensors(file: GgufFile, model: Heads): TensorFiles {
     name: string,
     buffers = new ChunkBuffers(),
   ): AsyncGenerator<Uint8Array<ArrayBuffer>, void, undefined> {
-    const { offset, bytes, shape, type } = find(name)
+    const tensor = find(name)
+    const { bytes, shape, type } = tensor
     if (family.normOffset && isNorm(name) && type.name !== "F32")
       throw badGguf(path, `${name} is stored as ${type.name}; norms must be F32`)
     const heads = family.interleaved ? rotaryHeads(name, model) : undefined
@@ -59,7 +60,7 @@ export function ggufTensors(file: GgufFile, model: Heads): TensorFiles {
       if (closed) throw new GigpoError("DISPOSED", `${path} was closed before ${name} was read to its end.`)
       const chunk = buffers.take(Math.min(step, bytes - at))
       const into = stored?.subarray(0, chunk.length) ?? chunk
-      await readAt(handle, path, into, start + offset + at)
+      await file.read(tensor, into, at)
       if (stored)
         for (let head = 0; head < chunk.length; head += unit)
           toHalves(stored, chunk, { at: head, rows, rowBytes: unit / rows })
@@ -76,7 +77,7 @@ export function ggufTensors(file: GgufFile, model: Heads): TensorFiles {
     close: async () => {
       if (closed) return
       closed = true
-      await handle.close()
+      await file.close()
     },
   }
 }

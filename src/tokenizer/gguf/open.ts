@@ -5,7 +5,7 @@ import { replaceFile } from "../../files/atomic-file.ts"
 import { io } from "../../files/io-error.ts"
 import { stateFolder } from "../../files/state-folder.ts"
 import { openGguf } from "../../model-files/gguf/open.ts"
-import { convertTokenizer } from "./convert.ts"
+import { convertTokenizer, type TokenizerTexts } from "./convert.ts"
 
 /**
  * Returns a folder with the tokenizer of a GGUF file in Hugging Face's layout, so that it can be copied next to a trained model. The
@@ -14,9 +14,7 @@ import { convertTokenizer } from "./convert.ts"
  * @throws GigpoError `BAD_MODEL`, `BAD_TOKENIZER`, `IO`
  */
 export async function ggufTokenizerFolder(path: string): Promise<string> {
-  const { handle, metadata } = await openGguf(path)
-  await handle.close()
-  const texts = Object.entries(convertTokenizer(metadata, path))
+  const texts = Object.entries(await textsOf(path))
   const hash = createHash("sha256").update(JSON.stringify(texts)).digest("hex").slice(0, 32)
   const folder = join(stateFolder(), "tokenizers", hash)
   for (const [name, text] of texts) {
@@ -26,4 +24,19 @@ export async function ggufTokenizerFolder(path: string): Promise<string> {
     await replaceFile(file, text)
   }
   return folder
+}
+
+/**
+ * Checks that the tokenizer of a GGUF file is one that `ggufTokenizerFolder` converts.
+ *
+ * @throws GigpoError `BAD_MODEL`, `BAD_TOKENIZER`, `IO`
+ */
+export async function checkGgufTokenizer(path: string): Promise<void> {
+  await textsOf(path)
+}
+
+async function textsOf(path: string): Promise<TokenizerTexts> {
+  const { close, metadata } = await openGguf(path)
+  await close()
+  return convertTokenizer(metadata, path)
 }

@@ -50,8 +50,8 @@ describe("the header", () => {
     await writeGguf(path, new Map(values), [
       { name: "t", type: "F16", shape: [2, 3], chunks: () => [new Uint8Array(12)] },
     ])
-    const { metadata, tensors: found, handle } = await openGguf(path)
-    await handle.close()
+    const { metadata, tensors: found, close } = await openGguf(path)
+    await close()
     expect([...metadata.values()]).toEqual([7, 0.5, true, "é日", ["", "x"], [-1, 2], [0.25]])
     expect(found.get("t")).toMatchObject({ shape: [2, 3], offset: 0, bytes: 12 })
   })

@@ -166,7 +166,8 @@ describe.skipIf(!built)("gigpo serve (needs dist: npm run build:ts)", () => {
   })
 
   it("serves what a run has come to: a checkpoint's adapter, beside its model or by itself, and the run's model", async () => {
-    const trained = await run("train", "small/config.yaml", "-s", "lora.rank=2", "-s", "training.iterations=2")
+    const sets = ["lora.rank=2", "training.iterations=2", "training.optimizer.learningRate=1e-4"]
+    const trained = await run("train", "small/config.yaml", ...sets.flatMap((one) => ["-s", one]))
     expect(trained).toMatchObject({ code: 0 })
     const checkpoint = "small/run/checkpoints/step-2"
     const texts = []

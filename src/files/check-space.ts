@@ -1,9 +1,9 @@
-import { randomBytes } from "node:crypto"
 import files, { open, rm, stat } from "node:fs/promises"
 import { dirname, join, resolve } from "node:path"
 import { GigpoError } from "../util/errors.ts"
 import { formatBytes } from "./format-bytes.ts"
 import { io, ioError, isSystemError } from "./io-error.ts"
+import { lookAt } from "./regular-file.ts"
 
 /**
  * Refuses a folder that cannot be written, or whose disk has too little space, before long work. For a missing folder
@@ -15,10 +15,11 @@ import { io, ioError, isSystemError } from "./io-error.ts"
 export async function checkWritable(folder: string, bytes: number = 0): Promise<void> {
   const place = await nearestFolder(resolve(folder))
   // A probe also detects what permission bits do not show: root, read-only disks, quotas.
-  const probe = join(place, `.gigpo-probe-${randomBytes(6).toString("hex")}`)
-  const handle = await io("write into", place, open(probe, "wx").catch(notHere(place)))
-  await handle.close()
-  await io("remove", probe, rm(probe))
+  const probe = join(place, ".gigpo-probe")
+  await io("write into", place, removeEmpty(probe)) // that of a process that was killed between the next two steps
+  const handle = await io("write into", place, open(probe, "wx").catch(ifOthers).catch(notHere(place)))
+  await handle?.close()
+  await io("remove", probe, removeEmpty(probe))
   const { bavail, bsize } = await io("look at", place, files.statfs(place))
   const free = bavail * bsize
   if (free < bytes)
@@ -27,6 +28,17 @@ export async function checkWritable(folder: string, bytes: number = 0): Promise<
       `${folder} will need about ${formatBytes(bytes)}, but the disk has ${formatBytes(free)} left: free some space, or choose ` +
         "a folder on another disk.",
     )
+}
+
+/** Another process that checks the folder at the same time has shown that it can be written. */
+function ifOthers(cause: unknown): undefined {
+  if (!isSystemError(cause) || cause.code !== "EEXIST") throw cause
+}
+
+/** Removes a file without content; any other is not a probe. */
+async function removeEmpty(path: string): Promise<void> {
+  const found = await lookAt(path)
+  if (found?.isFile() && found.size === 0) await rm(path, { force: true })
 }
 
 /** Translates "not found" for an existing folder: its file system, such as /proc, accepts no files. */

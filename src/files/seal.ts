@@ -37,7 +37,7 @@ export async function sealedName(stem: string): Promise<string> {
  * no other step may come here again.
  */
 export async function temporaryOf(path: string): Promise<string> {
-  await removeLeftovers(path).catch(() => {}) // they only take space
+  await removeLeftovers(path)
   return await sealedName(`${path}.tmp-${writer()}`)
 }
 
@@ -60,7 +60,12 @@ function machine(): string {
 
 async function removeLeftovers(path: string): Promise<void> {
   const folder = dirname(path)
-  for (const name of await readdir(folder)) {
+  const names = await readdir(folder).catch((cause) => {
+    // Files may be written into a folder that may not be read. Where there is none, the write itself says so.
+    if (isSystemError(cause) && ["EACCES", "EPERM", "ENOENT", "ENOTDIR"].includes(cause.code)) return []
+    throw cause
+  })
+  for (const name of names) {
     if (!name.startsWith(`${basename(path)}.tmp-`)) continue
     const [digits, where, pid] = temporary.exec(name) ?? []
     if (digits?.length !== name.length - basename(path).length || where !== machine()) continue

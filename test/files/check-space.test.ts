@@ -19,6 +19,12 @@ describe("a folder that is going to be written", () => {
     expect(await readdir(folder)).toEqual(["file"])
   })
 
+  it("keeps no probe of a killed process, and may be checked several times at once", async () => {
+    await writeFile(join(folder, ".gigpo-probe"), "")
+    await Promise.all(Array.from({ length: 20 }, () => checkWritable(folder)))
+    expect(await readdir(folder)).toEqual(["file"])
+  })
+
   it("is refused where the disk has too little room, with how much", async () => {
     await expect(checkWritable(join(folder, "new"), 1e18)).rejects.toMatchObject({
       code: "IO",

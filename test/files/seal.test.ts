@@ -1,3 +1,4 @@
+import { execFileSync } from "node:child_process"
 import { cp, mkdir, mkdtemp, readFile, rename, rm, stat, symlink, writeFile } from "node:fs/promises"
 import { homedir, tmpdir } from "node:os"
 import { join } from "node:path"
@@ -44,6 +45,8 @@ describe("the journal's key", () => {
   })
 })
 
+const sealModule = new URL("../../src/files/seal.ts", import.meta.url).href
+
 describe("a seal", () => {
   it("of a name holds at its place, whatever link leads there, and for this user", async () => {
     const [inner, link] = [join(folder, "inner"), join(folder, "link")]
@@ -58,6 +61,22 @@ describe("a seal", () => {
       expect(await isSealedName(other), other).toBe(false)
     vi.stubEnv("GIGPO_STATE", join(folder, "another"))
     expect(await isSealedName(path)).toBe(false)
+  })
+
+  it("of a temporary name tells which process left it: that of a dead one is removed by the next", async () => {
+    const path = join(folder, "a")
+    // A process that has ended, and another user's file of the same name.
+    const program = `const { temporaryOf } = await import(${JSON.stringify(sealModule)}); console.log(await temporaryOf(${JSON.stringify(path)}))`
+    const words = ["--import", "./scripts/typescript.mjs", "--input-type=module", "-e", program]
+    const dead = execFileSync(process.execPath, words, { encoding: "utf8" }).trim()
+    const own = await temporaryOf(path)
+    const forged = dead.replace(/.{4}$/, (end) => (end === "0000" ? "1111" : "0000"))
+    for (const left of [dead, own, forged]) await writeFile(left, "half")
+    await temporaryOf(join(folder, "b"))
+    expect(await stat(dead).then(() => "there")).toBe("there")
+    await temporaryOf(path)
+    await expect(stat(dead)).rejects.toMatchObject({ code: "ENOENT" })
+    for (const left of [own, forged]) expect(await readFile(left, "utf8")).toBe("half")
   })
 
   it("names every temporary file differently", async () => {

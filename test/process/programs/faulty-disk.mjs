@@ -25,7 +25,7 @@ const files = Object.getPrototypeOf(handle)
 files.sync = async () => {}
 counted(files, ["write", "writeFile", "sync"])
 await handle.close()
-counted(fs, ["mkdir", "writeFile", "copyFile", "rename"])
+counted(fs, ["mkdir", "writeFile", "copyFile", "rename", "link", "symlink"])
 // Reading needs no disk that can be written, and room can always be made.
 const reads = (flags) => (typeof flags === "number" ? (flags & 3) === 0 : flags === "r")
 counted(fs, ["open"], (_, flags = "r") => !reads(flags))

@@ -108,7 +108,7 @@ describe.skipIf(!built)("a pretrained model, from its name to a chat", () => {
     }
   })
 
-  it.each(names)("survives a kill at the writes of %s", async (step) => {
+  it.each(names)("survives a kill at the writes of %s", { timeout: every ? 7_200_000 : 300_000 }, async (step) => {
     const stride = every ? 1 : Math.max(1, Math.ceil(writes.get(step)! / 4))
     for (let write = stride - 1; write < writes.get(step)!; write += stride) {
       await place.putBack(`before-${step}`)

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { describe, expect, it } from "vitest"
 import { renamed } from "../../src/options/renamed.ts"
-import { metricDescriptions } from "../../src/runs/metrics.ts"
+import { isShare, metricDescriptions, metricMeaning, metricTitle } from "../../src/runs/metrics.ts"
 import { pages, root } from "./pages.ts"
 
 const names = Object.keys(metricDescriptions)
@@ -36,6 +36,27 @@ describe("table of metrics", () => {
     expect(names.filter((name) => Object.hasOwn(renamed.metrics, name))).toEqual([])
   })
 
+  it("has titles that differ", () => {
+    const titles = names.filter((name) => !name.includes("<")).map(metricTitle)
+    expect(titles.filter((title, at) => titles.indexOf(title) !== at)).toEqual([])
+    expect(["a/b-c", "episode/boxes", "evaluation/boxes_done", "", "/", "episode/"].map(metricTitle)).toEqual([
+      "A b c",
+      "Boxes",
+      "Boxes done in evaluation",
+      "",
+      "/",
+      "episode/",
+    ])
+  })
+
+  it("explains metrics that environments report, and knows which are shares", () => {
+    expect(metricMeaning("episode/boxes")).toBe(metricDescriptions["episode/<name>"])
+    expect(metricMeaning("my-loss/x")).toBeUndefined()
+    expect(
+      ["episode/success", "group/constant", "evaluation/success-low", "episode/return", "episode/boxes"].map(isShare),
+    ).toEqual([true, true, true, false, false])
+  })
+
   it("has descriptions that are one sentence", () => {
     expect(Object.values(metricDescriptions).filter((text) => !/^[A-Z1χ].*\.$/.test(text))).toEqual([])
   })
@@ -55,15 +76,15 @@ function metricsPage(): string {
   const sections = groups.map((group) => {
     const rows = names
       .filter((name) => groupOf(name) === group)
-      .map((name) => `| \`${name}\` | ${metricDescriptions[name]} |`)
-    return [`## ${group}`, "", "| metric | meaning |", "| --- | --- |", ...rows, ""].join("\n")
+      .map((name) => `| \`${name}\` | ${/</.test(name) ? "" : metricTitle(name)} | ${metricDescriptions[name]} |`)
+    return [`## ${group}`, "", "| metric | title | meaning |", "| --- | --- | --- |", ...rows, ""].join("\n")
   })
   return [
     "# Metrics",
     "",
-    "Numbers in each line of a run's `metrics.jsonl`, in TensorBoard, MLflow and [the browser](view.md), by name. Shares are between 0 and 1, times in",
-    "seconds, lengths in tokens. A metric that does not apply is absent. `<name>` stands for any name. Losses and estimators of your own may",
-    "report more ([extending.md](extending.md)).",
+    "Numbers in each line of a run's `metrics.jsonl`, in TensorBoard and MLflow, by name; [the dashboard](view.md) shows them by title. Shares are between",
+    "0 and 1, times in seconds, lengths in tokens. A metric that does not apply is absent. `<name>` stands for any name. Losses and estimators of your",
+    "own may report more ([extending.md](extending.md)).",
     "",
     ...sections,
   ].join("\n")

@@ -35,10 +35,12 @@ async function runReport(
 ): Promise<void> {
   const screen = new Screen(process.stderr)
   const onProgress = (groups: number) => screen.show([`writing episodes, ${groups} groups so far`])
+  const onRead = (iterations: number, of: number) =>
+    screen.show([`reading episodes, ${iterations} of ${of} iterations`])
   const onWarning = (message: string) => screen.print(message)
   const folders = await foldersOfRuns(runs)
   const written = await activity.during(`reading ${folders.join(", ")}`, () =>
-    writeReport(folders, out, { ...options, onProgress, onWarning, signal }),
+    writeReport(folders, out, { ...options, onProgress, onRead, onWarning, signal }),
   )
   screen.clear()
   const runsTold = `${written.runs} ${written.runs === 1 ? "run" : "runs"}`
@@ -46,6 +48,9 @@ async function runReport(
     written.recorded === 0
       ? "no recorded episodes"
       : `${written.groups} of ${written.recorded} groups of episodes complete`
-  screen.print(`${runsTold}, ${groupsTold}, ${(written.bytes / 1e6).toFixed(2)} MB.`)
+  const curvesTold = written.iterations
+    ? `, curves of ${written.iterations.shown} of ${written.iterations.all} iterations`
+    : ""
+  screen.print(`${runsTold}, ${groupsTold}${curvesTold}, ${(written.bytes / 1e6).toFixed(2)} MB.`)
   process.stdout.write(`${visible(written.path)}\n`)
 }

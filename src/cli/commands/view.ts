@@ -18,7 +18,8 @@ export function viewCommand(command: Command): Command {
   return command
     .description(
       "Shows curves, episodes, anchor states and settings of runs on a web page. The first line of standard " +
-        "output is its address with an access token. The page is read-only. Ctrl-C stops the server.",
+        "output is its address with an access token; a browser that has opened it stays connected. The page is read-only. Ctrl-C " +
+        "stops the server.",
     )
     .argument("[runs...]", `folders of runs, or folders that contain runs (new runs appear); ${usualPlaces}`)
     .option("--host <address>", "address to listen on; 0.0.0.0: all interfaces", "127.0.0.1")

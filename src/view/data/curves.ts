@@ -50,6 +50,15 @@ export function curvesOf(runs: readonly (readonly IterationReport[])[], name: st
   return { along: all, values, nonFinite, intervals: low.map((one, run) => ({ low: one, high: high[run]! })) }
 }
 
+/** Places of the reports with warnings of guards. */
+export function warnedPlaces(runs: readonly (readonly IterationReport[])[], along: Along): readonly number[] {
+  const places = runs.flatMap((reports) => {
+    const own = placesOf(reports, along)
+    return reports.flatMap(({ warnings = [] }, at) => (warnings.length > 0 ? [own[at]!] : []))
+  })
+  return [...new Set(places)].sort((a, b) => a - b)
+}
+
 /** Range of reports on the x-axis; undefined if there are none. */
 export function reachOf(
   runs: readonly (readonly IterationReport[])[],

@@ -1,5 +1,5 @@
 import type { RecordedGroup } from "./recorded.ts"
-import type { EpisodePage, ReportPage, RunInfo } from "./source.ts"
+import type { EpisodePage, Kept, ReportPage, RunInfo } from "./source.ts"
 
 /** Contents of a report. */
 export interface Inlined {
@@ -16,7 +16,7 @@ export interface Inlined {
     readonly groups: readonly RecordedGroup[]
   }[]
   /** Creation time, and number of recorded groups, of which the report contains some. */
-  readonly made?: { readonly time: string; readonly recorded: number }
+  readonly made?: Omit<Kept, "groups">
 }
 
 /**

@@ -79,6 +79,8 @@ export interface Kept {
   readonly time: string
   /** Number of recorded groups. */
   readonly recorded: number
+  /** Number of iterations that the curves have, and of all; absent if they have all. */
+  readonly iterations?: { readonly shown: number; readonly all: number }
   /** Groups that the report contains completely. */
   readonly groups: readonly { readonly run: string; readonly iteration: number; readonly group: number }[]
 }

@@ -53,11 +53,18 @@ function drawn(text: string, marked: boolean): Node {
   const pieces = element(marked ? "mark" : "span")
   let start = 0
   for (const { index, 0: special } of text.matchAll(specialToken)) {
-    pieces.append(visible(text.slice(start, index)), element("span", { class: "special" }, special))
+    pieces.append(readable(text.slice(start, index)), element("span", { class: "special" }, special))
     start = index + special.length
   }
-  pieces.append(visible(text.slice(start)))
+  pieces.append(readable(text.slice(start)))
   return pieces
+}
+
+/** Visible text in which tabs stay, and sequences that colour the text of a terminal are left out. */
+function readable(text: string): string {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: the begin of such a sequence
+  const plain = text.replaceAll(/\u001b\[[\d;:]*m/g, "")
+  return plain.split("\t").map(visible).join("\t")
 }
 
 /** Text whose leading and trailing spaces matter, such as an action. Marks for these spaces are shown, and not copied. */

@@ -4,11 +4,13 @@ import { element } from "./element.ts"
 import { writeRoute } from "./view.ts"
 
 /** Footer of a report: time of creation, and links to the groups whose episodes are included in full. */
-export function reportNote({ time, recorded, groups }: Kept, runs: readonly RunInfo[]): HTMLElement {
+export function reportNote({ time, recorded, iterations, groups }: Kept, runs: readonly RunInfo[]): HTMLElement {
   const made = `Report of ${new Date(time).toLocaleString("en-GB", { dateStyle: "medium", timeStyle: "short" })}.`
   const footer = element("footer", { class: "report-note" }, element("p", {}, made))
-  if (recorded === 0) return footer
   const count = (number: number) => number.toLocaleString("en-US")
+  if (iterations)
+    footer.append(element("p", {}, `Curves have ${count(iterations.shown)} of ${count(iterations.all)} iterations.`))
+  if (recorded === 0) return footer
   const details = element(
     "details",
     {},

@@ -8,22 +8,36 @@ import { tellingIterations } from "./telling.ts"
 
 type Told = Omit<Inlined["runs"][number], "groups">
 
-/** Group with its place and a function that reads it. */
+/** Group of a report with its place. */
 interface Chosen {
-  readonly run: string
-  readonly iteration: number
-  readonly group: number
-  readonly read: () => Promise<RecordedGroup | undefined>
+  readonly episodes: number
+  /** Packed group; undefined if it cannot be read any more. */
+  readonly pack: () => Promise<string | undefined>
+}
+
+/** What `chosenGroups` needs besides the runs. */
+export interface Packing {
+  readonly pack: (run: string, group: RecordedGroup) => Promise<string>
+  /** Number of characters of packed groups that are kept, so that they are not read a second time. */
+  kept: number
+  /** Called with the number of iterations that were read. */
+  readonly onRead: (iterations: number) => void
 }
 
 /**
  * All recorded groups in order of information, so that every prefix is a good selection: for each run in turn, and iterations spread over
  * the run, the most informative group first, then the second of each, and so on.
  */
-export async function* chosenGroups(source: RunSource, runs: readonly Told[]): AsyncGenerator<Chosen> {
+export async function* chosenGroups(
+  source: RunSource,
+  runs: readonly Told[],
+  packing: Packing,
+): AsyncGenerator<Chosen> {
+  let read = 0
+  const onRead = () => packing.onRead(++read)
   const ofRuns = runs.map(({ info, reports, episodes }) => {
     const iterations = tellingIterations([...new Set(episodes.iteration)], bestOf(reports.reports)?.iteration)
-    return iterations.map((iteration) => byTelling(source, info.id, iteration))
+    return iterations.map((iteration) => byTelling(source, info.id, iteration, packing, onRead))
   })
   const longest = Math.max(0, ...ofRuns.map((queues) => queues.length))
   let queues = Array.from({ length: longest }, (_, at) => ofRuns.flatMap((ofRun) => ofRun[at] ?? [])).flat()
@@ -44,19 +58,38 @@ export function groupCount({ iteration, group }: EpisodePage): number {
   return new Set(iteration.map((one, at) => `${one}/${group[at]}`)).size
 }
 
-/** Groups of an iteration, the most informative first. All are read once for the order; all but the first are read again when needed. */
-async function* byTelling(source: RunSource, run: string, iteration: number): AsyncGenerator<Chosen, undefined> {
-  const found: { readonly group: number; readonly telling: number }[] = []
+/** Groups of an iteration, the most informative first. All are read once for the order; those that are not kept are read again. */
+async function* byTelling(
+  source: RunSource,
+  run: string,
+  iteration: number,
+  packing: Packing,
+  onRead: () => void,
+): AsyncGenerator<Chosen, undefined> {
+  const found: { readonly group: number; readonly episodes: number; readonly telling: number; packed?: string }[] = []
   let best: RecordedGroup | undefined
   for await (const group of source.groups(run, iteration)) {
     const telling = tellingOf(group)
     if (found.every((other) => other.telling < telling)) best = group
-    found.push({ group: group.group, telling })
+    const packed = packing.kept > 0 ? await packing.pack(run, group) : undefined
+    packing.kept -= packed?.length ?? 0
+    found.push({
+      group: group.group,
+      episodes: group.episodes.length,
+      telling,
+      ...(packed !== undefined && { packed }),
+    })
   }
-  for (const [place, { group }] of found.sort((a, b) => b.telling - a.telling).entries()) {
+  onRead()
+  for (const [place, { group, episodes, packed }] of found.sort((a, b) => b.telling - a.telling).entries()) {
     const held = place === 0 ? best : undefined
     best = undefined
-    yield { run, iteration, group, read: async () => held ?? (await source.group(run, iteration, group)) }
+    const pack = async () => {
+      if (packed !== undefined) return packed
+      const whole = held ?? (await source.group(run, iteration, group))
+      return whole && (await packing.pack(run, whole))
+    }
+    yield { episodes, pack }
   }
   return undefined
 }

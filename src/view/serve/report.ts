@@ -3,12 +3,13 @@ import { replaceFile } from "../../files/atomic-file.ts"
 import { checkArguments, checkPath, type KeysOf } from "../../options/arguments.ts"
 import { GigpoError } from "../../util/errors.ts"
 import { warner } from "../../util/warn.ts"
-import { inlinedName, inlinedParts } from "../data/inlined.ts"
+import { inlinedName } from "../data/inlined.ts"
 import { evaluationsOf } from "../data/source.ts"
-import { chosenGroups, groupCount } from "./chosen-groups.ts"
+import { chosenGroups, groupCount, type Packing } from "./chosen-groups.ts"
 import { type EpisodeReader, recordedEpisodes } from "./episode-reader.ts"
 import { readPage } from "./page-files.ts"
 import { packPart, reportHtml } from "./report-html.ts"
+import { partsOf } from "./report-parts.ts"
 import { checkReportPath } from "./report-path.ts"
 import { runSource } from "./run-source.ts"
 import { roundToFour, sentGroup } from "./sent-group.ts"
@@ -23,6 +24,8 @@ export interface WriteReportOptions {
   readonly overwrite?: boolean
   /** Called with the number of groups written so far. */
   readonly onProgress?: (groups: number) => void
+  /** Called with the number of recorded iterations read so far, of how many. All are read for the choice of groups. */
+  readonly onRead?: (iterations: number, of: number) => void
   /** Called for recorded iterations that cannot be read and are skipped. Default: a warning of Node.js. */
   readonly onWarning?: (message: string) => void
   readonly signal?: AbortSignal
@@ -37,6 +40,8 @@ export interface WrittenReport {
   readonly groups: number
   /** Number of recorded groups. */
   readonly recorded: number
+  /** Number of iterations that the curves have, and of all; absent if they have all. */
+  readonly iterations?: { readonly shown: number; readonly all: number }
 }
 
 const optionKeys: KeysOf<WriteReportOptions> = {
@@ -44,9 +49,15 @@ const optionKeys: KeysOf<WriteReportOptions> = {
   maxMegabytes: true,
   overwrite: true,
   onProgress: true,
+  onRead: true,
   onWarning: true,
   signal: true,
 }
+
+/** Share of the size besides the page that the reports may take before some are left out. */
+const mostOfReports = 0.6
+/** Characters of packed groups that are kept in memory, as a multiple of the size of the report. */
+const kept = 4
 
 /** Number of consecutive groups that do not fit, after which no others are tried. */
 const patience = 4
@@ -92,16 +103,9 @@ export async function writeReport(
   )
   const withEpisodes = [...told, ...evaluations.filter(({ episodes }) => episodes.iteration.length > 0)]
   const recorded = withEpisodes.reduce((sum, { episodes }) => sum + groupCount(episodes), 0)
-  const parts: string[] = []
-  for (const [name, value] of inlinedParts({
-    runs: told,
-    evaluations,
-    made: { time: new Date().toISOString(), recorded },
-  })) {
-    options.signal?.throwIfAborted()
-    parts.push(await packPart(name, value))
-  }
   const most = maxMegabytes * 1e6
+  const mostReports = mostOfReports * (most - Buffer.byteLength(reportHtml(page, [])))
+  const { parts, iterations } = await partsOf({ told, evaluations, recorded, most: mostReports }, options.signal)
   let room = most - Buffer.byteLength(reportHtml(page, parts))
   if (room < 0)
     throw new GigpoError(
@@ -110,16 +114,23 @@ export async function writeReport(
         "report may have. Increase --max-megabytes, or give fewer runs.",
     )
 
+  const readable = withEpisodes.reduce((sum, { episodes }) => sum + new Set(episodes.iteration).size, 0)
+  const packing: Packing = {
+    kept: kept * most,
+    pack: async (run, group) => {
+      options.signal?.throwIfAborted()
+      const name = inlinedName("group", run, group.iteration, group.group)
+      return await packPart(name, await sentGroup(group, { round: roundToFour }))
+    },
+    onRead: (read) => options.onRead?.(read, readable),
+  }
   let [groups, episodes, misses] = [0, 0, 0]
-  for await (const { run, iteration, group, read } of chosenGroups(source, withEpisodes)) {
+  for await (const { episodes: count, pack } of chosenGroups(source, withEpisodes, packing)) {
     if (misses >= patience || episodes >= mostEpisodes) break
     options.signal?.throwIfAborted()
-    const found = await read()
-    if (!found || episodes + found.episodes.length > mostEpisodes) continue
-    const part = await packPart(
-      inlinedName("group", run, iteration, group),
-      await sentGroup(found, { round: roundToFour }),
-    )
+    if (episodes + count > mostEpisodes) continue
+    const part = await pack()
+    if (part === undefined) continue
     if (part.length + 1 > room) {
       misses++
       continue
@@ -127,11 +138,18 @@ export async function writeReport(
     parts.push(part)
     room -= part.length + 1
     misses = 0
-    episodes += found.episodes.length
+    episodes += count
     groups++
     options.onProgress?.(groups)
   }
   const html = reportHtml(page, parts)
   await replaceFile(target, html)
-  return { path: target, bytes: Buffer.byteLength(html), runs: told.length, groups, recorded }
+  return {
+    path: target,
+    bytes: Buffer.byteLength(html),
+    runs: told.length,
+    groups,
+    recorded,
+    ...(iterations && { iterations }),
+  }
 }

@@ -1,5 +1,13 @@
 import { describe, expect, it } from "vitest"
-import { curvesOf, lastKnown, nearestKnown, nearestPlace, reachOf, smoothed } from "../../../src/view/data/curves.ts"
+import {
+  curvesOf,
+  lastKnown,
+  nearestKnown,
+  nearestPlace,
+  reachOf,
+  smoothed,
+  warnedPlaces,
+} from "../../../src/view/data/curves.ts"
 import { metricNames } from "../../../src/view/data/metrics.ts"
 import { valueInWords } from "../../../src/view/data/value-words.ts"
 import { madeReports } from "../made-reports.ts"
@@ -39,6 +47,12 @@ describe("curves", () => {
     expect([...metricNames([broken[0]])]).toEqual(["a/b"])
     const text = { iteration: 1, metrics: { "a/b": "high" } } as unknown as (typeof broken)[0]
     expect([...metricNames([text])]).toEqual([])
+  })
+
+  it("have the places of warnings", () => {
+    const warned = of({ 1: 1, 2: 2, 3: 3 }).map((one) => (one.iteration > 1 ? { ...one, warnings: ["odd"] } : one))
+    expect(warnedPlaces([warned, warned.slice(1), of({ 9: 1 })], "iteration")).toEqual([2, 3])
+    expect(warnedPlaces([of({ 9: 1 })], "time")).toEqual([])
   })
 
   it("say at each place whether a value is finite", () => {

@@ -3,6 +3,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { gunzipSync } from "node:zlib"
 import { afterEach, beforeEach, describe, expect, it } from "vitest"
+import type { IterationReport } from "../../../src/runs/report.ts"
 import { GigpoError } from "../../../src/util/errors.ts"
 import type { RecordedGroup } from "../../../src/view/data/recorded.ts"
 import type { EpisodeReader } from "../../../src/view/serve/episode-reader.ts"
@@ -84,6 +85,43 @@ describe.skipIf(noBrowser?.includes("dist"))("a report (needs dist: npm run buil
     expect(written).toEqual({ path: out, bytes: (await readFile(out)).length, runs: 2, groups: 120, recorded: 120 })
     expect(told).toEqual(Array.from({ length: 120 }, (_, at) => at + 1))
     expect(await readdir(folder)).toEqual(["report.html", "runs"])
+  })
+
+  it("reads each iteration once, and says how far it is", async () => {
+    const plain = madeReader(() => recorded)
+    let groups = 0
+    const reader: EpisodeReader = {
+      ...plain,
+      readGroup(...about) {
+        groups++
+        return plain.readGroup(...about)
+      },
+    }
+    const told: [number, number][] = []
+    const onRead = (...about: [number, number]) => told.push(about)
+    expect((await writeReport([join(folder, "runs")], out, { onRead }, reader)).groups).toBe(60)
+    expect([groups, told]).toEqual([0, Array.from({ length: 20 }, (_, at) => [at + 1, 20])])
+    // Groups beyond what is kept in memory are read again.
+    const room = (await base()) + 40_000
+    const { groups: written } = await writeReport([join(folder, "runs")], out, { maxMegabytes: room / 1e6 }, reader)
+    expect(written).toBeGreaterThan(20)
+  })
+
+  it("has as many reports as fit in much of its size, with those that say most", async () => {
+    const reports = reportsOf(4000).map((report, at) => (at === 1234 ? { ...report, warnings: ["odd"] } : report))
+    await madeFolder(join(folder, "runs", "one"), {}, reports)
+    const room = (await base()) + 60_000
+    const { iterations, bytes } = await write({ maxMegabytes: room / 1e6, episodes: 0 })
+    expect(bytes).toBeLessThanOrEqual(room)
+    const parts = await readParts(out)
+    const [{ id }] = parts.get("runs") as [{ id: string }]
+    const { reports: kept } = parts.get(`reports/${id}`) as { reports: IterationReport[] }
+    expect(iterations).toEqual({ shown: kept.length, all: 4000 })
+    expect(parts.get("made")).toMatchObject({ iterations })
+    expect(kept.length).toBeGreaterThan(100)
+    expect(kept.map(({ iteration }) => iteration)).toEqual(expect.arrayContaining([1, 1235, 4000]))
+    expect(kept.filter(({ evaluation }) => evaluation).length / kept.length).toBeCloseTo(0.5, 1)
+    expect((await write({ episodes: 0, maxMegabytes: 50 })).iterations).toBeUndefined()
   })
 
   it("has no more bytes than it may, and what tells most of what there is room for", async () => {

@@ -33,6 +33,8 @@ export interface Drawn {
   /** Whether the values are shares, which are labelled in percent. */
   readonly isShare?: boolean
   readonly kind: Along
+  /** Places of warnings, which are marked by lines. */
+  readonly warned?: readonly number[]
   /** Shows the values at an index in `along`, or the last values, next to the chart. Returns them as text for screen readers. */
   readonly read: (place?: number) => string
 }
@@ -46,7 +48,7 @@ export interface PointerEvents {
 }
 
 export function plotOptions(
-  { lines, bands, logarithmic, limits = [-Infinity, Infinity], isWhole, isShare, kind }: Drawn,
+  { lines, bands, logarithmic, limits = [-Infinity, Infinity], isWhole, isShare, kind, warned = [] }: Drawn,
   size: { readonly width: number; readonly height: number },
   on: PointerEvents,
 ): uPlot.Options {
@@ -97,6 +99,7 @@ export function plotOptions(
       },
     },
     hooks: {
+      drawClear: [(plot) => markWarnings(plot, warned)],
       draw: [(plot) => markNonFinite(plot, lines)],
       setSelect: [
         (plot) => {
@@ -131,9 +134,27 @@ function seriesOf({ colour: name, dash, faint, filled, edge }: Line): uPlot.Seri
   }
 }
 
+/** Draws a line where a guard has warned. */
+function markWarnings({ ctx, bbox, valToPos }: uPlot, warned: readonly number[]): void {
+  ctx.save() // uPlot remembers the styles that it has set
+  ctx.strokeStyle = colour("warning", 60)
+  ctx.lineWidth = devicePixelRatio
+  ctx.setLineDash([4 * devicePixelRatio, 3 * devicePixelRatio])
+  ctx.beginPath()
+  for (const place of warned) {
+    const x = valToPos(place, "x", true)
+    if (x < bbox.left || x > bbox.left + bbox.width) continue
+    ctx.moveTo(x, bbox.top)
+    ctx.lineTo(x, bbox.top + bbox.height)
+  }
+  ctx.stroke()
+  ctx.restore()
+}
+
 /** Marks NaN and infinite values with a cross at the lower edge, where they have no place on the axis. */
 function markNonFinite({ ctx, bbox, data, valToPos }: uPlot, lines: readonly Line[]): void {
   const size = 4 * devicePixelRatio
+  ctx.save()
   for (const { nonFinite = [], colour: name } of lines) {
     ctx.strokeStyle = colour(name)
     ctx.lineWidth = 2 * devicePixelRatio
@@ -148,4 +169,5 @@ function markNonFinite({ ctx, bbox, data, valToPos }: uPlot, lines: readonly Lin
     }
     ctx.stroke()
   }
+  ctx.restore()
 }

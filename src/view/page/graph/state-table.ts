@@ -27,6 +27,7 @@ export function stateTable(
         "th",
         { scope: "row" },
         element("button", { type: "button", class: "link-like", click: () => choose(at) }, titleOf(node)),
+        " ",
         drawState(node.observation, { small: true }) ?? element("span", { class: "mono faint" }, names[at]!),
       ),
       element("td", { class: "number" }, String(node.places.length)),

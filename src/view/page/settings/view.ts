@@ -84,9 +84,16 @@ function settingRow({ key, values, differs }: Setting, several: boolean): HTMLEl
   return element(
     "tr",
     { class: several && differs ? "differs" : undefined },
-    element("th", { scope: "row" }, visible(key), mark),
+    element("th", { scope: "row" }, ...keyParts(key), mark),
     ...cells,
   )
+}
+
+/** Key that may break after its dots. */
+function keyParts(key: string): (string | HTMLElement)[] {
+  return visible(key)
+    .split(/(?<=\.)/)
+    .flatMap((part, at) => (at === 0 ? [part] : [element("wbr"), part]))
 }
 
 /** Number of characters beyond which a value is folded. */

@@ -13,7 +13,7 @@ const [{ id }] = await (await RunFolders.open([run])).list()
 const views = {
   curves: "#/curves",
   episodes: "#/episodes",
-  episode: `#/episodes/${id}/${task}/1`,
+  episode: `#/episodes/${id}/${task}/1?step=1`,
   states: `#/graph/${id}/${task}`,
   settings: "#/settings",
 }

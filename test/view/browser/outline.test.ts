@@ -98,6 +98,8 @@ describe.skipIf(noBrowser)(`the outline of an episode (${noBrowser ?? "in Chromi
     const { page, close } = await opened(group)
     await page.getByText("All 2 scored episodes of this group have the return 0, so all advantages are 0").waitFor()
     await page.locator(".legend", { hasText: "all advantages are 0" }).waitFor()
+    await page.getByRole("link", { name: "State graph" }).click()
+    await page.locator(".view.graph .no-signal", { hasText: "nothing is learned from this group" }).waitFor()
     await close()
   })
 

@@ -1,6 +1,7 @@
 import { foldChains } from "../../data/chains.ts"
 import { type StateGraph, stateGraph } from "../../data/graph.ts"
 import type { RecordedGroup } from "../../data/recorded.ts"
+import { missingSignal } from "../../data/signal.ts"
 import { element } from "../element.ts"
 import { notice } from "../notice.ts"
 import { counted } from "../numbers.ts"
@@ -64,7 +65,9 @@ export class GroupView {
     this.#opened.clear()
     const at = this.#graph.nodes.findIndex((node) => node.kind === "state" && node.stepGroup === stepGroup)
     this.#node = at < 0 ? undefined : at
-    this.#body.replaceChildren(element("div", { class: "main" }, this.#stage, this.#legend), this.#side)
+    const quiet = missingSignal(group)
+    const note = quiet !== undefined && element("p", { class: "no-signal" }, quiet)
+    this.#body.replaceChildren(element("div", { class: "main" }, note, this.#stage, this.#legend), this.#side)
     this.#drawSide()
     await this.#drawStage()
   }

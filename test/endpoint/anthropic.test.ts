@@ -147,6 +147,8 @@ it("takes blocks for their text, and what has no effect", async () => {
   const body = {
     ...{ max_tokens: 9, system: [text("Be "), text("brief.")], metadata: { user_id: "u" }, service_tier: "auto" },
     ...{ temperature: 1, top_p: 1, thinking: { type: "enabled", budget_tokens: 2000 }, mcp_servers: [] },
+    output_config: { effort: "high" },
+    context_management: { edits: [{ type: "clear_thinking_20251015", keep: "all" }] },
     messages: [
       { role: "user", content: [text("Go "), text("on.")] },
       { role: "assistant", content: [{ type: "tool_use", id: "a", name: "look", input: { "2": 20.0, "1": 1 } }] },
@@ -173,6 +175,21 @@ it("takes blocks for their text, and what has no effect", async () => {
     expect(prompt).toContain(part)
   const counted: Answer = await (await post("messages/count_tokens", body)).json()
   expect([counted, policy.requests.length]).toEqual([{ input_tokens: policy.requests[0]!.prompt.length }, 1])
+})
+
+it("describes a deferred tool once a result refers to it", async () => {
+  const { post, policy, tokenizer } = await speaking(["Yes."])
+  const tools = [look, { name: "dig", description: "Digs.", input_schema: { type: "object" }, defer_loading: true }]
+  await post("messages", { messages: [user], tools })
+  await post("messages", { messages: [user], tools: tools.slice(0, 1) })
+  const found = [
+    { type: "text", text: "Found: " },
+    { type: "tool_reference", tool_name: "dig" },
+  ]
+  await post("messages", { ...turns("Go.", [use("a")], [result("a", { content: found })]), tools })
+  const [deferred, without, after] = policy.requests.map(({ prompt }) => tokenizer.decode(prompt))
+  expect(deferred).toBe(without)
+  expect(after).toContain('tool\nFound: {"name":"dig","description":"Digs.","parameters":{"type":"object"}}\n')
 })
 
 it("keeps the numbers of arguments as they were written", async () => {
@@ -219,6 +236,8 @@ it.each<[string, object]>([
   ["messages[2].content[0].tool_use_id", turns("Go.", [use("a")], [result("b")])],
   ["messages[2].content[1].tool_use_id", turns("Go.", [use("a")], [result("a"), result("a")])],
   ["messages[2].content[0].content[0].type", turns("Go.", [use("a")], [result("a", { content: [{ type: "image" }] })])],
+  ["messages[2].content[0].content[0].tool_name", turns("Go.", [use("a")], [result("a", { content: [{ type: "tool_reference", tool_name: "dig" }] })])], // biome-ignore format: one line
+  ["tools[0].defer_loading", tools({ ...look, defer_loading: 1 })],
   ["tools[0].type", tools({ type: "web_search_20250305", name: "web_search" })],
   ["tools[0].name", tools({ ...look, name: "two words" })],
   ["tools[0].input_schema", tools({ ...look, input_schema: [] })],
@@ -234,7 +253,7 @@ it.each<[string, object]>([
   ["top_p", more({ top_p: 0.9 })],
   ["top_k", more({ top_k: 5 })],
   ["thinking.type", more({ thinking: {} })],
-  ["output_config.effort", more({ output_config: { effort: "high" } })],
+  ["output_config.effort", more({ output_config: { effort: "low" } })],
   ["output_config.format.type", more({ output_config: { format: { type: "xml" } } })],
   ["mcp_servers", more({ mcp_servers: [{ type: "url" }] })],
   ["context_management", more({ context_management: { edits: [{ type: "clear_tool_uses_20250919" }] } })],

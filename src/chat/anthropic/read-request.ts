@@ -11,11 +11,12 @@ import { readTurns } from "./read-turns.ts"
 
 export function readRequest(body: unknown): Call {
   const read = new FieldReader(body)
-  const tools = readInputTools(read.list("tools"))
+  const all = readInputTools(read.list("tools"))
+  const tools = all.filter(({ deferred }) => !deferred).map(({ deferred: _, ...tool }) => tool)
   const choice = readChoice(read.any("tool_choice"))
   const call: Call = {
     model: read.required("model"),
-    messages: readTurns(read.any("system"), read.list("messages")),
+    messages: readTurns(read.any("system"), read.list("messages"), all),
     tools,
     ...choice,
     ...readOutput(read),
@@ -57,7 +58,9 @@ function readOutput(read: FieldReader): { readonly thinking: Thinking | undefine
     throw badField("output_format", "is given together with output_config.format; give one of them")
   const format = readFormat(newer ?? older, newer === undefined ? "output_format" : "output_config.format", undefined)
   const thinks = readThinking(read.any("thinking"))
-  return { format, thinking: effort && thinks?.effort !== false ? { effort, field: "output_config.effort" } : thinks }
+  // High is what the API does without an effort.
+  const sets = effort !== undefined && effort !== "high" && thinks?.effort !== false
+  return { format, thinking: sets ? { effort, field: "output_config.effort" } : thinks }
 }
 
 /** Whether to think. A budget of tokens has no counterpart in chat templates: `max_tokens` is the only limit. */

@@ -1,15 +1,23 @@
 import { stringify } from "../../json/text.ts"
 import { isObject } from "../../options/read.ts"
 import { badField } from "../api-error.ts"
-import type { CallMessage, ToolCall } from "../call.ts"
+import type { CallMessage, Tool, ToolCall } from "../call.ts"
 import { FieldReader, isText, isWellFormed } from "../fields.ts"
 import { mostMessages } from "../json-limits.ts"
 import { OpenCalls } from "../open-calls.ts"
 
 type Assistant = Extract<CallMessage, { role: "assistant" }>
 
-/** Messages of the system prompt and of the turns. Results of tools are messages of their own. */
-export function readTurns(system: unknown, turns: readonly unknown[] | undefined): readonly CallMessage[] {
+/**
+ * Messages of the system prompt and of the turns. Results of tools are messages of their own.
+ *
+ * @param tools - tools that results may refer to
+ */
+export function readTurns(
+  system: unknown,
+  turns: readonly unknown[] | undefined,
+  tools: readonly Tool[],
+): readonly CallMessage[] {
   if (!turns || turns.length === 0) throw badField("messages", "must be a list of at least one message")
   if (turns.length > mostMessages)
     throw badField("messages", `has ${turns.length} messages; send at most ${mostMessages}`)
@@ -24,7 +32,7 @@ export function readTurns(system: unknown, turns: readonly unknown[] | undefined
     const content = read.any("content")
     read.done()
     if (content === undefined) throw badField(`${path}.content`, "is missing")
-    const place = { path: `${path}.content`, open }
+    const place = { path: `${path}.content`, open, tools }
     if (role === "assistant") messages.push(readReply(content, place))
     else if (role === "user") messages.push(...readUser(content, place))
     else {
@@ -41,6 +49,7 @@ export function readTurns(system: unknown, turns: readonly unknown[] | undefined
 interface Place {
   readonly path: string
   readonly open: OpenCalls
+  readonly tools: readonly Tool[]
 }
 
 /** Readers of the blocks of a content; a string is one text block. */
@@ -75,7 +84,7 @@ function readText(read: FieldReader): string {
 }
 
 /** Results of tools, then the text of the user. */
-function readUser(content: unknown, { path, open }: Place): readonly CallMessage[] {
+function readUser(content: unknown, { path, open, tools }: Place): readonly CallMessage[] {
   const messages: CallMessage[] = []
   const texts: string[] = []
   for (const read of blocksOf(content, path)) {
@@ -93,13 +102,27 @@ function readUser(content: unknown, { path, open }: Place): readonly CallMessage
     read.done()
     messages.push({
       role: "tool",
-      content: result === undefined ? "" : readTexts(result, read.name("content")),
+      content: result === undefined ? "" : readResult(result, read.name("content"), tools),
       toolCallId,
     })
   }
   if (messages.length === 0) open.done()
   if (texts.length > 0 || messages.length === 0) messages.push({ role: "user", content: texts.join("") })
   return messages
+}
+
+/** Text of a result. A reference to a tool, of a search for tools, is its description. */
+function readResult(content: unknown, path: string, tools: readonly Tool[]): string {
+  const texts = blocksOf(content, path).map((read) => {
+    if (typeOf(read, ["text", "tool_reference"]) === "text") return readText(read)
+    const name = read.required("tool_name")
+    read.ignore("cache_control")
+    read.done()
+    const tool = tools.find((one) => one.name === name)
+    if (!tool) throw badField(read.name("tool_name"), `is ${JSON.stringify(name.slice(0, 100))}, which is not in tools`)
+    return `${stringify((tool.told as { readonly function: object }).function)}\n`
+  })
+  return texts.join("")
 }
 
 function readReply(content: unknown, { path, open }: Place): Assistant {

@@ -26,18 +26,24 @@ export function readFlatTools(values: readonly unknown[] = []): readonly Tool[] 
   )
 }
 
+/** Tool of the Messages API; a deferred one is not described in the prompt until a result refers to it. */
+export interface InputTool extends Tool {
+  readonly deferred: boolean
+}
+
 /** Tools of the Messages API: functions without a nested object, whose parameters are an `input_schema`. */
-export function readInputTools(values: readonly unknown[] = []): readonly Tool[] {
+export function readInputTools(values: readonly unknown[] = []): readonly InputTool[] {
   return distinct(
     few(values).map((value, index) => {
       const path = `tools[${index}]`
       const read = new FieldReader(value, path)
       read.oneOf("type", ["custom"])
       read.ignore("cache_control", "eager_input_streaming")
+      const deferred = read.boolean("defer_loading") ?? false
       const tool = readFunction(read, path, "input_schema")
       const { name, description, parameters, strict } = tool
       const called = { name, ...(description !== undefined && { description }), parameters, ...(strict && { strict }) }
-      return { ...tool, told: { type: "function", function: called } }
+      return { ...tool, deferred, told: { type: "function", function: called } }
     }),
   )
 }
@@ -85,7 +91,7 @@ function withoutNulls(value: Values): Values {
 }
 
 /** Refuses duplicate names: a call identifies its tool by name. */
-function distinct(tools: readonly Tool[]): readonly Tool[] {
+function distinct<T extends Tool>(tools: readonly T[]): readonly T[] {
   const places = new Map<string, number>()
   for (const [index, { name, field }] of tools.entries()) {
     const first = places.get(name)

@@ -129,15 +129,22 @@ it("an environment's observation is text, and its messages are all rendered", as
 })
 
 it("the name of a tool at its result is told only where a template has a place for it", async () => {
-  const messages = (name?: string) => [user("Go"), called, { ...result("a key"), ...(name && { name }) }]
-  const { post, policy } = await speaking(["Yes."])
-  await post("chat/completions", { messages: messages() })
-  expect((await post("chat/completions", { messages: messages("f") })).status).toBe(200)
-  expect(policy.requests[1]!.prompt).toEqual(policy.requests[0]!.prompt)
-  const other = await post("chat/completions", { messages: messages("search") })
-  expect([other.status, ((await other.json()) as Answer).error.param]).toEqual([400, "messages[2].name"])
+  const said = '<tool_call>\n{"name": "look", "arguments": {}}\n</tool_call>'
+  const offered = [{ type: "function", function: { name: "look" } }]
+  const conversation = async (name: string | undefined, template?: (template: string) => string) => {
+    const { post, policy, tokenizer } = await speaking([said, "Yes."], template ? { template } : {})
+    const messages: Answer[] = [user("Go")]
+    const { choices }: Answer = await (await post("chat/completions", { messages, tools: offered })).json()
+    const [{ message }] = choices
+    const told = { role: "tool", tool_call_id: message.tool_calls[0].id, content: "a key", ...(name && { name }) }
+    const response = await post("chat/completions", { messages: [...messages, message, told], tools: offered })
+    const { error }: Answer = await response.json()
+    return error?.param ?? tokenizer.decode(policy.requests[1]!.prompt)
+  }
+  const unnamed = await conversation(undefined)
+  expect(unnamed).toContain("tool\na key")
+  expect(await conversation("look")).toBe(unnamed)
+  expect(await conversation("find")).toBe("messages[2].name")
   const names = (template: string) => template.replaceAll(" and message['role'] != 'tool'", "")
-  const named = await speaking(["Yes."], { template: names })
-  await named.post("chat/completions", { messages: messages("f") })
-  expect(named.tokenizer.decode(named.policy.requests[0]!.prompt)).toContain("tool name=f\na key")
+  expect(await conversation("look", names)).toContain("tool name=look\na key")
 })

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { resolveConfig } from "../../src/cli/config/resolve.ts"
 import { cards, findCard, requireCard } from "../../src/cli/estimate/cards.ts"
 import { diskUse, recordedBytes } from "../../src/cli/estimate/disk-use.ts"
-import { distinctTokens } from "../../src/cli/estimate/measure.ts"
+import { distinctTokens, measureLengths } from "../../src/cli/estimate/measure.ts"
 import { measureDisk } from "../../src/cli/estimate/measure-disk.ts"
 import { modelSizes } from "../../src/cli/estimate/sizes.ts"
 import {
@@ -17,6 +17,7 @@ import {
   type Workload,
 } from "../../src/cli/estimate/work.ts"
 import { resolvePolicyOptions } from "../../src/engine/native/options.ts"
+import type { Environment, Message } from "../../src/environment/environment.ts"
 import type { ModelConfig } from "../../src/model-files/model-config.ts"
 import { wholeRun } from "../../src/training/whole-run.ts"
 import { Random } from "../../src/util/random.ts"
@@ -174,6 +175,53 @@ describe("the tokens of prompts without repeated prefixes", () => {
     const prompts = Array.from({ length: 200 }, () => Array.from({ length: random.below(8) }, () => random.below(3)))
     const nodes = new Set(prompts.flatMap((prompt) => prompt.map((_, at) => prompt.slice(0, at + 1).join(" "))))
     expect(distinctTokens(prompts)).toBe(nodes.size)
+  })
+})
+
+describe("the tokens per prompt that are computed in a batch of groups", () => {
+  /** Two steps: a prompt with the task, then one with task and action. The expert always plays "a". */
+  const environment = (actions?: readonly string[]): Environment<number> => ({
+    name: "two-steps",
+    *tasks() {
+      for (let task = 1; ; task++) yield task
+    },
+    async start() {
+      let steps = 0
+      const observation = { text: "", anchor: "", ...(actions && { actions }) }
+      const step = async () => ({ observation, reward: 0, terminated: ++steps === 2, truncated: false, metrics: {} })
+      return { first: observation, step }
+    },
+    prompt: (task, history) => [
+      { role: "user", content: [`${task}`, ...history.map((turn) => turn.action)].join(" ") },
+    ],
+    parse: (reply) => ({ action: reply, valid: true }),
+    expert: () => ({ reply: () => "a" }),
+  })
+  /** A token per word, and one before all. */
+  const counter = {
+    prompt: async ([message]: readonly Message[]) => ["user", ...message!.content.split(" ")],
+    reply: () => 1,
+  }
+  const measured = async (groupSize: number, actions?: readonly string[]) => {
+    const config = await resolveConfig(
+      `{ model: m, environment: { name: sokoban }, training: { groupSize: ${groupSize} } }`,
+    )
+    return await measureLengths(config, environment(actions), counter, new AbortController().signal)
+  }
+
+  it("are the first prompt once per group where no actions are listed", async () => {
+    // An episode has the prompts "user 1" and "user 1 a": three different tokens in a tree, of which the group has two in common.
+    expect(await measured(1)).toMatchObject({ steps: 2, promptTokens: 2.5, newTokens: (1 + 16 * 2) / 32 })
+    expect(await measured(8)).toMatchObject({ promptTokens: 2.5, newTokens: (1 + 16 * 2 - (7 / 8) * 17) / 32 })
+  })
+
+  it("are those of a group whose actions are random where they are listed", async () => {
+    // Two groups of one: "user", two tasks and an action each. Of eight with one action: the same, in eight times as many prompts.
+    expect(await measured(1, ["a"])).toMatchObject({ promptTokens: 2.5, newTokens: (2.5 * 5) / 10 })
+    expect(await measured(8, ["a"])).toMatchObject({ promptTokens: 2.5, newTokens: (2.5 * 5) / 80 })
+    // Two actions make at most one token more in each group.
+    const { newTokens } = await measured(8, ["a", "b"])
+    expect(newTokens).toBe((2.5 * 7) / 80)
   })
 })
 

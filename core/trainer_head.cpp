@@ -13,7 +13,7 @@ struct Joined {
     for (int lane = 0; lane < lanes; lane++) {
       try {
         device.join(lane);
-      } catch (...) {  // the device is lost; that error is being reported already
+      } catch (...) {  // the device is lost, and that error is being reported already
       }
     }
   }
@@ -57,7 +57,7 @@ Tensor Trainer::run_head(const Models& models, const HeadPass& pass, Arena& aren
     const Tensor d_logits = device_.gradient_of_logits(logits_of(i));
     device_.join(int(i % lanes));
     if (reference) compare(i);
-    if (pass.scores) others.tell(i % lanes, i * rows, logits_of(i), *pass.scores);
+    if (pass.scores) others.write_scores(i % lanes, i * rows, logits_of(i), *pass.scores);
     if (d_table) device_.matmul(d_logits, true, chunk_of(hidden, i), false, d_table, true);
     if (d_hidden) device_.matmul(d_logits, false, table, false, chunk_of(d_hidden, i), false);
   };

@@ -39,7 +39,7 @@ describe("what the doctor says of GPUs", () => {
   })
 
   it("tells how CUDA is asked for where a build has none", () => {
-    const unavailable = { code: "not_built", message: "This build has no CUDA code in it." } as const
+    const unavailable = { code: "not_built", message: "This build has no CUDA code." } as const
     const [line] = lines({ cpu, devices: [], unavailable })
     expect(line).toMatch(
       /^note GPU: this build has no CUDA support; .*nvcc.*: npx --yes cmake-js@8 rebuild -d ".+" --CDGIGPO_CUDA=ON$/,

@@ -245,7 +245,7 @@ describe.each([
       for (const refused of [policy.logProbs([right, row]), lossOf(row)])
         await expect(refused).rejects.toMatchObject({
           code: "BAD_ARGUMENT",
-          message: expect.stringMatching(/^rows\[1\]: token \d+ is none that the grammar allows there\.$/),
+          message: expect.stringMatching(/^rows\[1\]: token \d+ is not allowed by the grammar at its position\.$/),
         })
     }
     expect(await policy.tensor(lora ? adapted : "model.norm.weight", "gradients")).toEqual(gradient) // refused before anything was touched

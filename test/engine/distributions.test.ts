@@ -244,7 +244,7 @@ describe("what is asked of distributions", () => {
     [undefined, /needs the option top: the number of most likely/],
     [0, /top is 0; it must be an integer of at least 1/],
     [1.5, /top is 1\.5/],
-    [68, /top asks for 68 tokens at each place; the model's vocabulary has 67/],
+    [68, /top is 68 tokens per position, but the model's vocabulary has 67/],
     [[given(1, 2), given(1, 1)], /top must be a number, or an object with count and tokens/],
     [given(0, 0), /top\.count is 0/],
     [given(2, 5), /top\.tokens must be an Int32Array of 2 tokens for each of the 3 sampled tokens/],
@@ -261,7 +261,7 @@ describe("what is asked of distributions", () => {
     [{ count: 0, tokens: new Int32Array(0), logProbs: new Float32Array(0) }, /top\.count is 0/],
     [
       { count: 68, tokens: new Int32Array(204), logProbs: new Float32Array(204) },
-      /top asks for 68 tokens at each place/,
+      /top is 68 tokens per position/,
     ],
     [
       { count: 1, tokens: new Int32Array(2), logProbs: new Float32Array(2) },

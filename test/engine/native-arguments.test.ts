@@ -154,7 +154,7 @@ describe("native code", () => {
     const cut = critic.predict({ ...batch, spanBegins: Int32Array.of(0, 1, 4) })
     await expect(cut.promise).rejects.toMatchObject({ code: "BAD_ARGUMENT" })
     const Critic = critic.constructor as new () => unknown
-    expect(() => new Critic()).toThrow("A critic is made by its engine.")
+    expect(() => new Critic()).toThrow("Critics are created by their engine.")
   })
 
   it("knows its buffers, their parameters and the types of files", async () => {
@@ -162,7 +162,7 @@ describe("native code", () => {
     const calls: [() => { promise: Promise<unknown> }, RegExp][] = [
       [() => engine.read("momentum" as "weights", 0, 0, 1), /buffer is "momentum"; give one of "weights", /],
       [() => engine.read("weights", 99, 0, 1), /There is no parameter 99/],
-      [() => engine.read("weights", 0, 247, 2), /embed_tokens.weight has 248 elements; 2 from 247 on are too many/],
+      [() => engine.read("weights", 0, 247, 2), /embed_tokens.weight has 248 elements; 2 from 247 on exceed its size/],
       [() => engine.read("weights", 0, -1, 2), /too many/],
       [() => engine.write("gradients", 0, 248, bytes, "F32"), /too many/],
       [() => engine.write("weights", 0, 0, bytes, "F64" as "F32"), /type is "F64"; give one of "F32", "F16", "BF16"/],
@@ -175,7 +175,7 @@ describe("native code", () => {
       expect(call).toThrow(expect.objectContaining({ code: "BAD_ARGUMENT", message: expect.stringMatching(message) }))
     }
     const merged = engine.write("merged", 0, 0, bytes, "F32")
-    await expect(merged.promise).rejects.toMatchObject({ message: "What is merged can only be read." })
+    await expect(merged.promise).rejects.toMatchObject({ message: "Merged weights are read-only." })
   })
 
   it.each<[object, RegExp]>([

@@ -74,7 +74,7 @@ Tensor Trainer::run_head(const Models& models, const HeadPass& pass, Arena& aren
       device_.matmul(chunk_of(hidden, i).row_range(first, count), false, table, true, logits.row_range(first, count), false);
     });
     mask(logits, i);
-    device_.policy_head_beside(int(i % lanes), multiplications(i), logits, buffers.inputs + i * rows, pass.options,
+    device_.policy_head_concurrent(int(i % lanes), multiplications(i), logits, buffers.inputs + i * rows, pass.options,
                                pass.results + i * rows, others.of(i % lanes, i * rows, logits.rows));
   }
   for (int64_t i = std::max<int64_t>(chunks - lanes, 0); i < chunks; i++) pass_on(i);

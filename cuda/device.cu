@@ -187,7 +187,7 @@ class GpuDevice final : public Device {
                    PolicyHeadResult* results, HeadTokens others) override {
     losses(logits, inputs, options, results, others, stream(), 0);
   }
-  void policy_head_beside(int lane, double multiplications, Tensor logits, const PolicyHeadRow* inputs, const PolicyHeadOptions& options,
+  void policy_head_concurrent(int lane, double multiplications, Tensor logits, const PolicyHeadRow* inputs, const PolicyHeadOptions& options,
                           PolicyHeadResult* results, HeadTokens others) override {
     if (multiplications == 0) return policy_head(logits, inputs, options, results, others);
     const bool training = options.mode != HeadMode::score;

@@ -146,23 +146,23 @@ void engine() {
     const CudaOptions& exact = biases_and_tied ? fp32 : own_fp32;
     for (const AdapterConfig& adapter : {AdapterConfig{}, AdapterConfig{8, 16}}) {
       const CudaOptions& rounded = bool(adapter) == biases_and_tied ? bf16 : own_bf16;
-      test::part([&] { test::agrees_with_the_cpu(on_cuda(exact), config, adapter, 1e-4, 0.999999); });
-      test::part([&] { test::agrees_with_the_cpu(on_cuda(rounded), config, adapter, 0.1, 0.999); });
-      test::part([&] { test::criticises_as_the_cpu(on_cuda(exact), config, adapter, 1e-4, 0.999999); });
+      test::part([&] { test::compare_with_the_cpu(on_cuda(exact), config, adapter, 1e-4, 0.999999); });
+      test::part([&] { test::compare_with_the_cpu(on_cuda(rounded), config, adapter, 0.1, 0.999); });
+      test::part([&] { test::compare_critic_with_the_cpu(on_cuda(exact), config, adapter, 1e-4, 0.999999); });
       // All of a value's gradient goes one way, and its rounding with it: nothing averages out over a vocabulary.
-      test::part([&] { test::criticises_as_the_cpu(on_cuda(rounded), config, adapter, 0.02, 0.998); });
+      test::part([&] { test::compare_critic_with_the_cpu(on_cuda(rounded), config, adapter, 0.02, 0.998); });
     }
   }
   for (const int64_t head_size : {64, 128}) {
     ModelConfig config = test::small_model(false, head_size);  // keys' biases have no gradient where nothing is rotated
     config.kinds = test::windowed_model(false).kinds;
-    test::part([&] { test::agrees_with_the_cpu(on_cuda(fp32), config, {}, 1e-4, 0.999999); });
-    test::part([&] { test::agrees_with_the_cpu(on_cuda(own_bf16), config, {}, 0.1, 0.999); });
+    test::part([&] { test::compare_with_the_cpu(on_cuda(fp32), config, {}, 1e-4, 0.999999); });
+    test::part([&] { test::compare_with_the_cpu(on_cuda(own_bf16), config, {}, 0.1, 0.999); });
   }
   for (const int64_t head_size : {64, 256}) {  // 256: that of Gemma 3, which the kernels of any size take
     const ModelConfig config = test::small_gemma_model(head_size);
-    test::part([&] { test::agrees_with_the_cpu(on_cuda(own_fp32), config, {}, 1e-4, 0.999999); });
-    test::part([&] { test::agrees_with_the_cpu(on_cuda(bf16), config, {8, 16}, 0.1, 0.999); });
+    test::part([&] { test::compare_with_the_cpu(on_cuda(own_fp32), config, {}, 1e-4, 0.999999); });
+    test::part([&] { test::compare_with_the_cpu(on_cuda(bf16), config, {8, 16}, 0.1, 0.999); });
   }
   test::part([&] { trains_as_the_cpu(fp32, Type::f32, test::tiny_model(true), 1e-3); });
   test::part([&] { trains_as_the_cpu(own_fp32, Type::bf16, test::tiny_model(false), 0.05); });

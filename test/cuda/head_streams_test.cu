@@ -108,7 +108,7 @@ void is_recorded() {
   const auto head = [&] {
     for (int lane = 0; lane < 2; lane++) {
       device->matmul(hidden.row_range(lane * rows, rows), false, table, true, logits[lane], false);
-      device->policy_head_beside(lane, 1e6, logits[lane], inputs + lane * rows, options, results + lane * rows);
+      device->policy_head_concurrent(lane, 1e6, logits[lane], inputs + lane * rows, options, results + lane * rows);
     }
     for (int lane = 0; lane < 2; lane++) {
       device->join(lane);

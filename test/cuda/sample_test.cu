@@ -165,7 +165,7 @@ void likeliest_tokens() {
 }
 
 // A broken row gives some token and no log-probability.
-void broken_rows() {
+void test_non_finite_rows() {
   const int64_t rows = 5, vocab = 3001;
   for (const float temperature : {0.0f, 1.0f}) {
     DeviceMatrix logits(Type::f32, rows, vocab);
@@ -207,7 +207,7 @@ void frequencies() {
 }
 
 constexpr gigpo::test::Test tests[] = {
-    {"random rows", random_rows}, {"near ties", near_ties}, {"likeliest tokens", likeliest_tokens}, {"broken rows", broken_rows}, {"frequencies", frequencies}};
+    {"random rows", random_rows}, {"near ties", near_ties}, {"likeliest tokens", likeliest_tokens}, {"broken rows", test_non_finite_rows}, {"frequencies", frequencies}};
 
 }  // namespace
 

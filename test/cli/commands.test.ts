@@ -246,9 +246,9 @@ describe.skipIf(!built)("gigpo (needs dist: npm run build:ts)", () => {
 
       const played = await run(["play", "small/run/config.json", "--model", "small/run/model", "--task", "1"])
       expect(played).toMatchObject({ code: 0, stderr: "" })
-      expect(played.stdout.match(/--- the first prompt/g)).toHaveLength(1)
-      expect(played.stdout).toMatch(/--- step 1\n(.*\n)+reply .*\naction .*\nreward .*\n(.*\n)*.*: \d+ steps, return /)
-      expect(played.stdout).toMatch(/--- the end\n(.*\n)+The episode/)
+      expect(played.stdout.match(/--- first prompt/g)).toHaveLength(1)
+      expect(played.stdout).toMatch(/--- step 1\n(.*\n)+completion .*\naction .*\nreward .*\n(.*\n)*.*: \d+ steps, return /)
+      expect(played.stdout).toMatch(/--- last observation\n(.*\n)+The episode/)
       for (const { stdout } of [cloned, trained, evaluated, json, played]) expect(stdout).not.toContain("\x1b")
     })
 
@@ -345,7 +345,7 @@ describe.skipIf(!built)("gigpo (needs dist: npm run build:ts)", () => {
     it("needs no configuration file where an environment is named", async () => {
       const { code, stdout } = await run(["play", "sokoban", "--expert", "--set", "environment.size=[7,7]"])
       expect(code).toBe(0)
-      expect(stdout).toMatch(/^--- the first prompt \(user\)\n.*Sokoban(.*\n)+--- step 1\n# # # # # # #$/m)
+      expect(stdout).toMatch(/^--- first prompt \(user\)\n.*Sokoban(.*\n)+--- step 1\n# # # # # # #$/m)
       expect(stdout).toContain("success 1")
       refused(await run(["play", "sokoban"]), 2, /Choose a player for sokoban: --expert, --by-hand or --model/)
       refused(await run(["play", "sokoban", "--expert", "--set", "environment.boxes=0"]), 2, /boxes must be an integer/)
@@ -383,7 +383,7 @@ describe.skipIf(!built)("gigpo (needs dist: npm run build:ts)", () => {
       const { code, stdout } = await run(["play", "small/config.yaml", "--expert", "--split", "train"])
       expect(code).toBe(0)
       expect(stdout).toMatch(
-        /reply +<action>.*\n(.*\n)+--- the end\n(.*\n)+The episode terminated: \d+ steps, return [\d.]+, success 1/,
+        /completion +<action>.*\n(.*\n)+--- last observation\n(.*\n)+The episode terminated: \d+ steps, return [\d.]+, success 1/,
       )
     })
 

@@ -104,7 +104,7 @@ describe.skipIf(!built)("what a run did (needs dist: npm run build:ts)", () => {
     expect(shown.match(/^--- step /gm)).toHaveLength(steps.length)
     for (const { observation, action } of steps) {
       expect(shown).toContain(`\n${observation}\n`)
-      expect(shown).toContain(`\naction  ${action}`)
+      expect(shown).toContain(`\naction      ${action}`)
     }
   })
 

@@ -116,7 +116,7 @@ describe("vpr", () => {
     expect(metrics).toEqual({ "step-group/skipped": 1 / 3, "step-group/candidates": 3 })
     const alone = await creditOf(vpr({ compare: "state" }), steps)
     expect([alone.extraRows, [...alone.skip!]]).toEqual([undefined, [1, 1, 1]])
-    await expect(creditOf(vpr({ score: "gain" }), steps)).rejects.toThrow(/vpr: score is not asked where candidates/)
+    await expect(creditOf(vpr({ score: "gain" }), steps)).rejects.toThrow(/vpr: score is not used if candidates/)
     expect(() => vpr({ compare: "candidates", state: "kind" })).toThrow(/vpr: state is not asked/)
   })
 })

@@ -148,7 +148,7 @@ export const mean = (values: readonly number[]) => sum(values) / values.length
 export const deviation = (values: readonly number[], kind: "sample" | "population" = "sample") =>
   Math.sqrt(sum(values.map((value) => (value - mean(values)) ** 2)) / (values.length - (kind === "sample" ? 1 : 0)))
 
-/** What each step has among those of one key, by its place in the world; `alone` where there is no other. */
+/** What each step has among those of one key, by its place in the world; `alone` if there is no other. */
 export function amongPeers(
   steps: readonly Told[],
   keyOfStep: (step: Told) => string | undefined,

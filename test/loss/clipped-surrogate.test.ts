@@ -89,7 +89,7 @@ describe("crossEntropy", () => {
 })
 
 describe("gradients", () => {
-  /** Σ over tokens of the difference that a small move of each makes; away from the bounds, where there is no derivative. */
+  /** Σ over tokens of the difference that a small move of each makes; away from the bounds, if there is no derivative. */
   function expectSlopes(loss: TokenLoss, input: LossInput): void {
     const { gradient, entropyGradient } = loss.evaluate(input)
     const step = 2 ** -9

@@ -90,7 +90,7 @@ describe.each([
     }
   })
 
-  it("tell the log-probabilities of given tokens", async () => {
+  it("contain the log-probabilities of given tokens", async () => {
     const rows = someRows()
     const given = { count: 4, tokens: randomTokens(4 * sampledTokens(rows), random) }
     const all = await policy.logProbs(rows, { needs: ["top"], top: given, temperature: 0.7 })
@@ -103,7 +103,7 @@ describe.each([
     }
   })
 
-  it("say how far they are from the reference's", async () => {
+  it("contain the distance to the reference policy", async () => {
     const rows = someRows()
     await expect(policy.logProbs(rows, { needs: ["hellinger"] })).rejects.toThrow(/call reference\.freeze\(\)/)
     await policy.reference.freeze()
@@ -162,7 +162,7 @@ describe.each([
     expect(Math.sqrt(difference / norm)).toBeLessThan(share)
   }
 
-  it("have a gradient by the sampled tokens among others that is that of their coefficients", async () => {
+  it("have the same gradient for sampled tokens passed as other tokens", async () => {
     const rows = someRows()
     const count = sampledTokens(rows)
     const coefficients = others(rows, 1).logProbs
@@ -181,7 +181,7 @@ describe.each([
     )
   })
 
-  it("have a gradient by other tokens that is that of rows which say these", async () => {
+  it("have the gradient of other tokens that rows sampling these tokens have", async () => {
     const rows = someRows()
     const top = others(rows, 3)
     const coefficients = others(rows, 1).logProbs
@@ -202,8 +202,8 @@ describe.each([
 
 const allTokens = (places: number) => Int32Array.from({ length: places * vocabulary }, (_, i) => i % vocabulary)
 
-describe("distributions that are constrained", () => {
-  it("have as many tokens as were asked for, those that may not be behind those that may", async () => {
+describe("constrained distributions", () => {
+  it("contain the requested number of tokens, with disallowed ones last", async () => {
     await using policy = await NativePolicy.open(modelPath("qwen3"), { device: "cpu" })
     const bytes = {
       bytes: Uint8Array.from({ length: 66 }, (_, byte) => byte),
@@ -228,7 +228,7 @@ describe("distributions that are constrained", () => {
   })
 })
 
-describe("what is asked of distributions", () => {
+describe("invalid requests of distributions", () => {
   let policy: NativePolicy
   beforeAll(async () => {
     policy = await NativePolicy.open(modelPath("qwen3"), { device: "cpu" })

@@ -72,7 +72,7 @@ describe("native code", () => {
   const train = (of: object, by: object = loss) =>
     settle(() => engine.forwardBackward(of as NativeBatch, by as NativeTrainingLoss))
 
-  it("takes what is right", async () => {
+  it("accepts valid arguments", async () => {
     expect(await train(batch)).toMatchObject({ tokens: 5 })
     expect(await train(batch, { mode: "linear", temperature: 1 })).toMatchObject({ tokens: 5 })
     expect((await settle(() => engine.logProbs(batch, "current", 1, false))).entropies.length).toBe(5)
@@ -128,14 +128,14 @@ describe("native code", () => {
     await expect(call).rejects.toMatchObject({ code: "BAD_ARGUMENT", message: expect.stringMatching(message) })
   })
 
-  it("does not read arrays of another type", async () => {
+  it("refuses arrays of another type", async () => {
     await expect(train({ ...batch, advantages: new Float64Array(5) })).rejects.toThrow(
       "advantages must be a Float32Array.",
     )
     await expect(train({ ...batch, tokens: [1, 2, 3] })).rejects.toThrow("tokens must be an Int32Array.")
   })
 
-  it("reads no batch for a critic that lacks what it learns from", async () => {
+  it("refuses batches for a critic without its columns", async () => {
     const critic = await settle(() => engine.critic())
     const whole = { ...batch, returns: new Float32Array(5), oldValues: new Float32Array(5) }
     expect((await settle(() => critic.forwardBackward(whole, { clip: 1 }))).tokens).toBe(5)
@@ -157,7 +157,7 @@ describe("native code", () => {
     expect(() => new Critic()).toThrow("Critics are created by their engine.")
   })
 
-  it("knows its buffers, their parameters and the types of files", async () => {
+  it("checks names of buffers, parameters and file types", async () => {
     const bytes = new Uint8Array(4)
     const calls: [() => { promise: Promise<unknown> }, RegExp][] = [
       [() => engine.read("momentum" as "weights", 0, 0, 1), /buffer is "momentum"; give one of "weights", /],
@@ -188,13 +188,13 @@ describe("native code", () => {
     expect(() => new (native().Engine)(model, { ...options, ...wrong } as NativeEngineOptions)).toThrow(message)
   })
 
-  it("knows the shortest sequence as TypeScript does", () => {
+  it("has the same minimum sequence length as TypeScript", () => {
     const plan = (maxPositions: number) => native().memoryPlan({ ...model, maxPositions }, options, 1e12)
     expect(plan(leastPositions).longestRow).toBeGreaterThan(0)
     expect(() => plan(leastPositions - 1)).toThrow(`maxPositions must be between ${leastPositions} and `)
   })
 
-  it("knows the names and lengths of its kernels' arguments", () => {
+  it("checks names and lengths of the arguments of kernels", () => {
     const { tokenLogProbs, clippedSurrogate, groupAnchors, groupAnchorsOnGpu } = native()
     const tokens = Int32Array.of(0, 1)
     expect(() => tokenLogProbs(new Float32Array(5), 3, tokens, 1, "cpu")).toThrow(/number of logits/)

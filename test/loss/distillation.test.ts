@@ -63,14 +63,14 @@ function defined({ divergence, mixture = 0.5 }: DistillationOptions, place: Plac
   return mixture * kl(q, m) + (1 - mixture) * kl(p, m)
 }
 
-describe("the divergences from a teacher's likeliest tokens", () => {
+describe("divergences on the most likely tokens of a teacher", () => {
   const cases: DistillationOptions[] = [
     { divergence: "forward" },
     { divergence: "jensen-shannon" },
     { divergence: "jensen-shannon", mixture: 0.1 },
   ]
 
-  it.each(cases)("are their definition, and their gradient what differences of logits show: %j", (options) => {
+  it.each(cases)("match their definition, and their gradient finite differences of logits: %j", (options) => {
     for (const top of [1, 3, 6]) {
       const all = places(new Random(top), 5, 6)
       const weights = Float64Array.of(1, 2, 0.5, 0, 3)
@@ -103,7 +103,7 @@ describe("the divergences from a teacher's likeliest tokens", () => {
     }
   })
 
-  it("of all tokens have the gradient p - q (forward)", () => {
+  it("over all tokens have the gradient p - q (forward)", () => {
     const all = places(new Random(4), 2, 5)
     const { topGradient } = distillation({ divergence: "forward", teacherTop: 5 }).evaluate(inputOf(all, 5))
     for (const [t, place] of all.entries()) {
@@ -115,7 +115,7 @@ describe("the divergences from a teacher's likeliest tokens", () => {
     }
   })
 
-  it("are 0 where both say the same, with no gradient, and at most log 2 (jensen-shannon)", () => {
+  it("are 0 for equal distributions, with no gradient, and at most log 2 (jensen-shannon)", () => {
     const same = places(new Random(5), 3, 4).map(({ q, token }) => ({ q, token, z: q.map(Math.log) }))
     for (const options of cases) {
       const { loss, topGradient } = distillation({ ...options, teacherTop: 2 }).evaluate(inputOf(same, 2))
@@ -137,7 +137,7 @@ describe("the divergences from a teacher's likeliest tokens", () => {
   })
 })
 
-describe("the divergence from a teacher told by sampled tokens", () => {
+describe("the divergence estimated from sampled tokens", () => {
   const estimates: Record<KlEstimator, (d: number) => number> = {
     k1: (d) => -d,
     k2: (d) => (d * d) / 2,
@@ -148,7 +148,7 @@ describe("the divergence from a teacher told by sampled tokens", () => {
   }
   const names = Object.keys(estimates) as KlEstimator[]
 
-  it.each(names)("is the estimate %s, and its gradient what differences show", (estimator) => {
+  it.each(names)("equals the estimate %s, and its gradient finite differences", (estimator) => {
     const all = places(new Random(6), 7, 5)
     const weights = Float64Array.from(all, (_, t) => t / 2)
     const input = inputOf(all, 0, weights)
@@ -170,7 +170,7 @@ describe("the divergence from a teacher told by sampled tokens", () => {
     expect(metrics!["distillation/divergence"]).toBeCloseTo(mean, 12)
   })
 
-  it("has by default the KL's own gradient on average over what the policy may say", () => {
+  it("by default has the gradient of the KL in expectation", () => {
     const [place] = places(new Random(7), 1, 5) as [Place]
     const p = softmax(place.z)
     const expected = p.map((_, j) =>
@@ -190,8 +190,8 @@ describe("the divergence from a teacher told by sampled tokens", () => {
   })
 })
 
-describe("what a teacher said", () => {
-  it("is read from the spans, one number a token, or as many as its likeliest are", () => {
+describe("results of the teacher", () => {
+  it("are read from the spans, one number per token, or several for the most likely tokens", () => {
     const random = new Random(8)
     const { rows, statistics } = randomRows(random)
     for (const { spans } of rows)
@@ -219,7 +219,7 @@ describe("what a teacher said", () => {
     expect(() => lossInput(rows, told, { ...now, teacherTop: 3 })).toThrow(badArgument(/give 3 per token/))
   })
 
-  it("is asked for where it is not there", () => {
+  it("are required", () => {
     const bare = lossInput(
       [row({ length: 1, advantage: 0, logProbs: Float32Array.of(-1) })],
       { logProbs: Float32Array.of(-1) },

@@ -17,11 +17,11 @@ async function distances(): Promise<number[]> {
   })
 }
 
-it("the environment's expert says how many steps each group's task takes", async () => {
+it("the environment's expert determines the number of steps of each group's task", async () => {
   expect(await expertLengths(environment, groups, setup)).toEqual(await distances())
 })
 
-it("a task that it does not solve, and an environment without an expert, say nothing", async () => {
+it("unsolved tasks, and environments without an expert, have no length", async () => {
   const silent = { ...environment, expert: () => ({ reply: () => undefined }) }
   const nobody = { ...environment, expert: undefined }
   const thrower = {
@@ -39,7 +39,7 @@ it("a task that it does not solve, and an environment without an expert, say not
   expect(known).toEqual((await distances()).map((steps) => (steps === least ? steps : undefined)))
 })
 
-it("whoever aborts is heard between tasks that take their time", async () => {
+it("an abort takes effect between slow tasks", async () => {
   const controller = new AbortController()
   const many = Array.from({ length: 100_000 }, (_, index) => ({ task: { seed: index }, index, episodes: [] }))
   const waiting = expertLengths(environment, many, { ...setup, signal: controller.signal })

@@ -181,7 +181,7 @@ describe("Game", () => {
     expect(() => Game.parse({ ...file, ...texts }, "kitchen").start()).toThrow(bad(message))
   })
 
-  it("refuses an action that the grammar does not word", () => {
+  it("refuses an action without a wording in the grammar", () => {
     const { domain, problem } = tinyFile({ actions: act("", "()") })
     expect(() => Game.parse({ ...file, domain, problem })).toThrow(bad(/the grammar does not know the action act/))
   })

@@ -42,7 +42,8 @@ export async function dataRows(setup: DataRowsSetup): Promise<DataRows> {
     const fitting = (side: readonly Sequence[]) =>
       fitted(side, most, tooLong, (length) => long.add(example.place, length))
     const [chosen, rejected] = [fitting(example.rows), fitting(example.rejected ?? [])]
-    const about = (side: readonly Sequence[], more: Partial<Segment>) => side.map((row) => withSegmentProperties(row, { task, ...more }))
+    const about = (side: readonly Sequence[], more: Partial<Segment>) =>
+      side.map((row) => withSegmentProperties(row, { task, ...more }))
     // A pair is used only if both sides fit.
     const isWhole = chosen.length === example.rows.length && rejected.length === example.rejected?.length
     if (!isPair) rows.push(...about(chosen, {}))

@@ -247,7 +247,9 @@ describe.skipIf(!built)("gigpo (needs dist: npm run build:ts)", () => {
       const played = await run(["play", "small/run/config.json", "--model", "small/run/model", "--task", "1"])
       expect(played).toMatchObject({ code: 0, stderr: "" })
       expect(played.stdout.match(/--- first prompt/g)).toHaveLength(1)
-      expect(played.stdout).toMatch(/--- step 1\n(.*\n)+completion .*\naction .*\nreward .*\n(.*\n)*.*: \d+ steps, return /)
+      expect(played.stdout).toMatch(
+        /--- step 1\n(.*\n)+completion .*\naction .*\nreward .*\n(.*\n)*.*: \d+ steps, return /,
+      )
       expect(played.stdout).toMatch(/--- last observation\n(.*\n)+The episode/)
       for (const { stdout } of [cloned, trained, evaluated, json, played]) expect(stdout).not.toContain("\x1b")
     })

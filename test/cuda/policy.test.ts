@@ -172,27 +172,30 @@ onCard(titled("training on a CUDA device"), () => {
     expect(none.logProbs.length).toBe(0)
   })
 
-  it.each(["token", "sequence"] as const)("computes the clipped surrogate as the CPU does, with one ratio per %s", (ratio) => {
-    const random = new Random(6)
-    const rows = Int32Array.of(5, 0, 33, 1, 70)
-    const column = (scale: number) => Float32Array.from({ length: 109 }, () => scale * (random.uniform() - 0.5))
-    const logProbs = column(2)
-    const input = {
-      logProbs,
-      oldLogProbs: logProbs.map((value) => value + random.uniform() - 0.5),
-      referenceLogProbs: logProbs.map((value) => value + random.uniform() - 0.5),
-      advantages: column(3),
-      mask: column(1).map((value) => (value > -0.3 ? 1 : 0)),
-      rows,
-    }
-    for (const given of [input, { ...input, referenceLogProbs: undefined as unknown as Float32Array }]) {
-      const options = { ratio, aggregation: "sequence-mean-token-mean", klWeight: given === input ? 0.1 : 0 } as const
-      const [found, wanted] = (["cuda", "cpu"] as const).map((device) => policyLoss(given, { ...options, device }))
-      const { gradient, ...report } = found!
-      expect(relativeError(gradient, wanted!.gradient)).toBeLessThan(1e-6)
-      for (const [name, value] of Object.entries(report)) expect(value).toBeCloseTo(wanted![name as "loss"], 10)
-    }
-  })
+  it.each(["token", "sequence"] as const)(
+    "computes the clipped surrogate as the CPU does, with one ratio per %s",
+    (ratio) => {
+      const random = new Random(6)
+      const rows = Int32Array.of(5, 0, 33, 1, 70)
+      const column = (scale: number) => Float32Array.from({ length: 109 }, () => scale * (random.uniform() - 0.5))
+      const logProbs = column(2)
+      const input = {
+        logProbs,
+        oldLogProbs: logProbs.map((value) => value + random.uniform() - 0.5),
+        referenceLogProbs: logProbs.map((value) => value + random.uniform() - 0.5),
+        advantages: column(3),
+        mask: column(1).map((value) => (value > -0.3 ? 1 : 0)),
+        rows,
+      }
+      for (const given of [input, { ...input, referenceLogProbs: undefined as unknown as Float32Array }]) {
+        const options = { ratio, aggregation: "sequence-mean-token-mean", klWeight: given === input ? 0.1 : 0 } as const
+        const [found, wanted] = (["cuda", "cpu"] as const).map((device) => policyLoss(given, { ...options, device }))
+        const { gradient, ...report } = found!
+        expect(relativeError(gradient, wanted!.gradient)).toBeLessThan(1e-6)
+        for (const [name, value] of Object.entries(report)) expect(value).toBeCloseTo(wanted![name as "loss"], 10)
+      }
+    },
+  )
 
   it("groups anchors as the CPU does, in concurrent calls whose inputs change afterwards", async () => {
     const random = new Random(4)

@@ -131,14 +131,17 @@ describe.each([
     expect(without[0]!.logProbs.some((value, j) => value < scored[0]!.logProbs[j]! - 1)).toBe(true)
   })
 
-  it.each([0.7, 0])("reports the entropy of the allowed tokens at temperature %d, as in training", async (temperature) => {
-    const completions = await Promise.all(Array.from({ length: 12 }, (_, i) => sample(i, true, temperature)))
-    const rows = completions.map(({ tokens }, i) => stepSequence(Int32Array.of(1 + i, 2, 3), tokens, { constraint }))
-    const scored = byRow(rows, await policy.logProbs(rows, { needs: ["entropy"], temperature: temperature || 1 }))
-    for (const [i, { entropies }] of scored.entries())
-      for (const [j, entropy] of entropies!.entries())
-        expect(Math.abs(entropy - completions[i]!.entropies![j]!)).toBeLessThan(bound)
-  })
+  it.each([0.7, 0])(
+    "reports the entropy of the allowed tokens at temperature %d, as in training",
+    async (temperature) => {
+      const completions = await Promise.all(Array.from({ length: 12 }, (_, i) => sample(i, true, temperature)))
+      const rows = completions.map(({ tokens }, i) => stepSequence(Int32Array.of(1 + i, 2, 3), tokens, { constraint }))
+      const scored = byRow(rows, await policy.logProbs(rows, { needs: ["entropy"], temperature: temperature || 1 }))
+      for (const [i, { entropies }] of scored.entries())
+        for (const [j, entropy] of entropies!.entries())
+          expect(Math.abs(entropy - completions[i]!.entropies![j]!)).toBeLessThan(bound)
+    },
+  )
 
   it("supports learning: rewarded texts become more likely", async () => {
     const trained = await NativePolicy.create(model, new Random(2), { ...options, deviation: 0.1 })

@@ -259,10 +259,7 @@ describe("invalid requests of distributions", () => {
 
   it.each<[object, RegExp]>([
     [{ count: 0, tokens: new Int32Array(0), logProbs: new Float32Array(0) }, /top\.count is 0/],
-    [
-      { count: 68, tokens: new Int32Array(204), logProbs: new Float32Array(204) },
-      /top is 68 tokens per position/,
-    ],
+    [{ count: 68, tokens: new Int32Array(204), logProbs: new Float32Array(204) }, /top is 68 tokens per position/],
     [
       { count: 1, tokens: new Int32Array(2), logProbs: new Float32Array(2) },
       /1 tokens for each of the 3 sampled tokens/,

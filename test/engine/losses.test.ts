@@ -194,18 +194,21 @@ describe("a loss evaluated outside of the engine", () => {
     expectSame(clone.gradients, mean.gradients)
   })
 
-  it.each([0.3, -0.3])("with the coefficients of an entropy term of weight %d has its gradient", async (entropyWeight) => {
-    const still = rows.map((row) => credited(row, { advantage: 0 }))
-    const bonus = await run(surrogate({ entropyWeight, temperature: 0.7 }), still)
-    const tokens = sampledTokens(rows)
-    const found = await run({
-      kind: "linear",
-      temperature: 0.7,
-      coefficients: new Float32Array(tokens),
-      entropyCoefficients: new Float32Array(tokens).fill(-entropyWeight / tokens),
-    })
-    expectSame(found.gradients, bonus.gradients)
-  })
+  it.each([0.3, -0.3])(
+    "with the coefficients of an entropy term of weight %d has its gradient",
+    async (entropyWeight) => {
+      const still = rows.map((row) => credited(row, { advantage: 0 }))
+      const bonus = await run(surrogate({ entropyWeight, temperature: 0.7 }), still)
+      const tokens = sampledTokens(rows)
+      const found = await run({
+        kind: "linear",
+        temperature: 0.7,
+        coefficients: new Float32Array(tokens),
+        entropyCoefficients: new Float32Array(tokens).fill(-entropyWeight / tokens),
+      })
+      expectSame(found.gradients, bonus.gradients)
+    },
+  )
 
   it("adds both coefficients of every token", async () => {
     const random = new Random(5)

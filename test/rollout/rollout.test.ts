@@ -19,13 +19,16 @@ describe("a rollout", () => {
         expect(steps[0]!.observation.text).toBe(`${setup.tasks[index]!.rooms[0]} 0`)
   })
 
-  it.each([1, 7, 64])("gives the same results with concurrency %i as with 16, and never exceeds it", async (concurrency) => {
-    const expected = await rollout(rolloutSetup(tokenizer.get()))
-    const setup = rolloutSetup(tokenizer.get(), { concurrency })
-    expect(await rollout(setup)).toEqual(expected)
-    expect(setup.policy.most).toBeLessThanOrEqual(concurrency)
-    expect(setup.policy.most).toBeGreaterThanOrEqual(Math.min(concurrency, 2)) // how many more, a busy machine decides
-  })
+  it.each([1, 7, 64])(
+    "gives the same results with concurrency %i as with 16, and never exceeds it",
+    async (concurrency) => {
+      const expected = await rollout(rolloutSetup(tokenizer.get()))
+      const setup = rolloutSetup(tokenizer.get(), { concurrency })
+      expect(await rollout(setup)).toEqual(expected)
+      expect(setup.policy.most).toBeLessThanOrEqual(concurrency)
+      expect(setup.policy.most).toBeGreaterThanOrEqual(Math.min(concurrency, 2)) // how many more, a busy machine decides
+    },
+  )
 
   it("gives each episode the same result as alone", async () => {
     const setup = rolloutSetup(tokenizer.get())

@@ -43,8 +43,7 @@ export const around: readonly Algorithm[] = [
     system: "ResRL",
     origin: "successor",
     changes: ["tokens"],
-    equation:
-      "weight of a token of a failure: energy of its hidden state outside the first 64 components of successes",
+    equation: "weight of a token of a failure: energy of its hidden state outside the first 64 components of successes",
     source: "1229095296/ResRL",
     status: "absent",
     note: "Needs the hidden state of every token, which no engine of this package returns.",

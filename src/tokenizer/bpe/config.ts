@@ -14,8 +14,7 @@ const changing = [
 /** Throws Unsupported if tokenizer_config.json implies other ids than tokenizer.json. */
 export function checkConfig(config: JsonObject, json: JsonObject): void {
   for (const key of changing)
-    if (config[key] === true)
-      throw new Unsupported(`does not follow ${key} in tokenizer_config.json next to it`)
+    if (config[key] === true) throw new Unsupported(`does not follow ${key} in tokenizer_config.json next to it`)
   const prefix = config.add_prefix_space
   if (typeof prefix !== "boolean") return
   const prepends = addsPrefixSpace(json.normalizer) ?? addsPrefixSpace(json.pre_tokenizer) ?? false

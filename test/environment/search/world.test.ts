@@ -64,17 +64,14 @@ describe("a generated world", () => {
     expect(readFact("Velan Bay is nice.", "Velan Bay", "nothing")).toBeUndefined()
   })
 
-  it.each([60, 300, 3000])(
-    "of %i entities finds each entity's own passage first by its name",
-    async (size) => {
-      const world = await makeWorld(size, 1)
-      const corpus = await memoryCorpus(
-        Array.from(world.values(), (entity, i) => ({ id: String(i), contents: passageOf(entity) })),
-      )
-      for (const entity of world.values())
-        expect((await corpus.retrieve(entity.name, 1, signal))[0]!.contents).toBe(passageOf(entity))
-    },
-  )
+  it.each([60, 300, 3000])("of %i entities finds each entity's own passage first by its name", async (size) => {
+    const world = await makeWorld(size, 1)
+    const corpus = await memoryCorpus(
+      Array.from(world.values(), (entity, i) => ({ id: String(i), contents: passageOf(entity) })),
+    )
+    for (const entity of world.values())
+      expect((await corpus.retrieve(entity.name, 1, signal))[0]!.contents).toBe(passageOf(entity))
+  })
 })
 
 describe("questions about a generated world", () => {

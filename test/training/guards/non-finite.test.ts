@@ -143,20 +143,17 @@ describe("a run that diverges", () => {
     return new Diverging()
   }
 
-  it.each([1, 2])(
-    "by its weights returns to a checkpoint with a finite step, out of %d",
-    async (keep) => {
-      const changes = { keepCheckpoints: keep, iterations: 9, policy: diverging(6) }
-      const { error, directory, checkpoint } = await runTo("run", () => false, changes)
-      expect(error!.message).toMatch(
-        /step-2, after iteration 2\. The checkpoint after iteration 3 was renamed to suspect-3\.$/,
-      )
-      expect(await checkpoints(directory)).toEqual(["step-2", "suspect-3"])
-      expect(checkpoint).toMatchObject({ iteration: 2 })
-      await using again = await Run.open(directory, {}, { resume: true })
-      expect(again.iteration).toBe(2)
-    },
-  )
+  it.each([1, 2])("by its weights returns to a checkpoint with a finite step, out of %d", async (keep) => {
+    const changes = { keepCheckpoints: keep, iterations: 9, policy: diverging(6) }
+    const { error, directory, checkpoint } = await runTo("run", () => false, changes)
+    expect(error!.message).toMatch(
+      /step-2, after iteration 2\. The checkpoint after iteration 3 was renamed to suspect-3\.$/,
+    )
+    expect(await checkpoints(directory)).toEqual(["step-2", "suspect-3"])
+    expect(checkpoint).toMatchObject({ iteration: 2 })
+    await using again = await Run.open(directory, {}, { resume: true })
+    expect(again.iteration).toBe(2)
+  })
 
   it("by weights that were never finite has no checkpoint", async () => {
     const { error, directory, checkpoint } = await runTo("run", () => false, { policy: diverging(2), iterations: 9 })

@@ -13,7 +13,7 @@ const summary = {
 }
 
 describe("the list of episodes", () => {
-  it("has a line an episode", () => {
+  it("has one line per episode", () => {
     expect(episodeLines(listEpisodes(summary, {}))).toEqual([
       "EPISODE     RETURN  STEPS  TOKENS  OUTCOME     TASK",
       '12/0/0   ✓    10.9      7   1,234  terminated  {"seed":7}',
@@ -114,7 +114,7 @@ describe("browsing", () => {
   }
   const chosen = async (...keys: string[]) => shown(await pressed(...keys)).find((line) => line.startsWith("> "))
 
-  it("moves through a list that does not fit, and not beyond it", async () => {
+  it("scrolls through a list that does not fit, within its limits", async () => {
     expect(shown(await pressed())).toEqual([
       ...["  HEAD", "> line 0", "  line 1", "  line 2", "  line 3", "  line 4", "  line 5"],
       expect.stringMatching(/^1 of 30 .*enter.*q quit/),
@@ -131,7 +131,7 @@ describe("browsing", () => {
     }
   })
 
-  it("opens a text, wrapped and visible, moves through it, and comes back to the same place", async () => {
+  it("opens a text, wrapped and with visible control characters, scrolls it, and returns to the same place", async () => {
     const opened = await pressed("down", "return")
     expect(shown(opened).slice(0, 5)).toEqual([
       ...["text 1 \\x1b[2J", "abcdefghijabcdefghij", "abcdefghijabcdefghij", "abcdefghij", "more"],
@@ -154,7 +154,7 @@ describe("browsing", () => {
   })
 })
 
-it("text takes cells, not characters", () => {
+it("wraps text by terminal cells instead of characters", () => {
   expect([cellsOf("abc"), cellsOf("漢字"), cellsOf("😀"), cellsOf("e\u0301"), cellsOf("⠿│")]).toEqual([3, 4, 2, 1, 2])
   expect(wrapped("漢字x漢", 3)).toEqual(["漢", "字x", "漢"])
   expect(wrapped("漢\n\nab", 1)).toEqual(["漢", "", "a", "b"])

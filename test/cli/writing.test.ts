@@ -40,7 +40,7 @@ const commands: Record<string, { words: string[]; model: string; again?: string[
   },
 }
 
-describe.skipIf(!built)("what writes a folder (needs dist: npm run build:ts)", () => {
+describe.skipIf(!built)("writing of folders (needs dist: npm run build:ts)", () => {
   let folder: string
   let before: string
   beforeAll(async () => {
@@ -100,7 +100,7 @@ describe.skipIf(!built)("what writes a folder (needs dist: npm run build:ts)", (
   }
 
   it.each(Object.entries(commands).map(([name, command], at) => [name, at, command] as const))(
-    "%s: leaves every file of others and the old or the new result, whatever happens to the disk",
+    "%s: keeps foreign files and either the old or the new result, whatever happens to the disk",
     async (_, at, { words, model, again = words }) => {
       const [start, whole] = [await contents(before), await copy()]
       const { code, stderr, writes } = await work(whole, words)

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest"
 import { notBuilt, runProgram } from "./run-program.ts"
 
 describe.skipIf(notBuilt)(`a process${notBuilt}`, () => {
-  it("ends by itself when the work is done, without dispose(), and not before", async () => {
+  it("exits when the work is done, without dispose(), and not before", async () => {
     expect(await runProgram("end-by-itself")).toEqual({ code: 0, signal: null, stdout: "done\n", stderr: "" })
   })
 

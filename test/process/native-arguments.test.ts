@@ -26,7 +26,7 @@ describe.skipIf(notBuilt)(`native code${notBuilt}`, () => {
     }
   })
 
-  it("checks what nobody can change any more", async () => {
+  it("checks copies that cannot change afterwards", async () => {
     const { code, stdout } = await runProgram("changing-arrays")
     expect(code).toBe(0)
     expect(JSON.parse(stdout)).toEqual({

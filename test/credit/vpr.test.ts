@@ -117,6 +117,6 @@ describe("vpr", () => {
     const alone = await creditOf(vpr({ compare: "state" }), steps)
     expect([alone.extraRows, [...alone.skip!]]).toEqual([undefined, [1, 1, 1]])
     await expect(creditOf(vpr({ score: "gain" }), steps)).rejects.toThrow(/vpr: score is not used if candidates/)
-    expect(() => vpr({ compare: "candidates", state: "kind" })).toThrow(/vpr: state is not asked/)
+    expect(() => vpr({ compare: "candidates", state: "kind" })).toThrow(/vpr: state is not used/)
   })
 })

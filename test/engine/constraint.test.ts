@@ -258,9 +258,11 @@ describe.each([
     const larger = new Constraint(jsonSchema(schema), { ...bytes, offsets })
     await expect(
       policy.sample({ prompt: Int32Array.of(1), maxTokens: 4, stopTokens: [256], key: [1, 1], constraint: larger }),
-    ).rejects.toMatchObject({ message: expect.stringContaining("own tokenizer") })
+    ).rejects.toMatchObject({ message: expect.stringContaining("use the tokenizer of the model") })
     const row = stepSequence(Int32Array.of(1), reply, { constraint: larger })
-    await expect(policy.logProbs([row])).rejects.toMatchObject({ message: expect.stringContaining("own tokenizer") })
+    await expect(policy.logProbs([row])).rejects.toMatchObject({
+      message: expect.stringContaining("use the tokenizer of the model"),
+    })
     expect((await sample(1)).finishReason).toBe("stop")
   })
 })

@@ -258,7 +258,7 @@ it("refuses rows without returns", async () => {
   const sampling = await open(modelPath("qwen3"), { training: false })
   await refused(sampling.critic(), /opened with training: false/)
   await policy.dispose()
-  await refused(critic.predict(rows), /disposed of/, "DISPOSED")
+  await refused(critic.predict(rows), /is disposed/, "DISPOSED")
 })
 
 it("clears its gradients, and refuses to save non-finite numbers", async () => {

@@ -249,8 +249,8 @@ describe("invalid requests of distributions", () => {
     [given(0, 0), /top\.count is 0/],
     [given(2, 5), /top\.tokens must be an Int32Array of 2 tokens for each of the 3 sampled tokens/],
     [{ count: 1, tokens: [1, 2, 3] }, /top\.tokens must be an Int32Array/],
-    [{ count: 1, tokens: Int32Array.of(1, 1, 67) }, /top\.tokens holds token 67, outside .* of 67/],
-    [{ count: 1, tokens: Int32Array.of(1, 1, -1) }, /top\.tokens holds token -1/],
+    [{ count: 1, tokens: Int32Array.of(1, 1, 67) }, /top\.tokens contains token 67, outside .* of 67/],
+    [{ count: 1, tokens: Int32Array.of(1, 1, -1) }, /top\.tokens contains token -1/],
   ])("is checked: top %j", async (top, message) => {
     await expect(policy.logProbs(rows, { needs: ["top"], top: top as number })).rejects.toThrow(
       expect.objectContaining({ code: "BAD_ARGUMENT", message: expect.stringMatching(message) }),
@@ -265,7 +265,7 @@ describe("invalid requests of distributions", () => {
       /1 tokens for each of the 3 sampled tokens/,
     ],
     [{ count: 1, tokens: new Int32Array(3), logProbs: new Float32Array(2) }, /one coefficient for each of top\.tokens/],
-    [{ count: 1, tokens: Int32Array.of(0, 1, 67), logProbs: new Float32Array(3) }, /holds token 67/],
+    [{ count: 1, tokens: Int32Array.of(0, 1, 67), logProbs: new Float32Array(3) }, /contains token 67/],
     [
       { count: 1, tokens: new Int32Array(3), logProbs: Float32Array.of(0, NaN, 0) },
       /top.logProbs contain a number that is not finite/,

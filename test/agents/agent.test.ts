@@ -129,7 +129,7 @@ it("limits concurrent completions of an episode, for any number of requests", as
 it("counts only calls that continue a conversation in text but not in tokens", async () => {
   const agent: Agent<string> = async (task, context) => {
     const shown = [user("an example"), { role: "assistant", content: "as it should be" }, user(task)]
-    const first = await ask(context, shown) // goes on from nothing that was said here
+    const first = await ask(context, shown) // does not continue a recorded conversation
     const next = [...shown, first, user("and?")]
     const second = await ask(context, next)
     const cut = { ...second, content: `${String(second.content).slice(0, 1)}!` }
@@ -234,7 +234,7 @@ it.each<[string, unknown, RegExp]>([
   ["a reward that is no number", { reward: "much" }, /give a number, \{"reward": …\} or null/],
   ["a reward of NaN", { reward: Number.NaN }, /rewards must be finite/],
   [
-    "what nobody reads",
+    "unused options",
     { reward: 1, succes: true },
     /The agent reported an invalid reward: "succes" is not known \(did you mean "success"\?\)/,
   ],

@@ -43,7 +43,7 @@ async function numberIn(name: string): Promise<number> {
   return Number(await readFile(path, "utf8"))
 }
 
-/** Whether a process runs. One that has ended and that nobody has asked after does not. */
+/** Whether a process runs. A zombie process does not count. */
 async function runs(pid: number): Promise<boolean> {
   const state = await readFile(`/proc/${pid}/stat`, "utf8").catch(() => undefined)
   return state !== undefined && !/\) [ZX] /.test(state)

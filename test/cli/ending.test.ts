@@ -64,7 +64,7 @@ describe.skipIf(!built)("the end of a training (needs dist: npm run build:ts)", 
       .map((line) => JSON.parse(line))
     for (const { time, metrics } of lines) {
       expect(new Date(time).toISOString()).toBe(time)
-      // Only zero advantages: there is no ratio, and none is told.
+      // Only zero advantages: there is no ratio to report.
       for (const name of ["policy/ratio", "policy/entropy", "policy/kl", "loss/policy", "loss/kl"])
         expect(metrics).not.toHaveProperty([name])
     }

@@ -21,7 +21,7 @@ describe.skipIf(!built)("a custom environment", () => {
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), "gigpo-own-"))
     await copyFile(join(import.meta.dirname, "guess.mjs"), join(folder, "guess.mjs"))
-    // As `npm install` has it in the project of somebody else.
+    // As installed by `npm install` in another project.
     await mkdir(join(folder, "node_modules"))
     await symlink(join(import.meta.dirname, "../.."), join(folder, "node_modules/gigpo"))
   })

@@ -20,7 +20,7 @@ const message = (content: string) => [{ role: "user", content }]
 /** What was answered: checked by what is expected of it. */
 // biome-ignore lint/suspicious/noExplicitAny: as it is said
 const json = async (answer: Response | Promise<Response>): Promise<any> => await (await answer).json()
-/** The likeliest tokens of a model that knows nothing go round in circles: a reply that does not end by itself. */
+/** A random model decodes greedily in cycles: a completion that never ends. */
 const endless = { model: "policy", messages: message("Hi"), temperature: 0, stream: true }
 
 describe.skipIf(!built)("gigpo serve (needs dist: npm run build:ts)", () => {

@@ -42,7 +42,7 @@ describe.skipIf(!built)("distilling a teacher from the terminal", () => {
     for (const divergence of found) expect(Math.abs(divergence)).toBeLessThan(1e-5)
   })
 
-  it.each(["forward", "jensen-shannon"])("asks for the teacher's likeliest tokens (%s)", async (divergence) => {
+  it.each(["forward", "jensen-shannon"])("asks for the teacher's most likely tokens (%s)", async (divergence) => {
     const words = [
       "-s",
       `run=${divergence}`,

@@ -87,7 +87,7 @@ describe.skipIf(!built)("writing of folders (needs dist: npm run build:ts)", () 
     return { ...outcome, writes: fault === "" ? Number(await readFile(counted, "utf8")) : 0 }
   }
 
-  /** The weights at `model`, after whoever comes next; undefined if there are none. */
+  /** Weights at `model` after the next process has recovered them; undefined if there are none. */
   async function weightsOf(cwd: string, model: string): Promise<string | undefined> {
     await checkTarget(join(cwd, model), { overwrite: true })
     return await readFile(join(cwd, model, "model.safetensors"), "base64").catch(() => undefined)

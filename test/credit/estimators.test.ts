@@ -92,7 +92,7 @@ describe("grpo and rloo", () => {
     [() => grpoAdvantages([], { omge: 1 } as object), /^grpo: omge is not an option; did you mean omega/],
     [() => rloo({ singletonEpisode: "one" as "raw" }), /^rloo: singletonEpisode must be/],
     [() => rloo({ normalization: "std" } as object), /^rloo: normalization is not an option/],
-  ])("refuse what is wrong in their options, or in GiGPO's that may stand beside (%s)", (call, message) => {
+  ])("refuse invalid options, and invalid ones of GiGPO (%s)", (call, message) => {
     expect(call).toThrow(bad(message))
   })
 

@@ -15,7 +15,7 @@ import { characters, TablePolicy } from "../training/table-policy.ts"
 import { openDoors, timeless } from "../training/tiny.ts"
 import { creditOf } from "./worlds.ts"
 
-// Every estimator by its name, in the loop, on rooms with doors; what is to be known of steps is told by metrics, as an environment would.
+// Every estimator by its name, in the loop, on rooms with doors; step signals are metrics of the environment.
 
 const told = (environment: Environment): Environment => ({
   ...environment,

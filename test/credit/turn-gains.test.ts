@@ -21,7 +21,7 @@ import {
   worlds,
 } from "./worlds.ts"
 
-/** The gain of a turn that does not answer; undefined for one that does, and where nobody told. */
+/** Gain of a turn without an answer; undefined for a turn with one, and if unknown. */
 const gainOf = ({ last, metrics }: Told) => (last ? undefined : metrics.gain)
 const zScore = (value: number, peers: readonly number[]) =>
   (value - mean(peers)) / (deviation(peers, "population") + 1e-6)

@@ -5,7 +5,7 @@ import { Random } from "../../src/util/random.ts"
 import { expectClose } from "./close.ts"
 import { interleave } from "./steps.ts"
 
-/** A step of which everything is told that an estimator may ask. */
+/** Step with all fields that an estimator can use. */
 export interface Told extends BatchStep {
   readonly anchor: string
   readonly nextAnchor: string | undefined

@@ -191,11 +191,7 @@ describe("a line is refused with its number", () => {
       { messages: [said("1"), user("a")] },
       /messages\[0\] is a completion without a prompt.*"weight": 0/,
     ],
-    [
-      "with a weight that is none",
-      { messages: [user("a"), said("1", { weight: -1 })] },
-      /\[1\]\.weight must be a number/,
-    ],
+    ["with an invalid weight", { messages: [user("a"), said("1", { weight: -1 })] }, /\[1\]\.weight must be a number/],
     [
       "with an answer to no call",
       { messages: [user("a"), { role: "tool", content: "1" }, said("2")] },

@@ -18,7 +18,7 @@ import { GigpoError } from "../../src/util/errors.ts"
 import { Random } from "../../src/util/random.ts"
 import { credited, crossEntropy, modelPath, surrogate } from "./fixtures.ts"
 
-// Whatever is wrong is a GigpoError with a code, and a sentence that names the fix; and the policy goes on working.
+// Every fault is a GigpoError with a code and a sentence that names the fix, and the policy stays usable.
 
 async function expectRefused(call: () => Promise<unknown>, code: string, message: RegExp): Promise<void> {
   const error = await call().then(

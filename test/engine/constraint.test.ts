@@ -234,7 +234,7 @@ describe.each([
     await lossOf(right)
     const gradient = await policy.tensor(lora ? adapted : "model.norm.weight", "gradients")
     expect(gradient.some((value) => value !== 0)).toBe(true)
-    // Another token than may be, one behind the end, and one of the model's that is none of the vocabulary.
+    // A token that is not allowed, one after the end, and one of the model outside of the vocabulary.
     for (const wrong of [
       Int32Array.of(9, 9),
       Int32Array.of(...reply, 9),

@@ -8,7 +8,7 @@ import { Random } from "../../src/util/random.ts"
 import { byRow } from "./by-row.ts"
 import { crossEntropy, gradients, modelPath, randomTokens, readExpected, weightNames } from "./fixtures.ts"
 
-// What is told of whole distributions, and the gradient by other tokens than the sampled one, against float64 loops over all logits.
+// Results about whole distributions, and gradients by other tokens than the sampled ones, against float64 loops over all logits.
 
 const vocabulary = 67
 const random = new Random(23)
@@ -33,7 +33,7 @@ async function distributions(policy: NativePolicy, row: Sequence, temperature: n
   })
 }
 
-const likeliest = (logProbs: Float64Array, count: number) =>
+const mostLikely = (logProbs: Float64Array, count: number) =>
   [...logProbs.keys()].sort((a, b) => logProbs[b]! - logProbs[a]! || a - b).slice(0, count)
 
 const distance = (p: Float64Array, q: Float64Array) =>
@@ -62,7 +62,7 @@ describe.each([
   it.each([
     [5, 1],
     [vocabulary, 0.7],
-  ])("tell the %i likeliest tokens at temperature %f", async (count, temperature) => {
+  ])("tell the %i most likely tokens at temperature %f", async (count, temperature) => {
     const rows = someRows()
     const needs = ["top", "entropy"] as const
     const found = byRow(rows, await policy.logProbs(rows, { needs, top: count, temperature }))
@@ -78,7 +78,7 @@ describe.each([
         const own = [...top!.logProbs.subarray(place * count, (place + 1) * count)]
         expect(own).toEqual([...own].sort((a, b) => b - a))
         expect(new Set(tokens).size).toBe(count)
-        if (precision === "float32") expect(tokens).toEqual(likeliest(all, count))
+        if (precision === "float32") expect(tokens).toEqual(mostLikely(all, count))
         for (const [i, token] of tokens.entries()) near(own[i]!, all[token]!)
         if (count < vocabulary) continue
         expect(own.reduce((sum, x) => sum + Math.exp(x), 0)).toBeCloseTo(1, 5)

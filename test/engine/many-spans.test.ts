@@ -21,7 +21,7 @@ import {
   weightNames,
 } from "./fixtures.ts"
 
-// A conversation is one row of many spans: nobody may notice but by the time it takes.
+// A conversation as one row of many spans: only the computation time may differ.
 
 /** Conversations of a group: they begin alike, part at a sampled token or at what was answered, and go on. */
 async function conversations(policy: NativePolicy): Promise<Sequence[]> {

@@ -33,7 +33,7 @@ const row: Sequence = stepSequence(
 const request = { prompt: Int32Array.of(1, 2, 3), maxTokens: 3, stopTokens: [] }
 const step = { learningRate: 0.1, weightDecay: 0 }
 
-/** Steps of AdamW that are asked for while `work` goes on, each a turn of the event loop after the other. */
+/** AdamW steps requested during `work`, one per turn of the event loop. */
 async function amidSteps(policy: NativePolicy, work: () => Promise<unknown>): Promise<void> {
   const done = work()
   const steps: Promise<unknown>[] = []

@@ -17,7 +17,7 @@ import {
   weightNames,
 } from "./fixtures.ts"
 
-// Rows with equal prompts are computed together, as one prompt with several replies: nobody may notice.
+// Rows with equal prompts are computed together, as one prompt with several completions, without effect on the results.
 
 const random = new Random(41)
 

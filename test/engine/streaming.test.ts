@@ -17,7 +17,7 @@ const model: ModelConfig = {
   ...{ queryKeyValueBias: true, queryKeyNorm: false, maxPositions: 40_000, hiddenSize: 8, layers: 1, heads: 2 },
   ...{ keyValueHeads: 1, headSize: 4, intermediateSize: 16, vocabularySize: 300 },
 }
-/** More than an engine samples before somebody can say that it is enough. */
+/** More tokens than an engine samples before a callback can end the completion. */
 const endless = 39_000
 
 let policy: NativePolicy

@@ -62,7 +62,7 @@ async function fill(temporary: string): Promise<void> {
   await writeFile(join(temporary, "sub", "b"), "new")
 }
 
-/** An older result, with a file that has no successor, among files of somebody else. */
+/** An older result, with a file that has no successor, among foreign files. */
 async function putOld(): Promise<void> {
   await writeDirectory(target, async (temporary) => {
     await mkdir(join(temporary, "before"))
@@ -323,7 +323,7 @@ describe("writeDirectory", () => {
         code: "IO",
         message: expect.stringMatching(code === "ENOSPC" ? /the disk is full/ : /the disk reported a fault/),
       })
-      await checkTarget(target, { overwrite: true }) // whoever comes next
+      await checkTarget(target, { overwrite: true }) // as the next process does
       const kept = (await readFile(join(target, "a"), "utf8")) as "old" | "new"
       outcomes[kept]++
       expect(await own()).toEqual(kept === "old" ? oldFiles : newFiles)

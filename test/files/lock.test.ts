@@ -83,7 +83,7 @@ describe("a run's lock", () => {
 
   it("stays with its new holder when the old one releases it", async () => {
     const lock = await acquireLock(path)
-    await putLock({ token: "of somebody else" })
+    await putLock({ token: "of another process" })
     await releaseLock(lock)
     expect(await readdir(folder)).toEqual(["run.lock"])
   })

@@ -23,15 +23,17 @@ function places(random: Random, count: number, vocabulary: number) {
 }
 type Place = ReturnType<typeof places>[0]
 
-/** The teacher's likeliest tokens at a place. */
-const likeliest = ({ q }: Place, count: number) => [...q.keys()].sort((a, b) => q[b]! - q[a]!).slice(0, count)
+/** The teacher's most likely tokens at a place. */
+const mostLikely = ({ q }: Place, count: number) => [...q.keys()].sort((a, b) => q[b]! - q[a]!).slice(0, count)
 
 /** Exact columns of two sequences: the first place, and all others. */
 function inputOf(all: readonly Place[], top = 0, weights?: Float64Array): LossInput {
   const p = all.map(({ z }) => softmax(z))
   const offsets = Int32Array.of(0, 1, all.length)
   const unknown = new Int32Array(2).fill(-1)
-  const tops = all.flatMap((place, t) => likeliest(place, top).map((j) => [Math.log(place.q[j]!), Math.log(p[t]![j]!)]))
+  const tops = all.flatMap((place, t) =>
+    mostLikely(place, top).map((j) => [Math.log(place.q[j]!), Math.log(p[t]![j]!)]),
+  )
   return {
     ...{ tokens: all.length, offsets, spanOffsets: offsets, rowOffsets: offsets },
     logProbs: Float64Array.from(all, ({ token }, t) => Math.log(p[t]![token]!)),
@@ -51,9 +53,9 @@ function inputOf(all: readonly Place[], top = 0, weights?: Float64Array): LossIn
   }
 }
 
-/** The divergences as they are written, over the likeliest tokens and the rest as one. */
+/** The divergences as they are written, over the most likely tokens and the rest as one. */
 function defined({ divergence, mixture = 0.5 }: DistillationOptions, place: Place, z: readonly number[], top: number) {
-  const known = likeliest(place, top)
+  const known = mostLikely(place, top)
   const outcomes = (of: readonly number[]) => [...known.map((j) => of[j]!), 1 - sum(known.map((j) => of[j]!))]
   const [p, q] = [outcomes(softmax(z)), outcomes(place.q)]
   const kl = (a: readonly number[], b: readonly number[]) =>
@@ -84,7 +86,7 @@ describe("divergences on the most likely tokens of a teacher", () => {
       for (const [t, place] of all.entries()) {
         const p = softmax(place.z)
         const coefficients = topGradient!.subarray(t * top, (t + 1) * top)
-        const known = likeliest(place, top)
+        const known = mostLikely(place, top)
         // What coefficients of log-probabilities come to in the logits.
         const ofLogits = p.map((_, j) => sum(known.map((token, i) => coefficients[i]! * (Number(token === j) - p[j]!))))
         const step = 1e-5
@@ -108,7 +110,7 @@ describe("divergences on the most likely tokens of a teacher", () => {
     const { topGradient } = distillation({ divergence: "forward", teacherTop: 5 }).evaluate(inputOf(all, 5))
     for (const [t, place] of all.entries()) {
       const p = softmax(place.z)
-      const known = likeliest(place, 5)
+      const known = mostLikely(place, 5)
       const total = sum(topGradient!.subarray(t * 5, (t + 1) * 5))
       for (const [i, j] of known.entries())
         expect(topGradient![t * 5 + i]! - total * p[j]!).toBeCloseTo((p[j]! - place.q[j]!) / 2, 5)
@@ -122,7 +124,7 @@ describe("divergences on the most likely tokens of a teacher", () => {
       expect(loss).toBeCloseTo(0, 12)
       const p = same.map(({ q }) => q)
       for (const [t, place] of same.entries()) {
-        const known = likeliest(place, 2)
+        const known = mostLikely(place, 2)
         const slopes = topGradient!.subarray(2 * t, 2 * t + 2)
         const ofLogits = p[t]!.map((x, j) => sum(known.map((token, i) => slopes[i]! * (Number(token === j) - x))))
         expect(ofLogits).toEqual(close([0, 0, 0, 0], 7))

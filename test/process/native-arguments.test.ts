@@ -32,7 +32,7 @@ describe.skipIf(notBuilt)(`native code${notBuilt}`, () => {
     expect(JSON.parse(stdout)).toEqual({
       sample: "BAD_ARGUMENT",
       logits: "BAD_ARGUMENT",
-      tokenLogProbs: "a result", // NaN of a token that is none
+      tokenLogProbs: "a result", // NaN for an invalid token
       policyLoss: "BAD_ARGUMENT",
     })
   })

@@ -148,7 +148,7 @@ describe("an agent that plays episodes", () => {
     })
     expect(episode!.steps.map((step) => step.metrics)).toEqual([{ found: 0 }, { found: 1 }, undefined])
     expect(episode!.steps[2]).not.toHaveProperty("temperature")
-    expect(episode!.steps[2]).not.toHaveProperty("entropies") // nobody told
+    expect(episode!.steps[2]).not.toHaveProperty("entropies") // not recorded
   })
 
   it("can record completions that it sampled elsewhere, between other steps", async () => {
@@ -267,7 +267,7 @@ describe("a fault of an agent affects only its episode", () => {
   const step = { prompt: Int32Array.of(1), reply: Int32Array.of(2), logProbs: Float32Array.of(-1) }
   it.each<[string, (context: Context) => unknown, RegExp]>([
     ["nothing", () => undefined, /play\(\) ended with undefined; give an object, or null/],
-    ["an outcome that is none", () => ({ outcome: "won" }), /the outcome 'won'; give "terminated" or "truncated"/],
+    ["an unknown outcome", () => ({ outcome: "won" }), /the outcome 'won'; give "terminated" or "truncated"/],
     ["too few rewards", (context) => one(context, { rewards: [] }), /one reward per step, 1 in total/],
     ["a reward of NaN", (context) => one(context, { rewards: [Number.NaN] }), /rewards must be finite/],
     ["a last reward of NaN", (context) => one(context, { reward: Number.NaN }), /rewards must be finite/],
@@ -542,7 +542,7 @@ describe("a rollout of agents", () => {
 
   it("continues if only a request failed because no token satisfies its constraint", async () => {
     const policy = new FakePolicy(tokenizer.get())
-    policy.failure = { at: 1, error: new GigpoError("CONSTRAINT_FAILED", "No token goes on.") }
+    policy.failure = { at: 1, error: new GigpoError("CONSTRAINT_FAILED", "No token is allowed.") }
     const episodes = await run(
       async ({ sample }) => {
         await sample(say("x"))

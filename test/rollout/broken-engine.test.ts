@@ -7,7 +7,7 @@ import type { DoorsTask } from "./doors.ts"
 import { FakePolicy } from "./fake-policy.ts"
 import { rolloutSetup, useTokenizer } from "./setup.ts"
 
-// An engine or a tokenizer of somebody's own that is broken is to blame for every episode: it ends the rollout under its own name.
+// A faulty custom engine or tokenizer affects every episode, so it ends the rollout with an error that names it.
 
 const tokenizer = useTokenizer()
 

@@ -7,7 +7,7 @@ import { GigpoError } from "../../src/util/errors.ts"
 import { type Changes, type DoorsTask, doorsEnvironment } from "./doors.ts"
 import { expectNo, rolloutSetup, useTokenizer } from "./setup.ts"
 
-// What an environment of somebody else's may do. Whatever it is, it costs its own episode and no other.
+// Faults of a custom environment: each fails its own episode and no other.
 
 const tokenizer = useTokenizer()
 
@@ -201,7 +201,7 @@ describe("an environment that breaks its contract", () => {
     ["no result", { step: async () => undefined }, "BAD_ENVIRONMENT", /step\(\) returned no observation/],
     ["no observation", broken({ observation: undefined }), "BAD_ENVIRONMENT", /step\(\) returned no observation/],
     ["no anchor", broken({ observation: { text: "red" } }), "BAD_ENVIRONMENT", /the strings text and anchor/],
-    ["no word on whether it goes on", broken({ terminated: undefined }), "BAD_ENVIRONMENT", /terminated and truncated/],
+    ["no terminated and truncated", broken({ terminated: undefined }), "BAD_ENVIRONMENT", /terminated and truncated/],
     ["no episode", { start: async () => undefined as never }, "BAD_ENVIRONMENT", /start\(\) returned no observation/],
     [
       "a first observation without an anchor",

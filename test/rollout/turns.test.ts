@@ -66,7 +66,7 @@ describe("playTurns", () => {
 
   it("renders prompts and parses completions only on request", async () => {
     const untouched = () => {
-      throw new Error("nobody asked")
+      throw new Error("must not be called")
     }
     expect((await play(takes(solution), { prompt: untouched, parse: untouched })).turns).toHaveLength(3)
     const { turns } = await play(withMessages(takes(solution)), { parse: untouched })

@@ -82,7 +82,7 @@ describe("a run with a KL", () => {
     ["all weights", {}],
     ["an adapter", { lora: { rank: 3 } }],
   ] as [string, NativePolicyOptions][])(
-    "of %s is not resumed where its model has other weights, and goes on to the bit where they are back",
+    "of %s is not resumed if its model has other weights, and continues bit for bit once they are restored",
     async (_, model) => {
       const [base, directory] = [await modelCopy(), newFolder()]
       const whole = await part({ directory: newFolder(), base, model })

@@ -22,7 +22,7 @@ describe("a run that is overwritten", () => {
   /** What stands in the folder of such a run once it is closed, others' files among it. */
   const whole = ["checkpoints", "config.json", "metrics.jsonl", "mine", "model", "notes.txt"]
   const checkpoints = () => join(directory, "checkpoints")
-  /** Files of somebody else, in every folder of the run. */
+  /** Foreign files in every folder of the run. */
   async function putForeign(): Promise<Record<string, string>> {
     const places = ["", "checkpoints", "checkpoints/step-2", "model", "mine"].map((name) => join(directory, name))
     for (const place of places) {

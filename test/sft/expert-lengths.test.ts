@@ -23,7 +23,7 @@ it("the environment's expert determines the number of steps of each group's task
 
 it("unsolved tasks, and environments without an expert, have no length", async () => {
   const silent = { ...environment, expert: () => ({ reply: () => undefined }) }
-  const nobody = { ...environment, expert: undefined }
+  const expertless = { ...environment, expert: undefined }
   const thrower = {
     ...environment,
     expert: () => {
@@ -33,7 +33,7 @@ it("unsolved tasks, and environments without an expert, have no length", async (
   const nothing = [undefined, undefined, undefined]
   expect(await expertLengths(silent, groups, setup)).toEqual(nothing)
   expect(await expertLengths(thrower, groups, setup)).toEqual(nothing)
-  expect(await expertLengths(nobody as never, groups, setup)).toEqual(nothing)
+  expect(await expertLengths(expertless as never, groups, setup)).toEqual(nothing)
   const least = Math.min(...(await distances()))
   const known = await expertLengths(environment, groups, { ...setup, maxSteps: least })
   expect(known).toEqual((await distances()).map((steps) => (steps === least ? steps : undefined)))

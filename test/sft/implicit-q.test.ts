@@ -33,7 +33,7 @@ interface Played {
   readonly reward: number
 }
 
-/** Episodes of somebody who goes forward in a third of all steps only. */
+/** Episodes of a player that moves forward in only a third of all steps. */
 function badly(count: number): Played[][] {
   const random = new Random(3)
   return Array.from({ length: count }, () => {

@@ -15,7 +15,7 @@ const doors = doorsEnvironment() as Environment
 const tiny = new TinyModel(doors)
 const reason = new Error("Ctrl-C")
 
-/** Nine steps, with all that one that goes on could get wrong: moments, a schedule, the order of batches, means over an epoch. */
+/** Nine steps, with all state that a resume must restore: moments, a schedule, the order of batches, means over an epoch. */
 const options: SftOptions = {
   tasks: 8,
   epochs: 3,
@@ -85,7 +85,7 @@ describe("SFT with a run", () => {
     ["all weights", {}],
     ["an adapter", { lora: { rank: 3, alpha: 5 } }],
   ] as [string, NativePolicyOptions][])(
-    "of %s, stopped anywhere, saves the step that stands and goes on to the same end, to the bit",
+    "of %s, stopped anywhere, saves the last complete step and resumes with bit-identical results",
     async (_, model) => {
       const whole = await part({ model })
       for (const abortAt of [1, 5, 6, 9]) {

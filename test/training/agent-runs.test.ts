@@ -14,7 +14,7 @@ import { train } from "../../src/training/train.ts"
 import { ask, askAll, type Message, user } from "../endpoint/ask.ts"
 import { type Model, openDoors, TinyModel, timeless } from "./tiny.ts"
 
-// Runs whose episodes somebody's agent plays, with a model of random weights.
+// Runs with a custom agent, with a model of random weights.
 
 const tiny = new TinyModel(openDoors(), { maxPositions: 1024 })
 
@@ -169,7 +169,7 @@ describe("a run with an agent", () => {
     expect(reports[0]!.failures).toMatchObject([
       { reason: expect.stringContaining("the tool is down"), count: count("failed") },
     ])
-    // Steps that were recorded all the same stand with the episodes, for whoever looks at them.
+    // Steps recorded before the failure are kept with the episodes, for inspection.
     for (const { outcome, steps } of groups[0]!.flatMap(({ episodes }) => episodes))
       expect([outcome, steps.length]).toEqual([outcome, 1])
   })
@@ -211,7 +211,7 @@ describe("a run with an agent", () => {
   it.each<[string, object, RegExp]>([
     ["no function", { agent: {} }, /agent must be a function/],
     ["one beside a player", { agent: walk, play: async () => null }, /agent and play are both given/],
-    ["a normaliser that is none", { agent: walk, normalize: "lower" }, /normalize must be a function/],
+    ["an invalid normalizer", { agent: walk, normalize: "lower" }, /normalize must be a function/],
     [
       "a normaliser without an agent",
       { agent: undefined, normalize: String, environment: openDoors() },

@@ -9,7 +9,7 @@ import { train } from "../../src/training/train.ts"
 import { doorsEnvironment } from "../rollout/doors.ts"
 import { openDoors, TinyModel } from "./tiny.ts"
 
-// An update whose second batch would take for ever, unless it is told to stop.
+// An update whose second batch never ends, unless it is aborted.
 
 const tiny = new TinyModel(doorsEnvironment() as Environment)
 const options: TrainOptions = {

@@ -30,7 +30,7 @@ describe("wasted steps", () => {
     ["a loop within a loop, once", "a b c b a d", 4],
     ["a state that is come back to twice", "a b a c a d", 4],
     // a b | a c b d: from a to b a step is needed, whichever.
-    ["loops that overlap, but for what goes on from one to the other", "a b a c b d", 2],
+    ["overlapping loops, except for the steps between them", "a b a c b d", 2],
     ["everything but the last step", "a a a a", 3],
   ])("are those of %s", (_, anchors, count) => {
     expect(wasted(won(anchors))).toBe(count / anchors.split(" ").length)

@@ -11,7 +11,7 @@ import { TablePolicy } from "./table-policy.ts"
 import { tableSetup } from "./table-setup.ts"
 import { openDoors, timeless } from "./tiny.ts"
 
-// After the first token of every other reply two tokens are put there that nobody sampled.
+// Two forced tokens are inserted after the first token of every other completion.
 
 const size = 128
 const forcedTokens = Int32Array.of(88, 89)

@@ -19,7 +19,7 @@ import { TablePolicy } from "./table-policy.ts"
 import { tableSetup } from "./table-setup.ts"
 import { openDoors, timeless } from "./tiny.ts"
 
-// What somebody hands in, through an engine in plain TypeScript: the loop knows nothing of the native one.
+// Custom parts, with an engine in plain TypeScript: the loop does not depend on the native one.
 
 let folder: string
 beforeEach(async () => {
@@ -289,8 +289,8 @@ describe("a teacher", () => {
 
   it.each<[string, object, number]>([
     ["what was sampled", {}, 8],
-    ["the likeliest tokens, forward", { divergence: "forward", teacherTop: 64 }, 40],
-    ["the likeliest tokens, in the middle", { divergence: "jensen-shannon", teacherTop: 64 }, 100],
+    ["the most likely tokens, forward", { divergence: "forward", teacherTop: 64 }, 40],
+    ["the most likely tokens, in the middle", { divergence: "jensen-shannon", teacherTop: 64 }, 100],
   ])("is followed by %s", async (_, options, learningRate) => {
     const given = taught(
       { name: "distillation", ...options },
@@ -341,7 +341,7 @@ describe("a teacher", () => {
       return { loss: 0, gradient: new Float32Array(input.tokens) }
     }
     await train({ ...given, loss })
-    expect(weights.every((weight) => weight === 1)).toBe(true) // nobody said <action>
+    expect(weights.every((weight) => weight === 1)).toBe(true) // no completion contains <action>
     const { teacher: __, ...alone } = given
     await expect(train(alone)).rejects.toThrow(/^gigpo\+teacher-weights needs a teacher/)
   })

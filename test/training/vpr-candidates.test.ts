@@ -8,7 +8,7 @@ import { TablePolicy } from "./table-policy.ts"
 import { tableSetup } from "./table-setup.ts"
 import { openDoors } from "./tiny.ts"
 
-// One iteration of VPR as its authors have it: four replies in every state, the episode goes on with one of the best, and all of them are
+// One iteration of VPR as published: four completions in every state, the episode continues with one of the best, and all of them are
 // learned from in their state's group.
 
 const right: Readonly<Record<string, string>> = { red: "a", green: "b", blue: "c" }

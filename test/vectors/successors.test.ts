@@ -292,7 +292,7 @@ describe("a file whose topics share a fixture", () => {
     [{ inputs: 3, expected: { k: [1] } }, /its inputs/],
     [{ ...byHand.tcod_schedule, expected: {} }, /nothing is expected/],
     [{ ...byHand.tcod_schedule, expected: { note: "none" } }, /nothing is expected/],
-  ])("says that it cannot read %j, and goes on", async (vector, message) => {
+  ])("reports that it cannot read %j, and continues", async (vector, message) => {
     const [unread, read] = await compareVectors({ fixture, tcod_schedule: vector, spear: byHand.spear })
     expect(unread).toMatchObject({ compared: 0, failed: [expect.stringMatching(/^tcod_schedule/)] })
     expect(unread!.failed[0]).toMatch(message)

@@ -133,7 +133,7 @@ describe.each(modes)("the %s expert", (mode) => {
       step(readAction(reply, { tail: 30, thinking: "required" }).action)
       expect(text).not.toBe("Nothing happens.")
     }
-    expect.unreachable("the expert goes on for ever")
+    expect.unreachable("the expert does not end")
   })
 
   it("answers for the given history, one expert for many episodes", () => {

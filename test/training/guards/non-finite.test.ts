@@ -271,9 +271,9 @@ describe("the batch that failed", () => {
     )
     expect(again).toMatchObject({ step: { skipped: true }, error: { code: "NON_FINITE" } })
     expect(other.logits).toEqual(policy.logits)
-    const mended = await replayFailure(directory, other, sound)
-    expect(mended).toMatchObject({ report: { loss: expect.any(Number) }, step: { skipped: false } })
-    expect(mended.error).toBeUndefined()
+    const repeated = await replayFailure(directory, other, sound)
+    expect(repeated).toMatchObject({ report: { loss: expect.any(Number) }, step: { skipped: false } })
+    expect(repeated.error).toBeUndefined()
     expect(other.steps).toBe(4)
   })
 

@@ -67,7 +67,7 @@ export const ppo = defineEstimator({
     equation: "A = Σ (γ λ)^k δ, δ = r + γ V' - V, over tokens; whitened",
     source: "arXiv 1506.02438, 1707.06347",
     status: "exact",
-    note: "With a critic: a separate transformer that is initialized from the policy.",
+    note: "Needs a critic: a separate transformer initialized from the policy.",
   },
   variants: {
     "step-ppo": {
@@ -87,7 +87,7 @@ export const ppo = defineEstimator({
         system: "turn-level PPO",
         origin: "relative",
         changes: ["credit"],
-        equation: "the same, whitened by n",
+        equation: "as above, whitened by n",
         source: "thu-nics/VPR",
         status: "exact",
       },

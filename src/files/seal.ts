@@ -61,7 +61,7 @@ function machine(): string {
 async function removeLeftovers(path: string): Promise<void> {
   const folder = dirname(path)
   const names = await readdir(folder).catch((cause) => {
-    // Files may be written into a folder that may not be read. Where there is none, the write itself says so.
+    // Files may be written into a folder that may not be read. If there is none, the write itself fails.
     if (isSystemError(cause) && ["EACCES", "EPERM", "ENOENT", "ENOTDIR"].includes(cause.code)) return []
     throw cause
   })

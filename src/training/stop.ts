@@ -27,7 +27,7 @@ export const stopFields = {
   ),
 }
 
-/** Returns the reason why a run ends with the last of these reports, as the end of a sentence; undefined where the run continues. */
+/** Returns the reason why a run ends with the last of these reports, as the end of a sentence; undefined if the run continues. */
 export function stopReason(
   reports: readonly IterationReport[],
   {

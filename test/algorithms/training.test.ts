@@ -28,7 +28,7 @@ import { openDoors } from "../training/tiny.ts"
 
 // Every algorithm of the table that is said to be there: by its settings alone, in rooms with doors, by an engine in plain TypeScript.
 
-/** What algorithms look at besides rewards is told of every step, under the names that are their defaults. */
+/** Metrics that algorithms use besides rewards are reported for every step, under their default names. */
 const told = (environment: Environment): Environment => ({
   ...environment,
   async start(task, context) {

@@ -14,13 +14,13 @@ export const losses: readonly Algorithm[] = [
     file: "src/loss/adaptive-kl.ts",
     set: { "training.loss.klWeight": 0.1, "training.loss.adaptiveKl.target": 0.05 },
     status: "exact",
-    note: "In the loss, or in the reward by `klPlacement: reward`; six estimators.",
+    note: "In the loss, or in the reward with `klPlacement: reward`; six estimators.",
   },
   {
     system: "truncated importance sampling",
     origin: "baseline",
     changes: ["loss", "tokens"],
-    equation: "the loss of a token times min(p_trainer / p_sampler, 2)",
+    equation: "loss of a token times min(p_trainer / p_sampler, 2)",
     source: "verl",
     file: "src/loss/importance-weights.ts",
     set: {

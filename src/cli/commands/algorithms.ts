@@ -52,6 +52,6 @@ function described(algorithm: Algorithm, at: number): string[] {
     ["status", `${status}: ${statuses[status]}`],
     ["note", note],
   ]
-  const told = rows.flatMap(([name, value]) => (value === undefined ? [] : [[`  ${name}`, value]]))
-  return [...(at > 0 ? [""] : []), system, ...table(told)]
+  const present = rows.flatMap(([name, value]) => (value === undefined ? [] : [[`  ${name}`, value]]))
+  return [...(at > 0 ? [""] : []), system, ...table(present)]
 }

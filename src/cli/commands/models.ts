@@ -68,7 +68,7 @@ async function verdictOf({ path, files }: CachedCommit): Promise<Verdict> {
   return { runs: false, about: "it has no config.json" }
 }
 
-/** A commit with several GGUF files runs if one of them does; what is wrong with the others is said. */
+/** A commit with several GGUF files runs if one of them does; the message describes the problems of the others. */
 async function verdictOfGguf(folder: string, names: readonly string[]): Promise<Verdict> {
   const found: Verdict[] = []
   for (const name of names) {

@@ -77,9 +77,9 @@ async function showPanel(name: string, options: ShowArguments, signal: AbortSign
       ? await opening(name, options.config === undefined ? {} : await given(options.config), signal)
       : undefined
   if (options.json) {
-    const { keys: _, ...told } = definition
+    const { keys: _, ...rest } = definition
     const tasks = options.tasks ? opened?.tasks : undefined
-    printJson({ ...told, known: digests, digests: opened?.digests, list: tasks })
+    printJson({ ...rest, known: digests, digests: opened?.digests, list: tasks })
     return
   }
   const rows = [

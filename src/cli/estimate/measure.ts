@@ -18,7 +18,7 @@ type Environment = Awaited<ReturnType<typeof openConfiguredEnvironment>>
 export interface Lengths {
   readonly steps: number
   readonly promptTokens: number
-  /** Tokens of a prompt that are computed, where the prefix that it shares with another prompt is computed once. Absent: all. */
+  /** Tokens of a prompt that are computed, if the prefix that it shares with another prompt is computed once. Absent: all. */
   readonly newTokens?: number
   readonly replyTokens: number
   readonly source: string
@@ -138,7 +138,7 @@ function* within(count: number): Generator<number> {
   for (let index = 0; index < count && performance.now() - started < 1000 * patience; index++) yield index
 }
 
-/** Number of tokens where each common prefix counts once: the nodes of the prefix tree of these sequences. */
+/** Number of tokens, each common prefix counted once: the nodes of the prefix tree of these sequences. */
 export function distinctTokens(sequences: readonly Tokens[]): number {
   const sorted = sequences.toSorted((a, b) => {
     const at = commonPrefix(a, b)

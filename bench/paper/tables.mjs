@@ -47,6 +47,16 @@ export const tables = {
     variants: variants.tuning([1e-4, 3e-4], ["none"]),
     seeds: hidden.slice(0, 1),
   },
+  anchors: {
+    title: "Anchors of ALFWorld: text of the observation or facts of the world",
+    text: `"Nothing happens." is one state for all failed commands if the anchor is the text.`,
+    worlds: [worlds.alfworld],
+    variants: variants.anchors,
+    against: "GiGPO",
+    columns: shares,
+    finals: 4,
+    seeds: [1, 2, 3, 4, 5],
+  },
   margin: {
     title: "GiGPO compared with GRPO",
     text: `The mazes have ten seeds, because five gave no significant difference and their variance suggested that ten might suffice.`,

@@ -1,5 +1,6 @@
 import type { IncomingMessage } from "node:http"
 import { ApiError } from "./api-error.ts"
+import { decoded } from "./decoded.ts"
 
 /** Limits of the bytes of request bodies in memory: in total and per client. */
 export class BodyBudget {
@@ -14,7 +15,7 @@ export class BodyBudget {
   }
 
   /**
-   * Reads the body of a request. `release` returns its bytes to the budget once the request is answered.
+   * Reads the body of a request, decompressed. `release` returns its bytes to the budget once the request is answered.
    *
    * @throws ApiError 503 if the budget is exhausted
    */
@@ -30,9 +31,9 @@ export class BodyBudget {
         throw new ApiError(503, "The server is reading too many request bytes; try again later.")
     }
     const body = async function* () {
-      for await (const chunk of incoming.iterator({ destroyOnReturn: false })) {
+      for await (const chunk of decoded(incoming)) {
         count(chunk.length)
-        yield chunk as Buffer
+        yield chunk
       }
     }
     return { body: body(), release: () => count(-taken) }

@@ -224,6 +224,7 @@ function asRequest(incoming: IncomingMessage, url: string, bytes: AsyncIterable<
   const { method = "GET" } = incoming
   const headers = new Headers()
   for (const [name, value] of Object.entries(incoming.headers)) if (typeof value === "string") headers.set(name, value)
+  if (headers.has("content-encoding")) for (const name of ["content-encoding", "content-length"]) headers.delete(name)
   const empty = method === "GET" || method === "HEAD"
   const body = empty ? null : streamOf(bytes)
   return new Request(url, { method, headers, signal, body, ...(body && { duplex: "half" }) })

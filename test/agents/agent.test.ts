@@ -52,7 +52,7 @@ async function play<Task>(
       environmentTimeout: 10,
     },
     random: new Random(1),
-    play: agentLoop(agent, gateway, { normalize }),
+    play: agentLoop(agent, gateway, { normalize, onWarning: () => {} }),
   })
   return { policy, tokenizer, gateway, episodes: groups.map(({ episodes }) => episodes[0]!) }
 }

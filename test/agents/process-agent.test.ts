@@ -27,7 +27,8 @@ const sh = (script: string, options: Partial<ProcessAgentOptions> = {}) =>
 function context(signal: AbortSignal = new AbortController().signal): AgentContext {
   return {
     openai: { baseURL: "http://127.0.0.1:9/v1", apiKey: "key", fetch },
-    ...{ model: "policy", controlKey: "control", index: 3, member: 1, random: new Random(5), signal },
+    anthropic: { baseURL: "http://127.0.0.1:9", apiKey: "key", fetch },
+    ...{ model: "policy", temperature: 0.4, controlKey: "control", index: 3, member: 1, random: new Random(5), signal },
     step() {},
     reward() {},
     posted: () => undefined,
@@ -89,7 +90,9 @@ describe("a program that plays an episode", () => {
   })
 
   it("finds its task, its key, where to call, and the PATH", async () => {
-    const names = "OPENAI_BASE_URL OPENAI_API_KEY GIGPO_MODEL GIGPO_TASK GIGPO_EPISODE GIGPO_SEED NO_PROXY PATH"
+    const names =
+      "OPENAI_BASE_URL OPENAI_API_KEY ANTHROPIC_BASE_URL ANTHROPIC_API_KEY ANTHROPIC_MODEL ANTHROPIC_DEFAULT_HAIKU_MODEL " +
+      "GIGPO_MODEL GIGPO_TEMPERATURE GIGPO_TASK GIGPO_EPISODE GIGPO_SEED NO_PROXY PATH"
     const script = `node -e 'require("fs").writeFileSync("found", JSON.stringify([process.env, require("fs").readFileSync(0, "utf8")]))'; echo 1`
     const seed = async () => {
       await play(script, { question: "a 'b' \u001b" })
@@ -100,7 +103,12 @@ describe("a program that plays an episode", () => {
     expect(Object.fromEntries(names.split(" ").map((name) => [name, env[name]]))).toEqual({
       OPENAI_BASE_URL: "http://127.0.0.1:9/v1",
       OPENAI_API_KEY: "key",
+      ANTHROPIC_BASE_URL: "http://127.0.0.1:9",
+      ANTHROPIC_API_KEY: "key",
+      ANTHROPIC_MODEL: "policy",
+      ANTHROPIC_DEFAULT_HAIKU_MODEL: "policy",
       GIGPO_MODEL: "policy",
+      GIGPO_TEMPERATURE: "0.4",
       GIGPO_TASK: stdin,
       GIGPO_EPISODE: "3/1",
       GIGPO_SEED: expect.stringMatching(/^\d+$/),
@@ -108,6 +116,19 @@ describe("a program that plays an episode", () => {
       PATH: process.env.PATH,
     })
     expect((await seed())[0].GIGPO_SEED).toBe(env.GIGPO_SEED)
+  })
+
+  it("keeps the variables of Anthropic that it was given", async () => {
+    process.env.ANTHROPIC_AUTH_TOKEN = "own"
+    try {
+      const script = "echo $ANTHROPIC_AUTH_TOKEN $ANTHROPIC_BASE_URL $ANTHROPIC_API_KEY > own; echo 1"
+      await sh(script, { environment: ["ANTHROPIC_AUTH_TOKEN"] })("task", context())
+      expect(await readFile(join(folder, "own"), "utf8")).toBe("own\n")
+      await sh(script)("task", context())
+      expect(await readFile(join(folder, "own"), "utf8")).toBe("http://127.0.0.1:9 key\n")
+    } finally {
+      delete process.env.ANTHROPIC_AUTH_TOKEN
+    }
   })
 
   it("gets a task that was read from JSON as it was written", async () => {

@@ -36,14 +36,7 @@ export async function promptTokens(
   most?: number,
 ): Promise<{ readonly tokens: Int32Array; readonly text: string }> {
   if (call.raw) return await rawPrompt(codec, call.messages[0]!.content, most)
-  const messages = call.messages.map((message, index) =>
-    replies[index] ? { role: "assistant", content: mark } : forTemplate(message),
-  )
-  const variables = { ...variablesFor(codec, call.variables ?? {}), ...toolVariables(offered(call)) }
-  const writer = await ChatWriter.of(codec, messages, variables)
-  const rendered = await writer.write().catch((error: unknown) => {
-    throw refusedByTemplate(error)
-  })
+  const { writer, rendered } = await render(codec, call, replies)
   const parts = rendered.split(mark)
   const said = replies.filter((reply) => reply !== undefined)
   if (parts.length !== said.length + 1)
@@ -64,6 +57,45 @@ export async function promptTokens(
     pieces.push(reply.tokens, behind(codec, reply.tokens, await writer.encodePaced(opened[index + 1]!, most)))
   }
   return { tokens: joined(Int32Array, pieces), text: writer.plain(rendered) }
+}
+
+async function render(
+  codec: PromptCodec,
+  call: Call,
+  replies: Continued["replies"],
+): Promise<{ readonly writer: ChatWriter; readonly rendered: string }> {
+  const messages = call.messages.map((message, index) =>
+    replies[index] ? { role: "assistant", content: mark } : forTemplate(message),
+  )
+  const variables = { ...variablesFor(codec, call.variables ?? {}), ...toolVariables(offered(call)) }
+  const writer = await ChatWriter.of(codec, messages, variables)
+  try {
+    return { writer, rendered: await writer.write() }
+  } catch (error) {
+    const unnamed = error instanceof NotRendered ? withoutToolNames(call.messages) : call.messages
+    if (unnamed === call.messages) throw refusedByTemplate(error)
+    return await render(codec, { ...call, messages: unnamed }, replies)
+  }
+}
+
+/**
+ * Messages without the names of tools at their results, which some clients add to the ids of the calls; the same list if
+ * there are none. A name that differs from that of the call stays.
+ */
+function withoutToolNames(messages: readonly CallMessage[]): readonly CallMessage[] {
+  const called = new Map(
+    messages.flatMap((message) =>
+      message.role === "assistant" ? message.toolCalls.map(({ id, name }) => [id, name] as const) : [],
+    ),
+  )
+  const isNamed = (message: CallMessage) =>
+    message.role === "tool" && message.name !== undefined && message.name === called.get(message.toolCallId)
+  if (!messages.some(isNamed)) return messages
+  return messages.map((message) => {
+    if (!isNamed(message)) return message
+    const { name: _, ...unnamed } = message
+    return unnamed
+  })
 }
 
 /** Prompt that the client has written itself, with the tokens that precede a text of this model. */

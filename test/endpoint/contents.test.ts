@@ -127,3 +127,17 @@ it("an environment's observation is text, and its messages are all rendered", as
     message: expect.stringContaining("messages[0].content does not appear in the prompt"),
   })
 })
+
+it("the name of a tool at its result is told only where a template has a place for it", async () => {
+  const messages = (name?: string) => [user("Go"), called, { ...result("a key"), ...(name && { name }) }]
+  const { post, policy } = await speaking(["Yes."])
+  await post("chat/completions", { messages: messages() })
+  expect((await post("chat/completions", { messages: messages("f") })).status).toBe(200)
+  expect(policy.requests[1]!.prompt).toEqual(policy.requests[0]!.prompt)
+  const other = await post("chat/completions", { messages: messages("search") })
+  expect([other.status, ((await other.json()) as Answer).error.param]).toEqual([400, "messages[2].name"])
+  const names = (template: string) => template.replaceAll(" and message['role'] != 'tool'", "")
+  const named = await speaking(["Yes."], { template: names })
+  await named.post("chat/completions", { messages: messages("f") })
+  expect(named.tokenizer.decode(named.policy.requests[0]!.prompt)).toContain("tool name=f\na key")
+})

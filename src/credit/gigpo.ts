@@ -59,7 +59,10 @@ export const gigpo = defineEstimator({
     equation: "A = (R - mean R) / F + ω (R_t - mean R_t among the task's steps from the same state) / F",
     source: "arXiv 2505.10978",
     status: "exact",
-    note: "Definition of the paper. The three entries below are the variants of published implementations.",
+    otherFiles: ["src/credit/similarity.ts"],
+    note:
+      "Definition of the paper. The three entries below are the variants of published implementations. `similarity` groups similar states " +
+      "instead of equal ones, by the ratio of CPython's difflib, with its autojunk.",
   },
   variants: {
     "gigpo-verl-agent": {

@@ -59,7 +59,7 @@ export const mica = defineEstimator({
     changes: ["credit", "reward"],
     equation: "A = α norm(Σ_{j≥t} γ^(j-t) Δ_j) + (1 - α) norm(Δ_t), normalized per turn",
     source: "arXiv 2603.06194, by an adaptation",
-    status: "reading",
+    status: "interpreted",
     note: "The potential whose difference is Δ is not documented, so Δ is an option. Default: the reward.",
   },
   make(options: MicaOptions = {}): Estimator<StepCredit> {

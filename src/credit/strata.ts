@@ -72,7 +72,7 @@ export const strata = defineEstimator({
       "environment.wrapper.name": "plan-first",
     },
     code: "estimator: strata(plannedStrategies)",
-    status: "reading",
+    status: "interpreted",
     note: "Strategies are metrics of steps, or plans written by the policy. Selection among 8 times as many: `farthestPoints`, from embeddings.",
   },
   make(options: StrataOptions = {}): Estimator<StepCredit> {

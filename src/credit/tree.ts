@@ -47,7 +47,7 @@ export const gigpoTree = defineEstimator({
     changes: ["keys", "rollout"],
     equation: "A = A^E + ω A^S, where A^S compares the steps at a node of the tree of episodes with common starts",
     source: "arXiv 2604.07165, abstract",
-    status: "reading",
+    status: "interpreted",
     note: "Episodes are merged by equal starts, with GiGPO's advantages. Grafted thoughts are not documented.",
   },
   make(options: GigpoTreeOptions = {}): Estimator<StepCredit> {

@@ -58,6 +58,7 @@ export const actGuide = defineLoss({
   fields: actGuideFields,
   about: {
     file: "src/training/curriculum/act-guide.ts",
+    otherFiles: ["src/loss/act-guide.ts"],
     system: "Learning Agentic Policy from Action Guidance (ActGuide-RL)",
     origin: "successor",
     changes: ["curriculum", "loss"],

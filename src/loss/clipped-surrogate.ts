@@ -34,6 +34,7 @@ export const clippedSurrogate = defineLoss({
     equation: "max(-A r, -A clip(r, 1 - ε_low, 1 + ε_high)), at most -c A if A < 0",
     source: "arXiv 1707.06347, 1912.09729",
     status: "exact",
+    note: "The bound -c A is the dual clip, `clipDual`.",
   },
   make(given: ClipOptions = {}): TokenLoss {
     const options = readOptions("clippedSurrogate", given, clippedSurrogateFields)

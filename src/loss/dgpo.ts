@@ -42,7 +42,7 @@ export const dgpo = defineLoss({
     changes: ["tokens", "loss"],
     equation: "clipped surrogate of A w, w = n softmax(d H^κ / τ), d the Hellinger distance to the reference policy",
     source: "arXiv 2605.03327, by a minimal implementation of others",
-    status: "reading",
+    status: "interpreted",
     note: "The scaling of entropies is an interpretation. Needs full distributions of the reference policy, computed by an additional forward pass.",
   },
   make(given: DgpoOptions = {}): TokenLoss {

@@ -21,10 +21,10 @@ export type Change = keyof typeof changes
 /** Statuses of implementation, with their meanings. */
 export const statuses = {
   exact: "implemented as published and tested numerically; the note names implementation choices",
-  reading: "an interpretation, because the definition is not public or not from the authors",
-  undefined: "without a public definition, not implemented",
-  absent: "defined but not implemented, for the reason in the note",
-  images: "needs more than text, not implemented",
+  interpreted: "an interpretation, because the definition is not public or not from the authors",
+  undefined: "not implemented: there is no public definition",
+  "not implemented": "defined but not implemented, for the reason in the note",
+  "needs images": "not implemented: it needs more than text",
   "not an algorithm": "a benchmark, a survey, a study or a system",
 } as const
 
@@ -47,6 +47,8 @@ export interface About {
   readonly source: string
   /** Implementation, as a path from the repository root. Default for a definition: the file of that name in the folder of its kind. */
   readonly file?: string
+  /** Other files of the implementation. */
+  readonly otherFiles?: readonly string[]
   /** Configuration keys that select the algorithm, as `--set` takes them. A definition adds the key for its name. */
   readonly set?: Readonly<Record<string, string | number | boolean | readonly string[]>>
   /** Code that selects the algorithm, where a configuration file cannot. */

@@ -76,13 +76,37 @@ describe("one branch", () => {
   it.each([
     ["trainng", "training"],
     ["estimator", "training.estimator"],
-    ["clipLow", "training.loss.clipped-surrogate.clipLow"],
+    ["clipLow", "training.loss.clipLow"],
     ["hgpo", "training.estimator.hgpo"],
     ["training.estimator.hgp", "training.estimator.hgpo"],
     ["training.estimator.hgpo.gama", "training.estimator.hgpo.gamma"],
     ["environment.sokobn", "environment.sokoban"],
   ])("that is unknown is refused: %s was meant to be %s", (key, meant) => {
     expect(() => part(key)).toThrow(`${key} is not a configuration key; did you mean ${meant}?`)
+  })
+
+  it("names the setting of a file where the key has the name of a variant", () => {
+    const hint =
+      "did you mean training.estimator.hgpo.gamma? In a file: training.estimator.name: hgpo and training.estimator.gamma."
+    expect(() => part("training.estimator.hgpo.gama")).toThrow(hint)
+    expect(() => part("hgpo")).toThrow(
+      "did you mean training.estimator.hgpo? In a file: training.estimator.name: hgpo.",
+    )
+  })
+
+  it("of the name lists the choices, and of use explains it", () => {
+    const config = resolveConfig("model: m\nenvironment: sokoban\ntraining: { estimator: { name: ppo } }")
+    expect(part("training.estimator.name")).toMatch(/ {4}# One of a2tgpo, .*\n {4}name: gigpo\n$/s)
+    expect(part("training.estimator.name", config)).toMatch(/ {4}name: ppo\n$/)
+    expect(part("training.loss.name")).toMatch(/One of act-guide, cispo.* {4}name: clipped-surrogate\n$/s)
+    expect(part("environment.name")).toMatch(/One of sokoban, .*\n {2}# name:\n$/s)
+    expect(part("environment.use")).toMatch(/^# .*\nenvironment:\n {2}# Path of a module.*\n {2}# use:\n$/)
+    expect(() => part("training.estimator.name.more")).toThrow("training.estimator.name is not a configuration key")
+  })
+
+  it("of an option that several variants have is that of the default variant", () => {
+    expect(part("training.estimator.gamma")).toContain("Default 0.95.")
+    expect(part("training.estimator.epsilon")).toContain("Default 0.000001.")
   })
 
   it("differs from a file by its form", () => {

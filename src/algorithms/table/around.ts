@@ -10,7 +10,7 @@ export const around: readonly Algorithm[] = [
     source: "arXiv 2605.14558, abstract",
     file: "src/credit/token-weights.ts",
     set: { "training.tokenWeights.think": 0.5, "training.tokenWeights.action": 2 },
-    status: "reading",
+    status: "interpreted",
     note: "Static weights only. The paper's weights, from the variance of rewards and an energy, are not documented.",
   },
   {
@@ -21,7 +21,7 @@ export const around: readonly Algorithm[] = [
     source: "arXiv 2605.19447, a summary",
     file: "src/credit/teacher-weights.ts",
     set: { "training.teacherWeights.alpha": 1 },
-    status: "reading",
+    status: "interpreted",
     note: "Needs a teacher. Bounds and means over an action are not documented. Hindsight is a function, available in code only.",
   },
   {
@@ -45,7 +45,7 @@ export const around: readonly Algorithm[] = [
     changes: ["tokens"],
     equation: "weight of a token of a failure: energy of its hidden state outside the first 64 components of successes",
     source: "1229095296/ResRL",
-    status: "absent",
+    status: "not implemented",
     note: "Needs the hidden state of every token, which no engine of this package returns.",
   },
 ]

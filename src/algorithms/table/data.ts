@@ -44,7 +44,7 @@ export const data: readonly Algorithm[] = [
     origin: "successor",
     changes: ["data"],
     source: "abstract",
-    status: "images",
+    status: "needs images",
     note: "Its last stage is GRPO.",
   },
 ]

@@ -22,7 +22,7 @@ export const prompts: readonly Algorithm[] = [
     source: "abstract",
     file: "src/environment/memory/state.ts",
     set: memory("state"),
-    status: "reading",
+    status: "interpreted",
     note: "The contents and the author of the block, and the reward of sub-goals, are not documented.",
   },
   {
@@ -33,7 +33,7 @@ export const prompts: readonly Algorithm[] = [
     source: "arXiv 2604.05808",
     file: "src/environment/memory/summary.ts",
     set: memory("summary"),
-    status: "reading",
+    status: "interpreted",
     note: "Prompts only; the offline learning is IQL. The author of the summaries is an interpretation.",
   },
   {
@@ -44,7 +44,7 @@ export const prompts: readonly Algorithm[] = [
     source: "abstract",
     file: "src/environment/memory/skills.ts",
     set: memory("skills"),
-    status: "reading",
+    status: "interpreted",
     note: "Bank and weights are implementation choices. The second trained agent is not included.",
   },
   {
@@ -55,7 +55,7 @@ export const prompts: readonly Algorithm[] = [
     source: "abstract",
     file: "src/environment/memory/skills.ts",
     set: memory("skills"),
-    status: "reading",
+    status: "interpreted",
     note: "Memory only. The graph of tools and its reward are not documented.",
   },
   {
@@ -66,7 +66,7 @@ export const prompts: readonly Algorithm[] = [
     source: "abstract",
     file: "src/environment/memory/plan.ts",
     set: memory("plan"),
-    status: "reading",
+    status: "interpreted",
   },
   {
     system: "EVU (belief inertia)",
@@ -76,7 +76,7 @@ export const prompts: readonly Algorithm[] = [
     source: "abstract",
     file: "src/environment/memory/beliefs.ts",
     set: memory("beliefs"),
-    status: "reading",
+    status: "interpreted",
   },
   {
     system: "PRIME (proactive, memory evolution)",

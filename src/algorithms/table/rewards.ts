@@ -10,7 +10,7 @@ export const rewards: readonly Algorithm[] = [
     source: "abstract",
     file: "examples/extend/curriculum.ts",
     code: "curriculum: rewardWeights(options)",
-    status: "reading",
+    status: "interpreted",
     note: "Example to copy. The meta-gradient is not documented, so weights are found by random search.",
   },
   {
@@ -41,7 +41,7 @@ export const rewards: readonly Algorithm[] = [
     origin: "successor",
     changes: ["reward"],
     source: "abstract",
-    status: "images",
+    status: "needs images",
     note: "Rewards for text and image. Related: `gdpo` accepts reward channels.",
   },
 ]

@@ -33,7 +33,7 @@ export const rollouts: readonly Algorithm[] = [
     source: "abstract",
     file: "src/rollout/hooks/think-when-unsure.ts",
     set: { "training.turnHooks.name": "think-when-unsure" },
-    status: "reading",
+    status: "interpreted",
     note: "Implementation choices: the entropy of the first completion decides; threshold; hints.",
   },
   {
@@ -44,7 +44,7 @@ export const rollouts: readonly Algorithm[] = [
     source: "arXiv 2603.00977, a summary",
     file: "src/environment/plan-first.ts",
     set: { "environment.wrapper.name": "plan-first" },
-    status: "reading",
+    status: "interpreted",
     note: "One policy plans and acts, and is trained on both. The alternation and the advantages of the paper are not documented.",
   },
   {
@@ -55,7 +55,7 @@ export const rollouts: readonly Algorithm[] = [
     source: "abstract",
     file: "src/environment/look-first.ts",
     set: { "environment.wrapper.name": "look-first" },
-    status: "reading",
+    status: "interpreted",
     note: "The coverage reward is not documented and not included.",
   },
   {
@@ -71,6 +71,6 @@ export const rollouts: readonly Algorithm[] = [
     origin: "successor",
     changes: ["rollout"],
     source: "abstract",
-    status: "images",
+    status: "needs images",
   },
 ]

@@ -12,7 +12,7 @@ export const steps: readonly Algorithm[] = [
     source: "abstract",
     file: "src/credit/ppo.ts",
     set: estimator("turn-ppo"),
-    status: "reading",
+    status: "interpreted",
     note: "PPO with turn-level values only. Further details are not documented, and the games need images.",
   },
   {

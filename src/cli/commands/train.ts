@@ -53,8 +53,8 @@ export function gatewayCommand(command: Command): Command {
   return trainingCommand(command)
     .description(
       `Trains like "${commandLine("train")}", with a program as the agent: gigpo gateway config.yaml -- node agent.mjs. It is ` +
-        "started once per episode and calls the model as an OpenAI client, at OPENAI_BASE_URL with OPENAI_API_KEY; GIGPO_MODEL is the " +
-        "name of the model, GIGPO_TASK the task as JSON. The last line of its output is the reward: a number or " +
+        "started once per episode and calls the model as a client of OpenAI's API, at OPENAI_BASE_URL with OPENAI_API_KEY, or of Anthropic's, at " +
+        "ANTHROPIC_BASE_URL with ANTHROPIC_API_KEY; GIGPO_MODEL is the name of the model, GIGPO_TEMPERATURE its temperature, GIGPO_TASK the task as JSON. The last line of its output is the reward: a number or " +
         `{"reward": …, "success": …}. training.rollout.episodeTimeout limits the time of an episode, ` +
         `training.rollout.concurrency how many run at once. ${whereItGoes}`,
     )

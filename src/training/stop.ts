@@ -9,7 +9,7 @@ const otherwise = "off"
 export const stopFields = {
   plateau: integer(
     undefined,
-    "Stop after this number of evaluations in a row without a new best success rate (for equal rates, mean return).",
+    "Stop after this number of evaluations in a row without a new best success rate; ties are broken by mean return.",
     { min: 1, defaultText: otherwise },
   ),
   kl: number(

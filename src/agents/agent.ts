@@ -90,7 +90,7 @@ export function agentLoop<Task>(
   // Episodes use the same tools, so that compiled constraints are shared.
   const compiled = new WeakMap<ReplyCodec, Constraints>()
   return async (context) => {
-    const codec = speakable(context.tokenizer)
+    const codec = replyCodec(context.tokenizer)
     const constraints =
       compiled.get(codec) ?? new Constraints(toolFormat(codec.toolTemplate ?? codec.chatTemplate), codec)
     compiled.set(codec, constraints)
@@ -112,7 +112,7 @@ export function agentLoop<Task>(
     })
     let posted: AgentEnd | null | undefined
     const episode: ToldEpisode = {
-      step: (state) => recorder.stand(state),
+      step: (state) => recorder.setAnchor(state),
       end(end) {
         if (end) recorder.reward(end.reward)
         const metrics = { ...posted?.metrics, ...end?.metrics }
@@ -134,7 +134,7 @@ export function agentLoop<Task>(
       const ended = recorder.end(end)
       return ended && { ...ended, metrics: { ...ended.metrics, undelivered: voice.attempts!.undelivered } }
     } catch (error) {
-      throw fault ?? recorder.over ?? error
+      throw fault ?? recorder.endOfEpisode ?? error
     } finally {
       close()
     }
@@ -150,10 +150,10 @@ function scripted<Task>(
   const say = async (call: Call, constraint: unknown): Promise<Int32Array> => {
     const tokens = await replyTokens(codec, call, await expert(task, call.messages))
     if (!(constraint instanceof Constraint) || constraint.takes(tokens)) return tokens
-    const said = visible(codec.decode(tokens, { skipSpecial: true }).slice(0, 200))
+    const completion = visible(codec.decode(tokens, { skipSpecial: true }).slice(0, 200))
     throw new GigpoError(
       "BAD_ARGUMENT",
-      `The expert's completion "${said}" violates the tools or the format of the call; correct the expert.`,
+      `The expert's completion "${completion}" violates the tools or the format of the call; correct the expert.`,
     )
   }
   return {
@@ -173,9 +173,9 @@ function scripted<Task>(
 type Recording = Pick<AgentLoopContext, "reserve" | "record" | "reward">
 
 class Recorder implements ReplyObserver {
-  /** Why the episode had to end without a fault of the agent. */
-  over: EndOfEpisode | undefined
-  /** Call that did not fit the model. */
+  /** Reason why the episode ended that is not an error of the agent, such as a context overflow. */
+  endOfEpisode: EndOfEpisode | undefined
+  /** Turn of the call whose prompt and completion exceed the context. */
   #overflown: Turn | undefined
   readonly #context: Recording
   readonly #normalize: (text: string) => string
@@ -192,7 +192,7 @@ class Recorder implements ReplyObserver {
     this.#normalize = normalize
   }
 
-  stand(state: { readonly anchor: string }): void {
+  setAnchor(state: { readonly anchor: string }): void {
     if (!isObject(state) || typeof state.anchor !== "string")
       throw wrong(`step() got ${inspect(state, { depth: 1 })}; give it { anchor }, a string`)
     this.#anchor = state.anchor
@@ -204,7 +204,7 @@ class Recorder implements ReplyObserver {
       this.#states.set(place, this.#anchor ?? this.#normalize(lastHeard(call.messages)))
       return place
     } catch (error) {
-      if (error instanceof EndOfEpisode) this.over = error
+      if (error instanceof EndOfEpisode) this.endOfEpisode = error
       throw error
     }
   }
@@ -238,13 +238,13 @@ class Recorder implements ReplyObserver {
 
   overflow(turn: Turn): void {
     this.#overflown = turn
-    this.over ??= new EndOfEpisode("overflow", "A call of the agent exceeds the model's positions.")
+    this.endOfEpisode ??= new EndOfEpisode("overflow", "A call of the agent exceeds the model's positions.")
   }
 
-  /** The agent continued with a shorter call: a later end has another reason. */
+  /** Forgets an overflow after the agent continued with a shorter call: if the episode fails later, this was not the reason. */
   #overcome(): void {
     this.#overflown = undefined
-    if (this.over?.outcome === "overflow") this.over = undefined
+    if (this.endOfEpisode?.outcome === "overflow") this.endOfEpisode = undefined
   }
 
   reward(value: number): void {
@@ -272,7 +272,8 @@ function padded(number: number): string {
   return String(number).padStart(10, "0")
 }
 
-function speakable(codec: ChatCodec): ReplyCodec {
+/** Tokenizer of the rollout as one that can render chats. */
+function replyCodec(codec: ChatCodec): ReplyCodec {
   const { renderChat } = codec as Partial<ReplyCodec>
   if (typeof renderChat === "function") return codec as unknown as ReplyCodec
   throw new GigpoError("BAD_ARGUMENT", "Agents need a tokenizer with renderChat() and chatTemplate, such as Tokenizer.")

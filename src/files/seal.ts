@@ -33,8 +33,8 @@ export async function sealedName(stem: string): Promise<string> {
 }
 
 /**
- * New path of a temporary file or folder that will be renamed to `path`. Those that killed processes left for this path are removed, because
- * no other step may come here again.
+ * New path of a temporary file or folder that will be renamed to `path`. Those that killed processes left for this path are removed first,
+ * since this may be the last write to `path`.
  */
 export async function temporaryOf(path: string): Promise<string> {
   await removeLeftovers(path)

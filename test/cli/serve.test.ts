@@ -1,10 +1,11 @@
 import { once } from "node:events"
-import { mkdtemp, rm } from "node:fs/promises"
+import { cp, mkdtemp, readFile, rm, writeFile } from "node:fs/promises"
 import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { furtherInstalled, loadFurther } from "../clients/load.ts"
 import { built, gigpo, type Outcome, tiny, untilServed } from "./gigpo.ts"
 
 interface Served {
@@ -79,6 +80,53 @@ describe.skipIf(!built)("gigpo serve (needs dist: npm run build:ts)", () => {
       "POST /v1/chat/completions 404 ms",
       "POST /v1/chat/completions 400 ms",
     ])
+  })
+
+  it.skipIf(!furtherInstalled)("answers an agent on Ollama's client (npm ci --prefix test/clients)", async () => {
+    const { baseURL, key, kill, ended } = await serve(["small/model"])
+    const { Ollama } = await loadFurther("ollama")
+    const ollama = new Ollama({ host: baseURL.replace("/v1", ""), headers: { authorization: `Bearer ${key}` } })
+    const [{ name: model }] = (await ollama.list()).models
+    const options = { seed: 7, temperature: 0.5, num_predict: 16 }
+    const properties = { direction: { enum: ["left", "right"] } }
+    const parameters = { type: "object", properties, required: ["direction"], additionalProperties: false }
+    const format = { type: "object", properties: { move: parameters }, required: ["move"], additionalProperties: false }
+    const messages = message("Where to?")
+    const asked = { model, messages, format, options: { ...options, num_predict: 64 } }
+    const { message: answer, done_reason } = await ollama.chat(asked)
+    expect(done_reason).toBe("stop")
+    expect(["left", "right"]).toContain(JSON.parse(answer.content).move.direction)
+    let streamed = ""
+    for await (const { message } of await ollama.chat({ ...asked, stream: true })) streamed += message.content
+    expect(streamed).toBe(answer.content) // of the same seed
+    const { response, eval_count } = await ollama.generate({ model, prompt: "Left, ", raw: true, options })
+    expect([typeof response, eval_count <= 16]).toEqual(["string", true])
+    await expect(ollama.chat({ model: "other", messages })).rejects.toThrow(/no model "other"/)
+    kill("SIGINT")
+    const { code, stderr } = await ended
+    expect(code).toBe(0)
+    expect(stderr.match(/POST \/api\/chat 200 \d+\+\d+ tokens/g)!.length).toBe(2)
+  })
+
+  it("serves a model without a chat template, which continues texts alone, and tells without a key that it is ready", async () => {
+    await cp(join(folder, "small/model"), join(folder, "base"), { recursive: true })
+    for (const name of ["chat_template.jinja", "gigpo.json"]) await rm(join(folder, "base", name), { force: true })
+    const path = join(folder, "base/tokenizer_config.json")
+    const { chat_template: _, ...config } = JSON.parse(await readFile(path, "utf8"))
+    await writeFile(path, JSON.stringify(config))
+    const { baseURL, kill, ended, ask } = await serve(["base"])
+    const health = await fetch(new URL("/health", baseURL))
+    expect([health.status, await json(health)]).toEqual([200, { status: "ok" }])
+    const { choices } = await json(ask("/completions", { model: "policy", prompt: "Left, ", max_tokens: 4, seed: 1 }))
+    expect(choices[0]).toMatchObject({ index: 0, finish_reason: expect.stringMatching(/^(stop|length)$/) })
+    const chat = await ask("/chat/completions", { model: "policy", messages: message("Hi") })
+    expect([chat.status, (await json(chat)).error.message]).toEqual([400, expect.stringContaining("/v1/completions")])
+    kill("SIGINT")
+    const { code, stderr } = await ended
+    expect([code, stderr]).toEqual([0, expect.stringContaining("The model has no chat template")])
+    expect(stderr).not.toContain("/health")
+    const chatted = await gigpo(["chat", "base"], { cwd: folder, input: "Hi" })
+    expect([chatted.code, chatted.stderr]).toEqual([2, expect.stringContaining("has no chat template")])
   })
 
   it("reads the key from the environment, and supports a model name", async () => {

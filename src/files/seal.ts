@@ -7,7 +7,7 @@ import { inside, namesIn } from "./inside.ts"
 import { io, isSystemError } from "./io-error.ts"
 import { isRunning, processNamespace } from "./process-id.ts"
 import { readIfThere } from "./regular-file.ts"
-import { journalKey } from "./state-folder.ts"
+import { stateKey } from "./state-folder.ts"
 
 // Unfinished work of a killed process is completed or removed by the next one. A folder from elsewhere could request the
 // same, so unfinished work carries a seal: an HMAC of its path, with a key that no model or run folder contains.
@@ -17,7 +17,7 @@ const sealFile = ".gigpo-seal"
 const suffix = /([0-9a-f]{8})([0-9a-f]{16})$/
 
 async function mac(make: boolean, ...parts: readonly string[]): Promise<string | undefined> {
-  const key = await journalKey(make)
+  const key = await stateKey("journal", make)
   return key && createHmac("sha256", key).update(JSON.stringify(parts)).digest("hex")
 }
 

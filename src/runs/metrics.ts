@@ -117,3 +117,114 @@ export const metricDescriptions: Readonly<Record<string, string>> = {
   "evaluation/valid": "Share of valid actions in the evaluation.",
   "evaluation/<name>": "Mean of a metric that the environment reports under this name, in the evaluation.",
 }
+
+/** Titles of metrics whose name in words would not be clear. */
+const titles: Readonly<Record<string, string>> = {
+  "episode/success": "Success",
+  "episode/return": "Return",
+  "episode/steps": "Steps per episode",
+  "episode/failed": "Failed episodes",
+  "episode/dropped": "Dropped episodes",
+  "episode/truncated": "Truncated episodes",
+  "episode/late": "Late successes",
+  "episode/overflow": "Context overflows",
+  "episode/wasted": "Wasted steps",
+  "episode/retried": "Retried episodes",
+  "episode/count": "Episodes",
+  "episode/branches": "Branched episodes",
+  "group/constant": "Groups without signal",
+  "group/dropped": "Dropped groups",
+  "group/too-small": "Groups that are too small",
+  "step-group/count": "Step groups",
+  "step-group/size": "Steps per step group",
+  "step-group/singletons": "Step groups of one step",
+  "step-group/compared": "Steps with a step advantage",
+  "step-group/compared-across": "Steps compared across episodes",
+  "step-group/skipped": "Skipped steps",
+  "step-group/candidates": "Candidate sequences",
+  "strategy/count": "Strategy groups",
+  "advantage/mean": "Mean advantage",
+  "advantage/std": "Standard deviation of advantages",
+  "advantage/step-share": "Step level's share of advantages",
+  "action/valid": "Valid actions",
+  "prompt/tokens": "Prompt length",
+  "completion/tokens": "Completion length",
+  "completion/truncated": "Truncated completions",
+  "sequence/unmerged": "Calls that begin new sequences",
+  "tokens/think-share": "Tokens of thoughts",
+  "tokens/action-share": "Tokens of actions",
+  "tokens/tool-share": "Tokens of tool calls",
+  "greedy/failed": "Steps without greedy baseline",
+  "teacher/gap": "Gap to the teacher",
+  "teacher/weight": "Token weight by the teacher",
+  "loss/policy": "Policy loss",
+  "loss/kl": "KL divergence from the reference",
+  "reward/kl": "KL divergence in the reward",
+  "policy/entropy": "Entropy",
+  "policy/kl": "KL divergence from the rollout policy",
+  "policy/ratio": "Importance ratio",
+  "policy/clip-fraction": "Clipped tokens",
+  "policy/dual-clip-fraction": "Tokens bounded by the dual clip",
+  "policy/masked-fraction": "Masked tokens",
+  "policy/truncated-fraction": "Tokens with a truncated ratio",
+  "policy/dropped-fraction": "Dropped tokens",
+  "policy/off-policy-fraction": "Off-policy tokens",
+  "policy/hellinger": "Hellinger distance",
+  "mismatch/kl": "Mismatch of sampler and trainer: KL divergence",
+  "mismatch/k3": "Mismatch of sampler and trainer: k3",
+  "mismatch/chi2-token": "Mismatch of sampler and trainer: χ² over tokens",
+  "mismatch/chi2-sequence": "Mismatch of sampler and trainer: χ² over sequences",
+  "optimizer/steps": "Optimizer steps",
+  "optimizer/gradient-norm": "Gradient norm",
+  "optimizer/learning-rate": "Learning rate",
+  "optimizer/skipped": "Skipped optimizer steps",
+  "critic/loss": "Critic loss",
+  "critic/clip-fraction": "Clipped values of the critic",
+  "guard/repetition": "Repetitive completions",
+  "guard/entropy": "Entropy (guard)",
+  "guard/valid": "Valid actions (guard)",
+  "guard/constant": "Groups without signal (guard)",
+  "guard/unsolved": "Episodes since the last success",
+  "sft/epoch": "Epoch",
+  "sft/loss": "Loss of fine-tuning",
+  "sft/rows": "Sequences per epoch",
+  "time/run": "Time of the run",
+  "time/iteration": "Time per iteration",
+  "time/rollout": "Time of the rollout",
+  "time/advantage": "Time of advantages",
+  "time/update": "Time of updates",
+  "time/epoch": "Time per epoch",
+  "time/tokens-per-second": "Tokens per second",
+  "evaluation/success": "Success in evaluation",
+  "evaluation/success-low": "Success in evaluation, lower end",
+  "evaluation/success-high": "Success in evaluation, upper end",
+  "evaluation/episodes": "Evaluation episodes",
+  "evaluation/failed": "Failed evaluation episodes",
+  "evaluation/return": "Return in evaluation",
+  "evaluation/steps": "Steps in evaluation",
+  "evaluation/valid": "Valid actions in evaluation",
+}
+
+/** Title of a metric: "Success in evaluation" for "evaluation/success"; the words of its name for others. */
+export function metricTitle(name: string): string {
+  const title = Object.hasOwn(titles, name) ? titles[name] : undefined
+  if (title !== undefined || !/^[\w/-]*$/.test(name)) return title ?? name
+  const [group = "", ...own] = name.split("/")
+  const isReported = (group === "episode" || group === "evaluation") && own.length > 0
+  const words = (isReported ? own.join("/") : name).replaceAll(/[/_-]+/g, " ").trim()
+  const made = `${words.slice(0, 1).toUpperCase()}${words.slice(1)}`
+  return made === "" ? name : group === "evaluation" && isReported ? `${made} in evaluation` : made
+}
+
+/** Meaning of a metric, as a sentence; undefined for metrics of others' losses and estimators. */
+export function metricMeaning(name: string): string | undefined {
+  if (Object.hasOwn(metricDescriptions, name)) return metricDescriptions[name]
+  const any = name.replace(/\/.*/s, "/<name>")
+  return Object.hasOwn(metricDescriptions, any) ? metricDescriptions[any] : undefined
+}
+
+/** Whether a metric is a share between 0 and 1. */
+export function isShare(name: string): boolean {
+  const ofEvaluation = name === "evaluation/success-low" || name === "evaluation/success-high"
+  return ofEvaluation || /^(Share|Success rate) of\b/.test(metricMeaning(name) ?? "")
+}

@@ -4,7 +4,7 @@ import { homedir, tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest"
 import { checkSealed, isSealedName, removeTemporaries, seal, sealedName, temporaryOf } from "../../src/files/seal.ts"
-import { journalKey, stateFolder } from "../../src/files/state-folder.ts"
+import { stateFolder, stateKey } from "../../src/files/state-folder.ts"
 
 let folder: string
 let state: string
@@ -30,8 +30,8 @@ describe("the journal's key", () => {
   })
 
   it("is made when it is first written with, for its user alone, and once by several at a time", async () => {
-    expect(await journalKey(false)).toBeUndefined()
-    const keys = await Promise.all(Array.from({ length: 8 }, () => journalKey(true)))
+    expect(await stateKey("journal", false)).toBeUndefined()
+    const keys = await Promise.all(Array.from({ length: 8 }, () => stateKey("journal", true)))
     expect(new Set(keys).size).toBe(1)
     const path = join(state, "journal.key")
     expect((await readFile(path, "utf8")).trim()).toBe(keys[0])

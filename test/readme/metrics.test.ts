@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { describe, expect, it } from "vitest"
 import { renamed } from "../../src/options/renamed.ts"
-import { metricDescriptions } from "../../src/runs/metrics.ts"
+import { isShare, metricDescriptions, metricMeaning, metricTitle } from "../../src/runs/metrics.ts"
 import { pages, root } from "./pages.ts"
 
 const names = Object.keys(metricDescriptions)
@@ -37,6 +37,27 @@ describe("table of metrics", () => {
 
   it("has no name of an earlier version", () => {
     expect(names.filter((name) => Object.hasOwn(renamed.metrics, name))).toEqual([])
+  })
+
+  it("has titles that differ", () => {
+    const titles = names.filter((name) => !name.includes("<")).map(metricTitle)
+    expect(titles.filter((title, at) => titles.indexOf(title) !== at)).toEqual([])
+    expect(["a/b-c", "episode/boxes", "evaluation/boxes_done", "", "/", "episode/"].map(metricTitle)).toEqual([
+      "A b c",
+      "Boxes",
+      "Boxes done in evaluation",
+      "",
+      "/",
+      "episode/",
+    ])
+  })
+
+  it("explains metrics that environments report, and knows which are shares", () => {
+    expect(metricMeaning("episode/boxes")).toBe(metricDescriptions["episode/<name>"])
+    expect(metricMeaning("my-loss/x")).toBeUndefined()
+    expect(
+      ["episode/success", "group/constant", "evaluation/success-low", "episode/return", "episode/boxes"].map(isShare),
+    ).toEqual([true, true, true, false, false])
   })
 
   it("has descriptions that are one sentence", () => {
@@ -89,15 +110,18 @@ function metricsPage(): string {
       .filter((name) => groupOf(name) === group)
       .map((name) => {
         const links = sourcesOf(name).map((file) => `[${file}](../src/${file})`)
-        return `| \`${name}\` | ${metricDescriptions[name]} | ${links.join("<br>")} |`
+        const title = /</.test(name) ? "" : metricTitle(name)
+        return `| \`${name}\` | ${title} | ${metricDescriptions[name]} | ${links.join("<br>")} |`
       })
-    return [`## ${group}`, "", "| metric | meaning | source |", "| --- | --- | --- |", ...rows, ""].join("\n")
+    return [`## ${group}`, "", "| metric | title | meaning | source |", "| --- | --- | --- | --- |", ...rows, ""].join(
+      "\n",
+    )
   })
   return [
     "# Metrics",
     "",
-    "Numbers that a run reports, by name: `metrics` of each line of `metrics.jsonl`, and scalars of TensorBoard, MLflow and [the browser](view.md).",
-    "Shares are between 0 and 1, times in seconds, lengths in tokens. A metric that does not apply is absent. `<name>` stands for any name. Losses and",
+    "Numbers that a run reports, by name: `metrics` of each line of `metrics.jsonl`, and scalars of TensorBoard and MLflow. [The dashboard](view.md) shows",
+    "them by title. Shares are between 0 and 1, times in seconds, lengths in tokens. A metric that does not apply is absent. `<name>` stands for any name. Losses and",
     "estimators of your own may report more ([extending.md](extending.md)). “Source” is the file that reports the metric.",
     "",
     "An evaluation is the object `evaluation` of a line of `metrics.jsonl`, without the prefix `evaluation/` (type `EvaluationReport`):",

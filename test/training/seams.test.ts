@@ -470,6 +470,20 @@ describe("observers", () => {
     expect(told).toEqual(["start 0 3", ...each, "end 3 undefined"])
   })
 
+  it("receive the episodes of evaluations, before the report that has them", async () => {
+    const told: string[] = []
+    const observer: RunObserver = {
+      evaluation: (iteration, groups) => {
+        expect(groups.map(({ episodes }) => episodes.length)).toEqual([1, 1, 1, 1, 1])
+        told.push(`evaluation ${iteration}`)
+      },
+      report: ({ iteration, evaluation }) => told.push(`report ${iteration}${evaluation ? " evaluated" : ""}`),
+    }
+    await train({ ...setup({ evaluation: { every: 2, tasks: 5 } }), observers: [observer] })
+    const each = ["report 1", "evaluation 2", "report 2 evaluated", "evaluation 3", "report 3 evaluated"]
+    expect(told).toEqual(["evaluation 0", "report 0 evaluated", ...each])
+  })
+
   it("cause one warning and nothing else if they throw, hang or are slow", async () => {
     const long = setup({ iterations: 40, guards: { collapse: "off" } })
     const plain = await train(long)

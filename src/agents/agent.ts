@@ -57,7 +57,7 @@ export interface AgentContext {
   readonly random: Random
   /**
    * Key of `POST {baseURL}/gigpo/reward` and `/gigpo/step`, for agents that start a program which posts there.
-   * `openai.apiKey` is refused there, so that a tool that knows the model key cannot change the reward.
+   * `openai.apiKey` is refused there, so that a tool with the model key cannot change the reward.
    */
   readonly controlKey: string
   /**

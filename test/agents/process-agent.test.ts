@@ -44,7 +44,7 @@ async function numberIn(name: string): Promise<number> {
   return Number(await readFile(path, "utf8"))
 }
 
-/** Whether a process runs. One that has ended and that nobody has asked after does not. */
+/** Whether a process runs. A zombie process does not count. */
 async function runs(pid: number): Promise<boolean> {
   const state = await readFile(`/proc/${pid}/stat`, "utf8").catch(() => undefined)
   return state !== undefined && !/\) [ZX] /.test(state)
@@ -145,7 +145,7 @@ describe("a program that plays an episode", () => {
     await expect(play("echo 1", 1n)).rejects.toThrow(/task as JSON, but this task cannot be serialized/)
   })
 
-  it("may print what it likes: no end of it is kept but the last line, and what a terminal obeys is shown as text", async () => {
+  it("can print any output: only the last line is kept, and escape codes are shown as text", async () => {
     const flood = (after: string) => `head -c 100000000 /dev/zero | tr '\\0' a; ${after}`
     expect(await play(flood("echo; echo 1"))).toMatchObject({ reward: 1 })
     await expect(play(flood("true"))).rejects.toThrow(/the last line that .* printed is too long to be a reward/)
@@ -166,7 +166,7 @@ describe("a program that plays an episode", () => {
     await expect(fails("task", context())).rejects.not.toThrow("hunter2")
   })
 
-  it("takes what it has started with it: when it has ended, and when it is no longer wanted", async () => {
+  it("is terminated with its child processes, at its end and when it is no longer needed", async () => {
     expect(await play("sleep 1000 & echo $! > left; echo 1")).toMatchObject({ reward: 1 })
     expect(await runs(await numberIn("left"))).toBe(false)
 
@@ -183,7 +183,7 @@ describe("a program that plays an episode", () => {
     await expect(sh("echo 1")("task", context(AbortSignal.abort(new Error("before"))))).rejects.toThrow("before")
   })
 
-  it("has time to clean up, and holds nobody up who left its group with its output", async () => {
+  it("has time to clean up, and does not delay others if a process leaves its group with the output open", async () => {
     const over = new AbortController()
     const playing = sh(`trap 'echo 7 > cleaned; exit 0' TERM; echo 1 > ready; while :; do sleep 0.01; done`, {
       grace: 60,
@@ -226,7 +226,7 @@ describe("a program at the gateway", () => {
   const playAll = (script: string, tasks: readonly unknown[], more: object = {}) =>
     playProgram(script, { folder, tasks, options: { control: "descriptor" }, more })
 
-  it("says in which state it is, what replies are worth, and how it ended, by POST", async () => {
+  it("reports its state, rewards and outcome by POST", async () => {
     const [episode] = await playAll(
       `await post("/gigpo/step", { anchor: "start " + task })
       await ask("a")
@@ -246,7 +246,7 @@ describe("a program at the gateway", () => {
     ])
   })
 
-  it("is dropped, has failed, or was cut off, as it says itself or is told", async () => {
+  it("is dropped, failed or truncated by its own report or by a limit", async () => {
     const script = `
       if (task === "early") await post("/gigpo/reward", 1)
       await ask(task)

@@ -21,7 +21,7 @@ const message = (content: string) => [{ role: "user", content }]
 /** What was answered: checked by what is expected of it. */
 // biome-ignore lint/suspicious/noExplicitAny: as it is said
 const json = async (answer: Response | Promise<Response>): Promise<any> => await (await answer).json()
-/** The likeliest tokens of a model that knows nothing go round in circles: a reply that does not end by itself. */
+/** A random model decodes greedily in cycles: a completion that never ends. */
 const endless = { model: "policy", messages: message("Hi"), temperature: 0, stream: true }
 
 describe.skipIf(!built)("gigpo serve (needs dist: npm run build:ts)", () => {
@@ -47,7 +47,7 @@ describe.skipIf(!built)("gigpo serve (needs dist: npm run build:ts)", () => {
   })
   afterAll(async () => await rm(folder, { recursive: true }))
 
-  it("answers whoever has the key, whole and streamed, and writes down neither keys nor texts", async () => {
+  it("answers clients with the key, whole and streamed, and logs neither keys nor texts", async () => {
     const { baseURL, key, kill, ended, ask } = await serve(["small/model"])
     expect(baseURL).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/v1$/)
     expect(key).toMatch(/^gigpo-[\w-]{43}$/)
@@ -129,7 +129,7 @@ describe.skipIf(!built)("gigpo serve (needs dist: npm run build:ts)", () => {
     expect([chatted.code, chatted.stderr]).toEqual([2, expect.stringContaining("has no chat template")])
   })
 
-  it("takes the key from the environment, and a name for the model", async () => {
+  it("reads the key from the environment, and supports a model name", async () => {
     const GIGPO_API_KEY = "correct-horse-battery"
     const { key, kill, ended, ask } = await serve(["small/model", "--name", "ours", "--name", "too"], { GIGPO_API_KEY })
     expect(key).toBe(GIGPO_API_KEY)
@@ -146,7 +146,7 @@ describe.skipIf(!built)("gigpo serve (needs dist: npm run build:ts)", () => {
     expect(await ended).toMatchObject({ code: 0 })
   })
 
-  it("lets a reply that is under way end where it is stopped, takes no more, and logs it", async () => {
+  it("completes the current request when stopped, accepts no others, and logs this", async () => {
     const { baseURL, kill, ended, ask } = await serve(["small/model", "--grace", "600"])
     const reader = (await ask("/chat/completions", { ...endless, max_tokens: 4000 })).body!.getReader()
     const first = await reader.read()
@@ -181,7 +181,7 @@ describe.skipIf(!built)("gigpo serve (needs dist: npm run build:ts)", () => {
     await expect(rest()).rejects.toThrow()
   })
 
-  it("refuses, before it reads a model, a port that is taken and a key that could be guessed", async () => {
+  it("refuses an occupied port and a weak key before it reads a model", async () => {
     const other = createServer().listen(0, "127.0.0.1")
     await once(other, "listening")
     const { port } = other.address() as AddressInfo
@@ -198,7 +198,7 @@ describe.skipIf(!built)("gigpo serve (needs dist: npm run build:ts)", () => {
     }
   })
 
-  it("names what is wrong with a folder or a setting", async () => {
+  it("names the error of a folder or a setting", async () => {
     for (const [words, said] of [
       [["nowhere"], /There is no folder .*nowhere.*\[BAD_MODEL\]/],
       [["small/model", "--adapter", "small/model"], /adapter_config\.json is missing.*\[BAD_MODEL\]/],
@@ -213,7 +213,7 @@ describe.skipIf(!built)("gigpo serve (needs dist: npm run build:ts)", () => {
       })
   })
 
-  it("serves what a run has come to: a checkpoint's adapter, beside its model or by itself, and the run's model", async () => {
+  it("serves the state of a run: an adapter of a checkpoint, with or without its model, and the run's model", async () => {
     const sets = ["lora.rank=2", "training.iterations=2", "training.optimizer.learningRate=1e-4"]
     const trained = await run("train", "small/config.yaml", ...sets.flatMap((one) => ["-s", one]))
     expect(trained).toMatchObject({ code: 0 })

@@ -106,7 +106,7 @@ async function runEngine(named: string, options: EngineArguments, signal: AbortS
     onError: (error) => log.print(describeFailure(error)),
   })
   const http = await listen((request, client) => server.answer(request, client), {
-    ...{ host, port, names, keys: server.keys },
+    ...{ host, port, names, keys: server.keys, encodings: server.encodings },
     // A batch may arrive over a slow connection, and a result may take long to compute.
     limits: { request: 600_000, connections: 16_384 },
   })

@@ -50,7 +50,7 @@ it("an agent that swallows every refusal fails for it, instead of waiting for ev
   ])
 })
 
-it("an agent that goes on after a refusal is waited for, and its refused calls are counted", async () => {
+it("an agent that continues after a refusal is waited for, and its refused calls are counted", async () => {
   const agent: Agent<number> = async (_, context) => {
     await ask(context, [user("Hi")], { temperature: 0.1 }).catch(() => {})
     const first = await ask(context, [user("Hi")], { temperature: context.temperature })
@@ -70,7 +70,7 @@ it("an agent that goes on after a refusal is waited for, and its refused calls a
   ])
 })
 
-it("an agent that ends without a completion is told of the refusal", async () => {
+it("an agent that ends without a completion fails with the refusal", async () => {
   const agent: Agent<number> = async (_, context) => {
     await ask(context, [user("Hi")], { temperature: 1 }).catch(() => {})
     return { reward: 0 }

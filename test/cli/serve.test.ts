@@ -108,7 +108,7 @@ describe.skipIf(!built)("gigpo serve (needs dist: npm run build:ts)", () => {
     expect(stderr.match(/POST \/api\/chat 200 \d+\+\d+ tokens/g)!.length).toBe(2)
   })
 
-  it("serves a model without a chat template, which continues texts alone, and tells without a key that it is ready", async () => {
+  it("serves a model without a chat template, which continues texts alone, and answers the health check without a key", async () => {
     await cp(join(folder, "small/model"), join(folder, "base"), { recursive: true })
     for (const name of ["chat_template.jinja", "gigpo.json"]) await rm(join(folder, "base", name), { force: true })
     const path = join(folder, "base/tokenizer_config.json")

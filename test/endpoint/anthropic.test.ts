@@ -44,7 +44,7 @@ const asks = [false, true].map((stream) => ({
 }))
 
 describe.each(asks)("$name", ({ ask }) => {
-  it("tells text, thoughts and calls as blocks, with why it ended and the counts of tokens", async () => {
+  it("returns text, thoughts and calls as blocks, with stop reason and token counts", async () => {
     const said = `Hm.\n</think>\n\nLet me see.\n${call("left")}\n${call("right")}`
     const { post, policy } = await speaking([said], { template: thinks })
     const message = await ask(post, { messages: [user], tools: [look] })
@@ -65,7 +65,7 @@ describe.each(asks)("$name", ({ ask }) => {
     })
   })
 
-  it("tells why it ended", async () => {
+  it("returns the stop reason", async () => {
     const { post } = await speaking(["One two three."])
     const of = async (more: object) => {
       const { content, stop_reason, stop_sequence } = await ask(post, { messages: [user], ...more })
@@ -76,7 +76,7 @@ describe.each(asks)("$name", ({ ask }) => {
     expect((await of({ max_tokens: 1 }))[1]).toBe("max_tokens")
   })
 
-  it("goes on from what was said, token for token, with the prompt of chat completions", async () => {
+  it("extends the conversation token by token, with the prompt of chat completions", async () => {
     const replies = [`Well.\n${call("left")}`, "Found."]
     const own = await speaking(replies)
     const messages: Answer[] = [user]
@@ -116,7 +116,7 @@ describe.each(asks)("$name", ({ ask }) => {
   })
 })
 
-it("holds completions to the tools that must be called, and to a format", async () => {
+it("constrains completions to required tools, and to a format", async () => {
   const { post, policy } = await speaking([call("left")])
   const tools = [{ ...look, strict: true, cache_control: { type: "ephemeral" } }]
   for (const tool_choice of [
@@ -141,7 +141,7 @@ it("holds completions to the tools that must be called, and to a format", async 
   expect(policy.requests[5]!.constraint).toBeUndefined()
 })
 
-it("takes blocks for their text, and what has no effect", async () => {
+it("accepts blocks of text, and fields without effect", async () => {
   const { post, policy, tokenizer } = await speaking(["Yes."])
   const text = (text: string) => ({ type: "text", text, cache_control: { type: "ephemeral" } })
   const body = {
@@ -283,7 +283,7 @@ it("refuses an unknown key and an unknown model in its format", async () => {
   expect([model.status, await model.json()]).toMatchObject([404, { type: "error", error: { type: "not_found_error" } }])
 })
 
-it("tells of an error in the middle of a stream", async () => {
+it("reports an error in the middle of a stream", async () => {
   const { post, policy } = await speaking(["One two."])
   const sample = policy.sample.bind(policy)
   policy.sample = async (request) => {

@@ -128,7 +128,7 @@ it("an environment's observation is text, and its messages are all rendered", as
   })
 })
 
-it("the name of a tool at its result is told only where a template has a place for it", async () => {
+it("the name of a tool at its result is rendered only by templates that have a place for it", async () => {
   const said = '<tool_call>\n{"name": "look", "arguments": {}}\n</tool_call>'
   const offered = [{ type: "function", function: { name: "look" } }]
   const conversation = async (name: string | undefined, template?: (template: string) => string) => {

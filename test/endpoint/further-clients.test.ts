@@ -7,7 +7,7 @@ import { type Answer, speaking, thinks } from "./speaking.ts"
 
 // Clients that fewer agents are written with, as they are installed from npm, against the endpoint.
 
-/** Each request goes on from the one before, token for token. */
+/** Each request extends the one before, token by token. */
 function grew({ requests }: Scripted, from = 0) {
   const prompts = requests.slice(from).map(({ prompt }) => [...prompt])
   for (const [at, before] of prompts.slice(0, -1).entries())

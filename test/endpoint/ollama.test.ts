@@ -50,7 +50,7 @@ const asks = [false, true].map((stream) => ({
 }))
 
 describe.each(asks)("$name", ({ ask }) => {
-  it("tells text, thoughts and calls, with why it ended and the counts of tokens", async () => {
+  it("returns text, thoughts and calls, with the reason of the end and token counts", async () => {
     const said = `Hm.\n</think>\n\nLet me see.\n${call("left")}\n${call("right")}`
     const endpoint = await speaking([said], { template: thinks })
     const answer = await ask(endpoint, "chat", { messages: [user], tools: [look] })
@@ -75,7 +75,7 @@ describe.each(asks)("$name", ({ ask }) => {
     })
   })
 
-  it("goes on from what was said, token for token, however results name their calls", async () => {
+  it("extends the conversation token by token, however results name their calls", async () => {
     for (const name of [({ id }: Answer) => ({ tool_call_id: id }), () => ({ tool_name: "look" }), () => ({})]) {
       const endpoint = await speaking([`${call("left")}\n${call("right")}`, "Found.", "Yes."])
       const messages: Answer[] = [user]
@@ -141,7 +141,7 @@ describe.each(asks)("$name", ({ ask }) => {
   })
 })
 
-it("tells of its models", async () => {
+it("describes its models", async () => {
   const endpoint = await speaking(["Yes."], { template: (template) => `${template}{# <think> #}` })
   const { fetch, apiKey } = endpoint
   const get = async (path: string) => await (await fetch(url(path), { headers: headers(apiKey) })).json()
@@ -193,7 +193,7 @@ it.each<[string, string, object]>([
   expect([endpoint.policy.requests.length, endpoint.errors.length]).toEqual([0, 0])
 })
 
-it("tells of an unknown model, and of an error in the middle of a stream", async () => {
+it("reports an unknown model, and an error in the middle of a stream", async () => {
   const endpoint = await speaking(["One two."])
   const unknown = await post(endpoint, "chat", { model: "llama3.2", messages: [user] })
   expect([unknown.status, await unknown.json()]).toEqual([404, { error: expect.stringContaining("llama3.2") }])

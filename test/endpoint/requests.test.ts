@@ -24,7 +24,7 @@ async function opened(limits = {}) {
 const body = JSON.stringify({ model: "policy", messages: [{ role: "user", content: "Hi" }] })
 const zipped = (text: string | Uint8Array) => new Uint8Array(gzipSync(text))
 
-it("tells without a key that it is there, and nothing else", async () => {
+it("answers the health check without a key, and nothing else", async () => {
   const { gateway } = await opened()
   for (const method of ["GET", "HEAD"]) {
     const response = await fetch(`${gateway.url}/health`, { method })
@@ -51,7 +51,7 @@ it("answers HEAD with the headers of GET", async () => {
   expect((await status("/v1/chat/completions"))[0]).toBe(405)
 })
 
-it("reads bodies with gzip, and refuses other encodings and what is no gzip", async () => {
+it("reads bodies with gzip, and refuses other encodings and invalid gzip", async () => {
   const { post, policy } = await opened()
   expect((await post(zipped(body), "gzip")).status).toBe(200)
   expect((await post(zipped(body), "GZIP")).status).toBe(200)

@@ -29,7 +29,7 @@ describe.skipIf(!built)("a custom environment", () => {
 
   it("is played by its path, with its options", async () => {
     const played = await succeed("play", "./guess.mjs", "--expert", "--set", "environment.most=3")
-    expect(played).toMatch(/A number from 1 to 3\. Your guess\?(.*\n)+action {2}2\n(.*\n)*The episode terminated/)
+    expect(played).toMatch(/A number from 1 to 3\. Your guess\?(.*\n)+action {6}2\n(.*\n)*The episode terminated/)
     await refuse(/Choose a player for \.\/guess\.mjs/, "play", "./guess.mjs")
     await refuse(/^gigpo: \.\/gone\.mjs: Could not read the module .*gone\.mjs: it/, "play", "./gone.mjs", "--expert")
     await refuse(

@@ -67,7 +67,7 @@ it("is refused before the first episode if it cannot work", async () => {
     /needs an environment that defines completionPattern/,
   )
   const remembers = sokoban({ memory: stateBlock() })
-  await expect(play(true, { environment: remembers })).rejects.toThrow(/notes that the memory state asks for/)
+  await expect(play(true, { environment: remembers })).rejects.toThrow(/notes that the memory state requires/)
   await expect(play(true, { tokenizer: { ...codec(tokenizer) } })).rejects.toThrow(
     /does not support constrained decoding/,
   )

@@ -33,8 +33,8 @@ export async function sealedName(stem: string): Promise<string> {
 }
 
 /**
- * New path of a temporary file or folder that will be renamed to `path`. Those that killed processes left for this path are removed, because
- * no other step may come here again.
+ * New path of a temporary file or folder that will be renamed to `path`. Those that killed processes left for this path are removed first,
+ * since this may be the last write to `path`.
  */
 export async function temporaryOf(path: string): Promise<string> {
   await removeLeftovers(path)
@@ -61,7 +61,7 @@ function machine(): string {
 async function removeLeftovers(path: string): Promise<void> {
   const folder = dirname(path)
   const names = await readdir(folder).catch((cause) => {
-    // Files may be written into a folder that may not be read. Where there is none, the write itself says so.
+    // Files may be written into a folder that may not be read. If there is none, the write itself fails.
     if (isSystemError(cause) && ["EACCES", "EPERM", "ENOENT", "ENOTDIR"].includes(cause.code)) return []
     throw cause
   })

@@ -21,7 +21,7 @@ export interface RunStart {
 export interface RunOutcome {
   /** Number of completed iterations. */
   readonly iteration: number
-  /** Error that ended the run; undefined where the run ended without an error. */
+  /** Error that ended the run; undefined if the run ended without an error. */
   readonly error?: unknown
 }
 

@@ -27,7 +27,7 @@ import { Saver } from "./saver.ts"
  * member, step, token), so that a resumed run continues as without the interruption.
  *
  * All arguments are checked before the folder of the run is changed. An abort of `signal` drops the current rollout or evaluation. The current
- * update is completed, or dropped where it takes long and a checkpoint has the weights before it. Then the reason of the signal is thrown. The
+ * update is completed, or dropped if it takes long and a checkpoint has the weights before it. Then the reason of the signal is thrown. The
  * last completed iteration is saved however the training ends. A resumed run repeats a dropped evaluation first: the line of the iteration in
  * the log is replaced by one with the evaluation, which is the first report.
  *
@@ -37,7 +37,7 @@ import { Saver } from "./saver.ts"
  * The training has exclusive use of the policy until it ends, fails or is aborted. Another `train` or `sft` of the policy is refused
  * (`POLICY_BUSY`), as is an evaluation while an iteration is computed. Evaluations between two reports are allowed.
  *
- * @throws GigpoError `BAD_ARGUMENT` for an invalid option or combination, `COLLAPSED` where a guard ends the run, `NON_FINITE` for weights or
+ * @throws GigpoError `BAD_ARGUMENT` for an invalid option or combination, `COLLAPSED` if a guard ends the run, `NON_FINITE` for weights or
  * losses that are not finite, and errors of the environment, the engine and the run.
  */
 export function train<Task>(setup: TrainSetup<Task>): Reports<IterationReport> {

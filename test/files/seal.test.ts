@@ -19,7 +19,7 @@ afterEach(async () => {
 })
 
 describe("the journal's key", () => {
-  it("lies where the system keeps such files, or where GIGPO_STATE says", () => {
+  it("is stored in the system's state folder, or in GIGPO_STATE", () => {
     const home = (...names: string[]) => join(homedir(), ...names)
     expect(stateFolder({ GIGPO_STATE: "/volume/state" }, "linux")).toBe("/volume/state")
     expect(stateFolder({}, "linux")).toBe(home(".local", "state", "gigpo"))
@@ -63,7 +63,7 @@ describe("a seal", () => {
     expect(await isSealedName(path)).toBe(false)
   })
 
-  it("of a temporary name tells which process left it: that of a dead one is removed by the next", async () => {
+  it("of a temporary name identifies the process: leftovers of a dead one are removed by the next", async () => {
     const path = join(folder, "a")
     // A process that has ended, and another user's file of the same name.
     const program = `const { temporaryOf } = await import(${JSON.stringify(sealModule)}); console.log(await temporaryOf(${JSON.stringify(path)}))`
@@ -101,7 +101,7 @@ describe("a seal", () => {
     )
   })
 
-  it("lets nothing be removed that another left", async () => {
+  it("prevents the removal of files of others", async () => {
     const [own, other] = [await temporaryOf(join(folder, "a")), join(folder, "a.tmp-0123456789abcdef01234567")]
     for (const path of [own, other]) await mkdir(path)
     await removeTemporaries(

@@ -14,7 +14,10 @@ const options = {
   to: GIGPO_FUZZ_INDEX === undefined ? 2 ** 40 : Number(GIGPO_FUZZ_INDEX) + 1,
   limits: { seconds: 1, bytes: 192 * 2 ** 20, multiple: 64 },
 }
-const all = ["yaml", "schemas", "templates", "tokenizers", "models", "data", "worlds", "panels", "runs", "wire", "http"]
+const all = [
+  ...["yaml", "schemas", "templates", "tokenizers", "models", "archives", "data", "worlds", "panels", "runs", "wire"],
+  "http",
+]
 const targets = all.filter((name) => name === (GIGPO_FUZZ_TARGET ?? name))
 const timeout = 1000 * options.seconds + 300_000
 

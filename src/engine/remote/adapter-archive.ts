@@ -1,15 +1,17 @@
-import { createWriteStream } from "node:fs"
+import { writeFile } from "node:fs/promises"
 import { basename, join } from "node:path"
 import { type Duplex, Readable, Transform } from "node:stream"
 import { pipeline } from "node:stream/promises"
 import { createGunzip } from "node:zlib"
-import { io } from "../../files/io-error.ts"
+import { translated } from "../../files/io-error.ts"
 import { adapterFiles } from "../../model-files/adapter-files.ts"
 import { GigpoError } from "../../util/errors.ts"
 import type { Connection } from "./connection.ts"
 
 /** Maximum number of files in an archive, including ignored ones. */
 const mostFiles = 1000
+/** Maximum bytes of an archive besides its files: headers, padding, long names. tar-stream keeps a header in memory until it is complete. */
+const mostBeside = 2 ** 22
 
 /** Options of `downloadAdapter`. */
 export interface DownloadOptions {
@@ -22,7 +24,7 @@ export interface DownloadOptions {
  * Downloads an adapter from the server's archive of sampler weights and writes it into a folder.
  *
  * @param path tinker://<model>/sampler_weights/<name>
- * @throws GigpoError `ENGINE_REFUSED` where the server has no archive, or the archive is larger than `most` or contains no adapter
+ * @throws GigpoError `ENGINE_REFUSED` if the server has no archive, or the archive is larger than `most` or contains no adapter
  * in PEFT's layout; `ENGINE_LOST`, `IO`
  */
 export async function downloadAdapter(
@@ -32,16 +34,24 @@ export async function downloadAdapter(
   { most, signal }: DownloadOptions,
 ): Promise<void> {
   const found: string[] = []
+  const missing = new Set(adapterFiles)
   const { extract } = await import("tar-stream") // rarely needed, and slow to load
   const unpacked = extract()
-  const reading = pipeline([...(await streamsOf(await openArchive(connection, path, signal))), atMost(most), unpacked])
+  let files = 0 // bytes of the files so far
+  const passed = atMost(most, () => files)
+  const reading = pipeline([...(await streamsOf(await openArchive(connection, path, signal))), passed, unpacked])
   reading.catch(() => {}) // the error also ends the loop below
   try {
     for await (const entry of unpacked) {
+      const { type, size = 0 } = entry.header
       const name = basename(entry.header.name)
       if (found.push(name) > mostFiles) throw new Error(`it has more than ${mostFiles} files`)
-      if (entry.header.type !== "file" || !adapterFiles.includes(name)) entry.resume()
-      else await io("write", join(into, name), pipeline(entry, createWriteStream(join(into, name))))
+      // tar-stream would wait for the end of a file without a valid size.
+      if (!Number.isSafeInteger(size) || size < 0) throw new Error(`the size of ${name.slice(0, 100)} is invalid`)
+      files += size
+      if (type !== "file" || !adapterFiles.includes(name)) entry.resume()
+      else if (!missing.delete(name)) throw new Error(`it contains ${name} twice`)
+      else await translated(join(into, name), writeFile(join(into, name), entry))
     }
     await reading
   } catch (cause) {
@@ -49,7 +59,7 @@ export async function downloadAdapter(
     if (GigpoError.is(cause) && cause.code === "IO") throw cause
     throw noAdapter(path, `it cannot be read: ${cause instanceof Error ? cause.message : cause}`, cause)
   }
-  if (!adapterFiles.every((name) => found.includes(name)))
+  if (missing.size > 0)
     throw noAdapter(
       path,
       `it contains ${found.join(", ").slice(0, 500) || "nothing"}, not ${adapterFiles.join(" and ")}`,
@@ -89,13 +99,15 @@ async function beginning(response: Response): Promise<string> {
   return Buffer.concat(pieces).toString("utf8").slice(0, 200)
 }
 
-/** Returns a stream that passes bytes through, and fails above `most` bytes. */
-function atMost(most: number): Transform {
+/** Returns a stream that passes an archive through, and fails above `most` bytes, or `mostBeside` bytes besides its files. */
+function atMost(most: number, filesSoFar: () => number): Transform {
   let length = 0
   return new Transform({
     transform(piece: Buffer, _, done) {
+      const beside = length - filesSoFar() // without this piece, of which files may begin
       length += piece.length
       if (length > most) done(new Error(`it has more than ${most} bytes`))
+      else if (beside > mostBeside) done(new Error(`it has more than ${mostBeside} bytes besides its files`))
       else done(null, piece)
     },
   })
@@ -107,7 +119,11 @@ async function streamsOf(response: Response): Promise<readonly [Readable, ...Dup
   const pieces = (body ?? Readable.from([]))[Symbol.asyncIterator]()
   const first = await pieces.next()
   async function* all() {
-    for (let piece = first; !piece.done; piece = await pieces.next()) yield piece.value
+    try {
+      for (let piece = first; !piece.done; piece = await pieces.next()) yield piece.value
+    } finally {
+      await pieces.return?.() // ends the transfer of an archive that is not read to its end
+    }
   }
   const isPacked = first.value?.[0] === 0x1f && first.value[1] === 0x8b
   return [Readable.from(all()), ...(isPacked ? [createGunzip()] : [])]

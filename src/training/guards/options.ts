@@ -17,7 +17,7 @@ export const guardFields = {
   collapse: oneOf(
     "warn",
     ["off", "warn", "stop"],
-    "Reaction to a metric below that is beyond its bound for `patience` iterations: none (off), a warning, or the end of the run (stop).",
+    "On collapse (repetition, low entropy, few valid actions, equal returns for `patience` iterations): ignore (off), warn, or stop the run.",
   ),
   patience: integer(5, "Iterations in a row that a metric must be beyond its bound.", { min: 1 }),
   maxRepetition: number(

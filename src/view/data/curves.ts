@@ -1,6 +1,6 @@
 import type { IterationReport } from "../../runs/report.ts"
 import { intervalOf } from "./metrics.ts"
-import { nonFiniteOf, scalarsOf } from "./scalars.ts"
+import { nonFiniteOf, valuesOf } from "./scalars.ts"
 
 /** x-axis of a plot: the iteration, or the seconds of the run. */
 export type Along = "iteration" | "time"
@@ -31,8 +31,9 @@ export function curvesOf(runs: readonly (readonly IterationReport[])[], name: st
   const points = runs.map((reports, run) => {
     const at = new Map<number, Point>()
     for (const [place, report] of reports.entries()) {
-      const value = numbersOf(report).finite[name]
-      if (value !== undefined) at.set(places[run]![place]!, { value, interval: intervalOf(report, name) })
+      const value = numbersOf(report).values[name]
+      if (typeof value === "number" && Number.isFinite(value))
+        at.set(places[run]![place]!, { value, interval: intervalOf(report, name) })
     }
     return at
   })
@@ -118,20 +119,20 @@ export function nearestPlace(along: readonly number[], at: number): number {
 }
 
 interface Numbers {
-  readonly finite: Readonly<Record<string, number>>
-  /** Names of the others. */
+  readonly values: ReturnType<typeof valuesOf>
+  /** Names of the values that are not finite. */
   readonly nonFinite: ReadonlySet<string>
 }
 
 /** Cache of the numbers of a report, which are requested for each metric. */
 const known = new WeakMap<IterationReport, Numbers>()
+const none: ReadonlySet<string> = new Set()
 
 function numbersOf(report: IterationReport): Numbers {
   let numbers = known.get(report)
   if (!numbers) {
-    const nonFinite = new Set(nonFiniteOf(report))
-    const finite = Object.fromEntries(Object.entries(scalarsOf(report)).filter(([name]) => !nonFinite.has(name)))
-    numbers = { finite, nonFinite }
+    const nonFinite = nonFiniteOf(report)
+    numbers = { values: valuesOf(report), nonFinite: nonFinite.length > 0 ? new Set(nonFinite) : none }
     known.set(report, numbers)
   }
   return numbers

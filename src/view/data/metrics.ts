@@ -2,7 +2,7 @@ import { isShare } from "../../runs/metrics.ts"
 import type { IterationReport } from "../../runs/report.ts"
 import { wilsonInterval } from "../../training/wilson.ts"
 import { formatNumber, formatShare } from "../../util/format.ts"
-import { nonFiniteOf, scalarsOf } from "./scalars.ts"
+import { isNonFinite, valuesOf } from "./scalars.ts"
 
 /** 95 % interval of a share of episodes; undefined for other metrics, or if the number of episodes is unknown. */
 export function intervalOf(
@@ -17,7 +17,12 @@ export function intervalOf(
 
 /** Names of metrics in order of first appearance, without interval bounds, which are shown with their metric. */
 export function metricNames(reports: readonly IterationReport[]): Set<string> {
-  const names = new Set(reports.flatMap((report) => [...Object.keys(scalarsOf(report)), ...nonFiniteOf(report)]))
+  const names = new Set<string>()
+  for (const report of reports) {
+    const values = valuesOf(report)
+    for (const name in values)
+      if (!names.has(name) && (typeof values[name] === "number" || isNonFinite(values[name]))) names.add(name)
+  }
   for (const name of names) if (intervalEnds.has(name)) names.delete(name)
   return names
 }

@@ -11,12 +11,17 @@ export function scalarsOf(report: IterationReport): Record<string, number> {
 
 /** Names of the numbers of a report that are not finite. JSON has null for them, or a number such as 1e999. */
 export function nonFiniteOf(report: IterationReport): string[] {
-  const isNonFinite = (value: unknown) => value === null || (typeof value === "number" && !Number.isFinite(value))
-  return Object.entries(valuesOf(report)).flatMap(([name, value]) => (isNonFinite(value) ? [name] : []))
+  const values = valuesOf(report)
+  return Object.keys(values).filter((name) => isNonFinite(values[name]))
 }
 
-function valuesOf({ metrics, evaluation }: IterationReport): Record<string, number | null> {
-  return { ...metrics, ...(evaluation && evaluationScalars(evaluation)) }
+/** Numbers of a report by name. Null and infinite values are those that were not finite; values of other types are none. */
+export function valuesOf({ metrics, evaluation }: IterationReport): Readonly<Record<string, number | null>> {
+  return evaluation ? { ...metrics, ...evaluationScalars(evaluation) } : metrics
+}
+
+export function isNonFinite(value: unknown): boolean {
+  return value === null || (typeof value === "number" && !Number.isFinite(value))
 }
 
 function evaluationScalars({

@@ -6,6 +6,10 @@ const large = 65_536
 const several = 512
 /** Depth to which objects and lists are split; deeper ones are small. */
 const deepest = 6
+/** Weight up to which an object or list is written at once: its numbers, and a part of the lengths of its texts. */
+const light = 2048
+/** Characters that weigh as much as a number. */
+const charactersOfNumber = 32
 
 /** Writes a value as JSON in pieces, so that a large one does not block the event loop. */
 export async function* jsonPieces(value: unknown): AsyncGenerator<string> {
@@ -22,7 +26,8 @@ export async function* jsonPieces(value: unknown): AsyncGenerator<string> {
 }
 
 function* parts(value: unknown, depth: number): Generator<string> {
-  if (typeof value !== "object" || value === null || depth === deepest) yield JSON.stringify(value) ?? "null"
+  if (typeof value !== "object" || value === null || depth === deepest || isLight(value))
+    yield JSON.stringify(value) ?? "null"
   else if (Array.isArray(value)) yield* listParts(value, depth)
   else {
     let before = "{"
@@ -34,6 +39,22 @@ function* parts(value: unknown, depth: number): Generator<string> {
     }
     yield before === "{" ? "{}" : "}"
   }
+}
+
+/** Whether a value takes little time to write. The time to find out is limited by `light`, whatever the size of the value. */
+function isLight(value: object): boolean {
+  let left = light
+  const weigh = (one: unknown): void => {
+    left--
+    if (typeof one === "string") left -= one.length / charactersOfNumber
+    else if (typeof one === "object" && one !== null)
+      for (const key in one) {
+        if (left < 0) return
+        weigh((one as Record<string, unknown>)[key])
+      }
+  }
+  weigh(value)
+  return left >= 0
 }
 
 function* listParts(list: readonly unknown[], depth: number): Generator<string> {

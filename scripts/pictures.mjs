@@ -15,7 +15,7 @@ const views = {
   episodes: "#/episodes",
   episode: `#/episodes/${id}/${task}/1?step=1`,
   states: `#/graph/${id}/${task}`,
-  settings: "#/settings",
+  settings: "#/settings?find=rollout", // not the paths of this machine
 }
 const sizes = { laptop: { width: 1280, height: 720 }, phone: { width: 390, height: 844 } }
 

@@ -3,6 +3,7 @@ import { metricTitle } from "../../runs/metrics.ts"
 import { minEntropy } from "../../training/guards/default-bounds.ts"
 import { formatNumber, formatShare } from "../../util/format.ts"
 import type { Finding, Overview } from "./overview.ts"
+import { trainingOption } from "./settings.ts"
 import type { RunInfo } from "./source.ts"
 
 interface About extends Pick<Overview, "metrics" | "warnings"> {
@@ -23,7 +24,7 @@ export function findingsOf(about: About, failures: readonly FailureReason[]): Fi
   const { metrics, settings, warnings, last, nonFinite } = about
   const { constant, valid, truncated, failed, entropy } = metrics
   const success = metrics.success?.now
-  const bound = settings["training.guards.minEntropy"] ?? minEntropy
+  const bound = trainingOption({ settings }, "guards.minEntropy") ?? minEntropy
   const found: (Finding | false | undefined)[] = [
     nonFinite.length > 0 && {
       text: `${nonFinite.slice(0, 3).map(metricTitle).join(", ")}: the last value is not finite.`,

@@ -7,8 +7,8 @@ export interface SeedGroup<Run extends Pick<RunInfo, "settings"> = RunInfo> {
   readonly label: string
 }
 
-/** Settings that differ between seeds: the seed, and where a run is. */
-const ofRun = /(^|\.)(seed|run|out|output|directory|name|promptDate)$/
+/** Settings that differ between seeds: the seed, what follows from it (weights), and where and when a run is. */
+const ofRun = /(^|\.)(seed|run|out|output|directory|promptDate)$|^frozen\./
 /** Maximum number of settings in a label. */
 const most = 4
 

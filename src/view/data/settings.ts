@@ -7,6 +7,19 @@ export interface Setting {
   readonly differs: boolean
 }
 
+/**
+ * Value of an option of the training. Its key has a prefix in runs of the command line ("training.") and where the configuration does not
+ * state it ("resolved.").
+ */
+export function trainingOption(
+  { settings }: Pick<RunInfo, "settings">,
+  option: string,
+): RunInfo["settings"][string] | undefined {
+  const key = ["", "training.", "resolved.", "resolved.training."].map((prefix) => prefix + option)
+  const stated = key.find((one) => Object.hasOwn(settings, one))
+  return stated === undefined ? undefined : settings[stated]
+}
+
 /** Settings of all runs, those that differ first, otherwise in the order of the configurations. */
 export function settingsOf(runs: readonly Pick<RunInfo, "settings">[]): readonly Setting[] {
   const keys = [...new Set(runs.flatMap(({ settings }) => Object.keys(settings)))]

@@ -101,6 +101,7 @@ describe.skipIf(noBrowser)(`the table of runs (${noBrowser ?? "in Chromium"})`, 
     const { page, errors, close } = await opened(runs)
     expect(await page.locator(".view.runs tbody tr").count()).toBe(100)
     expect(await page.locator(".run-list li:visible").count()).toBe(9)
+    expect(await page.getByText("Group seeds").isVisible()).toBe(false)
     expect(await page.getByRole("link", { name: "8 of 100 runs are shown" }).getAttribute("href")).toBe("#/runs")
     await expect.poll(async () => (await column(page, "Success"))[99], { timeout: 20_000 }).toBe("99.0 %")
     await page.getByRole("button", { name: "Show all found" }).click()

@@ -33,6 +33,7 @@ describe.skipIf(noBrowser)(`settings (${noBrowser ?? "in Chromium"})`, () => {
     await page.context().grantPermissions(["clipboard-read", "clipboard-write"])
     await page.getByRole("button", { name: "Copy the settings of runs/7" }).click()
     await page.waitForFunction(() => document.querySelector("[role=status].unseen")?.textContent === "Copied")
+    expect(await page.getByText("Only differences").isVisible()).toBe(false)
     const copied = await page.evaluate(() => navigator.clipboard.readText())
     expect(JSON.parse(copied)).toEqual(madeRun("7", 2, 1).info.settings)
     await close()

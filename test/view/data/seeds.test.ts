@@ -8,6 +8,7 @@ const run = (seed: number, omega: number) => ({
     "training.estimator.omega": omega,
     "training.estimator.name": "gigpo",
     run: `runs/${seed}/${omega}`,
+    "frozen.reference": `${seed}f`,
   },
 })
 

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest"
-import { settingsOf } from "../../../src/view/data/settings.ts"
+import { settingsOf, trainingOption } from "../../../src/view/data/settings.ts"
 
 it("puts first what differs between runs, and tells what a run does not have", () => {
   const runs = [
@@ -13,4 +13,12 @@ it("puts first what differs between runs, and tells what a run does not have", (
     { key: "same", values: [true, true], differs: false },
   ])
   expect(settingsOf(runs.slice(0, 1)).every(({ differs }) => !differs)).toBe(true)
+})
+
+it("an option of the training is found in runs of the command line and of code, stated or not", () => {
+  for (const prefix of ["", "training.", "resolved.", "resolved.training."])
+    expect(
+      trainingOption({ settings: { [`${prefix}estimator.omega`]: 0.5, "x.estimator.omega": 1 } }, "estimator.omega"),
+    ).toBe(0.5)
+  expect(trainingOption({ settings: {} }, "estimator.omega")).toBeUndefined()
 })

@@ -1,11 +1,12 @@
 import { advantageOf } from "../../data/earned.ts"
 import type { RecordedStep } from "../../data/recorded.ts"
+import { trainingOption } from "../../data/settings.ts"
 import type { RunInfo } from "../../data/source.ts"
 import { element } from "../element.ts"
 import { short, signed, tone } from "../numbers.ts"
 
 /** Credit of a step: reward, discounted return, episode advantage, step advantage and their sum. */
-export function credit(step: RecordedStep, { settings }: RunInfo): HTMLElement {
+export function credit(step: RecordedStep, run: RunInfo): HTMLElement {
   const advantage = advantageOf(step)
   const pair = (name: string, value: string, kind: string = "") =>
     element("div", { class: name.replaceAll(" ", "-") }, element("dt", {}, name), element("dd", { class: kind }, value))
@@ -18,7 +19,7 @@ export function credit(step: RecordedStep, { settings }: RunInfo): HTMLElement {
     step.discountedReturn !== undefined && pair("discounted return", short(step.discountedReturn)),
     step.episodeAdvantage !== undefined &&
       pair("episode advantage", signed(step.episodeAdvantage), tone(step.episodeAdvantage)),
-    levels && sign("plus", `+${weight(settings["training.estimator.omega"])}`),
+    levels && sign("plus", `+${weight(trainingOption(run, "estimator.omega"))}`),
     step.stepAdvantage !== undefined && pair("step advantage", signed(step.stepAdvantage), tone(step.stepAdvantage)),
     levels && sign("equals", "="),
     advantage === undefined

@@ -13,7 +13,7 @@ export interface Strip {
 const widest = 4
 
 /**
- * Overview of all steps of an episode: advantage as a bar, rewards as marks at the top, invalid actions shaded. Steps are selected by
+ * Overview of all steps of an episode: advantage as a bar, rewards as marks at the top by their size, invalid actions shaded. Steps are selected by
  * pointer, or by arrow keys.
  *
  * @param tell.jump - called with a selected step
@@ -24,6 +24,7 @@ export function strip(
   scale: Scale,
   tell: { readonly jump: (step: number) => void; readonly point: (text: string) => void },
 ): Strip {
+  const largest = Math.max(0, ...steps.map(({ reward }) => Math.abs(reward)))
   const paths = { unreadable: "", good: "", bad: "", "reward good": "", "reward bad": "" }
   for (const [at, step] of steps.entries()) {
     const [advantage, earned] = [advantageOf(step), tone(step.reward)]
@@ -31,7 +32,8 @@ export function strip(
     const side = tone(advantage)
     if (!step.valid) paths.unreadable += `M${at} 0h1v100h-1z`
     if (side !== "even") paths[side] += `M${at + 0.2} 50h.6v${((side === "good" ? -1 : 1) * height).toFixed(1)}h-.6z`
-    if (earned !== "even") paths[`reward ${earned}`] += `M${at + 0.2} 0h.6v12h-.6z`
+    const mark = 3 + (9 * Math.abs(step.reward)) / largest
+    if (earned !== "even") paths[`reward ${earned}`] += `M${at + 0.2} 0h.6v${mark.toFixed(1)}h-.6z`
   }
   const here = drawing("rect", { class: "here", y: 0, width: 1, height: 100 })
   const svg = drawing(

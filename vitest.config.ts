@@ -123,7 +123,7 @@ export default defineConfig(({ mode }) => {
           test: {
             name: "engine",
             include: ["test/**/*.test.ts"],
-            exclude: [...apart, ...left],
+            exclude: ["**/node_modules/**", ...apart, ...left],
             maxWorkers: 1,
             sequence: { groupOrder: 1 },
           },

@@ -8,8 +8,8 @@ namespace gigpo {
 
 namespace {
 
-// What an object is made with.
-struct Made {
+// Constructor arguments of a CriticObject.
+struct CriticArguments {
   std::shared_ptr<EngineThread> thread;
   std::vector<Parameter> parameters, adapter_parameters, merged_parameters;
 };
@@ -27,15 +27,15 @@ Work CriticObject::opening(std::weak_ptr<EngineThread> thread) {
     const Critic& critic = engine.critic();
     return [thread, parameters = critic.transformer().layout().parameters,
             adapter_parameters = critic.transformer().adapter_layout().parameters, merged = critic.merged().parameters](Napi::Env env) {
-      Made made{thread.lock(), parameters, adapter_parameters, merged};
-      return env.GetInstanceData<AddonState>()->critic_class.New({Napi::External<Made>::New(env, &made)});
+      CriticArguments made{thread.lock(), parameters, adapter_parameters, merged};
+      return env.GetInstanceData<AddonState>()->critic_class.New({Napi::External<CriticArguments>::New(env, &made)});
     };
   };
 }
 
 CriticObject::CriticObject(const Napi::CallbackInfo& info) : LearnerObject(info) {
-  if (!info[0].IsExternal()) throw make_error(info.Env(), "BAD_ARGUMENT", "A critic is made by its engine.");
-  const Made& made = *info[0].As<Napi::External<Made>>().Data();
+  if (!info[0].IsExternal()) throw make_error(info.Env(), "BAD_ARGUMENT", "Critics are created by their engine.");
+  const CriticArguments& made = *info[0].As<Napi::External<CriticArguments>>().Data();
   thread_ = made.thread;
   parameters_ = made.parameters;
   adapter_parameters_ = made.adapter_parameters;
@@ -56,7 +56,7 @@ Napi::Value CriticObject::forward_backward(const Napi::CallbackInfo& info) {
   const Napi::Object given = object(info[0], "The batch");
   const TrainingBatch batch = training_batch(given);
   const double clip = number(object(info[1], "The loss"), "clip");
-  if (!(clip >= 0)) refuse("clip is not a number of at least 0.");
+  if (!(clip >= 0)) refuse("clip must be a number of at least 0.");
   if (!batch.returns) refuse("This loss needs returns.");
   if (!batch.old_values && !std::isinf(clip)) refuse("A clip needs oldValues.");
   const auto train = [=](Engine& engine, const std::atomic<bool>& cancelled) -> MakeResult {

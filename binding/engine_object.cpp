@@ -47,7 +47,7 @@ static Constraints constrain(TrainingBatch& batch, const Napi::Object& object) {
   const auto constraints = std::make_shared<Constraints::element_type>();
   const Napi::Value given = object.Get("constraints");
   if (given.IsUndefined()) return constraints;
-  if (!given.IsArray() || given.As<Napi::Array>().Length() != size_t(batch.spans)) refuse("constraints must be a list of one a span.");
+  if (!given.IsArray() || given.As<Napi::Array>().Length() != size_t(batch.spans)) refuse("constraints must be a list with one entry per span.");
   for (uint32_t span = 0; span < uint32_t(batch.spans); span++) {
     const Napi::Value one = given.As<Napi::Array>().Get(span);
     constraints->push_back(one.IsUndefined() ? nullptr : masks_of(one));
@@ -71,7 +71,7 @@ static TrainingLoss training_loss(const Napi::Object& object, const TrainingBatc
     if (batch.top > 0 && !batch.top_tokens) refuse("This loss needs topTokens.");
     loss.head.has_entropy_gradient = batch.entropy_gradients != nullptr;
   }
-  if (loss.head.mode != HeadMode::linear && batch.top > 0) refuse("Other tokens are of a linear loss.");
+  if (loss.head.mode != HeadMode::linear && batch.top > 0) refuse("Only a linear loss supports other tokens.");
   if (loss.head.mode != HeadMode::policy) return loss;
   require(batch.advantages, "advantages");
   require(batch.old_log_probs, "oldLogProbs");

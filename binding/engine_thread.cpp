@@ -5,7 +5,7 @@
 
 namespace gigpo {
 
-constexpr const char* disposed_message = "The policy was disposed of before this was done.";
+constexpr const char* disposed_message = "The policy was disposed before this call finished.";
 
 std::shared_ptr<EngineThread> EngineThread::create(Napi::Env env, EngineRequest request) {
   const std::shared_ptr<EngineThread> self(new EngineThread(std::move(request)));
@@ -35,13 +35,13 @@ Napi::Value EngineThread::start(Napi::Env env, Work work, const Napi::Object& re
 Napi::Value EngineThread::start_sampling(Napi::Env env, SampleRequest request, const Napi::Function& on_tokens) {
   auto task = std::make_shared<Task>();
   task->request = std::move(request);
-  task->told_of = !on_tokens.IsEmpty();
-  if (task->told_of) task->on_tokens = Napi::Persistent(on_tokens);
+  task->has_callback = !on_tokens.IsEmpty();
+  if (task->has_callback) task->on_tokens = Napi::Persistent(on_tokens);
   return enqueue(env, std::move(task));
 }
 
 Napi::Value EngineThread::enqueue(Napi::Env env, TaskPointer task) {
-  if (stopping()) throw make_error(env, "DISPOSED", "This policy was disposed of: open it again.");
+  if (stopping()) throw make_error(env, "DISPOSED", "This policy is disposed: open it again.");
   task->deferred = Napi::Promise::Deferred::New(env);
   const Napi::Object started = Napi::Object::New(env);
   started.Set("promise", task->deferred->Promise());
@@ -67,7 +67,7 @@ void EngineThread::cancel(const TaskPointer& task) {
   {
     const std::lock_guard lock(mutex_);
     if (!task->queued) return;
-    task->queued = false;  // the queue, too long to be searched for each, skips it
+    task->queued = false;  // the queue skips it; searching the queue for each would take too long
   }
   fail(task, "ABORTED", "Stopped.");
 }
@@ -113,7 +113,7 @@ void EngineThread::let_go(const std::vector<TaskPointer>& settled) {
   for (const TaskPointer& task : settled) task->read.Reset(), task->on_tokens.Reset(), task->thrown.reset();
 }
 
-void EngineThread::tell(Napi::Env env, const TaskPointer& task, std::vector<int32_t> tokens) {
+void EngineThread::report_tokens(Napi::Env env, const TaskPointer& task, std::vector<int32_t> tokens) {
   if (task->cancelled || task->suffices) return;
   const Napi::HandleScope scope(env);
   try {
@@ -147,11 +147,11 @@ void EngineThread::settle_all(Napi::Env env, Napi::Function, std::shared_ptr<Eng
   {
     const std::lock_guard lock(self->mutex_);
     settled.swap(self->settled_);
-    for (TaskPointer& task : self->streams_) streams.emplace_back(task, std::exchange(task->untold, {}));
+    for (TaskPointer& task : self->streams_) streams.emplace_back(task, std::exchange(task->unreported, {}));
     self->streams_.clear();
   }
   const Napi::HandleScope scope(env);
-  for (auto& [task, tokens] : streams) self->tell(env, task, std::move(tokens));
+  for (auto& [task, tokens] : streams) self->report_tokens(env, task, std::move(tokens));
   for (const TaskPointer& task : settled) {
     if (task->last) {
       self->join(env);
@@ -252,7 +252,7 @@ void EngineThread::take_in(std::unique_lock<std::mutex>& lock) {
   }
 }
 
-// A score, unless samples are to have their turn first; what changes something, once all that came before it is done.
+// Next task: a scoring task, unless sampling is due first; a task that changes state, once all earlier tasks are done.
 EngineThread::TaskPointer EngineThread::next_task() {
   if (!sampling()) owed_ = {};
   while (!scores_.empty() && owed_ <= Clock::duration::zero()) {
@@ -309,7 +309,7 @@ void EngineThread::run(const TaskPointer& task) {
     if (!task->work) {
       const uint64_t id = task->request.id = next_id_++;
       SampleRequest request = std::move(task->request);
-      if (task->told_of) request.on_token = [this, task](int32_t token) { read_.emplace_back(task, token); };
+      if (task->has_callback) request.on_token = [this, task](int32_t token) { read_.emplace_back(task, token); };
       engine_->submit(std::move(request));
       sampling_.emplace(id, task);
       return;
@@ -358,8 +358,8 @@ void EngineThread::publish_tokens() {
     const std::lock_guard lock(mutex_);
     first = settled_.empty() && streams_.empty();
     for (const auto& [task, token] : read_) {
-      if (task->untold.empty()) streams_.push_back(task);
-      task->untold.push_back(token);
+      if (task->unreported.empty()) streams_.push_back(task);
+      task->unreported.push_back(token);
     }
   }
   read_.clear();

@@ -68,8 +68,8 @@ class EngineThread : public std::enable_shared_from_this<EngineThread> {
     SampleRequest request;  // only for sampling, like the next five members
     Napi::FunctionReference on_tokens;
     std::optional<Napi::Error> thrown;   // exception of on_tokens
-    bool told_of = false;               // whether there is an on_tokens callback
-    std::vector<int32_t> untold;        // tokens not yet reported; under the mutex
+    bool has_callback = false;           // whether there is an on_tokens callback
+    std::vector<int32_t> unreported;     // tokens not yet reported; under the mutex
     std::atomic<bool> suffices = false;  // on_tokens returned true: no more tokens are needed
     std::atomic<bool> cancelled = false;
     bool queued = true;  // false once the task was taken or cancelled; under the mutex
@@ -85,7 +85,7 @@ class EngineThread : public std::enable_shared_from_this<EngineThread> {
   // JavaScript thread.
   Napi::Value enqueue(Napi::Env env, TaskPointer task);
   void cancel(const TaskPointer& task);
-  void tell(Napi::Env env, const TaskPointer& task, std::vector<int32_t> tokens);
+  void report_tokens(Napi::Env env, const TaskPointer& task, std::vector<int32_t> tokens);
   void join(Napi::Env env);
   static void let_go(const std::vector<TaskPointer>& settled);
   static void keep_promise(Napi::Env env, Task& task);

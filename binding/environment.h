@@ -42,11 +42,11 @@ inline CodedMessage current_error() {
   } catch (const Error& error) {
     return {error.code, error.what()};
   } catch (const std::bad_alloc&) {
-    return {"OUT_OF_MEMORY", "The machine's memory is used up: take a smaller batch, cache or model."};
+    return {"OUT_OF_MEMORY", "Out of memory: use a smaller batch, cache or model."};
   } catch (const std::exception& error) {
     return {"INTERNAL", error.what()};
   } catch (...) {
-    return {"INTERNAL", "Something was thrown that is no exception."};
+    return {"INTERNAL", "An unknown C++ exception was thrown."};
   }
 }
 

@@ -98,7 +98,7 @@ class LearnerObject : public Napi::ObjectWrap<Self> {
     const Parameter& parameter = parameters[index];
     if (at < 0 || count < 0 || count > parameter.size() - at)
       refuse(parameter.name + " has " + std::to_string(parameter.size()) + " elements; " + std::to_string(count) + " from " +
-             std::to_string(at) + " on are too many.");
+             std::to_string(at) + " on exceed its size.");
     return parameter.offset + at;
   }
 

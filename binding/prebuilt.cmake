@@ -1,8 +1,8 @@
-# What the binary of the npm package has beyond a build for one's own machine (GIGPO_PREBUILT, which `npm run package:native` sets).
+# Settings of the binary of the npm package, in addition to those of a local build (GIGPO_PREBUILT, set by `npm run package:native`).
 # The addon must load wherever Node's own binaries do: on Linux, with glibc 2.28 or later.
 target_compile_options(core PRIVATE $<$<COMPILE_LANGUAGE:CUDA>:--compress-mode=size>)
 
-# Names of files, which checks tell where they fail, from this folder on.
+# File names in the messages of failed checks are relative to this folder.
 if(CMAKE_CXX_COMPILER_ID MATCHES "GNU|Clang")
   set(relative -ffile-prefix-map=${CMAKE_SOURCE_DIR}/=)
   foreach(target gigpo core system kernels_portable kernels_avx2 kernels_avx512 kernels_avx512_bf16)
@@ -14,17 +14,17 @@ if(CMAKE_CXX_COMPILER_ID MATCHES "GNU|Clang")
 endif()
 
 if(CMAKE_SYSTEM_NAME STREQUAL "Linux")
-  # A C++ library of its own, as the system's may be older. Only what Node looks up is exported, so that the two never meet, and
-  # the linker drops what is not used: the rest of that library would ask for a newer glibc.
+  # Links the C++ library statically, because the system's may be older. Only the symbols that Node looks up are exported, so the two
+  # libraries cannot conflict, and the linker drops unused code, which would need a newer glibc.
   file(WRITE ${CMAKE_BINARY_DIR}/exports.map
     "{ global: napi_register_module_v1; node_api_module_get_api_version_v1; local: *; };\n")
   target_link_options(gigpo PRIVATE -static-libstdc++ -Wl,--gc-sections -Wl,--version-script=${CMAKE_BINARY_DIR}/exports.map)
 endif()
 
-# Functions that glibc moved or changed after 2.28 are there in two versions, of which the linker takes the newer. For these names it
-# gets stand-ins for the libraries as they were, with the older version alone; to load the addon, the system's libraries are used.
-# What is new altogether is in binding/prebuilt/older_glibc.cpp.
-# Each version is followed by the names that belong to it.
+# Functions that glibc moved or changed after 2.28 have two versions, and the linker selects the newer. It therefore gets stub
+# libraries with only the older versions of these names; at run time the system's libraries are used. Symbols that did not exist
+# before are defined in binding/prebuilt/older_glibc.cpp.
+# Each version is followed by its names.
 function(older_glibc target soname)
   foreach(word ${ARGN})
     if(word MATCHES "^GLIBC_")
@@ -50,7 +50,7 @@ endfunction()
 include(CheckCXXSymbolExists)
 check_cxx_symbol_exists(__GLIBC__ stdlib.h is_glibc)
 if(is_glibc AND CMAKE_SYSTEM_NAME STREQUAL "Linux" AND CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
-  target_link_options(gigpo PRIVATE -Wl,--no-as-needed)  # the stand-ins come before what needs them
+  target_link_options(gigpo PRIVATE -Wl,--no-as-needed)  # the stubs precede the objects that need them
   older_glibc(older_m libm.so.6 GLIBC_2.2.5 exp exp2 log log2 pow)
   older_glibc(older_dl libdl.so.2 GLIBC_2.2.5 dlclose dlerror dlopen dlsym dlvsym GLIBC_2.3.4 dlmopen)
   older_glibc(older_rt librt.so.1 GLIBC_2.2.5 shm_open shm_unlink)

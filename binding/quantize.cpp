@@ -15,8 +15,8 @@ Napi::Value quantize_call(const Napi::CallbackInfo& info) {
   const Stored type = stored_of(info[0]);
   const auto values = typed_array<float>(info[1], "values");
   const int64_t count = int64_t(values.ElementLength());
-  if (!can_quantize(type)) refuse("Numbers of this type are only read.");
-  if (count % block_of(type).elements != 0) refuse(std::to_string(count) + " numbers are no whole number of blocks.");
+  if (!can_quantize(type)) refuse("Conversion to this type is not supported, only from it.");
+  if (count % block_of(type).elements != 0) refuse(std::to_string(count) + " numbers are not a whole number of blocks.");
   const auto work = [type, count, from = values.Data()]() -> MakeResult {
     // Scales are stored as F16.
     const float most = type == Stored::f32 || type == Stored::bf16 ? std::numeric_limits<float>::max() : 65504;
@@ -35,7 +35,7 @@ Napi::Value dequantize_call(const Napi::CallbackInfo& info) {
   const Stored type = stored_of(info[0]);
   const auto bytes = typed_array<uint8_t>(info[1], "bytes");
   const BlockShape block = block_of(type);
-  if (int64_t(bytes.ElementLength()) % block.bytes != 0) refuse(std::to_string(bytes.ElementLength()) + " bytes are no whole number of blocks.");
+  if (int64_t(bytes.ElementLength()) % block.bytes != 0) refuse(std::to_string(bytes.ElementLength()) + " bytes are not a whole number of blocks.");
   const int64_t count = int64_t(bytes.ElementLength()) / block.bytes * block.elements;
   const auto work = [type, count, from = reinterpret_cast<const std::byte*>(bytes.Data())]() -> MakeResult {
     std::vector<float> values(size_t(count), 0.0f);

@@ -50,7 +50,7 @@ struct ActivationGradients {
   Tensor qkv, heads;                          // `heads` only where queries and keys are normalised
 };
 
-// Buffers of one sampling step. Nothing is kept between layers, so all layers use the same set.
+// Buffers of one sampling step. No data is kept between layers, so all layers use the same set.
 struct StepBuffers {
   StepBuffers(const PassShape& shape, Arena& arena);
 

@@ -23,16 +23,16 @@ AdapterLayout::AdapterLayout(const ModelConfig& c, const AdapterConfig& adapter)
     size += parameters.back().size();
     return offset;
   };
-  struct Beside {
+  struct Part {
     int projection;
     const char* name;
     int64_t rows;
   };
   int64_t layer = 0;
-  const auto beside = [&](const std::string& at, int64_t in, std::initializer_list<Beside> made) {
+  const auto adapted = [&](const std::string& at, int64_t in, std::initializer_list<Part> made) {
     LinearAdapterLayout layout{size, 0, {}};
     int64_t column = 0;
-    for (const Beside& p : made) {
+    for (const Part& p : made) {
       const AdapterPair pair = adapter.pair(layer, p.projection);
       if (pair.rank > 0) {
         add(at + p.name + ".lora_A.weight", {pair.rank, in});
@@ -42,7 +42,7 @@ AdapterLayout::AdapterLayout(const ModelConfig& c, const AdapterConfig& adapter)
       column += p.rows;
     }
     auto part = layout.parts.begin();
-    for (const Beside& p : made) {
+    for (const Part& p : made) {
       if (adapter.pair(layer, p.projection).rank == 0) continue;
       part->b = add(at + p.name + ".lora_B.weight", {p.rows, part->rank});
       scales_[parameters.back().name] = part->scale;
@@ -63,10 +63,10 @@ AdapterLayout::AdapterLayout(const ModelConfig& c, const AdapterConfig& adapter)
   for (; layer < c.layers; layer++) {
     const std::string at = "model.layers." + std::to_string(layer) + ".";
     Layer l;
-    l.qkv = beside(at + "self_attn.", h, {{Projection::query, "q_proj", q}, {Projection::key, "k_proj", kv}, {Projection::value, "v_proj", kv}});
-    l.output = beside(at + "self_attn.", q, {{Projection::output, "o_proj", h}});
-    l.gate_up = beside(at + "mlp.", h, {{Projection::gate, "gate_proj", i}, {Projection::up, "up_proj", i}});
-    l.down = beside(at + "mlp.", i, {{Projection::down, "down_proj", h}});
+    l.qkv = adapted(at + "self_attn.", h, {{Projection::query, "q_proj", q}, {Projection::key, "k_proj", kv}, {Projection::value, "v_proj", kv}});
+    l.output = adapted(at + "self_attn.", q, {{Projection::output, "o_proj", h}});
+    l.gate_up = adapted(at + "mlp.", h, {{Projection::gate, "gate_proj", i}, {Projection::up, "up_proj", i}});
+    l.down = adapted(at + "mlp.", i, {{Projection::down, "down_proj", h}});
     layers.push_back(std::move(l));
     whole_until(at);
   }

@@ -297,7 +297,7 @@ class Device {
                            PolicyHeadResult* results, HeadTokens others = {}) = 0;
   // Like policy_head, but may run concurrently with the operations issued until `join(lane)`: products of `multiplications` multiplications
   // in total, none of which may access the same memory. A lane must be joined before it is used again.
-  virtual void policy_head_beside(int /*lane*/, double /*multiplications*/, Tensor logits, const PolicyHeadRow* inputs,
+  virtual void policy_head_concurrent(int /*lane*/, double /*multiplications*/, Tensor logits, const PolicyHeadRow* inputs,
                                   const PolicyHeadOptions& options, PolicyHeadResult* results, HeadTokens others = {}) {
     policy_head(logits, inputs, options, results, others);
   }

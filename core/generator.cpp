@@ -66,7 +66,7 @@ void Generator::submit(SampleRequest request) {
   if (request.max_tokens < 1) throw Error("BAD_ARGUMENT", "maxTokens must be at least 1.");
   const auto prompt = int64_t(request.prompt.size());
   if (request.max_tokens > longest_sequence_ - prompt) {
-    throw Error("BAD_ARGUMENT", "Prompt and reply may need " + std::to_string(prompt + request.max_tokens) + " tokens, but there is room for " +
+    throw Error("BAD_ARGUMENT", "Prompt and completion may need " + std::to_string(prompt + request.max_tokens) + " tokens, but there is room for " +
                                     std::to_string(longest_sequence_) +
                                     ": shorten the prompt, lower maxTokens, or raise maxPositions or kvCacheBytes.");
   }

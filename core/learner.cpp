@@ -28,9 +28,9 @@ void Learner::with_buffer(Buffer buffer, Use use) {
       if (!adapter_) throw Error("BAD_ARGUMENT", "This policy has no adapter: open it with lora.");
       return use(*adapter_);
     case Buffer::weights:
-      if (!own_) throw Error("BAD_ARGUMENT", "Its adapter stands beside the policy's model: that is read and written there.");
+      if (!own_) throw Error("BAD_ARGUMENT", "This critic shares the policy's model: read and write the model through the policy.");
       return use(*own_);
-    case Buffer::merged: throw Error("BAD_ARGUMENT", "What is merged can only be read.");
+    case Buffer::merged: throw Error("BAD_ARGUMENT", "Merged weights are read-only.");
   }
 }
 

@@ -125,7 +125,7 @@ std::string describe(const MemoryPlan& plan) {
   add("moments", plan.moments);
   add("reference", plan.reference);
   add("critic", plan.critic);
-  add(plan.shared ? "activations, in the cache's place," : "activations", plan.activations);
+  add(plan.shared ? "activations (sharing the memory of the cache)" : "activations", plan.activations);
   constexpr const char* levels[] = {"", " (recompute: norms)", " (recompute: mlp)", " (recompute: block)"};
   if (plan.activations > 0) text += levels[int(plan.recompute)];
   if (!plan.shared && plan.longest > plan.activations)

@@ -7,7 +7,7 @@
 namespace gigpo {
 
 DeviceReport device_report() {
-  return {Unavailable::not_built, "This build has no CUDA code in it; npx gigpo doctor tells the command that builds it.", {}, {}};
+  return {Unavailable::not_built, "This build has no CUDA code; npx gigpo doctor prints the command that builds it.", {}, {}};
 }
 
 MatmulLibraryReport matmul_library_report() { return {false, {}, {}, device_report().message, device_report().message}; }

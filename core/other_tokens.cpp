@@ -58,7 +58,7 @@ void OtherTokens::fold(int64_t rows) {
   }
 }
 
-void OtherTokens::tell(int64_t lane, int64_t first, Tensor logits, Scores& scores) {
+void OtherTokens::write_scores(int64_t lane, int64_t first, Tensor logits, Scores& scores) {
   const int64_t count = batch_.top, rows = logits.rows;
   if (count == 0) return;
   const Chunk& chunk = chunks_[lane];

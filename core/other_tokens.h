@@ -26,7 +26,7 @@ class OtherTokens {
   // Argument of the head for `rows` rows from `first` on; empty if the most likely tokens are to be found.
   HeadTokens of(int64_t lane, int64_t first, int64_t rows);
   // Writes the results of these rows into the columns of `scores`, after the head has scored `logits`.
-  void tell(int64_t lane, int64_t first, Tensor logits, Scores& scores);
+  void write_scores(int64_t lane, int64_t first, Tensor logits, Scores& scores);
 
  private:
   struct Chunk {

@@ -9,7 +9,7 @@ namespace {
 
 void rescale(const std::monostate&, double /*theta*/, int64_t /*head_size*/, std::vector<double>& /*frequencies*/) {}
 
-// Long wavelengths are stretched by `factor`, short ones kept, those between blended.
+// Long wavelengths are stretched by `factor`, short ones unchanged, those in between interpolated.
 void rescale(const Llama3Scaling& s, double /*theta*/, int64_t /*head_size*/, std::vector<double>& frequencies) {
   for (double& frequency : frequencies) {
     const double turns = s.original_max_positions * frequency / (2 * std::numbers::pi);
@@ -19,8 +19,9 @@ void rescale(const Llama3Scaling& s, double /*theta*/, int64_t /*head_size*/, st
   }
 }
 
-// Pairs before `low` turn often enough to be kept, those from `high` on are stretched by `factor`, those between are blended by their
-// number j. Pair j turns r times over the original length L where j = D ln(L / (2π r)) / (2 ln θ).
+// Pairs before `low` rotate often enough to be left unchanged, those from `high` on are stretched by `factor`, those in
+// between are interpolated by their index j. Pair j rotates r times over the original length L if j = D ln(L / (2π r))
+// / (2 ln θ).
 void rescale(const YarnScaling& s, double theta, int64_t head_size, std::vector<double>& frequencies) {
   const double size = double(head_size);
   const auto pair_that_turns = [&](double times) {
@@ -29,7 +30,7 @@ void rescale(const YarnScaling& s, double theta, int64_t head_size, std::vector<
   double low = pair_that_turns(s.beta_fast), high = pair_that_turns(s.beta_slow);
   if (s.truncate) low = std::floor(low), high = std::ceil(high);
   low = std::fmax(low, 0), high = std::fmin(high, size - 1);
-  if (low == high) high += 0.001;  // as transformers has it
+  if (low == high) high += 0.001;  // as in transformers
   for (size_t j = 0; j < frequencies.size(); j++) {
     const double stretched = std::clamp((double(j) - low) / (high - low), 0.0, 1.0);
     frequencies[j] = frequencies[j] / s.factor * stretched + frequencies[j] * (1 - stretched);

@@ -6,14 +6,15 @@
 
 namespace gigpo {
 
-// How a model's frequencies are changed so that it reads longer texts than it was trained on; formulas of transformers' modeling_rope_utils.
+// Changes of a model's frequencies for longer texts than it was trained on; formulas of transformers'
+// modeling_rope_utils.
 struct Llama3Scaling {
   double factor, low_frequency_factor, high_frequency_factor, original_max_positions;
 };
-// YaRN (arXiv 2309.00071). `attention_factor` is of cosines and sines, so that scores have its square.
+// YaRN (arXiv 2309.00071). `attention_factor` multiplies cosines and sines, so attention scores get its square.
 struct YarnScaling {
   double factor, attention_factor, beta_fast, beta_slow, original_max_positions;
-  bool truncate;  // the bounds of the ramp are whole numbers
+  bool truncate;  // rounds the bounds of the ramp to integers
 };
 using RopeScaling = std::variant<std::monostate, Llama3Scaling, YarnScaling>;
 

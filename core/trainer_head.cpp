@@ -13,7 +13,7 @@ struct Joined {
     for (int lane = 0; lane < lanes; lane++) {
       try {
         device.join(lane);
-      } catch (...) {  // the device is lost; that error is being reported already
+      } catch (...) {  // the device is lost, and that error is being reported already
       }
     }
   }
@@ -57,7 +57,7 @@ Tensor Trainer::run_head(const Models& models, const HeadPass& pass, Arena& aren
     const Tensor d_logits = device_.gradient_of_logits(logits_of(i));
     device_.join(int(i % lanes));
     if (reference) compare(i);
-    if (pass.scores) others.tell(i % lanes, i * rows, logits_of(i), *pass.scores);
+    if (pass.scores) others.write_scores(i % lanes, i * rows, logits_of(i), *pass.scores);
     if (d_table) device_.matmul(d_logits, true, chunk_of(hidden, i), false, d_table, true);
     if (d_hidden) device_.matmul(d_logits, false, table, false, chunk_of(d_hidden, i), false);
   };
@@ -74,7 +74,7 @@ Tensor Trainer::run_head(const Models& models, const HeadPass& pass, Arena& aren
       device_.matmul(chunk_of(hidden, i).row_range(first, count), false, table, true, logits.row_range(first, count), false);
     });
     mask(logits, i);
-    device_.policy_head_beside(int(i % lanes), multiplications(i), logits, buffers.inputs + i * rows, pass.options,
+    device_.policy_head_concurrent(int(i % lanes), multiplications(i), logits, buffers.inputs + i * rows, pass.options,
                                pass.results + i * rows, others.of(i % lanes, i * rows, logits.rows));
   }
   for (int64_t i = std::max<int64_t>(chunks - lanes, 0); i < chunks; i++) pass_on(i);

@@ -29,23 +29,23 @@ void TrainingBatch::check(int64_t vocabulary) const {
   }
   int64_t row = 0, end = 1;
   for (int64_t span = 0; span < spans; span++) {
-    require(span_rows[span] >= row && span_rows[span] < rows, "a span's row is not one, or spans are out of order", span);
+    require(span_rows[span] >= row && span_rows[span] < rows, "a span has an invalid row, or the spans are out of order", span);
     if (span_rows[span] > row) row = span_rows[span], end = 1;
-    require(span_begins[span] >= end, "a span begins at its row's first token, or before the one before it ends", span);
+    require(span_begins[span] >= end, "a span begins at the first token of its row, or overlaps the previous span", span);
     require(span_counts[span] >= 1, "a span is empty", span);
     end = int64_t{span_begins[span]} + span_counts[span];
-    require(end <= row_offsets[row + 1] - row_offsets[row], "a span ends behind its row", span);
+    require(end <= row_offsets[row + 1] - row_offsets[row], "a span extends beyond its row", span);
     if (!constraints || !constraints[span]) continue;
     constraints[span]->check_model(vocabulary);
     check_constraint(span);
   }
   if (top > vocabulary)
-    throw Error("BAD_ARGUMENT", "top asks for " + std::to_string(top) + " tokens at each place; the model's vocabulary has " +
+    throw Error("BAD_ARGUMENT", "top is " + std::to_string(top) + " tokens per position, but the model's vocabulary has " +
                                     std::to_string(vocabulary) + ".");
   const int64_t others = top_tokens ? top * sampled() : 0;
   if (const auto* wrong = std::find_if(top_tokens, top_tokens + others, [&](int32_t t) { return t < 0 || t >= vocabulary; });
       wrong != top_tokens + others)
-    throw Error("BAD_ARGUMENT", "top.tokens holds token " + std::to_string(*wrong) + ", outside the model's vocabulary of " +
+    throw Error("BAD_ARGUMENT", "top.tokens contains token " + std::to_string(*wrong) + ", outside the model's vocabulary of " +
                                     std::to_string(vocabulary) + ".");
 }
 

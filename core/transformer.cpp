@@ -100,11 +100,11 @@ Transformer::Weights Transformer::layer_of(const PolicyTensors& from, int64_t l)
     for (const LinearAdapterLayout::Part& part : adapter.parts)
       layer.parts.push_back({from.adapter.matrix(part.b, part.rows, part.rank), part});
   };
-  const AdapterLayout::Layer& beside = adapter_layout_.layers[l];
-  adapt(w.qkv, beside.qkv, h);
-  adapt(w.output, beside.output, q);
-  adapt(w.gate_up, beside.gate_up, h);
-  adapt(w.down, beside.down, i);
+  const AdapterLayout::Layer& layer = adapter_layout_.layers[l];
+  adapt(w.qkv, layer.qkv, h);
+  adapt(w.output, layer.output, q);
+  adapt(w.gate_up, layer.gate_up, h);
+  adapt(w.down, layer.down, i);
   return w;
 }
 
@@ -251,7 +251,7 @@ void Transformer::backward(const PolicyTensors& weights, const PolicyTensors& gr
   const auto narrow = [&](int64_t rows, const Linear& layer) {
     return layer.a ? of.narrow.row_range(0, rows).column_range(0, layer.a.rows) : Tensor{};
   };
-  // Gradient of a branch's output: that of the residual stream, through the norm in between.
+  // Gradient of a branch's output: the gradient of the residual stream, passed through the norm of the branch.
   const auto through_norm = [&](Tensor weight, Tensor d_weight, Tensor product, const float* scales, Tensor d_product) {
     if (!weight) return d_x;
     device_.rms_norm_backward(d_x, product, weighted(weight), 1, scales, d_product, false, d_weight);
@@ -266,7 +266,7 @@ void Transformer::backward(const PolicyTensors& weights, const PolicyTensors& gr
     const Tensor d_activated = of.activated.row_range(0, n), d_gate_up = of.gate_up.row_range(0, n);
     const Tensor d_post_normed = of.normed.row_range(0, n), d_normed = of.normed.row_range(0, t), d_qkv = of.qkv;
     compute_again(w, kept, a);
-    const Tensor d_branch = of.normed.row_range(0, n);  // not used for anything else until the product's gradient is computed
+    const Tensor d_branch = of.normed.row_range(0, n);  // free until the gradient of the product is computed
     const Tensor d_fed = through_norm(w.down_norm, d.down_norm, a.fed, a.fed_scales, d_branch);
     linear_backward(w.down, d.down, d_fed, a.activated, a.narrow_down, d_activated, narrow(n, w.down));
     device_.gated_unit_backward(d_activated, a.gate_up, c.gate, d_gate_up);
@@ -323,7 +323,7 @@ Tensor Transformer::forward_paged(const PolicyTensors& weights, const PagedToken
       x = own.wanted_x, attended = own.wanted_attended;
       normed = normed.row_range(0, n), gate_up = gate_up.row_range(0, n), activated = activated.row_range(0, n);
     }
-    // `normed` holds a branch's output until that is added.
+    // `normed` temporarily holds the output of a branch.
     add_branch(w.output, w.output_norm, attended, x, x, narrow(attended, w.output), normed, nullptr);
     device_.rms_norm(x, weighted(w.post_norm), 1, epsilon(), normed, nullptr);
     linear(w.gate_up, normed, {}, gate_up, narrow(normed, w.gate_up));

@@ -80,7 +80,7 @@ class Transformer {
   NormWeight weighted(Tensor weights) const { return {weights, config_.norm_offset}; }
   float embedding_scale(Type type) const;
   void embed(const int32_t* tokens, const PolicyTensors& weights, Tensor x, const int32_t* later = nullptr) const;
-  // Of a layer; without tables where nothing is turned.
+  // Rotary tables of a layer; empty if the layer has no rotary positions.
   Rotary rotary(int64_t layer, const int32_t* positions) const {
     const int rope = config_.kind(layer).rope;
     return rope == LayerKind::none ? Rotary{positions, nullptr, nullptr} : Rotary{positions, tables_[rope].cosine, tables_[rope].sine};

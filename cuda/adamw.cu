@@ -22,11 +22,11 @@ struct Buffers {
   __nv_bfloat16* compute;
   const float* gradients;
   Moment *first, *second;
-  bool aligned;  // at the weights whose index divides by four
+  bool aligned;  // at weights whose index is a multiple of four
 };
 
-// 28 bytes a weight with moments in f32, 20 in bf16; 2 more with a copy. Blocks of four are those of the whole model's
-// weights; the first and the last of a call may stand outside in part.
+// Memory traffic per weight: 28 bytes with moments in f32, 20 in bf16; 2 more with a bf16 copy. Blocks of four are
+// counted from the start of the whole model's weights, so the first and the last block of a call may be partial.
 template <class Moment>
 __global__ void __launch_bounds__(threads)
 adamw_kernel(Buffers<Moment> at, int64_t index, int64_t count, AdamWFactors factors, Key rounding) {
@@ -68,7 +68,7 @@ adamw_kernel(Buffers<Moment> at, int64_t index, int64_t count, AdamWFactors fact
   }
 }
 
-// Whether the element that would stand at `-offset` is aligned for packs of four.
+// Whether packs of four starting at element `-offset` would be aligned.
 template <class T>
 bool aligned(const T* data, int64_t offset) {
   return (reinterpret_cast<uintptr_t>(data) - uintptr_t(offset) * sizeof(T)) % (width * sizeof(T)) == 0;

@@ -1,6 +1,7 @@
-// Anchor groups of core/kernels/anchor_groups.h. A warp hashes a state, then claims or finds its group's slot in a table
-// with open addressing: only equal task, length and bytes make two states one group. Which state owns a slot depends
-// on timing; which states share one does not, and neither does the least index among them, from which the ids follow.
+// Anchor groups of core/kernels/anchor_groups.h. A warp hashes a state, then claims or finds its group's slot in a
+// table with open addressing. States share a group only if task, length and bytes are equal, so hash collisions do no
+// harm. Which state owns a slot depends on timing; which states share a slot does not, and neither does the smallest
+// index among them, from which the ids are derived.
 #include "cuda/kernels.h"
 #include "cuda/launch.h"
 #include "cuda/reduce.cuh"
@@ -25,8 +26,8 @@ struct States {
   __device__ int64_t length(int32_t i) const { return offsets[i + 1] - offsets[i]; }
 };
 
-// Four bytes of a state from byte 4 · index on, zeros beyond its end, by aligned loads of words that hold at least one
-// of its bytes.
+// Four bytes of a state starting at byte 4 · index, zeros beyond its end. Reads aligned words that contain at least one
+// byte of the state.
 __device__ uint32_t word_at(const uint8_t* state, int64_t length, int64_t index) {
   const int64_t at = 4 * index;
   const uintptr_t address = reinterpret_cast<uintptr_t>(state) + uintptr_t(at);
@@ -39,7 +40,8 @@ __device__ uint32_t word_at(const uint8_t* state, int64_t length, int64_t index)
 
 __device__ unsigned long long mix(unsigned long long a, unsigned long long b) { return (a * b) ^ __umul64hi(a, b); }
 
-// Each lane chains its words through wide multiplications, from a start of its own; the lanes' ends are xored.
+// Hash of each state. Each lane chains its words through wide multiplications from its own seed; the lanes' results are
+// xored.
 __global__ void hash_states(int32_t count, States states, Hash* hashes, unsigned long long hash_mask) {
   const int64_t i = int64_t(blockIdx.x) * warps + warp_index();
   if (i >= count) return;  // a whole warp
@@ -64,7 +66,7 @@ __global__ void hash_states(int32_t count, States states, Hash* hashes, unsigned
   hashes[i].high = mix(high ^ task, low ^ 0xEB44ACCAB455D165ull) & hash_mask;
 }
 
-// By a whole warp; every lane gets the answer.
+// Must be called by a whole warp; every lane gets the result.
 __device__ bool same(const States& states, const Hash* hashes, int32_t a, int32_t b) {
   const int64_t length = states.length(a);
   if (hashes[a].low != hashes[b].low || hashes[a].high != hashes[b].high || states.tasks[a] != states.tasks[b] ||
@@ -80,14 +82,14 @@ __device__ bool same(const States& states, const Hash* hashes, int32_t a, int32_
   return true;
 }
 
-// slots [mask + 1]: the state that owns a slot. first [mask + 1]: the least state of the slot's group.
+// slots [mask + 1]: state that owns each slot. first [mask + 1]: smallest state index of the slot's group.
 __global__ void insert_states(int32_t count, States states, const Hash* hashes, uint32_t mask, int32_t* slots,
                               int32_t* first, int32_t* slot_of) {
   const int64_t own = int64_t(blockIdx.x) * warps + warp_index();
   if (own >= count) return;  // a whole warp
   const auto i = int32_t(own);
   uint32_t slot = uint32_t(hashes[i].low) & mask;
-  for (;; slot = (slot + 1) & mask) {  // ends: at most half of the slots are ever taken
+  for (;; slot = (slot + 1) & mask) {  // terminates: at most half of the slots are ever taken
     int32_t owner = 0;
     if (lane_index() == 0) {
       owner = *static_cast<volatile int32_t*>(slots + slot);  // once taken, a slot never changes
@@ -101,7 +103,7 @@ __global__ void insert_states(int32_t count, States states, const Hash* hashes, 
   atomicMin(first + slot, i);
 }
 
-// Ids in the order of the groups' first states: how many of those come before.
+// Number of group-first states in each block, from which ids are assigned in the order of the groups' first states.
 __global__ __launch_bounds__(number_block) void count_firsts(int32_t count, const int32_t* first,
                                                              const int32_t* slot_of, int32_t* block_counts) {
   const int64_t i = int64_t(blockIdx.x) * number_block + threadIdx.x;
@@ -115,7 +117,7 @@ __global__ __launch_bounds__(number_block) void scan_counts(int32_t blocks, int3
   if (threadIdx.x == 0) *group_count = block_counts[blocks];
 }
 
-// The table is done with: from here on slots [] holds ids.
+// Replaces the states in slots [] by ids: the table is no longer needed as a table.
 __global__ __launch_bounds__(number_block) void number_firsts(int32_t count, const int32_t* first,
                                                               const int32_t* slot_of, const int32_t* block_counts,
                                                               int32_t* slots) {

@@ -1,4 +1,4 @@
-// Anchor groups of states that lie in host memory (core/kernels/anchor_groups.h). The copy of the states is most of the time.
+// Anchor groups of states in host memory (core/kernels/anchor_groups.h). Copying the states takes most of the time.
 #include "core/kernels/anchor_groups.h"
 #include "cuda/host_call.h"
 #include "cuda/kernels.h"

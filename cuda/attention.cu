@@ -1,10 +1,10 @@
-// Attention of a packed batch, bf16. A block takes 128 queries of one head, 32 a warp, and passes over the tiles of keys
-// that some of its queries see. Scores stay in registers; the softmax is kept relative to the largest score so far, in
-// base 2:
+// Attention of a packed batch, bf16. A block handles 128 queries of one head, 32 per warp, and iterates over the tiles
+// of keys that some of its queries see. Scores stay in registers; the online softmax is relative to the largest score
+// so far, in base 2:
 //   m' = max(m, max_k s_k),  p_k = 2^(c (s_k - m')),  l' = 2^(c (m - m')) l + Σ p_k,  o' = 2^(c (m - m')) o + Σ p_k v_k
-// with c = log2(e) / √D, and out = o / l at the end. While a tile's scores are computed its values arrive, and while the
-// values are weighed the next tile's keys do; queries, keys and values take 48 KB at 128 numbers a head, so two blocks
-// share a multiprocessor and cover each other's barriers.
+// with c = log2(e) / √D, and out = o / l at the end. A tile's values load while its scores are computed, and the next
+// tile's keys while the values are weighted. Queries, keys and values take 48 KB at head size 128, so two blocks share
+// a multiprocessor and hide each other's barriers.
 #include "cuda/attention.h"
 
 #include <algorithm>
@@ -20,11 +20,11 @@ namespace {
 constexpr int warps = 4, threads = warps * 32, row_tiles = 2, warp_queries = row_tiles * 16;
 constexpr int block_queries = warps * warp_queries;
 
-// A lane's 32 sums for each 16 numbers a head leave registers for fewer scores where a head is large.
+// Keys per tile. A lane needs 32 sums per 16 numbers of head size, so large heads leave fewer registers for scores.
 template <int D>
 constexpr int tile_keys = D > 64 ? 32 : 64;
 
-// Steps of the queries that stay in registers: at 64 numbers a head all, at 128 half, and more would spill.
+// Steps of the queries that stay in registers: all at head size 64, half at 128; more would spill.
 template <int D>
 constexpr int kept_steps = std::min(D / 16, 4);
 
@@ -43,7 +43,7 @@ constexpr size_t shared_bytes() {
   return (block_queries + 2 * tile_keys<D>) * D * sizeof(__nv_bfloat16) + 2 * tile_keys<D> * sizeof(int32_t);
 }
 
-// What a lane keeps of its queries: rows lane / 4 and lane / 4 + 8 of each 16. `sum` is the lane's own share.
+// A lane's queries: rows lane / 4 and lane / 4 + 8 of each 16. `sum` is the lane's own share.
 template <int D>
 struct Softmax {
   float out[row_tiles][D / 8][4];
@@ -53,7 +53,7 @@ struct Softmax {
 template <int D>
 using Scores = float[row_tiles][tile_keys<D> / 8][4];
 
-// Scores to weights, and what has been summed to the new maximum.
+// Converts scores to weights, and rescales earlier sums to the new maximum.
 template <int D>
 __device__ void weigh(Scores<D>& scores, Softmax<D>& state, float scale) {
   float factors[row_tiles][2];
@@ -84,7 +84,7 @@ __device__ void weigh(Scores<D>& scores, Softmax<D>& state, float scale) {
       state.max[r][half] = top;
     }
   }
-  if (!__any_sync(full_warp, moved)) return;  // most tiles hold no row's maximum
+  if (!__any_sync(full_warp, moved)) return;  // most tiles do not contain any row's maximum
 #pragma unroll
   for (int r = 0; r < row_tiles; r++) {
 #pragma unroll
@@ -117,8 +117,8 @@ template <int D, bool windowed>
 __global__ __launch_bounds__(threads, 2) void attention_kernel(Arguments at) {
   const HeadTile<D> queries = {dynamic_shared<__nv_bfloat16>()}, keys = {queries.data + block_queries * D},
                     values = {keys.data + tile_keys<D> * D};
-  auto* ends = reinterpret_cast<int32_t*>(values.data + tile_keys<D> * D);  // of this tile and of the next
-  // The last queries see the most keys: they start first.
+  auto* ends = reinterpret_cast<int32_t*>(values.data + tile_keys<D> * D);  // subtree ends of this tile and of the next
+  // Later queries see more keys, so they start first.
   const int head = int(blockIdx.x), heads = int(gridDim.x);
   const int first = int(gridDim.y - 1 - blockIdx.y) * block_queries, last = min(first + block_queries, at.tokens) - 1;
   const int row = warp_index() * warp_queries, warp_first = first + row;
@@ -156,14 +156,14 @@ __global__ __launch_bounds__(threads, 2) void attention_kernel(Arguments at) {
   for (int parity = 0; tile < finder.limit; parity ^= 1) {
     const int first_key = tile * tile_keys<D>;
     copy_async_wait<0>();
-    __syncthreads();  // the keys are there, and the last tile's values have been used
+    __syncthreads();  // the keys have arrived, and the last tile's values are no longer in use
     values.template copy_from<tile_keys<D>, threads>(v, at.v_stride, first_key, at.tokens);
     copy_async_commit();
     const Seen seen = seen_of<tile_keys<D>>(ends + parity * tile_keys<D>, first_key, warp_first, warp_last, windows);
     Scores<D> scores;
     if (seen != Seen::nothing) own_queries.template multiply<tile_keys<D>>(scores, keys);
     copy_async_wait<0>();
-    __syncthreads();  // the values are there, and the keys have been used
+    __syncthreads();  // the values have arrived, and the keys are no longer in use
     tile = copy_keys(parity ^ 1);
     if (seen == Seen::nothing) continue;
     if (seen == Seen::part) hide<row_tiles, tile_keys<D>>(scores, ends + parity * tile_keys<D>, first_key, warp_first, windows);

@@ -14,7 +14,8 @@ namespace gigpo::cuda {
 
 using VisibleTokens = PackedRows;
 
-// call(windowed) with it as a constant: kernels for batches without windows have no instruction more.
+// Calls call(windowed) with a compile-time constant, so that kernels for batches without windows have no extra
+// instructions.
 template <class Call>
 void with_windows(bool windowed, Call&& call) {
   if (windowed) call(std::true_type());
@@ -25,16 +26,17 @@ void with_windows(bool windowed, Call&& call) {
 void attention(Tensor q, Tensor k, Tensor v, int64_t head_size, const VisibleTokens& visible, Tensor out, float* log_sums,
                cudaStream_t stream);
 
-// Writes d_q, d_k, d_v. Each is summed by one kernel in a fixed order, so results are deterministic.
+// Writes d_q, d_k, d_v. Each is summed by a single kernel in a fixed order, so results are deterministic.
 size_t attention_backward_workspace(int64_t tokens, int64_t heads);
 void attention_backward(Tensor d_out, Tensor q, Tensor k, Tensor v, Tensor out, const float* log_sums, int64_t head_size,
                         const VisibleTokens& visible, Tensor d_q, Tensor d_k, Tensor d_v, void* workspace,
                         cudaStream_t stream);
 
-// What new tokens bring to attention over pages, in one kernel: their keys and values are stored in their pages, keys and queries
-// (those in place) transformed before, with the roundings that rms_norm and rotate would make one by one. Row p of the cache's
-// tensors is a page, [kv head][PagedCache::page_size][D] for keys and for values alike: what a block reads at a time lies together,
-// in the form that the tensor cores take. Heads are of even size; a transform without rotary tables turns nothing.
+// Preparation of new tokens for paged attention, in one kernel: transforms queries (in place) and keys with the same
+// rounding as separate calls of rms_norm and rotate, and stores keys and values in their pages. Row p of the cache's
+// tensors is a page, [kv head][PagedCache::page_size][D], for keys and for values, so what a block reads at a time is
+// contiguous and in the layout of the tensor cores. Head sizes are even; a transform without rotary tables does not
+// rotate.
 void store_heads(Tensor q, Tensor k, Tensor v, int64_t head_size, const HeadTransform& heads, const PagedBatch& batch,
                  const PagedCache& cache, cudaStream_t stream);
 

@@ -1,10 +1,10 @@
-// The gradients of attention, bf16. With c = 1 / √D, log Σ from the forward pass and delta_q = dO_q · O_q:
+// Gradients of attention, bf16. With c = 1 / √D, log Σ from the forward pass and delta_q = dO_q · O_q:
 //   p_qk = exp(c q·k - log Σ_q),  ds_qk = p_qk (dO_q · v_k - delta_q)
 //   dQ_q = c Σ_k ds_qk k,  dK_k = c Σ_q ds_qk q,  dV_k = Σ_q p_qk dO_q
-// One kernel sums over keys and one over queries, each in registers and in a fixed order: computing p and ds twice costs
-// two products of seven, and saves atomic sums. In both, rows of the scores are what is summed for, so that p and ds are
-// left factors as they come and never go through shared memory. What a block passes over arrives in two buffers in turn:
-// cuda/attention_query_gradient.cu and cuda/attention_key_gradient.cu.
+// One kernel sums over keys (cuda/attention_query_gradient.cu) and one over queries (cuda/attention_key_gradient.cu),
+// each in registers and in a fixed order. Computing p and ds twice costs two products of seven, and avoids atomic sums.
+// In both kernels the rows of the score matrix are the index of the result, so p and ds are left factors as computed
+// and never pass through shared memory. The operands that a block iterates over are double-buffered.
 #include "cuda/attention.h"
 #include "cuda/attention_general.cuh"
 #include "cuda/attention_gradients.cuh"
@@ -17,13 +17,13 @@ namespace {
 
 constexpr int threads = 128;
 
-// delta of every head of a token: D / 8 lanes a head, which read 16 bytes of each matrix.
+// delta of every head of a token: D / 8 lanes per head read 16 bytes of each matrix.
 template <int D>
 __global__ __launch_bounds__(threads) void deltas_kernel(HeadsMatrix d_out, HeadsMatrix out, int heads, float* deltas) {
   constexpr int lanes = D / 8, heads_at_once = threads / lanes;
   const int64_t token = blockIdx.x;
   const int rank = int(threadIdx.x) % lanes;
-  for (int first = 0; first < heads; first += heads_at_once) {  // all lanes stay, for the sum
+  for (int first = 0; first < heads; first += heads_at_once) {  // all lanes stay active for the sum
     const int head = first + int(threadIdx.x) / lanes;
     float sum = 0;
     if (head < heads) {

@@ -1,7 +1,7 @@
-// Attention of any type and head size, in fp32 and without the tensor cores: what cuda/attention.h computes, for the shapes
-// that its own kernels do not take. A warp has one query of one head (or, for keys' gradients, one key). It goes through
-// the others 32 at a time: each lane computes one's score by itself, then all lanes together add the 32 vectors, lane l
-// to elements l, l + 32, ...
+// Attention of any type and head size up to 256, in fp32 and without tensor cores: fallback for shapes that the kernels
+// of cuda/attention.h do not support. A warp handles one query of one head (for gradients of keys, one key). It
+// iterates over the others 32 at a time: each lane computes the score of one, then all lanes add the 32 vectors, lane l
+// elements l, l + 32, ...
 #include "cuda/attention_general.cuh"
 
 #include <cuda_bf16.h>
@@ -19,7 +19,7 @@ namespace {
 constexpr int warps = 4, lanes = 32, elements = int(largest_head) / lanes;
 constexpr float log2_e = 1.4426950408889634f, ln_2 = 0.6931471805599453f;
 
-// A view of a matrix of heads.
+// View of a matrix of heads.
 template <class Element>
 struct Heads {
   Element* data;
@@ -76,7 +76,7 @@ __device__ void store_vector(const float (&sum)[elements], float factor, Element
   }
 }
 
-// A copy that all lanes read, private to the warp.
+// Copy of a vector that all lanes read, private to the warp.
 template <class Element>
 __device__ void load_vector(float* to, const Element* from, int size) {
   __syncwarp();
@@ -84,7 +84,7 @@ __device__ void load_vector(float* to, const Element* from, int size) {
   __syncwarp();
 }
 
-// The keys and values of one head of a packed batch, as one query sees them.
+// Keys and values of one head of a packed batch, as one query sees them.
 template <class Element>
 struct PackedKeys {
   Heads<const Element> k, v;
@@ -97,11 +97,11 @@ struct PackedKeys {
   __device__ const Element* value(int64_t i) const { return v.at(i, head, head_size); }
 };
 
-// Those of a sequence in pages.
+// Keys and values of one head of a sequence in pages.
 template <class Element>
 struct PagedKeys {
   const Element *keys, *values;
-  int64_t key_stride, value_stride;  // of a page
+  int64_t key_stride, value_stride;  // between pages
   const int32_t* pages;
   int head, head_size;
 
@@ -112,7 +112,8 @@ struct PagedKeys {
   __device__ const Element* value(int64_t i) const { return values + pages[i / size] * value_stride + offset(i); }
 };
 
-// One query over keys [first, last], with a running maximum as in cuda/attention.cu. Returns log Σ exp(q·k / √D).
+// Attention of one query over keys [first, last], with a running maximum as in cuda/attention.cu. Returns log Σ exp(q·k
+// / √D).
 template <class Element, class Keys>
 __device__ float attend(const Element* query, float* scratch, const Keys& keys, int64_t first, int64_t last, int head_size,
                         float scale, Element* out) {
@@ -195,7 +196,7 @@ struct Backward {
   Heads<Element> d_q, d_k, d_v;
 };
 
-// The gradient of a score q·k: p (dO·v - delta) / √D; and p itself.
+// p, and the gradient of the score q·k: p (dO·v - delta) / √D.
 struct ScoreGradient {
   float p = 0, d_score = 0;
 
@@ -232,7 +233,7 @@ __global__ __launch_bounds__(warps * lanes) void query_gradient_kernel(Backward<
   store_vector(sum, 1, at.d_q.at(query, head, D), D);
 }
 
-// Every token of a key's subtree sees it, as far as windows show it, and nobody else.
+// Gradients of one key and value. The queries that see a key are the tokens of its subtree, as far as windows reach.
 template <class Element, bool windowed>
 __global__ __launch_bounds__(warps * lanes) void key_gradient_kernel(Backward<Element> at, Shape shape) {
   __shared__ float scratch[warps][2][largest_head];
@@ -264,7 +265,7 @@ __global__ __launch_bounds__(warps * lanes) void key_gradient_kernel(Backward<El
 
 dim3 grid_of(int64_t tokens, int64_t heads) { return dim3(unsigned(tokens), unsigned((heads + warps - 1) / warps)); }
 
-// call(Element()) with the C++ type of a tensor's elements.
+// Calls call(Element()) with the C++ type of a tensor's elements.
 template <class Call>
 void with_type(Type type, int64_t head_size, Call&& call) {
   if (head_size > largest_head) throw Error("INTERNAL", "Attention heads of more than 256 numbers are not supported.");

@@ -1,24 +1,25 @@
-// What the two kernels of attention's gradients share (cuda/attention_backward.cu), and where they are launched.
+// Common parts of the two gradient kernels of attention (cuda/attention_backward.cu), and their launchers.
 //
-// A warp that holds 16 rows as its left factor loads 512 bytes (one ldmatrix.x4) of the right factor for two mma.m16n8k16 of
-// 2,048 multiply-adds each. A multiprocessor's shared memory gives 128 bytes a clock, so those 512 take 4 clocks; the two
-// products take 4 on an A100 (1,024 multiply-adds a clock) and about 3.2 on an H100 (2,048, of which mma.sync reaches some
-// 0.63): with one row tile a warp, shared memory is the limit. With two, each load serves four products; a left factor that is
-// loaded each time costs loads of its own. Clocks of shared memory a clock of the A100's tensor cores:
-//                                                   dO·v, q·k   dQ   k·q    v·dO   dK, dV   all seven
-//   one row tile, keys and values reloaded, D = 64      1         1   1.25   1.25     1        1.07
-//   two, a quarter of the values kept, D = 64          0.5       0.5  0.5    1.25    0.5       0.61
-//   one, keys and values reloaded, D = 128              1         1   1.5    1.5      1        1.14
-//   one, three quarters of the values kept, D = 128     1         1   1      1.25     1        1.04
-// Predicted, where the slower of both is the whole time: at D = 64 1.07 times as fast as the first line on an A100 and 1.35 on
-// an H100, at D = 128 1.1 on either. There two row tiles do not fit the 255 registers of a thread: their sums alone are 256 in
-// the kernel of keys. No card has measured it yet.
+// Cost model. A warp that holds 16 rows as its left factor loads 512 bytes (one ldmatrix.x4) of the right factor for
+// two mma.m16n8k16 of 2,048 multiply-adds each. Shared memory delivers 128 bytes per clock and multiprocessor, so these
+// 512 bytes take 4 clocks; the two products take 4 on an A100 (1,024 multiply-adds per clock) and about 3.2 on an H100
+// (2,048, of which mma.sync reaches about 0.63). With one row tile per warp, shared memory is the limit. With two, each
+// load serves four products; a left factor that is reloaded each time adds loads of its own. Shared-memory clocks per
+// clock of the A100's tensor cores:
+//                                                     dO·v, q·k   dQ   k·q    v·dO   dK, dV   all seven
+//     one row tile, keys and values reloaded, D = 64      1         1   1.25   1.25     1        1.07
+//     two, a quarter of the values kept, D = 64          0.5       0.5  0.5    1.25    0.5       0.61
+//     one, keys and values reloaded, D = 128              1         1   1.5    1.5      1        1.14
+//     one, three quarters of the values kept, D = 128     1         1   1      1.25     1        1.04
+// Prediction, if the slower of both determines the time: at D = 64, 1.07 times as fast as the first line on an A100 and
+// 1.35 on an H100; at D = 128, 1.1 on either. At D = 128 two row tiles do not fit the 255 registers of a thread: the
+// sums alone are 256 in the kernel of keys. Not measured on a GPU yet.
 #pragma once
 #include "cuda/attention_tiles.cuh"
 
 namespace gigpo::cuda {
 
-// 16-row tiles that a warp works on at once.
+// 16-row tiles that a warp processes at once.
 template <int D>
 constexpr int gradient_row_tiles = D > 64 ? 1 : 2;
 
@@ -33,7 +34,7 @@ struct AttentionGradients {
   HeadsMatrix d_out, q, k, v, d_q, d_k, d_v;
   const float *log_sums, *deltas;
   VisibleTokens visible;
-  int tokens, heads, group;   // query heads of a key head
+  int tokens, heads, group;   // query heads per key head
   float scale, base_2_scale;  // 1 / √D, log2(e) / √D
 };
 

@@ -1,7 +1,7 @@
-// dK and dV of attention's gradients (cuda/attention_backward.cu): a block has 64 keys and sums over the queries that see some
-// of them, of each query head that reads their key head. Queries arrive in two buffers in turn. A warp has `row_tiles` times 16
-// of the keys; the warps that have the same keys take parts of the queries in turn, and add up their sums in the end: 64 keys
-// a block whatever a warp holds, because there are few key heads to fill a card with.
+// dK and dV of attention (cuda/attention_backward.cu). A block handles 64 keys and sums over the queries that see some
+// of them, of each query head that reads their key head. Queries are double-buffered. A warp has `row_tiles` times 16
+// of the keys; warps with the same keys take alternate parts of the queries and add up their sums at the end. Blocks
+// always have 64 keys, whatever a warp holds, because there are few key heads to fill a GPU with.
 #include "cuda/attention_gradients.cuh"
 #include "cuda/launch.h"
 
@@ -14,24 +14,25 @@ constexpr int warps = gradient_warps, threads = gradient_threads, block_keys = w
 template <int D>
 constexpr int row_tiles = gradient_row_tiles<D>;
 
-// Queries that pass by at a time, of which a warp takes a part at once: their scores and those scores' gradients are fp32 in
-// registers, beside keys, values and two sums.
+// Queries per tile; a warp processes part of them at once. Their scores and score gradients are fp32 in registers, next
+// to keys, values and two sums.
 template <int D>
 constexpr int tile_queries = D > 64 ? 32 : 64;
 constexpr int part = 16;
 
-// Steps of the values that stay in a warp's registers; those of its keys all do. More would spill.
+// Steps of the values that stay in a warp's registers; the keys stay completely. More would spill.
 template <int D>
 constexpr int kept_value_steps = D == 128 ? 6 : D == 64 ? 1 : D / 16;
 
-// A block's keys and values, and two buffers of queries and their gradients with two numbers each.
+// Shared memory of a block: its keys and values, and two buffers of queries and their gradients with two statistics
+// each.
 template <int D>
 constexpr size_t shared_bytes() {
   return (2 * block_keys + 4 * tile_queries<D>) * D * sizeof(__nv_bfloat16) + 4 * tile_queries<D> * sizeof(float);
 }
 
-// Where the tokens that see a warp's keys end: the last and the first of them. Those of the keys that a lane holds stay in
-// shared memory.
+// Last and first end of the subtrees of a warp's keys: the tokens that see a key end there. The ends of a lane's own
+// keys stay in shared memory.
 template <int row_tiles>
 struct KeyEnds {
   const int32_t* own;
@@ -57,7 +58,7 @@ struct KeyEnds {
     return all ? Seen::all : Seen::part;
   }
 
-  // As `hide` of cuda/attention_tiles.cuh, with keys as rows.
+  // `hide` of cuda/attention_tiles.cuh, with keys as rows.
   template <int size, bool windowed>
   __device__ void hide(float (&scores)[row_tiles][size / 8][4], int first_key, int first_query,
                        const WindowStarts<windowed>& windows) const {
@@ -76,8 +77,8 @@ struct KeyEnds {
   }
 };
 
-// What one warp gives, another adds to its own sum: each lane holds the same elements of both. A slot in shared memory has
-// room for one warp's.
+// Sum of two warps: one warp writes its sums to a slot in shared memory and another adds them to its own. Each lane
+// holds the same elements in both. A slot has room for one warp.
 template <int tiles, int columns>
 __device__ void give(const float (&sum)[tiles][columns][4], float4* slot) {
 #pragma unroll
@@ -100,7 +101,7 @@ __device__ void take(float (&sum)[tiles][columns][4], const float4* slot) {
   }
 }
 
-// apply(tile, n, i, value) for every number of a warp's scores [tile][n][i], with the value of the query that it belongs to.
+// Calls apply(tile, n, i, value) for every element of a warp's scores [tile][n][i], with the value of its query.
 template <int tiles, class Apply>
 __device__ void for_each_score(const float* of_queries, const Apply& apply) {
 #pragma unroll
@@ -114,7 +115,7 @@ __device__ void for_each_score(const float* of_queries, const Apply& apply) {
   }
 }
 
-// Behind the last query that sees some key from `first` on, of a block.
+// End of the queries (exclusive) that see some key of a block whose first key is `first`.
 __device__ int last_behind(const AttentionGradients& at, int first) {
   int behind = 0;
   for (int key = first + lane_index(); key < min(first + block_keys, at.tokens); key += 32) behind = max(behind, at.visible.behind[key]);
@@ -139,7 +140,7 @@ __global__ __launch_bounds__(threads, 2) void key_gradient_kernel(AttentionGradi
   const KeyEnds<tiles> ends(key_ends + row);
   const int end = windowed ? last_behind(at, first) : KeyEnds<block_keys / 16>(key_ends).longest;
 
-  // Every tile of queries, of each query head that reads this key head.
+  // Position in the iteration over query heads of this key head, and over their tiles of queries.
   struct Step {
     int head, query;
   };
@@ -182,7 +183,7 @@ __global__ __launch_bounds__(threads, 2) void key_gradient_kernel(AttentionGradi
   for (int stage = 0; step.head < head_end; stage ^= 1) {
     const int first_query = step.query;
     copy_async_wait<0>();
-    __syncthreads();  // this tile is there, and the last one has been used
+    __syncthreads();  // this tile has arrived, and the last one is no longer in use
     step = after(step);
     copy_queries(step, stage ^ 1);
     const float next_statistic = load_statistic(step);
@@ -227,7 +228,7 @@ __global__ __launch_bounds__(threads, 2) void key_gradient_kernel(AttentionGradi
   if constexpr (sharers == 1) {
     write_keys();
     write_values();
-  } else {  // one of two finishes the sum of keys, the other that of values
+  } else {  // one of the two completes the sum of keys, the other that of values
     static_assert(sharers == 2);
     constexpr int slot = tiles * D / 8 * 32;  // of float4
     static_assert(warps * slot * sizeof(float4) <= 4 * size * D * sizeof(__nv_bfloat16));

@@ -1,5 +1,5 @@
-// dQ of attention's gradients (cuda/attention_backward.cu): a block sums over the keys that some of its queries see, which
-// arrive in two buffers in turn.
+// dQ of attention (cuda/attention_backward.cu). A block sums over the keys that some of its queries see; keys are
+// double-buffered.
 #include "cuda/attention_gradients.cuh"
 #include "cuda/launch.h"
 
@@ -15,11 +15,12 @@ constexpr int row_tiles = gradient_row_tiles<D>;
 template <int D>
 constexpr int block_rows = warps * row_tiles<D> * 16;
 
-// Keys that pass by at a time. Their scores and those scores' gradients are fp32 in registers, beside a warp's queries.
+// Keys per tile. Their scores and score gradients are fp32 in registers, next to a warp's queries.
 template <int D>
 constexpr int tile_keys = D > 32 ? 32 : 64;
 
-// A block's queries and their gradients, and two buffers of keys and values with where each key's subtree ends.
+// Shared memory of a block: its queries and their gradients, and two buffers of keys and values with the end of each
+// key's subtree.
 template <int D>
 constexpr size_t shared_bytes() {
   return (2 * block_rows<D> + 4 * tile_keys<D>) * D * sizeof(__nv_bfloat16) + 2 * tile_keys<D> * sizeof(int32_t);
@@ -32,7 +33,7 @@ __global__ __launch_bounds__(threads, 2) void query_gradient_kernel(AttentionGra
                     passing = gradients.from(rows);  // [2][keys, values][size]
   auto* ends = reinterpret_cast<int32_t*>(passing.from(4 * size).data);
   const int head = int(blockIdx.x), kv_head = head / at.group;
-  // The last queries see the most keys: they start first.
+  // Later queries see more keys, so they start first.
   const int first = int(gridDim.y - 1 - blockIdx.y) * rows, last = min(first + rows, at.tokens) - 1;
   const int row = warp_index() * tiles * 16, warp_first = first + row, warp_last = min(warp_first + tiles * 16 - 1, last);
 
@@ -56,7 +57,7 @@ __global__ __launch_bounds__(threads, 2) void query_gradient_kernel(AttentionGra
   gradients.template copy_from<rows, threads>(at.d_out.data + head * D, at.d_out.stride, first, at.tokens);
   int tile = copy_keys(0);
 
-  float log_sum[tiles][2] = {}, delta[tiles][2] = {};  // in base 2; of rows lane / 4 and lane / 4 + 8 of each 16
+  float log_sum[tiles][2] = {}, delta[tiles][2] = {};  // in base 2; rows lane / 4 and lane / 4 + 8 of each 16
 #pragma unroll
   for (int r = 0; r < tiles * 2; r++) {
     const int query = warp_first + r * 8 + lane_index() / 4;
@@ -77,7 +78,7 @@ __global__ __launch_bounds__(threads, 2) void query_gradient_kernel(AttentionGra
     const HeadTile<D> keys = passing.from(stage * 2 * size), values = keys.from(size);
     const int first_key = tile * size;
     copy_async_wait<0>();
-    __syncthreads();  // this tile is there, and the last one has been used
+    __syncthreads();  // this tile has arrived, and the last one is no longer in use
     tile = copy_keys(stage ^ 1);
     const Seen seen = seen_of<size>(ends + stage * size, first_key, warp_first, warp_last, windows);
     if (seen == Seen::nothing) continue;

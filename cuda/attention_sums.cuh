@@ -30,7 +30,8 @@ struct Fold {
   __device__ float of(float total, float span) const { return fmaf(total, before, span * now); }
 };
 
-// Where rows are many the queries stay in registers, as far as they fit; a single row tile waits for the memory's pages.
+// Steps of the queries that stay in registers: all that fit where there are many rows. With a single row tile, memory
+// bandwidth is the limit anyway.
 template <int D, int row_tiles>
 using PageQueries = LeftRows<row_tiles, D, (row_tiles > 1 && D <= 64) ? D / 16 : 0>;
 
@@ -48,7 +49,8 @@ struct WarpSums {
     }
   }
 
-  // A page's keys and values, whose first token is `first_token`; `last_seen` of each row, and before it `window` - 1 tokens more.
+  // Adds the keys and values of a page whose first token is `first_token`. Each row sees tokens up to its `last_seen`,
+  // at most `window` of them.
   template <bool windowed>
   __device__ void add_page(const PageQueries<D, row_tiles>& queries, HeadTile<D> keys, HeadTile<D> values, int first_token,
                            const int (&last_seen)[row_tiles][2], int window, float scale) {

@@ -25,7 +25,7 @@ struct HeadTile {
     return data + (unsigned(row) * D + (unsigned(index) ^ unsigned(row) * places / 8 % places) * 8);
   }
 
-  // From `row`, a multiple of 8, on.
+  // Tile that starts at `row`, a multiple of 8.
   __device__ HeadTile from(int row) const { return {data + row * D}; }
 
   // Two adjacent elements; the first has an even index.
@@ -33,8 +33,8 @@ struct HeadTile {
     *reinterpret_cast<uint32_t*>(chunk(row, column / 8) + column % 8) = pair;
   }
 
-  // Asks for rows [first, first + rows) of a head; rows from `limit` on become zeros. `threads` threads share the work: a
-  // block or a warp.
+  // Requests rows [first, first + rows) of a head; rows from `limit` on become zeros. The work is shared by `threads`
+  // threads: a block or a warp.
   template <int rows, int threads>
   __device__ void copy_from(const __nv_bfloat16* head, int64_t stride, int first, int limit) const {
     static_assert(threads % chunks == 0);
@@ -42,7 +42,7 @@ struct HeadTile {
     const int thread = anew(int(threadIdx.x) % threads), index = thread % chunks;
     const __nv_bfloat16* from = head + (first + thread / chunks) * stride + index * 8;
 #pragma unroll 2
-    for (int done = 0; done < rows; done += rows_at_once) {  // as often for each thread, which is then no loop
+    for (int done = 0; done < rows; done += rows_at_once) {  // the same number of iterations for each thread, so the loop unrolls
       const int row = done + thread / chunks;
       if (rows % rows_at_once != 0 && row >= rows) break;
       const bool valid = first + row < limit;
@@ -50,7 +50,7 @@ struct HeadTile {
     }
   }
 
-  // 16 rows from `row` on by the columns of a step of 16, as the left factor.
+  // 16 rows, starting at `row`, by the columns of a step of 16, as the left factor.
   __device__ void left(uint32_t (&a)[4], int row, int step) const {
     const int lane = anew(lane_index());
     load_matrices(a, chunk(row + lane % 16, step * 2 + lane / 16));
@@ -63,7 +63,7 @@ __device__ void clear(float (&product)[tiles][4]) {
   for (int n = 0; n < tiles; n++) product[n][0] = product[n][1] = product[n][2] = product[n][3] = 0;
 }
 
-// s += A · Bᵀ for one step of 16 columns: A [16 row_tiles][16] in `a`, B the tile's first `columns` rows.
+// s += A · Bᵀ for one step of 16 columns: A [16 row_tiles][16] in `a`, B the first `columns` rows of the tile.
 template <int row_tiles, int D, int columns>
 __device__ void multiply_by_rows(float (&s)[row_tiles][columns / 8][4], const uint32_t (&a)[row_tiles][4], HeadTile<D> b,
                                  int step) {
@@ -81,7 +81,7 @@ __device__ void multiply_by_rows(float (&s)[row_tiles][columns / 8][4], const ui
   }
 }
 
-// sum += A · B for 16 rows of B, from `row` on: A [16 row_tiles][16] in `a`.
+// sum += A · B for 16 rows of B, starting at `row`: A [16 row_tiles][16] in `a`.
 template <int row_tiles, int D>
 __device__ void multiply_by_columns(float (&sum)[row_tiles][D / 8][4], const uint32_t (&a)[row_tiles][4], HeadTile<D> b,
                                     int row) {
@@ -108,16 +108,16 @@ __device__ void as_left(uint32_t (&a)[4], const float (&product)[tiles][4], int 
   a[3] = pack_bf16(product[2 * step + 1][2], product[2 * step + 1][3]);
 }
 
-// 16 row_tiles rows of a tile as the left factor. Parts of the first `kept` steps stay in registers; those of the others are
-// loaded from the tile each time, which costs as much of shared memory's time as 8 columns' worth of the right factor.
+// 16 row_tiles rows of a tile as the left factor. The first `kept` steps stay in registers; the others are reloaded
+// from the tile each time, which costs as much shared-memory time as 8 columns of the right factor.
 template <int row_tiles, int D, int kept = D / 16>
 struct LeftRows {
-  HeadTile<D> tile;  // from the first row on
+  HeadTile<D> tile;  // starting at the first row
   uint32_t parts[kept > 0 ? kept : 1][row_tiles][4];
 
   __device__ explicit LeftRows(HeadTile<D> rows) : tile(rows) {}
 
-  // Once the tile is there.
+  // Must be called once the tile has arrived.
   __device__ void load() {
 #pragma unroll
     for (int step = 0; step < kept; step++) load(parts[step], step);
@@ -130,7 +130,7 @@ struct LeftRows {
     for (int r = 0; r < row_tiles; r++) clear(product[r]);
 #pragma unroll
     for (int step = 0; step < kept; step++) multiply_by_rows<row_tiles, D, columns>(product, parts[step], b, step);
-#pragma unroll 4  // all eight, of 128 numbers a head, take more registers than there are left
+#pragma unroll 4  // unrolling all eight (head size 128) needs more registers than are left
     for (int step = kept; step < D / 16; step++) {
       uint32_t part[row_tiles][4];
       load(part, step);
@@ -157,7 +157,7 @@ __device__ void add_product(float (&sum)[row_tiles][D / 8][4], const float (&lef
   }
 }
 
-// Reduction over the four lanes that share a row of a fragment, returned to each of them.
+// Sum over the four lanes that share a row of a fragment, returned to each of them.
 __device__ inline float quad_sum(float value) {
   value += __shfl_xor_sync(full_warp, value, 1);
   return value + __shfl_xor_sync(full_warp, value, 2);
@@ -167,13 +167,13 @@ __device__ inline float quad_max(float value) {
   return fmaxf(value, __shfl_xor_sync(full_warp, value, 2));
 }
 
-// Writes 16 rows of a product, the first scaled by `factor[0]` (rows 0-7 of each lane) and `factor[1]` (8-15), to rows
-// [first, limit) of a head. `tile` rows [row, row + 16), which nobody else uses, gather them to whole 16-byte stores.
+// Writes 16 rows of a product to rows [first, limit) of a head, scaled by `factor[0]` (rows 0-7 of each lane) and
+// `factor[1]` (8-15). Rows [row, row + 16) of `tile`, which no other warp uses, collect them into 16-byte stores.
 template <int D>
 __device__ void write_rows(const float (&product)[D / 8][4], const float (&factor)[2], HeadTile<D> tile, int row,
                            __nv_bfloat16* head, int64_t stride, int first, int limit) {
   const int lane = lane_index(), top = row + lane / 4, column = lane % 4 * 2;
-  __syncwarp();  // what the rows held has been read
+  __syncwarp();  // earlier contents of the rows have been read
 #pragma unroll
   for (int n = 0; n < D / 8; n++) {
     tile.put(top, n * 8 + column, pack_bf16(product[n][0] * factor[0], product[n][1] * factor[0]));
@@ -190,14 +190,15 @@ __device__ void write_rows(const float (&product)[D / 8][4], const float (&facto
   }
 }
 
-// Goes through tiles of `size` keys, to those that hold a key which some query from `first` on may see. Used by whole
-// warps, alike. Whether the tile at hand is one was asked for when it came to hand, to be there by the time `find` needs it.
+// Iteration over tiles of `size` keys that contain a key which some query from `first` on may see. Used by whole warps
+// with equal arguments. Subtree ends of the current tile are requested when the iterator reaches the tile, so that they
+// have arrived when `find` needs them.
 template <int size>
 struct TileFinder {
   const int32_t* all_ends;
   int tokens, first, limit;
   int tile = 0;
-  int32_t ends[size / 32] = {};  // of keys lane + 32 i of the tile, 0 past the last token
+  int32_t ends[size / 32] = {};  // subtree ends of keys lane + 32 i of the tile; 0 past the last token
 
   __device__ void move_to(int to) {
     tile = to;
@@ -208,9 +209,9 @@ struct TileFinder {
     }
   }
 
-  // Moves on unless this tile is one; to `limit` if there is none before. A subtree's keys end where it ends or before: where
-  // no key of a tile is seen, none is up to the last of their ends. So a subtree is passed over at once: its tiles one by
-  // one would each take the time of a load.
+  // Moves on to the first matching tile at or after this one, or to `limit` if there is none. A subtree's keys end at
+  // or before its own end, so if no key of a tile is seen, no key before the last of their ends is. Whole subtrees are
+  // skipped this way, instead of one load per tile.
   __device__ void find() {
     while (tile < limit) {
       int32_t last = 0;
@@ -228,8 +229,8 @@ struct TileFinder {
   }
 };
 
-// Where the windows begin of queries [first, last]: the first of them and the last. Used by whole warps, alike; without windows it costs
-// nothing.
+// First token of the windows of queries [first, last]: their minimum and maximum. Used by whole warps with equal
+// arguments; costs nothing without windows.
 template <bool windowed>
 struct WindowStarts {
   const int32_t* starts;
@@ -248,18 +249,18 @@ struct WindowStarts {
       }
     }
   }
-  // Of one query; 0 past the last token.
+  // Start of the window of one query; 0 past the last token.
   __device__ int of(int query) const { return windowed && query < tokens ? starts[query] : 0; }
 };
 
-// The first token that some query of [first, last] may see.
+// First token that some query of [first, last] may see.
 template <bool windowed>
 __device__ int first_seen(const VisibleTokens& visible, int first, int last) {
   if constexpr (windowed) return WindowStarts<true>(visible, last + 1, first, last).least;
   else return visible.starts[first];
 }
 
-// How much of a tile of keys a warp's queries [first, last] see.
+// Whether a warp's queries [first, last] see none, some or all keys of a tile.
 enum class Seen { nothing, part, all };
 
 template <int size, bool windowed>
@@ -275,8 +276,8 @@ __device__ Seen seen_of(const int32_t* ends, int first_key, int first, int last,
   return __all_sync(full_warp, all) ? Seen::all : Seen::part;
 }
 
-// Scores of queries from `first_query` on (rows) against keys from `first_key` on become -inf where a query does not see a
-// key.
+// Sets scores of queries from `first_query` on (rows) against keys from `first_key` on to -inf where the query does not
+// see the key.
 template <int row_tiles, int size, bool windowed>
 __device__ void hide(float (&scores)[row_tiles][size / 8][4], const int32_t* ends, int first_key, int first_query,
                      const WindowStarts<windowed>& windows) {

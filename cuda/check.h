@@ -1,4 +1,5 @@
-// CUDA_CHECK(call): throws gigpo::Error with the call, the status and the place, unless the status is cudaSuccess.
+// CUDA_CHECK(call): throws gigpo::Error with the call, the status and the source location, unless the status is
+// cudaSuccess.
 #pragma once
 #include <cuda_runtime_api.h>
 

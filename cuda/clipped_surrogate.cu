@@ -1,6 +1,6 @@
 // The clipped surrogate of core/kernels/clipped_surrogate.h. Rows differ in length and the weights need totals over the
-// batch, so it goes in steps: offsets of the rows, what each row holds, the totals, the tokens, the report. A warp takes
-// a row; all sums are in double and in a fixed order.
+// batch, so it runs in stages: offsets of the rows, sums of each row, totals, tokens, report. A warp handles a row; all
+// sums are in double and in a fixed order.
 #include "cuda/kernels.h"
 #include "cuda/launch.h"
 #include "cuda/reduce.cuh"
@@ -32,7 +32,8 @@ __global__ __launch_bounds__(one_block) void row_offsets(int64_t rows, const int
   scan_array(rows, lengths, offsets);
 }
 
-// The tokens of this warp's row; false where there is no such row. Never beyond `tokens`, whatever the lengths say.
+// Tokens [first, last) of this warp's row; false if there is no such row. Never beyond `tokens`, even if the lengths
+// are wrong.
 __device__ bool own_row(const ClippedSurrogateInput& input, const int64_t* offsets, int64_t* row, int64_t* first,
                         int64_t* last) {
   *row = int64_t(blockIdx.x) * warps + warp_index();
@@ -94,7 +95,7 @@ __global__ void token_losses(ClippedSurrogateInput input, ClippedSurrogateOption
   const bool has_reference = input.reference_log_probs != nullptr;
   double policy = 0, kl = 0, ratio = 0, clipped = 0, dual_clipped = 0;
   for (int64_t t = first + lane_index(); t < last; t += 32) {
-    if (input.mask[t] == 0) {  // what a masked token holds is never looked at
+    if (input.mask[t] == 0) {  // values of masked tokens are not read
       if (gradient) gradient[t] = 0;
       continue;
     }

@@ -1,4 +1,4 @@
-// The clipped surrogate of columns that lie in host memory (core/kernels/clipped_surrogate.h).
+// The clipped surrogate of columns in host memory (core/kernels/clipped_surrogate.h).
 #include <iterator>
 
 #include "cuda/host_call.h"

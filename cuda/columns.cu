@@ -1,5 +1,5 @@
 // Sums over rows, in two stages of fixed order: each block sums the columns of one part of the rows, then the parts are
-// summed one after another. A part's size depends on the number of rows alone, never on the card.
+// summed sequentially. The size of a part depends only on the number of rows, not on the GPU.
 #include "cuda/launch.h"
 #include "cuda/operations.h"
 #include "cuda/vector.cuh"
@@ -10,14 +10,15 @@ namespace {
 
 constexpr int warp_size = 32;
 constexpr int walkers = 8;           // rows of a part that a block reads at a time
-constexpr int64_t fewest_rows = 64;  // of a part
+constexpr int64_t fewest_rows = 64;  // per part
 constexpr int64_t most_parts = 512;
 constexpr int summers = 32;          // parts that the second stage reads at a time
 
 int64_t rows_in_part(int64_t rows) { return std::max(fewest_rows, (rows + most_parts - 1) / most_parts); }
 int64_t parts_of(int64_t rows) { return (rows + rows_in_part(rows) - 1) / rows_in_part(rows); }
 
-// Bytes of an element, once. Rows are multiplied by `factors` where there are any. A warp covers 32 packs of columns; walker w takes rows w, w + 8, ... of the part.
+// Memory traffic: the bytes of each element, once. Rows are multiplied by `factors` if present. A warp covers 32 packs
+// of columns; walker w takes rows w, w + 8, ... of the part.
 template <class T, int width>
 __global__ void __launch_bounds__(warp_size * walkers)
 part_sums_kernel(int64_t rows, int64_t columns, int64_t part_rows, const T* x, int64_t stride, const float* factors, float* parts) {
@@ -48,7 +49,7 @@ part_sums_kernel(int64_t rows, int64_t columns, int64_t part_rows, const T* x, i
   }
 }
 
-// 4 bytes of a part's element, once.
+// Memory traffic: 4 bytes per element of each part, once.
 __global__ void __launch_bounds__(warp_size * summers)
 add_column_sums_kernel(int64_t count, int64_t columns, const float* parts, float* to) {
   __shared__ float sums_of[summers][warp_size];

@@ -21,23 +21,23 @@ namespace {
 
 using namespace cublaslt;
 
-// A product, and how it is computed: nothing where the library has no algorithm for it.
+// A product and the algorithm for it; empty if the library has none.
 struct Choice {
   Choice(const Functions& functions, Handle handle, const Matmul& product) : description(functions, handle, product) {}
   Description description;
   std::optional<Heuristic> algorithm;
 };
 
-constexpr int most_candidates = 8;  // that are timed
+constexpr int most_candidates = 8;  // that are measured
 
-// Training sees ever new numbers of tokens; past this many products the cache starts anew.
+// Training brings ever new numbers of tokens; the cache is cleared beyond this many products.
 constexpr size_t most_choices = 4096;
 
 std::string version_text(size_t version) {
   return std::to_string(version / 10000) + "." + std::to_string(version / 100 % 100) + "." + std::to_string(version % 100);
 }
 
-// What choices hold for: the current device, its driver and the library.
+// Key of stored choices: the current device, its driver and the library.
 std::string subject_of(size_t library_version) {
   const DeviceReport report = device_report();
   int index = 0;
@@ -56,7 +56,7 @@ struct MatmulLibrary::State {
   ~State() {
     choices.clear();
     if (handle) functions.destroy(handle);
-    // A library that has run on the device stays loaded: it may have work of its own to do when the process ends.
+    // A library that has run on the device stays loaded: it may have cleanup to do at process exit.
     if (library && !handle) dlclose(library);
   }
 
@@ -67,7 +67,7 @@ struct MatmulLibrary::State {
     if (known) {
       if (const auto restored = description.restore(*known, workspace_bytes)) return restored;
     }
-    const bool timed = kept && !known;  // what is not is the same in every run, too
+    const bool timed = kept && !known;  // a choice that is not stored must be the same in every run
     const std::vector<Heuristic> found = description.find(p, workspace_bytes, timed ? most_candidates : 1);
     if (found.empty()) return std::nullopt;
     if (!timed) return found[0];
@@ -82,12 +82,12 @@ struct MatmulLibrary::State {
   Functions functions = {};
   Handle handle = nullptr;
   std::map<Key, Choice> choices;
-  std::optional<KeptChoices> kept;  // once the library is trusted
+  std::optional<KeptChoices> kept;  // set once the library has passed its test
 };
 
 bool MatmulLibrary::matmul(const Matmul& p, void* workspace, size_t workspace_bytes, cudaStream_t stream) {
   if (p.m() == 0 || p.n() == 0) return true;
-  // A bias is loaded in sixteens, and no preference says that it cannot be.
+  // The library loads a bias in 16 bytes, and no preference declares a smaller alignment.
   if (p.k() == 0 || (p.bias && alignment_of(p.bias.data) < 16)) return false;
   State& s = *state_;
   if (!workspace) workspace_bytes = 0;
@@ -99,7 +99,7 @@ bool MatmulLibrary::matmul(const Matmul& p, void* workspace, size_t workspace_by
     Choice& fresh = place->second;
     try {
       fresh.algorithm = s.choose(fresh.description, p, workspace, workspace_bytes, stream);
-    } catch (...) {  // it says nothing of what the library has
+    } catch (...) {  // a failure here does not mean that the library lacks an algorithm
       s.choices.erase(place);
       throw;
     }
@@ -133,7 +133,7 @@ std::unique_ptr<MatmulLibrary> MatmulLibrary::open(std::string* why_not) {
     if (major != 12 && major != 13) return refuse("version " + version_text(state->version) + ", not 12 or 13");
     if (const int status = state->functions.create(&state->handle); status != success) {
       state->handle = nullptr;
-      return refuse("cublasLtCreate says " + std::to_string(status));
+      return refuse("cublasLtCreate returned " + std::to_string(status));
     }
     std::unique_ptr<MatmulLibrary> library(new MatmulLibrary(std::move(state)));
     try {
@@ -142,7 +142,7 @@ std::unique_ptr<MatmulLibrary> MatmulLibrary::open(std::string* why_not) {
       library->state_->choices.clear();
       library->state_->kept.emplace(subject_of(library->state_->version));
     } catch (const Error& error) {
-      return refuse(std::string("the test of it failed: ") + error.what());
+      return refuse(std::string("its test failed: ") + error.what());
     }
     return library;
   };

@@ -1,5 +1,5 @@
-// Where cuBLASLt is when it is there: in the CUDA toolkit, in the packages that PyTorch and others bring to a Python, or
-// where the linker looks.
+// Search paths of cuBLASLt: the CUDA toolkit, Python packages (PyTorch and others install them), and the names for the
+// dynamic linker.
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>

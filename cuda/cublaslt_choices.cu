@@ -15,8 +15,9 @@ namespace gigpo::cuda::cublaslt {
 
 namespace {
 
-constexpr int rounds = 3;  // the best of these counts
-// What is not slower by more may as well be disturbed: a share of the time, and a microsecond between an event and a kernel.
+constexpr int rounds = 3;  // the best of them counts
+// Times that differ by less are considered equal: a relative tolerance, and a microsecond between an event and a
+// kernel.
 constexpr float noise = 1.02f, noise_milliseconds = 0.001f;
 
 struct Event {
@@ -38,7 +39,8 @@ std::string hash_of(const std::string& text) {
   return digits;
 }
 
-// The format, the subject, a line of numbers a choice (the product's, then the algorithm's), and the hash of all that.
+// Text of a file: format, subject, a line of numbers per choice (those of the product, then of the algorithm), and the
+// hash of these lines.
 std::string text_of(const std::string& subject, const std::map<Key, Algorithm>& choices) {
   std::ostringstream text;
   text << format << '\n' << subject << '\n';
@@ -78,7 +80,7 @@ std::optional<Heuristic> fastest(Description& description, const Matmul& product
   CUDA_CHECK(cudaStreamIsCapturing(stream, &capture));
   if (capture != cudaStreamCaptureStatusNone) return std::nullopt;
   if (found.size() == 1) return found[0];
-  Scratch beside;  // what a product is added to must not be added to twice
+  Scratch beside;  // separate output: an in-place sum must not be added to twice
   const bool in_place = product.added.data == product.c.data;
   try {
     if (in_place) beside.grow(size_t(product.m() * product.c.stride * bytes_of(product.c.type)));
@@ -90,7 +92,7 @@ std::optional<Heuristic> fastest(Description& description, const Matmul& product
 
   const size_t count = found.size(), products = (rounds + 1) * count;
   std::vector<bool> taken(count, true);
-  std::vector<Event> events(products + 1);  // all in one go: the device need not wait for the host in between
+  std::vector<Event> events(products + 1);  // recorded without waiting, so the device does not wait for the host in between
   CUDA_CHECK(cudaEventRecord(events[0].event, stream));
   for (size_t i = 0; i < products; i++) {
     taken[i % count] = taken[i % count] && description.multiply(product, to, found[i % count], workspace, stream);
@@ -98,7 +100,7 @@ std::optional<Heuristic> fastest(Description& description, const Matmul& product
   }
   CUDA_CHECK(cudaEventSynchronize(events[products].event));
   std::vector<float> best(count, std::numeric_limits<float>::infinity());
-  for (size_t i = count; i < products; i++) {  // the first round has loaded their code
+  for (size_t i = count; i < products; i++) {  // the first round only loads the code
     float milliseconds = 0;
     CUDA_CHECK(cudaEventElapsedTime(&milliseconds, events[i].event, events[i + 1].event));
     if (taken[i % count]) best[i % count] = std::min(best[i % count], milliseconds);
@@ -112,17 +114,17 @@ std::optional<Heuristic> fastest(Description& description, const Matmul& product
 KeptChoices::KeptChoices(std::string subject) : subject_(std::move(subject)) {
   const std::string folder = user_cache();
   if (folder.empty()) {
-    why_not_ = "neither XDG_CACHE_HOME nor HOME names a folder for them";
+    why_not_ = "neither XDG_CACHE_HOME nor HOME is set to an absolute path";
     return;
   }
   path_ = folder + "/cublaslt-" + hash_of(subject_) + ".txt";
-  if (!read()) write();  // so that it is known from the start whether they can be kept
+  if (!read()) write();  // shows from the start whether choices can be stored
 }
 
 const Algorithm* KeptChoices::find(const Key& key) {
   auto found = choices_.find(key);
   if (found == choices_.end()) {
-    read();  // another process, or another device of this one, may have met the product meanwhile
+    read();  // another process, or another device of this process, may have stored this product meanwhile
     found = choices_.find(key);
   }
   return found == choices_.end() ? nullptr : &found->second;

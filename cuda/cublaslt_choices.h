@@ -1,4 +1,5 @@
-// Choice of the fastest cuBLASLt algorithm for a product: measured once per GPU model and kept in the user's cache folder.
+// Choice of the fastest cuBLASLt algorithm for a product: measured once per GPU model and stored in the user's cache
+// folder.
 #pragma once
 #include <map>
 #include <optional>
@@ -8,13 +9,14 @@
 
 namespace gigpo::cuda::cublaslt {
 
-// The one of `found` that takes least; where several take the same, the first of them, which the library thinks best. Nothing where they
-// cannot be timed: in a stream that is being recorded, or without memory for the results. C holds what it did, or the product.
+// Fastest algorithm of `found`; among equally fast ones the first, which the library ranks best. Empty if they cannot
+// be timed: while the stream is captured, or without memory for the results. C is either unchanged or holds the
+// product.
 std::optional<Heuristic> fastest(Description& description, const Matmul& product, const std::vector<Heuristic>& found, void* workspace,
                                  cudaStream_t stream);
 
-// Choices that last: two runs compute with the same algorithms, whatever disturbed the measurement. A file holds those of one
-// subject (card, driver, library). One that is not whole, or of another subject, counts for nothing and is written anew.
+// Persistent choices: all runs compute with the same algorithms, whatever disturbed the measurement. A file holds the
+// choices for one subject (GPU, driver, library). A damaged file, or one of another subject, is ignored and replaced.
 class KeptChoices {
  public:
   explicit KeptChoices(std::string subject);

@@ -1,5 +1,5 @@
-// The part of cuBLASLt's binary interface, of versions 12 and 13, that gigpo calls: its functions by name, and the numbers
-// and the structure that they take. Nothing of it is needed to build.
+// The part of cuBLASLt's binary interface (versions 12 and 13) that gigpo calls: function names, constants and
+// structures. The library is not needed to build.
 #pragma once
 #include <dlfcn.h>
 
@@ -19,7 +19,7 @@ using Stream = void*;
 
 constexpr int success = 0;
 
-// Data types, the type sums are kept in, and whether an operand is transposed.
+// Data types, compute type, and transposition of an operand.
 constexpr int real_f32 = 0, real_bf16 = 14;
 constexpr int compute_f32 = 68;
 constexpr int32_t as_it_is = 0, transposed = 1;
@@ -32,7 +32,8 @@ constexpr uint32_t epilogue_plain = 1, epilogue_bias = 4;
 
 // Attributes of a preference: uint64, uint32, and four uint32 for A, B, C, D.
 constexpr int preference_workspace_bytes = 1, preference_reductions = 3, preference_alignment_a = 5;
-// Partial sums are fp32 in the workspace, added in a fixed order: not in C, where they would be rounded to its type.
+// Partial sums stay in fp32 in the workspace and are added in a fixed order, instead of in C, where they would be
+// rounded to its type.
 constexpr uint32_t reduction_in_compute_type = 2;
 
 struct Algorithm {

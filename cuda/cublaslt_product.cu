@@ -69,7 +69,7 @@ std::optional<Heuristic> Description::restore(const Algorithm& algorithm, size_t
   if (!valid_ || f_.check(handle_, operation_.object, a_.object, b_.object, c_.object, d_.object, &algorithm, &checked) != success)
     return std::nullopt;
   if (checked.workspace_bytes > workspace_bytes) return std::nullopt;
-  checked.algorithm = algorithm;  // of the result the library fills in only what it takes
+  checked.algorithm = algorithm;  // the library fills in only some fields of the result
   return checked;
 }
 

@@ -1,4 +1,4 @@
-// One product as cuBLASLt knows it: the objects that describe it, and the algorithms that the library has for it.
+// Description of a product for cuBLASLt: the library's descriptor objects, and the algorithms that it offers.
 #pragma once
 #include <cuda_runtime_api.h>
 
@@ -11,18 +11,18 @@
 
 namespace gigpo::cuda::cublaslt {
 
-// The largest power of two up to 256 that the address is a multiple of.
+// Largest power of two up to 256 that divides the address.
 uint32_t alignment_of(const void* pointer);
 
-// All that the choice of an algorithm depends on.
+// Everything that the choice of an algorithm depends on.
 using Key = std::array<int64_t, 15>;
 Key key_of(const Matmul& product, size_t workspace_bytes);
 
-// The same for all products that share a choice. Tokens come in ever new numbers, C's rows or, in a weight's gradient, k: eight
-// ranges of them between one power of two and the next.
+// Key of all products that share a choice. The number of tokens (C's rows or, in the gradient of a weight, k) varies
+// widely, so it is rounded to one of eight ranges between one power of two and the next.
 Key shared_key(const Matmul& product, size_t workspace_bytes);
 
-// One of the library's objects.
+// Owner of a library object.
 template <class T>
 struct Object {
   template <class Create, class... Arguments>
@@ -38,17 +38,18 @@ struct Object {
   int (*destroy)(T);
 };
 
-// Made once for all products of one key. A row-major matrix is the transpose of a column-major one of the same stride, and
-// Cᵀ = op(B)ᵀ · op(A)ᵀ: so the library gets B as its A and A as its B, with the same flags.
+// Descriptors of a product, created once for all products of one key. A row-major matrix is the transpose of a
+// column-major one of the same stride, and Cᵀ = op(B)ᵀ · op(A)ᵀ, so the library gets B as its A and A as its B, with
+// the same flags.
 class Description {
  public:
   Description(const Functions& functions, Handle handle, const Matmul& product);
 
-  // What the library would take, best first; nothing where it has nothing for this.
+  // Algorithms that the library recommends for this product, best first; empty if it has none.
   std::vector<Heuristic> find(const Matmul& product, size_t workspace_bytes, int wanted) const;
-  // An algorithm that was found for such a product before, if the library still takes it for this one.
+  // An algorithm that was stored for such a product, if the library still supports it for this one.
   std::optional<Heuristic> restore(const Algorithm& algorithm, size_t workspace_bytes) const;
-  // Queues the product into `to`, which is C or lies as C does. Whether the library took it.
+  // Queues the product into `to`, which is C or has the layout of C. Returns whether the library accepted it.
   bool multiply(const Matmul& product, void* to, const Heuristic& chosen, void* workspace, cudaStream_t stream);
 
  private:
@@ -61,7 +62,7 @@ class Description {
   Handle handle_;
   Object<Operation> operation_;
   Object<Layout> a_, b_, c_, d_;
-  const void* bias_ = nullptr;  // what the operation has been told of
+  const void* bias_ = nullptr;  // value that the operation was last set to
   bool valid_;
 };
 

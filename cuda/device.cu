@@ -1,5 +1,5 @@
-// The CUDA device: one stream on which every operation of core/device.h is queued, in bf16 with fp32 sums or in fp32
-// throughout. This file only decides which kernel runs and in which memory.
+// The CUDA device: one stream on which all operations of core/device.h are queued, in bf16 with fp32 sums or entirely
+// in fp32. This file only selects the kernel and the memory.
 #include <algorithm>
 
 #include "core/device.h"
@@ -22,7 +22,7 @@ namespace {
 using namespace cuda;
 
 constexpr size_t matmul_workspace_bytes = size_t{32} << 20;
-// What the library, recordings and workspaces take besides what is planned.
+// Memory for the library, recordings and workspaces in addition to the plan.
 constexpr size_t reserved_bytes = size_t{768} << 20;
 
 struct Stream {
@@ -63,14 +63,14 @@ class GpuDevice final : public Device {
     const cudaError_t status = cudaMalloc(&data, std::max<size_t>(bytes, 1));
     if (status == cudaErrorMemoryAllocation) {
       cudaGetLastError();
-      throw Error("OUT_OF_MEMORY", "No room for " + std::to_string(bytes >> 20) + " MiB on the GPU, which has " +
+      throw Error("OUT_OF_MEMORY", "Out of GPU memory: " + std::to_string(bytes >> 20) + " MiB requested, " +
                                        std::to_string(available() >> 20) +
-                                       " MiB left: stop other programs on it, or take a smaller micro-batch, cache or model.");
+                                       " MiB free. Stop other programs on the GPU, or use a smaller micro-batch, cache or model.");
     }
     CUDA_CHECK(status);
     return data;
   }
-  void release(void* data) override { cudaFree(data); }  // waits for what is queued
+  void release(void* data) override { cudaFree(data); }  // waits for queued work
 
   void upload(void* device, const void* host, size_t bytes) override {
     if (bytes == 0) return;
@@ -93,7 +93,7 @@ class GpuDevice final : public Device {
   void zero(void* data, size_t bytes) override { CUDA_CHECK(cudaMemsetAsync(data, 0, bytes, stream())); }
   void copy(Tensor from, Tensor to) override { cuda::copy(from, to, stream()); }
 
-  // The library and its stand-in choose how they sum by the size of the batch.
+  // The library and its replacement (wgmma) choose the order of sums by the size of the batch.
   void batch_invariant(const std::function<void()>& operations) override {
     const struct Stretch {
       ~Stretch() { library_pauses = before; }
@@ -117,7 +117,7 @@ class GpuDevice final : public Device {
     if (options_.graphs) recordings_.replay(key, operations);
     else operations();
   }
-  // 1, 2, 4, 8, then every 8 up to 64, every 16 up to 256, every 64.
+  // Rounds up to 1, 2, 4, 8, then multiples of 8 up to 64, of 16 up to 256, of 64.
   int64_t replay_size(int64_t tokens) const override {
     if (!options_.graphs) return tokens;
     const int64_t step = tokens <= 2 ? 1 : tokens <= 4 ? 2 : tokens <= 8 ? 4 : tokens <= 64 ? 8 : tokens <= 256 ? 16 : 64;
@@ -187,7 +187,7 @@ class GpuDevice final : public Device {
                    PolicyHeadResult* results, HeadTokens others) override {
     losses(logits, inputs, options, results, others, stream(), 0);
   }
-  void policy_head_beside(int lane, double multiplications, Tensor logits, const PolicyHeadRow* inputs, const PolicyHeadOptions& options,
+  void policy_head_concurrent(int lane, double multiplications, Tensor logits, const PolicyHeadRow* inputs, const PolicyHeadOptions& options,
                           PolicyHeadResult* results, HeadTokens others) override {
     if (multiplications == 0) return policy_head(logits, inputs, options, results, others);
     const bool training = options.mode != HeadMode::score;
@@ -232,7 +232,8 @@ class GpuDevice final : public Device {
   void adamw(const AdamWBuffers& buffers, const AdamW& step) override { cuda::adamw(buffers, step, stream()); }
 
  private:
-  // The device is the thread's to choose, and it is not always the thread that opened it which works with it.
+  // The current device is a property of the thread, and the thread that works with this device may differ from the one
+  // that opened it.
   static int use(int index) {
     thread_local int current = -1;
     if (current != index) CUDA_CHECK(cudaSetDevice(index));
@@ -277,7 +278,7 @@ class GpuDevice final : public Device {
                           static_cast<unsigned*>(counters_.data()), stream());
   }
 
-  // For one operation: the next may write over it. Recordings know its address.
+  // Memory for one operation; the next may overwrite it. Its address is part of recordings.
   void* scratch(size_t bytes) {
     if (bytes > scratch_.bytes()) {
       CUDA_CHECK(cudaStreamSynchronize(stream()));
@@ -292,13 +293,13 @@ class GpuDevice final : public Device {
   Stream stream_;
   std::string without_library_;
   std::unique_ptr<MatmulLibrary> library_;
-  const bool wgmma_;  // what stands in for it
+  const bool wgmma_;  // replacement of the library
   bool library_pauses_ = false;
   Scratch matmul_workspace_, scratch_, counters_;
   Staging staging_{stream_.handle};
   const int multiprocessors_ = count_multiprocessors();
   SideStream side_{stream_.handle};
-  std::array<int, SideStream::lanes> given_away_ = {};  // multiprocessors, to losses that run beside products
+  std::array<int, SideStream::lanes> given_away_ = {};  // multiprocessors reserved for losses that run concurrently with products
   Recordings recordings_{stream_.handle};
 };
 

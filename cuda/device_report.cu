@@ -11,17 +11,17 @@
 
 namespace gigpo {
 
-// The oldest compute capability that the kernels are compiled for.
+// Minimum compute capability that the kernels are compiled for.
 constexpr int oldest_major = 8;
 
 static std::string version(int number) { return std::to_string(number / 1000) + "." + std::to_string(number % 1000 / 10); }
 
 static DeviceReport unavailable(Unavailable why, std::string message) {
-  cudaGetLastError();  // so that the next check of a launch does not find this error
+  cudaGetLastError();  // clears the error for the next check of a launch
   return {why, std::move(message), {}, {}};
 }
 
-// "580.159.04" where Linux tells, else the CUDA version that it supports.
+// "580.159.04" if Linux reports it, else the CUDA version that it supports.
 static std::string driver_version(int supported) {
   std::string found;
   if (std::FILE* file = std::fopen("/proc/driver/nvidia/version", "r")) {
@@ -36,7 +36,7 @@ static std::string driver_version(int supported) {
 }
 
 DeviceReport device_report() {
-  // Asked first: without any driver cudaGetDeviceCount says "insufficient driver", as it does for an old one.
+  // Checked first: without a driver cudaGetDeviceCount reports "insufficient driver", as it does for an old one.
   int driver = 0, runtime = 0, count = 0;
   if (cudaDriverGetVersion(&driver) != cudaSuccess || driver == 0)
     return unavailable(Unavailable::no_driver,

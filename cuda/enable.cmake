@@ -1,5 +1,5 @@
-# Whether the CUDA kernels are built, `with_cuda`, and for which GPUs. For whoever has no driver nothing of it could run, and
-# compiling it takes most of the build.
+# Sets `with_cuda` (whether the CUDA kernels are built) and the GPU architectures. Without a driver the kernels could not
+# run, and compiling them takes most of the build time.
 set(with_cuda OFF)
 if(NOT GIGPO_CUDA MATCHES "^(AUTO|ON)$")
   return()
@@ -17,7 +17,7 @@ unset(driver_compiles CACHE)
 try_run(driver_status driver_compiles ${CMAKE_BINARY_DIR}/visible_gpus ${CMAKE_CURRENT_LIST_DIR}/visible_gpus.cpp
   LINK_LIBRARIES ${CMAKE_DL_LIBS} RUN_OUTPUT_VARIABLE visible_gpus)
 if(GIGPO_CUDA STREQUAL "AUTO" AND NOT (driver_compiles AND driver_status EQUAL 0))
-  message(STATUS "Building for the CPU alone: NVIDIA's driver is not here. GIGPO_CUDA=ON builds the CUDA kernels all the same.")
+  message(STATUS "Building for the CPU alone: no NVIDIA driver found. GIGPO_CUDA=ON builds the CUDA kernels anyway.")
   return()
 endif()
 
@@ -28,7 +28,7 @@ if(CMAKE_CUDA_COMPILER)
 elseif(GIGPO_CUDA STREQUAL "ON")
   message(FATAL_ERROR "GIGPO_CUDA=ON, but nvcc was not found: put it on the PATH or set CUDACXX.")
 else()
-  message(STATUS "Building for the CPU alone: NVIDIA's driver is here, but nvcc is not.")
+  message(STATUS "Building for the CPU alone: nvcc was not found, though there is an NVIDIA driver.")
   return()
 endif()
 # nvcc before 12.8 does not support all these architectures.
@@ -39,7 +39,8 @@ if(nvcc_says MATCHES "release ([0-9.]+)" AND CMAKE_MATCH_1 VERSION_LESS 12.8 AND
   return()
 endif()
 
-# Architectures must stand before the language is enabled: those of the GPUs here, where nvcc knows them all, else those for any GPU.
+# Architectures must be set before the language is enabled: those of the GPUs of this machine if nvcc supports all of them,
+# else those for any GPU.
 if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
   set(CMAKE_CUDA_ARCHITECTURES 80-real 90a-real 100-virtual)
   string(REGEX MATCHALL "[0-9]+" gpus "${visible_gpus}")

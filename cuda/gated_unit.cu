@@ -1,4 +1,4 @@
-// Gated units, with gate and up the halves of a row: out = f(g) u with f(g) = g s(g), and backward
+// Gated units; gate and up are the halves of a row: out = f(g) u with f(g) = g s(g), and backward
 //   du = d g s,  dg = d u s (f'(g) / s); for SwiGLU, s = σ(g) and f' / s = 1 + g (1 - s).
 #include "cuda/launch.h"
 #include "cuda/operations.h"
@@ -9,7 +9,7 @@ namespace gigpo::cuda {
 
 namespace {
 
-// 3 · bytes of an element of `out`.
+// Memory traffic: 3 · bytes of an element of `out`.
 template <class T, int width, class F>
 __global__ void __launch_bounds__(RowGrid::threads)
 gated_unit_kernel(RowGrid grid, const T* gate_up, int64_t stride, T* out, int64_t out_stride) {
@@ -27,7 +27,8 @@ gated_unit_kernel(RowGrid grid, const T* gate_up, int64_t stride, T* out, int64_
   }
 }
 
-// 5 · bytes of an element of `d_out`. A thread reads gate and up before it writes to their places.
+// Memory traffic: 5 · bytes of an element of `d_out`. A thread reads gate and up before it overwrites them, so the
+// operation may be in place.
 template <class T, int width, class F>
 __global__ void __launch_bounds__(RowGrid::threads)
 gated_unit_backward_kernel(RowGrid grid, const T* d_out, int64_t d_out_stride, const T* gate_up, int64_t stride, T* d_gate_up,
@@ -52,7 +53,7 @@ gated_unit_backward_kernel(RowGrid grid, const T* d_out, int64_t d_out_stride, c
   }
 }
 
-// call(f) with f as a constant.
+// Calls call(f) with f as a compile-time constant.
 template <class Call>
 void with_gate(Gate f, Call&& call) {
   if (f == Gate::silu) call(Silu());

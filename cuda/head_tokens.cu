@@ -1,8 +1,9 @@
-// Other tokens than the sampled ones beside the fused head (core/kernels/token_log_probs.h, HeadTokens), in two kernels around those of
-// policy_head.cu, which know nothing of them but the sum of their gradients. Before it, while the logits are there:
+// Log-probabilities and gradients of tokens other than the sampled ones for the fused head
+// (core/kernels/token_log_probs.h, HeadTokens), in two kernels before and after those of policy_head.cu, which only use
+// the sum of their gradients. The first runs while the logits are available:
 //   l_i = (z_i - z_token) / T
-// After it log p_i = l_i + log p_token: that is what was asked for, or from it the token's gradient is computed once more, with what is
-// its own, and written over what the head left there. So it is rounded once.
+// The second computes log p_i = l_i + log p_token, which is either the result, or the input of the token's gradient: it
+// is recomputed with its own part added, and overwrites the head's value, so that it is rounded once.
 #include "cuda/kernels.h"
 #include "cuda/launch.h"
 #include "cuda/vector.cuh"

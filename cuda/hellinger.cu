@@ -1,5 +1,5 @@
-// How far the distributions of two rows of logits lie apart (core/kernels/hellinger.h): Device::hellinger. A block reads both rows twice,
-// 16 bytes a pair of fp32 logits: for their sums (softmax_sums.cuh), and then for
+// Hellinger distance between the distributions of two rows of logits (core/kernels/hellinger.h): Device::hellinger. A
+// block reads both rows twice, 16 bytes per pair of fp32 logits: for the sums (softmax_sums.cuh), and for
 //   Σ (2^(½ y_j - ½ log2 S) - the other's)²
 #include "core/kernels/hellinger.h"
 #include "cuda/launch.h"
@@ -12,7 +12,7 @@ namespace {
 
 constexpr int threads = 256;
 
-// What makes √p of a logit.
+// Scale and offset that turn a logit into √p.
 struct RootScale {
   float origin, shift;
 
@@ -21,11 +21,11 @@ struct RootScale {
   }
 };
 
-// To all threads of the block.
+// Scale of one row, returned to all threads of the block.
 template <class Logit>
 __device__ RootScale root_scale(int64_t vocab, const Logit* row, float factor) {
   __shared__ RootScale scale;
-  __syncthreads();  // the last call's scale has been read, and its parts have
+  __syncthreads();  // the last call's scale and partial sums have been read
   const SoftmaxSums sums = row_sums<threads>(vocab, row, factor);
   if (threadIdx.x == 0) scale = {sums.origin, float(0.5 * log2(double(sums.exponentials)))};
   __syncthreads();

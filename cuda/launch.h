@@ -10,13 +10,13 @@
 namespace gigpo::cuda {
 
 #ifdef GIGPO_CUDA_EMULATOR
-using emulator::Grid;  // which knows where it was launched
+using emulator::Grid;  // records the source location of the launch
 #else
 using Grid = dim3;
 #endif
 
 // Shared memory that a block may use without opt-in: static arrays and dynamic memory together, in bytes.
-constexpr size_t shared_bytes_without_asking = 48 << 10;
+constexpr size_t default_shared_bytes = 48 << 10;
 
 // Attribute of the current device.
 inline int device_attribute(cudaDeviceAttr attribute) {
@@ -30,7 +30,8 @@ inline int count_multiprocessors() { return device_attribute(cudaDevAttrMultiPro
 // Start of a kernel: after the end of the previous kernel in the stream, or as soon as the blocks of that kernel leave room.
 enum class Starts { after_previous, early };
 
-// Recordings keep the second since CUDA 12.3 (edges of graphs that say when a dependent may start).
+// Whether programmatic dependent launch is available: recordings support `early` since CUDA 12.3 (graph edges with
+// launch dependencies).
 inline bool may_start_early() {
   static const bool known = [] {
     int version = 0;
@@ -43,14 +44,14 @@ template <class... Parameters, class... Arguments>
 void launch_kernel(Starts starts, void (*kernel)(Parameters...), Grid grid, dim3 block, size_t shared_bytes, cudaStream_t stream,
                    Arguments&&... arguments) {
   const auto* function = reinterpret_cast<const void*>(kernel);
-  cudaFuncAttributes attributes = {};  // asked for where they decide something
+  cudaFuncAttributes attributes = {};  // queried only where needed
   if (shared_bytes > 0 || starts == Starts::early) CUDA_CHECK(cudaFuncGetAttributes(&attributes, function));
-  if (shared_bytes > 0 && attributes.sharedSizeBytes + shared_bytes > shared_bytes_without_asking)
+  if (shared_bytes > 0 && attributes.sharedSizeBytes + shared_bytes > default_shared_bytes)
     CUDA_CHECK(cudaFuncSetAttribute(function, cudaFuncAttributeMaxDynamicSharedMemorySize, int(shared_bytes)));
   cudaLaunchAttribute overlap = {};
   overlap.id = cudaLaunchAttributeProgrammaticStreamSerialization;
   overlap.val.programmaticStreamSerializationAllowed = 1;
-  // Compiled for older architectures, on whatever card it then runs, a kernel has nothing in it that would wait.
+  // A kernel compiled for older architectures does not contain the wait, whatever GPU it runs on.
   const bool early = starts == Starts::early && attributes.ptxVersion >= 90 && may_start_early();
   const cudaLaunchConfig_t config = {grid, block, shared_bytes, stream, &overlap, early};
   CUDA_CHECK(cudaLaunchKernelEx(&config, kernel, std::forward<Arguments>(arguments)...));
@@ -62,15 +63,16 @@ void launch(void (*kernel)(Parameters...), Grid grid, dim3 block, size_t shared_
   launch_kernel(Starts::after_previous, kernel, grid, block, shared_bytes, stream, std::forward<Arguments>(arguments)...);
 }
 
-// Likewise, of a kernel each of whose threads calls wait_for_previous_kernel() (cuda/ptx.cuh), which says what may stand before
-// that: it is on the card, with its first instructions done, when the one before it in the stream or recording ends
-// (programmatic dependent launch).
+// Launch of a kernel each of whose threads calls wait_for_previous_kernel() (cuda/ptx.cuh, which documents what may
+// precede that call). The kernel is resident, with its first instructions executed, when the previous one in the stream
+// or recording ends (programmatic dependent launch).
 //
-// Predicted for decoding, which no card has confirmed yet: a layer of Qwen2.5 0.5B or 1.5B is 12 kernels at 132 multiprocessors
-// (2 norms; 4 products, of which 3 are cut into ranges that a second kernel adds up; heads; attention; SwiGLU), where it was 14
-// before heads were transformed and stored at once and span_kernel folded its own spans. If each of the 12 now hides 1.75 us of
-// starting and ending, and each of the two took 2.5 us, a step of 256 sequences is 24 (28) layers times 26 us shorter: 0.5B
-// goes from 87,000 tokens a second to 110,000, 1.5B from 45,000 to 52,000.
+// Prediction for decoding, not measured on a GPU yet: at 132 multiprocessors a layer of Qwen2.5 0.5B or 1.5B is 12
+// kernels (2 norms; 4 products, of which 3 are split into ranges that a second kernel adds up; heads; attention;
+// SwiGLU), down from 14 before heads were transformed and stored in one kernel and span_kernel combined its own spans.
+// If each of the 12 now hides 1.75 us of start and end, and each of the two removed ones took 2.5 us, a step of 256
+// sequences is 24 (28) layers times 26 us shorter: from 87,000 to 110,000 tokens per second for 0.5B, from 45,000 to
+// 52,000 for 1.5B.
 template <class... Parameters, class... Arguments>
 void launch_early(void (*kernel)(Parameters...), Grid grid, dim3 block, size_t shared_bytes, cudaStream_t stream,
                   Arguments&&... arguments) {

@@ -1,5 +1,5 @@
-// What a grammar leaves out of logits: Device::mask_logits. A block takes a part of a masked row; a word is read by the 32 threads whose
-// logits it speaks of.
+// Masking of logits that a grammar does not allow: Device::mask_logits. A block handles part of a masked row; a mask
+// word is read by the 32 threads of its logits.
 #include "cuda/launch.h"
 #include "cuda/operations.h"
 #include "cuda/vector.cuh"
@@ -10,7 +10,7 @@ namespace {
 
 constexpr int threads = 256, in_block = 8 * threads;  // logits
 
-// At most 4 bytes of a logit, which are written where it is left out, and 1/8 byte of its mask.
+// Memory traffic per logit: at most 4 bytes, written only where it is masked, and 1/8 byte of the mask.
 template <class Logit>
 __global__ void __launch_bounds__(threads) mask_logits_kernel(Logit* logits, int64_t stride, int64_t columns, LogitMasks masks) {
   const int64_t row = blockIdx.y, begin = int64_t{blockIdx.x} * in_block;

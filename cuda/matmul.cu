@@ -1,12 +1,12 @@
 // C = op(A) · op(B) + bias + added for bf16, on the tensor cores (mma.sync, sm_80 and newer).
 //
-// A block makes a tile of C. It streams the tiles of A and B that this takes through shared memory, `depth` of k at a time,
-// several stages ahead (cp.async), and each warp multiplies its part with ldmatrix and mma (cuda/matmul_tile.cuh).
+// A block computes a tile of C. It streams the tiles of A and B through shared memory, `depth` of k at a time, several
+// stages ahead (cp.async), and each warp multiplies its part with ldmatrix and mma (cuda/matmul_tile.cuh).
 //
-// What an element of C is: k is cut into ranges (range_of: by n and k alone); over each range, one chain of mma steps of 16
-// from zero, in order; the ranges' sums added in order. Every tile shape here computes just that, so the choice of a shape,
-// which depends on m, changes no bit. A product of few rows and columns runs its ranges in blocks of their own, which fills
-// the card; one of many rows takes them one after the other.
+// Order of sums in an element of C: k is split into ranges (range_of: by n and k alone); each range is one chain of mma
+// steps of 16 from zero, in order; the sums of the ranges are added in order. Every tile shape computes exactly this,
+// so the choice of a shape, which depends on m, changes no bit. For products with few rows and columns each range is a
+// block of its own, to fill the GPU; with many rows a block iterates over the ranges.
 #include <algorithm>
 
 #include "cuda/launch.h"
@@ -19,19 +19,19 @@ namespace gigpo::cuda {
 namespace {
 
 // `wide` and `square` are for many rows. `wide` moves 85 flops per byte from L2, takes nearly all registers of a
-// multiprocessor, and reads 4 KiB of shared memory for 64 × 64 × 16 products, half of what its bandwidth allows at sm_80's
-// mma rate. `square` leaves half the registers: to a second block, or to the sums of earlier ranges.
-// The others are for few: their time is that of reading B once, so what counts is how much is on the way. With 64 columns
-// and 64 of k a stage has 8 KiB of B; three to five stages are 24 to 40 KiB a block, of which two or three fit, where memory
-// of 3.35 TB/s and 700 ns asks for 18 KiB from each of 132 multiprocessors. A's rows come from L2, as many bytes of them as
-// of B for 64 rows.
+// multiprocessor, and reads 4 KiB of shared memory for 64 × 64 × 16 products, half of what its bandwidth allows at
+// sm_80's mma rate. `square` leaves half the registers for a second block, or for the sums of earlier ranges. The
+// others are for few rows: their time is that of reading B once, so what matters is the number of bytes in flight. With
+// 64 columns and 64 of k a stage has 8 KiB of B; three to five stages are 24 to 40 KiB per block, of which two or three
+// fit, whereas memory of 3.35 TB/s with 700 ns latency needs 18 KiB from each of 132 multiprocessors. A's rows come
+// from L2, as many bytes of them as of B for 64 rows.
 using Wide = Tile<128, 256, 32, 4, 64, 64>;
 using Square = Tile<128, 128, 32, 4, 64, 32>;
 using Rows128 = Tile<128, 64, 64, 4, 32, 32>;
 using Rows64 = Tile<64, 64, 64, 5, 32, 32>;
 using Rows32 = Tile<32, 64, 64, 6, 32, 16>;
 using Rows16 = Tile<16, 64, 64, 6, 16, 16>;
-// For strides and pointers that cp.async cannot take, and for op(A) and op(B) both transposed.
+// For strides and pointers that cp.async does not support, and for op(A) and op(B) both transposed.
 using Any = Tile<64, 64, 64, 2, 32, 32>;
 
 struct Product {
@@ -41,11 +41,11 @@ struct Product {
   int64_t a_stride, b_stride;
   bool transpose_a, transpose_b;
   int64_t range;
-  bool parallel;  // one range a block, whose sum goes to out.c[range][m][c_stride]
+  bool parallel;  // one range per block, whose sum is written to out.c[range][m][c_stride]
   MatmulOutput out;
 };
 
-// What the registers of a multiprocessor must be enough for.
+// Registers that a multiprocessor must provide.
 template <class T, bool several_ranges>
 constexpr int blocks_at_once = T::rows * T::columns == 128 * 128 && !several_ranges ? 2 : 1;
 
@@ -74,7 +74,7 @@ __global__ __launch_bounds__(T::threads, blocks_at_once<T, several_ranges>) void
         Both::B::copy(to + T::rows * T::depth, p.b, p.b_stride, column, p.n, k, end);
       }
     }
-    copy_async_commit();  // also when there is nothing more: the groups count the stages
+    copy_async_commit();  // also without further copies: the groups count the stages
   };
 
   const int warp = int(threadIdx.x) / 32;
@@ -83,7 +83,7 @@ __global__ __launch_bounds__(T::threads, blocks_at_once<T, several_ranges>) void
   const auto multiply_up_to = [&](Sums<T>& sums, int64_t first, int64_t last) {
     for (int64_t stage = first; stage < last; stage++) {
       copy_async_wait<T::stages - 2>();
-      __syncthreads();  // all have this stage, and have read the last, whose memory the next fetch takes
+      __syncthreads();  // this stage has arrived for all threads, and the last one, which the next fetch overwrites, has been read
       fetch(stage + T::stages - 1);
       multiply_stage<T, Both>(sums, shared + stage % T::stages * T::stage_elements, warp_row, warp_column);
     }
@@ -137,9 +137,9 @@ void launch_product(const Product& p, MatmulTile tile, cudaStream_t stream) {
   }
 }
 
-// How k is cut. A projection to few columns (H of a small model) has too few tiles of 64 to fill a card with few rows: up to
-// eight ranges of at least 384, and about one block and a half for each multiprocessor. More would read and write more sums
-// (8 bytes an element and range, in L2) than they speed up.
+// Size of the ranges of k. A projection to few columns (H of a small model) has too few tiles of 64 to fill a GPU with
+// few rows: up to eight ranges of at least 384, and about one and a half blocks per multiprocessor. More ranges would
+// cost more for reading and writing sums (8 bytes per element and range, in L2) than they save.
 int64_t range_of(const Product& p) {
   const int64_t whole = std::max<int64_t>(1, steps_of(p.k, range_step)) * range_step;
   if (p.transpose_a || !p.transpose_b) return whole;
@@ -148,7 +148,8 @@ int64_t range_of(const Product& p) {
   return steps_of(steps_of(p.k, ranges), range_step) * range_step + (p.k == 0 ? range_step : 0);
 }
 
-// The gradient of a small weight: few tiles over many tokens. No row of it is any token's, so the ranges may depend on m.
+// The same for the gradient of a small weight: few tiles over many tokens. Its rows do not belong to tokens, so the
+// ranges may depend on m.
 int64_t range_of_gradient(const Product& p, size_t workspace_bytes) {
   const int64_t tiles = tiles_of<Square>(p), bytes = p.m * (p.n + 3) * int64_t(sizeof(float));
   if (tiles >= multiprocessors) return p.range;
@@ -166,7 +167,7 @@ MatmulTile choose(const Matmul& product, const Product& p, MatmulTile wanted) {
   if (!copied_whole || (p.transpose_a && p.transpose_b)) return MatmulTile::any;
   if (wanted == MatmulTile::wide || wanted == MatmulTile::square || wanted == MatmulTile::any) return wanted;
   if (wanted != MatmulTile::chosen) return rows_times_rows ? wanted : MatmulTile::any;
-  // Beyond 32,768 columns (a vocabulary) there are tiles enough for broad ones, which read A less often.
+  // Above 32,768 columns (a vocabulary) there are enough tiles for broad ones, which read A less often.
   if (rows_times_rows && (p.m <= 64 || (p.m <= 128 && p.n < 32768))) {
     if (p.m <= 32) return p.m <= 16 ? MatmulTile::rows_16 : MatmulTile::rows_32;
     return p.m <= 64 ? MatmulTile::rows_64 : MatmulTile::rows_128;
@@ -186,7 +187,7 @@ int64_t blocks_of(const Product& p, MatmulTile tile) {
   }
 }
 
-// Only these can take range after range.
+// Only these shapes can iterate over ranges.
 bool takes_ranges(const Product& p, MatmulTile tile) {
   return tile == MatmulTile::any || (tile == MatmulTile::square && p.transpose_b);
 }

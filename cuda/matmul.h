@@ -24,7 +24,7 @@ struct Matmul {
   int64_t k() const { return transpose_a ? a.rows : a.columns; }
 };
 
-// The shapes of work of a block (cuda/matmul.cu). Tests and the benchmark name one; `chosen` is right for everyone else.
+// Tile shape of a block (cuda/matmul.cu). Other values than `chosen` are for tests and the benchmark.
 enum class MatmulTile { chosen, rows_16, rows_32, rows_64, rows_128, square, wide, any };
 
 // All sums are fp32. Without transposes, or with only B transposed, the product is batch-invariant: a row of C has the same bits whatever m and

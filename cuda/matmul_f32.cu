@@ -1,10 +1,10 @@
-// C = op(A) · op(B) + bias + added in fp32 without tensor cores: for models kept in fp32, and as the plain word on what the
-// product is. Each element is one chain of fused multiply-adds over k, in order, so its bits depend on its row of op(A) and
-// its column of op(B) alone.
+// C = op(A) · op(B) + bias + added in fp32 without tensor cores: for models in fp32, and as the reference
+// implementation of the product. Each element is one chain of fused multiply-adds over k, in order, so its bits depend
+// only on its row of op(A) and its column of op(B).
 //
-// A block of 256 threads makes 64 × 64 of C, a thread 4 × 4. It holds 16 of k in shared memory, k outermost so that a thread
-// reads its four rows and four columns in one access each: 8 floats for 16 multiply-adds. The next 16 of k wait in
-// registers.
+// A block of 256 threads computes 64 × 64 of C, a thread 4 × 4. It holds 16 of k in shared memory, k outermost so that
+// a thread reads its four rows and four columns in one access each: 8 floats for 16 multiply-adds. The next 16 of k are
+// prefetched into registers.
 #include "cuda/launch.h"
 #include "cuda/matmul.h"
 #include "cuda/matmul_output.cuh"
@@ -14,16 +14,16 @@ namespace gigpo::cuda {
 namespace {
 
 constexpr int size = 64, depth = 16, threads = 256;
-constexpr int line = size + 4;  // floats; keeps the writes of a column of k apart
+constexpr int line = size + 4;  // floats; the padding avoids bank conflicts when a column of k is written
 
-// One operand: [width][k] with any strides.
+// Operand [width][k] with any strides.
 struct Strided {
   const float* data;
   int64_t width_stride, k_stride, width;
 };
 
-// This thread's four elements of the tile [first, first + 64) × [k, k + 16), zeros outside. Neighbouring threads take what
-// is neighbouring in memory.
+// This thread's four elements of the tile [first, first + 64) × [k, k + 16), zeros outside. Adjacent threads read
+// adjacent memory.
 struct Piece {
   float values[4];
 

@@ -1,4 +1,5 @@
-// The end of a product: C = factor · sums + bias + added, in fp32, then C's type. Four neighbours of a row at a time.
+// Epilogue of a product: C = factor · sums + bias + added, in fp32, then converted to C's type, four adjacent elements
+// of a row at a time.
 #pragma once
 #include <cuda_bf16.h>
 
@@ -65,7 +66,7 @@ __device__ void store_four(T* to, int count, bool in_fours, const float (&values
   }
 }
 
-// Columns [column, column + 4) of a row, as far as there are any.
+// Writes columns [column, column + 4) of a row, as far as they exist.
 __device__ inline void write_four(const MatmulOutput& out, int64_t row, int64_t column, float (&values)[4]) {
   using bf16 = __nv_bfloat16;
   if (row >= out.m || column >= out.n) return;
@@ -86,7 +87,7 @@ __device__ inline void write_four(const MatmulOutput& out, int64_t row, int64_t 
   }
 }
 
-// A part of a workspace for the sums of ranges of k, one [m][n] matrix behind the other (cuda/matmul_ranges.cu).
+// Part of a workspace for the sums of ranges of k, consecutive [m][n] matrices (cuda/matmul_ranges.cu).
 struct RangeRoom {
   RangeRoom(void* workspace, size_t workspace_bytes);
   MatmulOutput output(int64_t m, int64_t n) const;  // of the first range; the others follow every m · c_stride

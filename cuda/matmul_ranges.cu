@@ -1,4 +1,4 @@
-// The second stage of products whose k was cut into ranges, each summed by blocks of its own.
+// Second stage of products whose k was split into ranges, each summed by different blocks.
 #include "cuda/launch.h"
 #include "cuda/matmul_output.cuh"
 
@@ -8,7 +8,7 @@ namespace {
 
 constexpr int sum_threads = 256;
 
-// The ranges' sums added in order, four columns a thread.
+// Sum of the ranges in order, four columns per thread.
 __global__ __launch_bounds__(sum_threads) void add_ranges_kernel(int ranges, MatmulOutput sums, MatmulOutput out) {
   wait_for_previous_kernel();
   const int64_t i = int64_t(blockIdx.x) * sum_threads + threadIdx.x, fours = sums.c_stride / 4;

@@ -1,5 +1,5 @@
-// fp32 sums of small integers, and their rounding to bf16, are exact in any order: every bit of a product is known, and whatever
-// the two sides understand differently shows.
+// fp32 sums of small integers, and their rounding to bf16, are exact in any order, so every bit of a product is known
+// and any disagreement about the interface shows.
 #include "cuda/matmul_self_test.h"
 
 #include <cstring>
@@ -95,14 +95,14 @@ Outcome try_product(const Multiply& multiply, const Trial& t, void* workspace, s
 std::string matmul_self_test(const Multiply& multiply) {
   const Type f32 = Type::f32, bf16 = Type::bf16;
   const Trial trials[] = {
-      {bf16, bf16, false, true, 128, 128, 128, 0, false, false, false},  // this one it must take
+      {bf16, bf16, false, true, 128, 128, 128, 0, false, false, false},  // support is required for this one
       {bf16, f32, false, false, 128, 128, 128, 0, false, false, false},
       {bf16, bf16, false, true, 40, 72, 56, 8, true, false, false},
       {bf16, f32, true, false, 48, 72, 33, 8, false, true, true},
       {bf16, bf16, false, true, 33, 72, 40, 8, true, true, false},
-      {bf16, f32, false, false, 200, 272, 520, 0, true, false, false},  // several tiles, each of more than a block holds at once
+      {bf16, f32, false, false, 200, 272, 520, 0, true, false, false},  // several tiles, each larger than what a block holds at once
       {bf16, bf16, true, false, 136, 264, 392, 0, false, true, false},
-      {bf16, f32, true, false, 72, 72, 1037, 0, false, true, true},  // few tiles and many k, which is summed in ranges
+      {bf16, f32, true, false, 72, 72, 1037, 0, false, true, true},  // few tiles and large k, which is summed in ranges
       {f32, f32, false, true, 37, 41, 29, 3, true, true, true},
   };
   constexpr size_t workspace_bytes = 32 << 20;
@@ -115,7 +115,7 @@ std::string matmul_self_test(const Multiply& multiply) {
   for (const Trial& trial : trials) {
     const Outcome outcome = try_product(multiply, trial, workspace, workspace_bytes);
     const std::string name = std::to_string(trial.m) + " x " + std::to_string(trial.n) + " x " + std::to_string(trial.k);
-    if (outcome == Outcome::wrong) return "its product of " + name + " is wrong";
+    if (outcome == Outcome::wrong) return "wrong product of " + name;
     if (outcome == Outcome::refused && &trial == trials) return "it has no algorithm for " + name;
   }
   return "";

@@ -1,4 +1,4 @@
-// Products of small integers, before the kernels of others, or of a card that is new to ours, are trusted.
+// Test of matrix products with small integers, before an external library, or our kernels on a new GPU model, are used.
 #pragma once
 #include <functional>
 #include <string>
@@ -7,10 +7,10 @@
 
 namespace gigpo::cuda {
 
-// False when it does not take the product.
+// Queues a product. Returns false if it is not supported.
 using Multiply = std::function<bool(const Matmul& product, void* workspace, size_t workspace_bytes, cudaStream_t stream)>;
 
-// What is wrong with it on the current device, or "".
+// Description of the first error on the current device, or "".
 std::string matmul_self_test(const Multiply& multiply);
 
 }  // namespace gigpo::cuda

@@ -1,6 +1,6 @@
-// What a block of cuda/matmul.cu does with its tile: fetching stages of A and B, multiplying them, writing the sums. In
-// shared memory the 16-byte chunks of a line are permuted by the line's number, so that eight lines' chunks lie in eight
-// different groups of banks, for both directions of ldmatrix: the transposes cost nothing.
+// Work of a block of cuda/matmul.cu on its tile: loading stages of A and B, multiplying them, writing the sums. In
+// shared memory the 16-byte chunks of a line are permuted by the line's number (swizzled), so that the chunks of eight
+// lines are in eight different groups of banks in both directions of ldmatrix: transposes cost nothing.
 #pragma once
 #include "cuda/matmul_output.cuh"
 #include "cuda/ptx.cuh"
@@ -9,19 +9,19 @@ namespace gigpo::cuda {
 
 using bf16 = __nv_bfloat16;
 
-constexpr int64_t range_step = 64;  // ranges are multiples of it; all tiles pad k to it, with zeros
+constexpr int64_t range_step = 64;  // ranges are multiples of it; all tiles pad k to it with zeros
 
 __host__ __device__ constexpr int64_t steps_of(int64_t count, int64_t size) { return (count + size - 1) / size; }
 
-// Multiprocessors of an H100 or H200. A constant, since on other cards, too, the same product should have the same bits.
+// Multiprocessors of an H100 or H200. A constant, so that a product has the same bits on other GPUs.
 constexpr int64_t multiprocessors = 132;
 
 struct TilePlace {
   int64_t down, across;
 };
 
-// Tiles that are made at the same time should share rows and columns, which then come from L2: bands of eight tiles of rows,
-// along their columns.
+// Position of a tile. Tiles that are computed at the same time should share rows and columns, which then come from L2:
+// bands of eight tiles of rows, along their columns.
 __device__ inline TilePlace place_of_tile(int64_t number, int64_t down, int64_t across) {
   constexpr int64_t band = 8;
   const int64_t first = number / (band * across) * band, in_band = number % (band * across);
@@ -35,14 +35,14 @@ struct Tile {
   static constexpr int warp_rows = warp_rows_, warp_columns = warp_columns_;
   static constexpr int warps_across = columns / warp_columns, threads = rows / warp_rows * warps_across * 32;
   static constexpr int stage_elements = (rows + columns) * depth;
-  static constexpr int output_stride = warp_columns + 8;  // floats; 8 or 24 modulo 32: a warp's writes meet no conflict
+  static constexpr int output_stride = warp_columns + 8;  // floats; 8 or 24 modulo 32 avoids bank conflicts of a warp's writes
   static constexpr int shared_bytes = stages * stage_elements * 2;
   static_assert(shared_bytes >= threads / 32 * 16 * output_stride * 4, "the output passes through the stages' memory");
   static_assert(shared_bytes <= 99 << 10, "what a block may have on the smallest of the cards (sm_86, sm_89, sm_120)");
 };
 
-// One operand's tile of a stage: `width` rows or columns of C by `depth` of k. Kept as it lies in memory: [width][depth]
-// where k runs along the rows there, else [depth][width].
+// One operand's tile of a stage: `width` rows or columns of C by `depth` of k. Same layout as in memory: [width][depth]
+// if k is contiguous there, else [depth][width].
 template <int width, int depth, bool along_k, int threads>
 struct Operand {
   static constexpr int lines = along_k ? width : depth, chunks = (along_k ? depth : width) / 8;
@@ -54,7 +54,7 @@ struct Operand {
     return (line * chunks + (chunk ^ turn)) * 8;
   }
 
-  // From `first` of the width on, of which there are `limit`, and from k = `begin` on, up to `end`; zeros beyond.
+  // Copies from element `first` of the width on (exclusive end `limit`), and from k = `begin` to `end`; zeros beyond.
   __device__ static void copy(bf16* to, const bf16* from, int64_t stride, int64_t first, int64_t limit, int64_t begin,
                               int64_t end) {
     const int line = int(threadIdx.x) / chunks, chunk = int(threadIdx.x) % chunks;
@@ -74,7 +74,7 @@ struct Operand {
   __device__ static void copy_any(bf16* to, const bf16* from, int64_t width_stride, int64_t k_stride, int64_t first,
                                   int64_t limit, int64_t begin, int64_t end) {
     for (int i = int(threadIdx.x); i < width * depth; i += threads) {
-      // Neighbouring threads take what is neighbouring in memory.
+      // Adjacent threads read adjacent memory.
       const int w = k_stride == 1 ? i / depth : i % width, k = k_stride == 1 ? i % depth : i / width;
       const bool valid = first + w < limit && begin + k < end;
       const int64_t offset = (first + w) * width_stride + (begin + k) * k_stride;
@@ -82,7 +82,8 @@ struct Operand {
     }
   }
 
-  // Four matrices of 8 × 8: 16 of the width from w, 16 of k from k. In the order that mma wants of A, or of two Bs.
+  // Four matrices of 8 × 8: 16 of the width from w, 16 of k from k, in the order of mma's A operand, or of two B
+  // operands.
   template <bool is_a>
   __device__ static void load(uint32_t (&to)[4], const bf16* tile, int w, int k) {
     const int lane = int(threadIdx.x) % 32, matrix = lane / 8, row = lane % 8;
@@ -98,7 +99,7 @@ struct Operands {
   using B = Operand<T::columns, T::depth, transpose_b, T::threads>;
 };
 
-// What a warp has of op(A) and op(B) for one step of 16.
+// A warp's fragments of op(A) and op(B) for one step of 16.
 template <class T>
 struct Fragments {
   uint32_t a[T::warp_rows / 16][4], b[T::warp_columns / 16][4];
@@ -129,7 +130,7 @@ __device__ void multiply_add_all(Sums<T>& sums, const Fragments<T>& fragments) {
   }
 }
 
-// One stage's products. The next step's fragments load while this one's are multiplied.
+// Products of one stage. The next step's fragments load while this one's are multiplied.
 template <class T, class Operands>
 __device__ void multiply_stage(Sums<T>& sums, const bf16* stage, int row, int column) {
   Fragments<T> fragments[2];
@@ -157,7 +158,7 @@ struct alignas(8) Two {
   float first, second;
 };
 
-// A warp's sums, 16 rows at a time, through its own part of shared memory, so that it writes along whole rows.
+// Writes a warp's sums, 16 rows at a time, through its own part of shared memory, so that stores run along whole rows.
 template <class T>
 __device__ void write_sums(const MatmulOutput& out, const Sums<T>& sums, float* staged, int64_t row, int64_t column) {
   const int lane = int(threadIdx.x) % 32;
@@ -169,7 +170,7 @@ __device__ void write_sums(const MatmulOutput& out, const Sums<T>& sums, float* 
     for (int j = 0; j < T::warp_columns / 8; j++) {
 #pragma unroll
       for (int half = 0; half < 2; half++) {
-        // Added to zero, as ranges' sums are: it makes -0 into 0.
+        // Added to zero, as the sums of ranges are: turns -0 into 0.
         const Two two = {0.0f + sums[i][j][2 * half], 0.0f + sums[i][j][2 * half + 1]};
         *reinterpret_cast<Two*>(staged + (lane / 4 + 8 * half) * T::output_stride + 8 * j + 2 * (lane % 4)) = two;
       }

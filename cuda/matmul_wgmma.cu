@@ -1,16 +1,16 @@
 // C = op(A) · op(B) + bias + added for bf16 on Hopper's tensor cores (wgmma).
 //
-// A block stays on its multiprocessor and makes one tile of C after the other. One thread of its first warpgroup, the
-// producer, fetches the tiles of A and B that this takes with TMA, 64 of k at a time, as many stages ahead as fit into shared
-// memory, also of the next tile while this one is written. The other two, the consumers, each multiply 64 rows of A with all
-// columns of B. Two barriers a stage tell when it is full and when it may be filled again.
+// A persistent block computes one tile of C after another. One thread of its first warpgroup, the producer, fetches the
+// tiles of A and B with TMA, 64 of k at a time, as many stages ahead as fit into shared memory, including stages of the
+// next tile while this one is written. The other two warpgroups, the consumers, each multiply 64 rows of A with all
+// columns of B. Two barriers per stage signal that it is full and that it may be refilled.
 //
-// Where the tiles of C come in pairs below each other, two blocks are a cluster: they need the same columns of B, so each fetches
-// half of them into the shared memory of both (TMA multicast). A stage may then be filled when the consumers of both blocks have
-// left it, who tell both producers; it is full when A, the own half and the other's have come.
+// If the tiles of C form vertical pairs, two blocks are a cluster: they need the same columns of B, so each fetches
+// half of them into the shared memory of both (TMA multicast). A stage may be refilled when the consumers of both
+// blocks have released it, which they signal to both producers; it is full when A and both halves of B have arrived.
 //
-// What an element of C is: over each range of k (cuda/matmul_wgmma_plan.h: by the shape alone), one chain of wgmma steps of
-// 16 from zero, in order; the ranges' sums added in order.
+// Order of sums in an element of C: over each range of k (cuda/matmul_wgmma_plan.h: by the shape alone), one chain of
+// wgmma steps of 16 from zero, in order; the sums of the ranges are added in order.
 #include "cuda/matmul_wgmma.h"
 
 #include "cuda/launch.h"
@@ -27,9 +27,9 @@ namespace {
 
 struct WgmmaProduct {
   CUtensorMap a, b;
-  int64_t m, n, steps, steps_of_range, ranges;  // of a gated product n is half of B's rows
+  int64_t m, n, steps, steps_of_range, ranges;  // for a gated product n is half of B's rows
   MatmulOutput out;
-  MatmulOutput up, activated;  // gated: then `out` is gate
+  MatmulOutput up, activated;  // gated only: then `out` is gate
 };
 
 // Calls work(row, column, range) for every tile of this block.
@@ -56,7 +56,7 @@ __device__ void produce(const WgmmaProduct& p, char* memory, uint64_t* full, uin
   for_each_tile<T>(p, [&](int64_t row, int64_t column, int64_t range) {
     for_each_step<T>(p, range, [&](int64_t step, bool) {
       char* const stage = memory + ring.stage * T::stage_bytes;
-      barrier_wait(empty + ring.stage, ring.round ^ 1);  // in the first round nobody has to leave
+      barrier_wait(empty + ring.stage, ring.round ^ 1);  // in the first round there is nothing to release
       barrier_expect(full + ring.stage, T::stage_bytes);
       T::A::template fetch<1, 1>(stage, &p.a, row, step * wgmma_depth, full + ring.stage);
       char* const b = stage + T::A::bytes;
@@ -75,7 +75,7 @@ __device__ void produce(const WgmmaProduct& p, char* memory, uint64_t* full, uin
   });
 }
 
-// Gate, up, and what SwiGLU makes of them when they have been rounded, as cuda/gated_unit.cu would read them.
+// Epilogue of a gated product: gate, up, and SwiGLU of their rounded values, as cuda/gated_unit.cu would read them.
 template <class T>
 __device__ void write_gated(const WgmmaProduct& p, const float (&sums)[T::columns / 2], float* staged, int64_t row,
                             int64_t column) {
@@ -100,7 +100,7 @@ __device__ void consume(const WgmmaProduct& p, char* memory, float* staged, uint
   const int group = int(threadIdx.x) / warpgroup - 1, warp = int(threadIdx.x) % warpgroup / 32;
   float* const own_staged = staged + (group * 4 + warp) * Slice::floats;
   Ring<T::stages> ring;
-  const auto leave = [&](int stage) {  // every warp for itself: it knows of no other that it has read
+  const auto leave = [&](int stage) {  // each warp signals for itself: it does not know whether others have finished reading
     if (threadIdx.x % 32 != 0) return;
     if constexpr (T::blocks == 1) barrier_arrive(empty + stage);
     else for (unsigned block = 0; block < T::blocks; block++) barrier_arrive_at(empty + stage, block);
@@ -118,7 +118,7 @@ __device__ void consume(const WgmmaProduct& p, char* memory, float* staged, uint
         wgmma<T::columns, T::transpose_a, !T::transpose_b>(sums, T::A::at(a, k), T::B::at(b, k), !first || k > 0);
       }
       wgmma_commit();
-      wgmma_wait<1>();  // this step's go on; the last one's have read their stage
+      wgmma_wait<1>();  // this step's products continue; the last step's have read their stage
       if (!first) leave(last);
       last = ring.stage;
       ring.advance();
@@ -168,7 +168,7 @@ __global__ __launch_bounds__(wgmma_threads, 1) GIGPO_CLUSTER(T::blocks) void wgm
   }
   if constexpr (T::blocks > 1) {
     __syncwarp();
-    meet();  // the other block still arrives at the barriers here
+    meet();  // the other block still arrives at the barriers of this one
   }
 #endif
 }
@@ -177,17 +177,17 @@ template <class T>
 bool launch_tiles(const Matmul& product, WgmmaProduct& p, cudaStream_t stream) {
   if (!map_tiles(product.a, T::A::lines, &p.a) || !map_tiles(product.b, T::lines_of_b, &p.b)) return false;
   const int64_t tiles = steps_of(p.m, T::blocks * wgmma_rows) * T::blocks * steps_of(p.n, T::step) * p.ranges;
-  // As many as run at once (a TPC has two multiprocessors); the bits are the same with any number.
+  // As many as run at once (a TPC has two multiprocessors); results do not depend on the number.
   const int blocks = product.multiprocessors > 0 ? product.multiprocessors : count_multiprocessors();
   Grid grid(unsigned(std::min<int64_t>(tiles, std::max(blocks / T::blocks, 1) * T::blocks)));
 #ifdef GIGPO_CUDA_EMULATOR
-  grid.cluster = T::blocks;  // which the compiled kernel says itself
+  grid.cluster = T::blocks;  // also declared by the compiled kernel
 #endif
   launch(wgmma_kernel<T>, grid, dim3(wgmma_threads), T::shared_bytes, stream, p);
   return true;
 }
 
-// In pairs of blocks where the rows come out even, and B's columns can be halved.
+// Uses pairs of blocks if the number of row tiles is even and B's columns can be halved.
 template <int columns, bool transpose_a, bool transpose_b, bool gated = false>
 bool launch_blocks(const Matmul& product, WgmmaProduct& p, cudaStream_t stream) {
   if constexpr (transpose_b || columns % 128 == 0) {
@@ -215,9 +215,9 @@ std::string why_no_wgmma() {
   CUDA_CHECK(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device));
   if (major != 9) return "the GPU is not a Hopper";
 #if defined(GIGPO_CUDA_EMULATOR) || defined(GIGPO_SM90A)
-  // The cards of a machine are alike, so one speaks for all.
+  // All GPUs of a machine are assumed to be of the same model, so one test is enough.
   static const std::string wrong = [] {
-    for (const int columns : {256, 192, 128}) {  // small products would choose the narrowest alone
+    for (const int columns : {256, 192, 128}) {  // small products alone would choose the narrowest
       const std::string found = matmul_self_test([=](auto&&... arguments) { return matmul_wgmma(arguments..., columns); });
       if (!found.empty()) return found + ", in tiles of " + std::to_string(columns) + " columns";
     }
@@ -238,7 +238,7 @@ bool matmul_wgmma(const Matmul& product, void* workspace, size_t workspace_bytes
   if (!can_take(product)) return false;
   const RangeRoom room(workspace, workspace_bytes);
   const double read = product.added ? 2 : 1;
-  // Only a weight's gradient has few tiles and many k.
+  // Only the gradient of a weight has few tiles and large k.
   WgmmaPlan plan = wgmma_plan(product.m(), product.n(), product.k(), read * double(bytes_of(product.c.type)),
                               product.transpose_a ? 8 : 1, int64_t(room.bytes));
   if (columns != 0) plan.columns = columns;

@@ -1,5 +1,4 @@
-// The same product for Hopper (sm_90), with wgmma and TMA: what trains at the speed of NVIDIA's library where that is not
-// installed.
+// Matrix product for Hopper (sm_90), with wgmma and TMA: fast training without NVIDIA's library.
 #pragma once
 #include <cuda_runtime_api.h>
 
@@ -9,20 +8,21 @@
 
 namespace gigpo::cuda {
 
-// Why not to use it on the current device: another architecture, a build without it, or products that come out wrong. Else "".
+// Reason not to use it on the current device: another architecture, a build without it, or wrong products. Else "".
 std::string why_no_wgmma();
 
-// Whether cuda/matmul.h would take longer: products of many rows and columns.
+// Whether cuda/matmul.h would be slower: products of many rows and columns.
 bool wgmma_pays(const Matmul& product);
 
-// False where TMA cannot read A or B (strides or addresses that are no multiples of 16 bytes), for fp32, for no k at all, and
-// for both transposed: then nothing has been written. All sums are fp32, in an order that depends on the shape alone.
-// The workspace is as in cuda/matmul.h. Only on a Hopper, in a build
-// for one (why_no_wgmma). Tests name the columns of a tile: 256, 192 or 128.
+// Returns false, without writing, if TMA cannot read A or B (strides or addresses that are not multiples of 16 bytes),
+// for fp32, for k = 0, and for both transposed. All sums are fp32, in an order that depends only on the shape. The
+// workspace is as in cuda/matmul.h. Requires a Hopper GPU and a build for it (why_no_wgmma). Tests set the columns of a
+// tile: 256, 192 or 128.
 bool matmul_wgmma(const Matmul& product, void* workspace, size_t workspace_bytes, cudaStream_t stream, int columns = 0);
 
-// gate_up = X · Wᵀ, and SwiGLU of it, which then need not be read again: the same bits, but for the sign of zero, as one after the other. False, with
-// nothing written, where the product alone would be left, and where the output is not bf16.
+// gate_up = X · Wᵀ and its SwiGLU, without reading gate_up again. Same bits as the two operations one after another,
+// except for the sign of zero. Returns false, without writing, if the product alone would be refused, and if the output
+// is not bf16.
 bool matmul_wgmma_swiglu(Tensor x, Tensor weight, Tensor gate_up, Tensor activated, cudaStream_t stream);
 
 }  // namespace gigpo::cuda

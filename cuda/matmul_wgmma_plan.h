@@ -1,19 +1,20 @@
-// How a product is cut for cuda/matmul_wgmma.cu: how wide the tiles are, and in how many ranges k is summed. Both are chosen
-// by what the product should take, in clocks of a multiprocessor. These are predictions; no card has been asked yet.
+// Plan of a product for cuda/matmul_wgmma.cu: the width of the tiles and the number of ranges of k, chosen by predicted
+// time in clocks of a multiprocessor. The predictions have not been measured on a GPU yet.
 //
-// A multiprocessor multiplies 128 · columns · 64 in 4 · columns clocks (4,096 operations a clock in bf16), and meanwhile has
-// (128 + columns) · 128 bytes from L2: 48 bytes a clock at 256 columns, more the narrower the tile, of the 64 that it can
-// get. In pairs of blocks B comes once for both: (128 + columns / 2) · 128 bytes, 32 a clock at 256 columns and 48 at 128. The plan
-// counts no clocks for L2, so the same tiles are chosen: where it keeps up with all multiprocessors at once, nothing is gained.
-// That it does not at 48 bytes a clock, and that pairs are 3 to 8 % faster at 256 columns, is a prediction.
-// Shared memory is read at (64 + columns) · 32 bytes an instruction of columns / 2 clocks: 80 of 128 bytes a clock at 256.
-// 128 × 256 tiles: 128 sums a thread, 4 stages of 48 KiB; 192: 96 and 5 of 40; 128: 64 and 6 of 32; each with 20 KiB for the
-// output. ptxas gives 168 registers (3 warpgroups), of which the producer hands over 128 · 128: 232 for each that multiplies.
+// A multiprocessor multiplies 128 · columns · 64 in 4 · columns clocks (4,096 operations per clock in bf16), and
+// meanwhile reads (128 + columns) · 128 bytes from L2: 48 bytes per clock at 256 columns, more for narrower tiles, out
+// of at most 64. In pairs of blocks B is read once for both: (128 + columns / 2) · 128 bytes, 32 per clock at 256
+// columns and 48 at 128. The plan counts no clocks for L2, so pairs do not change the choice of tiles: if L2 keeps up
+// with all multiprocessors, pairs gain nothing. That it does not at 48 bytes per clock, and that pairs are 3 to 8 %
+// faster at 256 columns, is a prediction. Shared memory is read at (64 + columns) · 32 bytes per instruction of columns
+// / 2 clocks: 80 of 128 bytes per clock at 256. 128 × 256 tiles: 128 sums per thread, 4 stages of 48 KiB; 192: 96 and 5
+// of 40; 128: 64 and 6 of 32; each with 20 KiB for the output. ptxas assigns 168 registers (3 warpgroups), of which the
+// producer releases 128 · 128: 232 for each consumer.
 //
-// Of the peak by this model, at 8,192 tokens (X · Wᵀ, dY · W, dYᵀ · X into fp32):
+// Predicted share of the peak at 8,192 tokens (X · Wᵀ, dY · W, dYᵀ · X into fp32):
 //   0.5B  qkv .76 .70 .65   output .67 .67 .52   gate_up .80 .83 .83   down .81 .76 .62
 //   1.5B  qkv .85 .87 .89   output .85 .85 .67   gate_up .89 .96 .91   down .95 .89 .84
-// What is lost are last waves that are not full (896 = 3.5 · 256 columns), and outputs written while nothing is multiplied.
+// The losses are partial last waves (896 = 3.5 · 256 columns), and output written while nothing is multiplied.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -23,7 +24,7 @@
 namespace gigpo::cuda {
 
 struct WgmmaPlan {
-  int columns;     // of a tile; it has 128 rows
+  int columns;     // per tile, which has 128 rows
   int64_t ranges;  // of k
   double clocks;
 };
@@ -40,12 +41,13 @@ inline double wgmma_clocks(int64_t m, int64_t n, int64_t k, int columns, int64_t
   return clocks;
 }
 
-// `output_bytes` are what an element of C costs to write, and to read where it is added to; `room_bytes` the memory for sums.
+// Plan with the fewest predicted clocks. `output_bytes`: traffic per element of C, for writing and, if it is added to,
+// reading; `room_bytes`: memory for sums.
 inline WgmmaPlan wgmma_plan(int64_t m, int64_t n, int64_t k, double output_bytes, int64_t most_ranges, int64_t room_bytes) {
   WgmmaPlan best = {0, 1, 0};
   for (const int columns : {256, 192, 128}) {
     for (int64_t wanted = 1; wanted <= most_ranges; wanted++) {
-      const int64_t steps = steps_of(k, wgmma_depth), ranges = steps_of(steps, steps_of(steps, wanted));  // none is empty
+      const int64_t steps = steps_of(k, wgmma_depth), ranges = steps_of(steps, steps_of(steps, wanted));  // no range is empty
       if (ranges > 1 && ranges * m * steps_of(n, 4) * 16 > room_bytes) break;
       const double clocks = wgmma_clocks(m, n, k, columns, ranges, output_bytes);
       if (best.columns == 0 || clocks < best.clocks) best = {columns, ranges, clocks};

@@ -1,4 +1,5 @@
-// What a block of cuda/matmul_wgmma.cu is made of: its warpgroups, its shared memory, and the descriptors of what lies there.
+// Parts of a block of cuda/matmul_wgmma.cu: its warpgroups, the layout of its shared memory, and the descriptors of the
+// tiles in it.
 #pragma once
 #include "cuda/matmul_wgmma_plan.h"
 #include "cuda/wgmma.cuh"
@@ -9,24 +10,24 @@ constexpr int warpgroup = 128, consumers = 2, wgmma_threads = (1 + consumers) * 
 constexpr int producer_registers = 40, consumer_registers = 232;
 static_assert((producer_registers + consumers * consumer_registers) * warpgroup <= 65536, "what a multiprocessor has");
 
-// The output's way through shared memory, a warp's 16 rows and 32 columns at a time (write_sums).
+// Staging of the output in shared memory, a warp's 16 rows and 32 columns at a time (write_sums).
 struct Slice {
   static constexpr int warp_rows = 16, warp_columns = 32, output_stride = warp_columns + 8;
   static constexpr int floats = warp_rows * output_stride, sums_of_lane = warp_rows * warp_columns / 32;
 };
 
-// Of a lane's sums, those of 32 columns.
+// The part of a lane's sums for 32 columns.
 __device__ inline const Sums<Slice>& slice_of(const float* sums, int number) {
   return *reinterpret_cast<const Sums<Slice>*>(sums + number * Slice::sums_of_lane);
 }
 
-// One operand's tile of a stage: `width` rows or columns of C by 64 of k. In memory k runs along the rows, or across.
+// One operand's tile of a stage: `width` rows or columns of C by 64 of k. In memory k is contiguous, or strided.
 template <int width, bool along_k>
 struct WgmmaOperand {
-  static constexpr int lines = along_k ? width : wgmma_depth;  // of 64 elements, a box
+  static constexpr int lines = along_k ? width : wgmma_depth;  // of 64 elements, per box
   static constexpr int boxes = along_k ? 1 : width / 64, box_bytes = lines * 128, bytes = boxes * box_bytes;
 
-  // One of `shares` equal parts of it, to as many blocks.
+  // Fetches one of `shares` equal parts of the tile, into as many blocks.
   template <int shares, int readers>
   __device__ static void fetch(char* to, const CUtensorMap* map, int64_t first, int64_t k, uint64_t* full, int share = 0) {
     static_assert(along_k ? width / shares % 8 == 0 : boxes % shares == 0);
@@ -40,15 +41,15 @@ struct WgmmaOperand {
     }
   }
 
-  // From k on, of which there are 64. With k along the lines the chunks of 16 are parts of a line, which the hardware
-  // permutes by the whole address.
+  // Descriptor of the 64 elements of k from `k` on. If k is contiguous, the chunks of 16 are parts of a line, which the
+  // hardware permutes by the whole address.
   __device__ static uint64_t at(const char* tile, int k) {
     return matrix_descriptor(tile + (along_k ? 2 * k : 128 * k), along_k ? 16 : box_bytes, 1024);
   }
 };
 
-// `blocks` of a cluster have the same columns and the rows below each other: each fetches its share of B for both.
-// With `gated`, half of the columns are of the first half of B's rows, gate, and half of the second, up (SwiGLU).
+// The `blocks` of a cluster have the same columns and adjacent tiles of rows: each fetches its share of B for both.
+// With `gated`, half of the columns belong to the first half of B's rows (gate), and half to the second (up): SwiGLU.
 template <int columns_, bool transpose_a_, bool transpose_b_, bool gated_ = false, int blocks_ = 1>
 struct WgmmaTile {
   static constexpr bool transpose_a = transpose_a_, transpose_b = transpose_b_, gated = gated_;
@@ -57,17 +58,17 @@ struct WgmmaTile {
   using B = WgmmaOperand<columns_, transpose_b>;
   using HalfOfB = WgmmaOperand<columns_ / 2, transpose_b>;
   static constexpr int columns = columns_, stage_bytes = A::bytes + B::bytes;
-  static constexpr int step = gated ? columns / 2 : columns;  // from one tile to the next
+  static constexpr int step = gated ? columns / 2 : columns;  // distance between tiles
   static constexpr int lines_of_b = gated ? HalfOfB::lines : transpose_b ? B::lines / blocks : B::lines;
   static constexpr int output_bytes = consumers * warpgroup / 32 * Slice::floats * 4;
-  static constexpr int alignment = 1024;  // of the swizzle's pattern
+  static constexpr int alignment = 1024;  // of the swizzle pattern
   static constexpr int most_bytes = (227 << 10) - alignment - output_bytes - 128;
   static constexpr int stages = most_bytes / stage_bytes;
   static constexpr int shared_bytes = alignment + stages * stage_bytes + output_bytes + 2 * stages * 8;
   static_assert(stages >= 4 && shared_bytes <= 227 << 10);
 };
 
-// A stage and how often it came round, for producer and consumers alike.
+// Current stage and how often it has been used, for producer and consumers alike.
 template <int stages>
 struct Ring {
   int stage = 0;

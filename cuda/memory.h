@@ -36,10 +36,10 @@ class Memory {
   size_t bytes_ = 0;
 };
 using Scratch = Memory<cudaMalloc, cudaFree>;
-using Pinned = Memory<cudaMallocHost, cudaFreeHost>;  // on the host
+using Pinned = Memory<cudaMallocHost, cudaFreeHost>;  // page-locked host memory
 
-// Small uploads and downloads pass through here: from memory of its own the host need not wait for the stream. Uploads take it as a
-// ring, whose places are free again once the host knows that the stream has gone past them.
+// Small uploads and downloads through pinned memory, so that the host need not wait for the stream. Uploads use it as a
+// ring; space is reused once the host knows that the stream has passed it.
 class Staging {
  public:
   static constexpr size_t capacity = size_t{16} << 20, largest = capacity / 4;
@@ -59,7 +59,8 @@ class Staging {
     wait();
     std::memcpy(host, place, bytes);
   }
-  // As Device::fetch. Nothing waits for one that nobody came back for: the next in its place is written after it.
+  // Implementation of Device::fetch. A result that is never read is not waited for: the next one in its place is
+  // written after it.
   std::function<void()> fetch(void* host, const void* device, size_t bytes) {
     Fetch& fetch = fetches_[fetched_++ % std::size(fetches_)];
     if (bytes > fetch.place.bytes()) {
@@ -99,7 +100,7 @@ class Staging {
 
   cudaStream_t stream_;
   Pinned ring_;
-  size_t taken_ = 0, passed_ = 0;  // since the beginning: by the host, and of that by the stream as far as the host knows
+  size_t taken_ = 0, passed_ = 0;  // bytes since the beginning: taken by the host, and known to be passed by the stream
   Fetch fetches_[2];
   size_t fetched_ = 0;
 };

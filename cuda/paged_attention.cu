@@ -1,17 +1,17 @@
-// Attention over pages of running sequences, bf16. A block takes up to 16 or 32 rows of one key head, which share its keys:
-// the query heads that read it, for tokens of one sequence that stand together. Its first token is the first of its
-// sequence in the batch, or at a multiple of as many tokens as a block has room for. Blocks of other tokens leave at once,
-// so the grid is the same for every batch of T tokens.
+// Attention over pages of running sequences, bf16. A block handles up to 16 or 32 rows of one key head, which share its
+// keys: the query heads that read it, for adjacent tokens of one sequence. Its first token is the first of its sequence
+// in the batch, or at a multiple of the number of tokens that fit in a block. Blocks of other tokens return at once, so
+// the grid is the same for every batch of T tokens.
 //
-// A row's bits depend on its own keys alone, because how they are summed is fixed by where they stand in the sequence:
-//   - the pages of each span of 512 tokens go to four warps in turn, each with a running maximum (as in cuda/attention.cu);
+// A row's bits depend only on its own keys, because the order of sums is determined by positions in the sequence:
+//   - the pages of each span of 512 tokens are distributed over four warps round-robin, each with a running maximum (as in cuda/attention.cu);
 //   - the four sums of a span are added in order, then the spans in order.
-// Rows of a product on the tensor cores do not touch each other, and keys that a row does not see weigh exactly 0 and
-// leave its maximum as it is. Whether one block goes through the spans or each has its own, and the last to end adds them
-// up (small batches, to fill the card), is then a matter of speed only.
+// Rows of a product on the tensor cores are independent, and keys that a row does not see have weight exactly 0 and
+// leave its maximum unchanged. Whether one block iterates over the spans, or each span has a block and the last to
+// finish adds them up (small batches, to fill the GPU), affects only speed.
 //
-// While a warp computes on a page its next one arrives: 8 KB at 128 numbers a head, times the 8 to 12 warps of a
-// multiprocessor, is several times what the memory's latency asks for.
+// While a warp computes on a page its next one loads: 8 KB at head size 128, times the 8 to 12 warps of a
+// multiprocessor, is several times the amount needed to hide memory latency.
 #include "cuda/attention.h"
 #include "cuda/attention_general.cuh"
 #include "cuda/attention_sums.cuh"
@@ -24,7 +24,7 @@ namespace {
 constexpr int warps = 4, threads = warps * 32;
 constexpr int span_pages = 32, span = span_pages * page_size, warp_pages = span_pages / warps;
 constexpr int most_rows = 32;                // of a block
-constexpr int64_t enough_blocks = paged_attention_counters;  // for a card to be busy
+constexpr int64_t enough_blocks = paged_attention_counters;  // to fill a GPU
 constexpr int64_t long_batch = 512;          // tokens from which rows of one sequence are likely to share blocks
 
 struct Arguments {
@@ -33,11 +33,11 @@ struct Arguments {
   int64_t q_stride, key_stride, value_stride, out_stride;  // of a token; of a page
   PagedBatch batch;
   int tokens, heads, kv_heads, spans;
-  int window;          // tokens that a token sees up to itself; none where it sees all
+  int window;          // number of tokens that a token sees, including itself; 0: all
   float scale;         // c = log2(e) / √D
-  float* span_values;  // [T][heads][spans][D], where blocks share them
+  float* span_values;  // [T][heads][spans][D], if blocks share the spans of a row
   RowSum* span_sums;   // [T][heads][spans]
-  unsigned* arrivals;  // [T][kv_heads], of blocks that share spans
+  unsigned* arrivals;  // [T][kv_heads], counters of blocks that share spans
 
   __device__ int64_t span_index(int64_t token, int head, int which_span) const {
     return (token * heads + head) * spans + which_span;
@@ -54,14 +54,15 @@ struct Rows {
   __device__ int token_of(int row) const { return token + row / group; }
   __device__ int head_of(int row) const { return kv_head * group + row % group; }
   __device__ int position_of(int row) const { return position + row / group; }
-  // The first token that one of them sees. Pages before it are left out, which changes no bit of the rows that do not see them.
+  // First token that one of the rows sees. Earlier pages are skipped, which changes no bit of the rows that do not see
+  // them.
   template <bool windowed>
   __device__ int first_seen(const Arguments& at) const {
     return windowed ? max(position + 1 - at.window, 0) : 0;
   }
 };
 
-// This block's; none unless its token is the first.
+// Rows of this block; none unless its token is the first.
 __device__ Rows rows_of(const Arguments& at, int room) {
   Rows rows = {int(blockIdx.x), 0, 0, at.heads / at.kv_heads, int(blockIdx.y), false};
   const int32_t* sequences = at.batch.sequences;
@@ -81,7 +82,8 @@ __device__ Rows rows_of(const Arguments& at, int room) {
 template <int D, int row_tiles>
 struct Shared {
   static constexpr int rows = row_tiles * 16;
-  // [queries [rows][D]] [warps][2][keys, values][page_size][D], which in the end hold each warp's sums [rows][D] in fp32.
+  // [queries [rows][D]] [warps][2][keys, values][page_size][D]; the latter are finally reused for each warp's sums
+  // [rows][D] in fp32.
   static constexpr int warp_elements = 4 * page_size * D;
   static_assert(warp_elements * sizeof(__nv_bfloat16) >= rows * D * sizeof(float));
   __nv_bfloat16* elements = dynamic_shared<__nv_bfloat16>();
@@ -100,7 +102,7 @@ struct Shared {
     return {elements + rows * D + warp * warp_elements + stage * 2 * page_size * D};
   }
   __device__ HeadTile<D> values(int warp, int stage) const { return {keys(warp, stage).data + page_size * D}; }
-  // Columns change places so that a product's rows come to different banks.
+  // Columns are permuted so that rows of a product are in different banks.
   __device__ float* sum(int warp, int row, int column) const {
     constexpr int turns = D >= 32 ? 4 : 2;
     return reinterpret_cast<float*>(keys(warp, 0).data) + row * D + (column ^ row % turns * 8);
@@ -119,7 +121,7 @@ __device__ void copy_queries(const Arguments& at, const Rows& rows, const HeadTi
   copy_async_commit();
 }
 
-// A warp's sums over its pages of a span, to shared memory.
+// Writes a warp's sums over its pages of a span to shared memory.
 template <int D, int row_tiles, bool windowed>
 __device__ void sum_pages(const Arguments& at, const Rows& rows, const Shared<D, row_tiles>& shared, int which_span) {
   const int warp = warp_index(), lane = lane_index(), last = rows.last();
@@ -133,7 +135,7 @@ __device__ void sum_pages(const Arguments& at, const Rows& rows, const Shared<D,
   const auto copy_page = [&](int i, int stage) {
     if (i < count) {
       const int64_t page = __shfl_sync(full_warp, own_page, i), head = int64_t(rows.kv_head) * page_size * D;
-      const int limit = last + 1 - (first_page + i * warps) * page_size;  // what lies behind may be anything, even NaN
+      const int limit = last + 1 - (first_page + i * warps) * page_size;  // memory beyond may hold anything, even NaN
       shared.keys(warp, stage).template copy_from<page_size, 32>(at.keys + page * at.key_stride + head, D, 0, limit);
       shared.values(warp, stage).template copy_from<page_size, 32>(at.values + page * at.value_stride + head, D, 0, limit);
     }
@@ -157,7 +159,7 @@ __device__ void sum_pages(const Arguments& at, const Rows& rows, const Shared<D,
     __syncwarp();
     sums.template add_page<windowed>(queries, shared.keys(warp, stage), shared.values(warp, stage),
                                      (first_page + i * warps) * page_size, last_seen, at.window, at.scale);
-    __syncwarp();  // the page has been used
+    __syncwarp();  // the page is no longer in use
   }
   copy_async_wait<0>();
   __syncwarp();
@@ -177,7 +179,7 @@ __device__ void sum_pages(const Arguments& at, const Rows& rows, const Shared<D,
   }
 }
 
-// One row's four sums of a span, by one thread; `factors` say how to add up its values.
+// Combines one row's four sums of a span, in one thread; `factors` are the weights of their values.
 template <int D, int row_tiles>
 __device__ RowSum span_sum(const Shared<D, row_tiles>& shared, int row, float scale) {
   RowSum total = {-INFINITY, 0};
@@ -209,7 +211,7 @@ __device__ void write_value(const Arguments& at, const Rows& rows, int row, int 
   at.out[rows.token_of(row) * at.out_stride + rows.head_of(row) * D + column] = __float2bfloat16_rn(value * (1 / sum));
 }
 
-// A block goes through all spans of its rows.
+// A block iterates over all spans of its rows.
 template <int D, int row_tiles, bool windowed>
 __global__ __launch_bounds__(threads, row_tiles == 1 ? 3 : 2) void sequence_kernel(Arguments at) {
   wait_for_previous_kernel();
@@ -223,7 +225,7 @@ __global__ __launch_bounds__(threads, row_tiles == 1 ? 3 : 2) void sequence_kern
   copy_async_wait<0>();
   __syncthreads();
 
-  // Used once a span: at 128 numbers a head they lie in the thread's local memory, and the registers are the inner loop's.
+  // Used once per span: at head size 128 these are in the thread's local memory, so the inner loop has the registers.
   constexpr int own_values = row_tiles * 16 * D / threads;
   [[maybe_unused]] constexpr int unrolled = D == 128 ? 1 : own_values;
   float values[own_values] = {};
@@ -238,7 +240,7 @@ __global__ __launch_bounds__(threads, row_tiles == 1 ? 3 : 2) void sequence_kern
       const int element = int(threadIdx.x) + i * threads, row = element / D;
       if (row < rows.size()) values[i] = shared.folds[row].of(values[i], span_value(shared, row, element % D));
     }
-    __syncthreads();  // the pages' room is free
+    __syncthreads();  // the memory of the pages is free
   }
 #pragma unroll unrolled
   for (int i = 0; i < own_values; i++) {
@@ -247,9 +249,10 @@ __global__ __launch_bounds__(threads, row_tiles == 1 ? 3 : 2) void sequence_kern
   }
 }
 
-// Whether this block is the last of so many to come here: it sees what all of them have written, and the counter is 0 again.
+// Whether this block is the last of `blocks` to call this. The last one sees all their writes, and the counter is 0
+// again.
 __device__ bool comes_last(unsigned* counter, unsigned blocks) {
-  __syncthreads();  // the block's writes, then
+  __syncthreads();  // all writes of the block come before
   bool last = false;
   if (threadIdx.x == 0) {
     __threadfence();
@@ -259,7 +262,8 @@ __device__ bool comes_last(unsigned* counter, unsigned blocks) {
   return __syncthreads_or(last);
 }
 
-// Adds up the spans of a block's rows from `first_span` on, in order; the sums of several elements and spans are on the way together.
+// Adds up the spans of a block's rows from `first_span` on, in order; sums of several elements and spans are loaded
+// concurrently.
 template <int D>
 __device__ void fold_spans(const Arguments& at, const Rows& rows, int first_span) {
   constexpr int at_once = 4;
@@ -296,7 +300,7 @@ __device__ void fold_spans(const Arguments& at, const Rows& rows, int first_span
   }
 }
 
-// A block has every so many spans of its rows, and leaves their sums in the workspace.
+// A block handles every n-th span of its rows, and writes their sums to the workspace.
 template <int D, int row_tiles, bool windowed>
 __global__ __launch_bounds__(threads, row_tiles == 1 ? 3 : 2) void span_kernel(Arguments at) {
   wait_for_previous_kernel();
@@ -308,7 +312,7 @@ __global__ __launch_bounds__(threads, row_tiles == 1 ? 3 : 2) void span_kernel(A
   copy_queries<D, row_tiles>(at, rows, shared.queries());
   copy_async_wait<0>();
   for (int which_span = own_span; which_span * span <= rows.last(); which_span += int(gridDim.z)) {
-    __syncthreads();  // the queries are there, and the pages' room is free
+    __syncthreads();  // the queries have arrived, and the memory of the pages is free
     sum_pages<D, row_tiles, windowed>(at, rows, shared, which_span);
     __syncthreads();
     const auto index = [&](int row) { return at.span_index(rows.token_of(row), rows.head_of(row), which_span); };
@@ -327,7 +331,7 @@ __global__ __launch_bounds__(threads, row_tiles == 1 ? 3 : 2) void span_kernel(A
 
 int64_t spans_of(int64_t table_stride) { return (table_stride + span_pages - 1) / span_pages; }
 
-// Whether a sequence's spans are spread over blocks: in a small batch that may hold long sequences.
+// Whether the spans of a sequence are distributed over blocks: in small batches that may have long sequences.
 bool splits(int64_t tokens, int64_t kv_heads, int64_t table_stride) {
   return spans_of(table_stride) > 1 && tokens * kv_heads < enough_blocks;
 }

@@ -1,22 +1,23 @@
-// The fused head of core/kernels/token_log_probs.h: logits become the gradient of the loss, in place. A gradient in bf16 of logits in
-// fp32 begins where its row of logits did, and takes half of its room.
-//   d loss / d z_j = 2^(y_j) (constant + slope y_j), and at the chosen token g / T more   (y, S, W: softmax_sums.cuh)
+// The fused head of core/kernels/token_log_probs.h: overwrites logits with the gradient of the loss. A bf16 gradient of
+// fp32 logits starts where its row of logits did, and takes half of the space.
+//   d loss / d z_j = 2^(y_j) (constant + slope y_j), plus g / T at the chosen token   (y, S, W: softmax_sums.cuh)
 //   constant = (c (H - log S) - G / T) / S,  slope = c ln 2 / S,  c = -d loss / d H / T
-// with G = g but where the loss has gradients by other tokens, too (head_tokens.cu).
+// with G = g unless the loss has gradients by other tokens, too (head_tokens.cu).
 //
-// Every logit is needed twice: for the sums, and for its own gradient. Three kernels, by what they move for each bf16 logit
-// (twice as much for fp32; fp32 to bf16 6, 10 and 4 bytes):
+// Every logit is needed twice: for the sums, and for its own gradient. Three kernels, by memory traffic per bf16 logit
+// (fp32 logits twice as much; fp32 to bf16 6, 10 and 4 bytes):
 //   held_rows    4 bytes, read once and written once: the row stays on the chip, partly in registers, partly in shared
 //                memory. The 303,872 bytes of Qwen's vocabulary are 80 KB in the registers of 512 threads and 217 KB in
 //                shared memory (sm_90), or 144 KB and 153 KB (sm_80).
-//   read_twice   6 bytes, read twice and written once, less what the L2 cache still has: rows that fit on no chip, as
-//                151,936 fp32 logits do not, and rows that are unaligned.
-//   score_rows   2 bytes: no gradient is asked for. The same as cuda/token_log_probs.cu.
+//   read_twice   6 bytes, read twice and written once, minus hits in the L2 cache: for rows that do not fit on the chip,
+//                such as 151,936 fp32 logits, and rows that are unaligned.
+//   score_rows   2 bytes: without a gradient; as cuda/token_log_probs.cu.
 //
-// A block of held_rows takes one row after the other. Each thread sums and overwrites what it has itself fetched, so that
-// nobody waits for anybody but to merge the sums; and as soon as the gradient of 16 bytes is under way, 16 bytes of the next
-// row are sent for in their place. So reads, arithmetic and writes go on at the same time, even in one block a
-// multiprocessor. On an H200 a row of 151,936 takes a multiprocessor's share of the memory 18.7 us (607,744 bytes at 32.6
+// A block of held_rows iterates over rows. Each thread sums and overwrites the elements that it fetched itself, so
+// threads only synchronise to merge the sums; and as soon as 16 bytes of gradient are written, 16 bytes of the next row
+// are requested in their place. So reads, arithmetic and writes overlap, even with one block per multiprocessor. On an
+// H200 a row of 151,936 takes 18.7 us of a multiprocessor's share of the memory bandwidth (607,744 bytes at 32.6 per
+// nanosecond), its two exponentials per logit 10.8 us (16 per clock), the merge and the loss in double about 2.
 // a nanosecond), its two exponentials a logit 10.8 us (16 a clock), the merge and the loss in double about 2.
 #include <algorithm>
 
@@ -28,12 +29,12 @@ namespace gigpo::cuda {
 
 namespace {
 
-// What a row's threads need for its gradient.
+// Values that the threads of a row need for its gradient.
 struct RowGradient {
   float origin, constant, slope, token;
 };
 
-// Thread 0 alone.
+// Computed by thread 0 alone.
 __device__ RowGradient row_loss(float chosen, const SoftmaxSums& sums, const PolicyHeadRow& input,
                                 const PolicyHeadOptions& options, PolicyHeadResult* result) {
   const Score s = score(chosen, sums, options.temperature);
@@ -44,7 +45,7 @@ __device__ RowGradient row_loss(float chosen, const SoftmaxSums& sums, const Pol
           float(g.entropy * 0.69314718055994530942 / sum), float(g.token)};
 }
 
-// `token` counts from the first of these logits, and may lie outside.
+// `token` is relative to the first of these logits, and may be outside.
 template <int count>
 __device__ void to_gradient(float (&z)[count], int64_t token, const RowGradient& g, float factor) {
   if (g.slope == 0) {
@@ -63,7 +64,7 @@ __device__ void to_gradient(float (&z)[count], int64_t token, const RowGradient&
     if (k == token) z[k] += g.token;
 }
 
-// What becomes of a row that is not computed: one of weight 0, or with a token outside the vocabulary.
+// Output of a row that is not computed: weight 0, or a token outside the vocabulary.
 template <class Gradient>
 __device__ void write_unused(int64_t vocab, Gradient* row, const PolicyHeadRow& input, PolicyHeadResult* to) {
   const float value = input.weight == 0 ? 0 : NAN;
@@ -86,7 +87,7 @@ __device__ bool is_used(const PolicyHeadRow& input, int64_t vocab) {
 }
 
 constexpr int streaming_threads = 256;
-// Blocks of a row each that share a multiprocessor; one less where they walk over rows, which takes registers.
+// Blocks, of a row each, that share a multiprocessor; one less if they iterate over rows, which takes registers.
 constexpr int score_blocks = 5, read_twice_blocks = 4;
 
 template <class Logit>
@@ -94,7 +95,7 @@ __device__ void score_row(int64_t row, int64_t vocab, const Logit* logits, const
                           PolicyHeadResult* results) {
   const int64_t token = inputs[row].token;
   const Logit* z = logits + row * vocab;
-  const bool known = token >= 0 && token < vocab;  // the same for the whole block
+  const bool known = token >= 0 && token < vocab;  // uniform across the block
   SoftmaxSums sums;
   if (known) sums = row_sums<streaming_threads>(vocab, z, base2_factor(temperature));
   if (threadIdx.x != 0) return;
@@ -120,9 +121,10 @@ __global__ __launch_bounds__(streaming_threads, score_blocks - walks) void score
   }
 }
 
-// A block overwrites `count` places of a row that it reads a second time. read(i, values) and write(i, values) are of one place.
-// Where what is written is as wide as what was read, from the end, of which most may still be in the L2 cache. Where it is
-// narrower, a place's result lies before it: from the beginning, and nobody writes before all have read the places of a round.
+// Second pass over a row, in which a block overwrites its `count` packs; read(i, values) and write(i, values) access
+// pack i. If output and input have the same width, the pass runs backwards, because the end of the row may still be in
+// the L2 cache. If the output is narrower, the result of a pack precedes it in memory: the pass runs forwards, and a
+// barrier separates the reads of a round from its writes.
 template <bool narrower, int size, class Read, class Write>
 __device__ void overwrite(int64_t count, Read read, Write write) {
   if constexpr (narrower) {
@@ -161,7 +163,7 @@ __device__ void read_row_twice(int64_t row, int64_t vocab, Logit* logits, const 
   const SoftmaxSums sums = row_sums<streaming_threads>(vocab, z, factor);
   __shared__ RowGradient shared_gradient;
   if (threadIdx.x == 0) shared_gradient = row_loss(to_float(z[token]), sums, inputs[row], options, results + row);
-  __syncthreads();  // thread 0 has read the chosen logit: from here on logits may be overwritten
+  __syncthreads();  // thread 0 has read the chosen logit: logits may be overwritten now
   const RowGradient gradient = shared_gradient;
   constexpr bool narrower = sizeof(Gradient) < sizeof(Logit);
   if (in_packs(vocab, z)) {
@@ -188,21 +190,23 @@ __global__ __launch_bounds__(streaming_threads, read_twice_blocks - walks) void 
                                                                                            PolicyHeadOptions options,
                                                                                            PolicyHeadResult* results) {
   if constexpr (!walks) return read_row_twice<Logit, Gradient>(blockIdx.x, vocab, logits, inputs, options, results);
-  // Thread 0 writes a row's gradient behind a barrier of its sums, which the others reach with the last row behind them.
+  // Thread 0 writes a row's gradient after a barrier of its sums, which the others reach after finishing the previous
+  // row.
   for (int64_t row = blockIdx.x; row < rows; row += gridDim.x)
     read_row_twice<Logit, Gradient>(row, vocab, logits, inputs, options, results);
 }
 
-// A block of held_rows: `kept` packs a thread stay in registers, the rest of the row in shared memory, and `blocks` of them
-// share a multiprocessor. That always makes 512 threads with up to 128 registers each: four warps a scheduler, and eight
-// independent logits in each, keep the exponentials going, and what a thread needs beside its logits is paid for only 512
-// times.
+// Shape of a block of held_rows: `kept` packs per thread stay in registers, the rest of the row in shared memory, and
+// `blocks` of them share a multiprocessor. This always makes 512 threads with up to 128 registers each: four warps per
+// scheduler, with eight independent logits each, keep the exponential units busy, and the registers that a thread needs
+// besides its logits are needed only 512 times.
 template <int threads_, int kept_, int blocks_>
 struct Shape {
   static constexpr int threads = threads_, kept = kept_, blocks = blocks_;
 };
 
-// One thread's packs of a row: every threads-th. Shared memory has the row's first ones, which come in `parts`.
+// One thread's packs of a row: every threads-th. Shared memory holds the first ones of the row, which arrive in
+// `parts`.
 template <class Logit, class Gradient, class Shape>
 class HeldRow {
   static constexpr int size = full_width<Logit>, threads = Shape::threads, parts = 4;
@@ -250,7 +254,7 @@ class HeldRow {
     return sums;
   }
 
-  // Writes the row's gradient, and fetches the next row where there is one.
+  // Writes the row's gradient, and fetches the next row if there is one.
   __device__ void exchange(Gradient* row, int token, const RowGradient& gradient, float factor, const Logit* next) {
 #pragma unroll 1
     for (int part = 0; part < parts; part++) {
@@ -314,7 +318,7 @@ __global__ __launch_bounds__(Shape::threads, Shape::blocks) void held_rows(int64
   __shared__ RowGradient shared_gradient;
   HeldRow<Logit, Gradient, Shape> held(vocab / full_width<Logit>, shared_packs);
   const float factor = base2_factor(options.temperature);
-  // The chosen token of a row, or -1 where there is nothing to compute; the same for the whole block.
+  // Chosen token of a row, or -1 if there is nothing to compute; uniform across the block.
   const auto token_of = [&](int64_t row) { return row < rows && is_used(inputs[row], vocab) ? inputs[row].token : -1; };
   int64_t row = blockIdx.x;
   int token = token_of(row);
@@ -333,29 +337,29 @@ __global__ __launch_bounds__(Shape::threads, Shape::blocks) void held_rows(int64
       SoftmaxSums sums = held.sums(factor);
       sums.template merge_block<Shape::threads>(factor);
       if (threadIdx.x == 0) shared_gradient = row_loss(to_float(chosen), sums, inputs[row], options, results + row);
-      __syncthreads();  // thread 0 has the chosen logit, and all have the row: from here on logits may be overwritten
-      const RowGradient gradient = shared_gradient;  // in registers: stores might change what is shared
+      __syncthreads();  // thread 0 has the chosen logit, and all have the row: logits may be overwritten now
+      const RowGradient gradient = shared_gradient;  // in registers: stores might alias shared memory
       held.exchange(out, token, gradient, factor, next_logits);
-      if constexpr (Shape::threads == 32) __syncwarp();  // all have read the gradient; else merge_block sees to that
+      if constexpr (Shape::threads == 32) __syncwarp();  // all have read the gradient; otherwise merge_block synchronises
     }
     row = next, token = next_token;
   }
 }
 
-// What the card has room for.
+// Capacity of the GPU.
 struct Card {
-  // `most` multiprocessors of it, if that is not 0.
+  // Limited to `most` multiprocessors, unless 0.
   explicit Card(int most)
       : multiprocessors(most > 0 ? most : count_multiprocessors()), most_shared_bytes(device_attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin)) {}
 
-  // Of dynamic shared memory, if as many blocks share a multiprocessor. Of each block the system takes 1 KB, on top of what
-  // the largest block may ask for, and static arrays less than 512 bytes.
+  // Dynamic shared memory per block if `blocks` share a multiprocessor. The system reserves 1 KB per block, in addition
+  // to the maximum per block; static arrays take less than 512 bytes.
   int shared_bytes(int blocks) const { return ((most_shared_bytes + 1024) / blocks - 1024 - 512) / 16 * 16; }
 
   int multiprocessors, most_shared_bytes;
 };
 
-// False where the row does not fit.
+// Returns false if the row does not fit.
 template <class Gradient, class Shape, class Logit>
 bool launch_held(const Card& card, int64_t rows, int64_t vocab, Logit* logits, const PolicyHeadRow* inputs,
                  const PolicyHeadOptions& options, PolicyHeadResult* results, cudaStream_t stream) {
@@ -371,7 +375,7 @@ template <class Gradient, class Logit>
 void launch_policy_head(int64_t rows, int64_t vocab, Logit* logits, const PolicyHeadRow* inputs,
                         const PolicyHeadOptions& options, PolicyHeadResult* results, cudaStream_t stream, int multiprocessors) {
   if (rows == 0) return;
-  // A block a row, or as many as the multiprocessors take at once.
+  // A block per row, or as many as the multiprocessors hold at once.
   const bool walk = multiprocessors > 0;
   const auto blocks = [&](int of_each) { return unsigned(walk ? std::min<int64_t>(rows, int64_t{multiprocessors} * (of_each - 1)) : rows); };
   if (options.mode == HeadMode::score)
@@ -382,7 +386,7 @@ void launch_policy_head(int64_t rows, int64_t vocab, Logit* logits, const Policy
     const auto fits = [&](auto shape) {
       return launch_held<Gradient, decltype(shape)>(card, rows, vocab, logits, inputs, options, results, stream);
     };
-    // The smallest block that holds a row. The last is for cards of less shared memory than Hopper's.
+    // The smallest block that holds a row. The last is for GPUs with less shared memory than Hopper.
     if (fits(Shape<32, 4, 16>()) || fits(Shape<128, 8, 4>()) || fits(Shape<256, 8, 2>()) || fits(Shape<512, 10, 1>()) ||
         fits(Shape<512, 18, 1>()))
       return;

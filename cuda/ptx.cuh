@@ -28,12 +28,13 @@ __device__ T* dynamic_shared() {
   return reinterpret_cast<T*>(dynamic_shared_bytes);
 }
 
-// Of kernels that launch_early() starts (cuda/launch.h), by every thread: griddepcontrol.wait, until the kernel before
-// this one in the stream has ended and all that it wrote can be seen; then griddepcontrol.launch_dependents, the kernel behind it
-// may start once all blocks have come here. In this order, whatever runs before the wait comes behind the wait of the kernel
-// before, where that is one of this program: a library's may let others begin when it likes. So nothing is read or written before it
-// but addresses and shared memory; a kernel none of whose threads waited would let its successors pass by its
-// predecessors. The emulator ends a program where a thread does not wait, and runs a block up to here before the previous kernel.
+// Must be called by every thread of kernels that launch_early() starts (cuda/launch.h). griddepcontrol.wait waits until
+// the previous kernel in the stream has ended and all its writes are visible; then griddepcontrol.launch_dependents
+// lets the next kernel start once all blocks have called it. In this order, code before the wait runs after the wait of
+// the previous kernel, if that is one of this program; a library's kernel may release its dependents at any time.
+// Therefore nothing but addresses and shared memory may be accessed before the call; a kernel without the wait would
+// let its successors overtake its predecessors. The emulator aborts if a thread does not call it, and runs blocks up to
+// this point before the previous kernel.
 __device__ inline void wait_for_previous_kernel() {
 #if __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.wait;\ngriddepcontrol.launch_dependents;" ::: "memory");
@@ -42,9 +43,9 @@ __device__ inline void wait_for_previous_kernel() {
 
 __device__ inline uint32_t shared_address(const void* pointer) { return uint32_t(__cvta_generic_to_shared(pointer)); }
 
-// ldmatrix: `count` (1, 2, 4) 8×8 matrices of 16-bit elements from shared memory. Lane 8 i + r gives the address of row r of
-// matrix i (16 bytes, aligned to 16). Lane l receives of each matrix the elements (l / 4, 2 (l % 4)) and, above it, the next in
-// its row; transposed, those of the transposed matrix.
+// ldmatrix: `count` (1, 2, 4) 8×8 matrices of 16-bit elements from shared memory. Lane 8 i + r passes the address of
+// row r of matrix i (16 bytes, aligned to 16). Lane l receives elements (l / 4, 2 (l % 4)) and (l / 4, 2 (l % 4) + 1)
+// of each matrix, the first in the low half; transposed, those of the transposed matrix.
 __device__ inline void load_matrices(uint32_t (&to)[4], const void* row) {
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
                : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
@@ -81,9 +82,9 @@ __device__ inline void multiply_add(float (&d)[4], const uint32_t (&a)[4], const
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
 }
 
-// cp.async: 16 bytes from global to shared memory, both aligned to 16; zeros where not `valid` (`from` is not read then). What
-// was asked for before a commit makes a group; copy_async_wait<n> returns when all but the n youngest groups of this thread
-// have arrived. Other threads' copies need a barrier after their wait. No lane has to wait for another here.
+// cp.async: 16 bytes from global to shared memory, both aligned to 16; zeros if not `valid` (`from` is not read then).
+// The copies before a commit form a group; copy_async_wait<n> returns when all but the n most recent groups of this
+// thread have arrived. Copies of other threads need a barrier after their wait. May be called by any lanes.
 __device__ inline void copy_async_16(void* to, const void* from, bool valid) {
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared_address(to)), "l"(from), "r"(valid ? 16 : 0)
                : "memory");
@@ -96,8 +97,9 @@ __device__ void copy_async_wait() {
 
 #endif
 
-// 16 or 8 bytes to global memory in one instruction, by any lanes. Said in words of C++ the compiler makes several stores of
-// it again where it can join one of them with another branch's, or where a condition stands before it.
+// Stores 16 or 8 bytes to global memory in one instruction; may be called by any lanes. As a C++ assignment, the
+// compiler splits it into several stores where it can merge one of them with another branch's, or where it is
+// conditional.
 __device__ inline void store_whole(void* to, uint4 words) {
 #ifdef GIGPO_CUDA_EMULATOR
   *static_cast<uint4*>(to) = words;
@@ -114,15 +116,16 @@ __device__ inline void store_whole(void* to, uint2 words) {
 #endif
 }
 
-// A word as something that the compiler has not seen before: what follows from it, such as addresses within a tile, is
-// worked out where it is used, in a few instructions, and takes no registers from what lies in between.
+// Makes a word opaque to the compiler: values derived from it, such as addresses within a tile, are recomputed where
+// they are used, in a few instructions, and occupy no registers in between.
 template <class Word>
 __device__ Word anew(Word value) {
   asm volatile("" : "+r"(value));
   return value;
 }
 
-// 2^x in one instruction, to about 2^-22 of its size; 0 where it would be below 2^-126, and exactly 1 for 0.
+// 2^x in one instruction, with relative error of about 2^-22; 0 if the result would be below 2^-126, and exactly 1 for
+// 0.
 __device__ inline float power_of_2(float x) {
 #ifdef GIGPO_CUDA_EMULATOR
   const float y = exp2f(x);

@@ -31,20 +31,20 @@ using emulator::shared_address;
 
 #else
 
-// mbarrier: a phase ends when `arrivals` have come and all bytes that were expected in it; then the next begins. The first
-// has parity 0. Eight bytes, aligned to 8.
+// mbarrier: a phase ends when `arrivals` threads have arrived and all expected bytes have been copied; then the next
+// phase begins. The first has parity 0. Eight bytes, aligned to 8.
 __device__ inline void barrier_init(uint64_t* barrier, unsigned arrivals) {
   asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(shared_address(barrier)), "r"(arrivals) : "memory");
 }
 __device__ inline void barrier_arrive(uint64_t* barrier) {
   asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(shared_address(barrier)) : "memory");
 }
-// Arrives, and `bytes` more must have been copied before the phase ends.
+// Arrives, and adds `bytes` to those that must be copied before the phase ends.
 __device__ inline void barrier_expect(uint64_t* barrier, unsigned bytes) {
   asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(barrier)), "r"(bytes)
                : "memory");
 }
-// Returns when the phase of this parity, the present or the one before, has ended; what arrived in it can be read then.
+// Returns when the phase of this parity, the current or the previous one, has ended; its data can then be read.
 __device__ inline void barrier_wait(uint64_t* barrier, unsigned parity) {
   asm volatile(
       "{\n.reg .pred ended;\nagain:\nmbarrier.try_wait.parity.shared::cta.b64 ended, [%0], %1;\n@!ended bra again;\n}" ::"r"(
@@ -53,13 +53,13 @@ __device__ inline void barrier_wait(uint64_t* barrier, unsigned parity) {
       : "memory");
 }
 
-// What this thread has seen of generic writes to shared memory comes before async accesses that follow; a barrier's
-// initialisation is such a write.
+// Orders generic writes to shared memory that this thread has seen before its following async accesses; the
+// initialisation of a barrier is such a write.
 __device__ inline void fence_async_proxy() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
 
-// One thread asks for the box of the map whose corner is (x, y), x along the rows, zeros outside of the matrix. Its lines
-// come to lie one behind the other, the 16-byte chunks of each 128 permuted by the line (swizzle); when all have come, the
-// barrier has their bytes. `to` is a multiple of 128 bytes, and of 1,024 for wgmma.
+// Copies the box of the map with corner (x, y), x along the rows, zeros outside of the matrix; called by one thread.
+// Its lines are stored contiguously, with the 16-byte chunks of each 128 permuted by the line (swizzle). The bytes are
+// counted at the barrier when all have arrived. `to` is a multiple of 128 bytes, and of 1,024 for wgmma.
 __device__ inline void copy_tile(void* to, const CUtensorMap* map, int x, int y, uint64_t* barrier) {
   asm volatile(
       "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3}], [%4];" ::"r"(
@@ -68,9 +68,9 @@ __device__ inline void copy_tile(void* to, const CUtensorMap* map, int x, int y,
       : "memory");
 }
 
-// Of a cluster's blocks (__cluster_dims__): which this is, and where all their threads wait for each other. What was written to
-// shared memory before, the initialisation of barriers too, the other blocks see afterwards. Before its end a block waits so
-// for those that still copy to it, or arrive at its barriers.
+// Rank of this block in its cluster (__cluster_dims__), and a barrier for all threads of the cluster. Earlier writes to
+// shared memory, including initialised barriers, are visible to the other blocks afterwards. A block must call it
+// before its end if others still copy to it or arrive at its barriers.
 __device__ inline unsigned cluster_rank() {
   unsigned rank;
   asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
@@ -87,7 +87,7 @@ __device__ inline void barrier_arrive_at(uint64_t* barrier, unsigned rank) {
       "r"(rank)
       : "memory");
 }
-// Like copy_tile, to the same address in both blocks of a cluster of two; the bytes are counted at the barrier of each block.
+// copy_tile to the same address in both blocks of a cluster of two; the bytes are counted at the barrier of each block.
 __device__ inline void copy_tile_to_all(void* to, const CUtensorMap* map, int x, int y, uint64_t* barrier) {
   asm volatile(
       "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster [%0], [%1, {%2, %3}], [%4], %5;" ::"r"(

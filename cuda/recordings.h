@@ -60,7 +60,7 @@ class Recordings {
     cudaGraphExec_t executable = nullptr;
     cudaError_t status = cudaGraphInstantiate(&executable, graph, 0);
     cudaGraphDestroy(graph);
-    // Else its first launch would ask for memory, where nothing can be done any more about there being none.
+    // Otherwise the first launch would allocate memory, where a failure can no longer be handled.
     if (status == cudaSuccess) status = cudaGraphUpload(executable, stream_);
     if (status == cudaErrorMemoryAllocation) {
       cudaGetLastError();

@@ -51,8 +51,8 @@ __device__ T block_scan(T value, T* total) {
   return before + inclusive - value;
 }
 
-// One block: to[i] = sum of from[0 .. i), and to[count] the sum of all. `from` and `to` may be the same array where
-// their types are the same.
+// Scan by one block: to[i] = sum of from[0 .. i), and to[count] the sum of all. `from` and `to` may be the same array
+// if their types are the same.
 template <class From, class To>
 __device__ void scan_array(int64_t count, const From* from, To* to) {
   To carry = 0;

@@ -7,7 +7,8 @@ namespace gigpo::cuda {
 
 namespace {
 
-// 2 · bytes of an element, 3 where something is added. `added` may be `out`: each thread reads an element before it writes there.
+// Memory traffic: 2 · bytes of an element, 3 with `added`. `added` may be `out`: each thread reads an element before it
+// writes there.
 template <class T, int width, int lanes>
 __global__ void __launch_bounds__(largest_block)
 rms_norm_kernel(RowGroups groups, const T* x, int64_t x_stride, const T* weight, float offset, float epsilon, const T* added,

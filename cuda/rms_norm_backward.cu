@@ -1,4 +1,4 @@
-// The gradient of the RMS norm y = w ⊙ x s, where w includes the offset: with u = dy ⊙ w,
+// Gradient of the RMS norm y = w ⊙ x s, where w includes the offset: with u = dy ⊙ w,
 //   dx = s (u - x s² mean(u ⊙ x)),  dw = Σ dy ⊙ x s.
 #include "cuda/launch.h"
 #include "cuda/operations.h"
@@ -9,7 +9,7 @@ namespace gigpo::cuda {
 
 namespace {
 
-constexpr int64_t most_parts = 512;  // of d_weight: enough blocks to fill a card
+constexpr int64_t most_parts = 512;  // of d_weight: enough blocks to fill a GPU
 
 template <class T>
 struct Backward {
@@ -19,10 +19,10 @@ struct Backward {
   int64_t d_out_stride, x_stride, d_x_stride;
   bool accumulate;
   float offset;  // of the weights
-  float* parts;  // [blocks][size], null where the weight is frozen
+  float* parts;  // [blocks][size], null if the weight is frozen
 };
 
-// 16 bytes each, of a thread: an odd number, so that eight threads find theirs in different banks.
+// Packs of 16 bytes per thread: an odd number avoids bank conflicts among eight threads.
 template <int lanes>
 constexpr int places_of = 2 * held_by<lanes> + 1;
 template <class T, int width>
@@ -39,16 +39,16 @@ __device__ void store_gradient(T* to, const float (&u)[width], const float (&x)[
   store(to, result);
 }
 
-// 3 · bytes of an element, 4 when accumulating. A team walks over groups and keeps its sums of d_weight in registers; the
-// teams of a block are added up in their order.
+// Memory traffic: 3 · bytes of an element, 4 when accumulating. A team iterates over groups and keeps its sums of
+// d_weight in registers; the sums of a block's teams are added in order.
 //
-// The next group is sent for before this one is summed over the team, and is on its way until it has been written: into shared memory,
-// where each thread has places of its own and waits for nobody (registers are all taken; single elements, which cp.async does not
-// copy, come when they are needed).
-// Predicted for 8,192 rows of 1,536 in bf16, accumulating, on an H100: 101 MB at 3.0 TB/s are 34 us. 512 blocks walk over 16 rows each;
-// a row waited for memory twice, 0.8 us each (for x and d_out, then for d_x), and 0.2 us for the sum: 29 us if the memory were not
-// busy, and its latency grows as it becomes so: about 45. With the first of these hidden 16 rows take 16 us, and what is left is
-// the memory's own time.
+// The next group is requested before this one is summed over the team, and loads until this one has been written. It
+// goes into shared memory, where each thread has its own slots and needs no barrier (registers are all taken; single
+// elements, which cp.async does not copy, are loaded when needed). Prediction for 8,192 rows of 1,536 in bf16,
+// accumulating, on an H100: 101 MB at 3.0 TB/s are 34 us. 512 blocks iterate over 16 rows each; without prefetch a row
+// waited for memory twice, 0.8 us each (for x and d_out, then for d_x), plus 0.2 us for the sum: 29 us if the memory
+// were idle, about 45 with its latency under load. With the first wait hidden, 16 rows take 16 us, and the memory's own
+// time remains.
 template <class T, int width, int lanes>
 __global__ void __launch_bounds__(lanes > 0 ? shared_block : largest_block, lanes > 0 ? 2 : 1)
 rms_norm_backward_kernel(RowGroups groups, Backward<T> at) {
@@ -57,7 +57,7 @@ rms_norm_backward_kernel(RowGroups groups, Backward<T> at) {
   const int step = Threads::size(), rank = Threads::rank();
   float* part = at.parts ? at.parts + int64_t{blockIdx.x} * groups.size : nullptr;
   float sums[held_by<lanes>][width] = {};
-  if (part && lanes == block_with_rest) {  // beyond what registers hold, sums grow in memory
+  if (part && lanes == block_with_rest) {  // sums beyond the registers accumulate in memory
     for (int c = (rank + held_by<lanes> * step) * width; c < groups.size; c += step * width) {
       for (int k = 0; k < width; k++) part[c + k] = 0;
     }
@@ -80,7 +80,7 @@ rms_norm_backward_kernel(RowGroups groups, Backward<T> at) {
     }
   };
   fetch(int64_t{blockIdx.x} * Threads::teams() + Threads::index());
-  // The block's threads stay together: those without a group go along for the sum over the team.
+  // The threads of a block stay together: those without a group take part in the sum over the team.
   for (int64_t first = int64_t{blockIdx.x} * Threads::teams(); first < groups.count; first += stride) {
     const int64_t group = first + Threads::index();
     const bool active = group < groups.count;
@@ -89,7 +89,7 @@ rms_norm_backward_kernel(RowGroups groups, Backward<T> at) {
     const T *x = at.x + groups.offset(known, at.x_stride), *d_out = at.d_out + groups.offset(known, at.d_out_stride);
     T* d_x = at.d_x + groups.offset(known, at.d_x_stride);
     const float scale = at.scales[known];
-    Pack<T, width> held_x[held_by<lanes>], held_d[held_by<lanes>];  // as stored: half the registers of fp32
+    Pack<T, width> held_x[held_by<lanes>], held_d[held_by<lanes>];  // in the storage type: half the registers of fp32
     if constexpr (fetches_ahead<T, width>) copy_async_wait<0>();
     float products = 0;
 #pragma unroll
@@ -151,9 +151,9 @@ rms_norm_backward_kernel(RowGroups groups, Backward<T> at) {
   }
   if (!part) return;
   float* shared = nullptr;
-  if constexpr (lanes > 0) {  // a block that is one team has nothing to add up
+  if constexpr (lanes > 0) {  // a block that is one team has nothing to add
     shared = dynamic_shared<float>();
-    __syncthreads();  // all have read what was fetched there
+    __syncthreads();  // all have read the prefetched data
   }
   for (int team = 0; team < Threads::teams(); team++) {
     if (team == Threads::index()) {

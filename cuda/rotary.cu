@@ -1,6 +1,7 @@
 // Rotary position embedding, in place: with a, b the halves of a head, position t and angle θ_j = t · frequency_j,
 //   a_j, b_j = a_j cos θ_j - b_j sin θ_j, b_j cos θ_j + a_j sin θ_j.
-// The inverse turns by -θ. Cosines and sines come from a table in fp32; heads of a token share its line, which stays in L1.
+// The inverse rotates by -θ. Cosines and sines come from an fp32 table; the heads of a token share its line, which
+// stays in L1.
 #include "cuda/rotary.cuh"
 
 #include "cuda/launch.h"
@@ -11,7 +12,7 @@ namespace gigpo::cuda {
 
 namespace {
 
-// 2 · bytes of an element. A thread turns a pack of each half.
+// Memory traffic: 2 · bytes of an element. A thread rotates a pack of each half.
 template <class T, int width>
 __global__ void __launch_bounds__(RowGrid::threads)
 rotate_kernel(RowGrid grid, T* x, int64_t stride, int half, const int32_t* positions, const float* cosine, const float* sine,

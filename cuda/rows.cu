@@ -1,5 +1,5 @@
-// Moving rows: gather, scatter-add, copies with conversion, scaling. All are bound by memory: a gather moves twice the
-// row's bytes, a scatter-add reads each source once and its target once and writes the target, a copy reads and writes
+// Moving rows: gather, scatter-add, copies with conversion, scaling. All are memory-bound: a gather moves twice the
+// bytes of a row, a scatter-add reads each source once, and reads and writes its target once, a copy reads and writes
 // each element.
 #include "cuda/launch.h"
 #include "cuda/operations.h"
@@ -9,10 +9,10 @@ namespace gigpo::cuda {
 
 namespace {
 
-// Loads of a scatter-add that are under way together.
+// Loads of a scatter-add that are in flight at once.
 constexpr int ahead = 8;
 
-// 2 · bytes of an element.
+// Memory traffic: 2 · bytes of an element.
 template <class T, int width>
 __global__ void __launch_bounds__(RowGrid::threads)
 gather_kernel(RowGrid grid, const int32_t* indices, const int32_t* later, const T* from, int64_t from_stride, T* to,
@@ -28,8 +28,8 @@ gather_kernel(RowGrid grid, const int32_t* indices, const int32_t* later, const 
   }
 }
 
-// Bytes of an element for each source, and those of the target twice. The sum starts at what the target holds, as a loop
-// over the sources would.
+// Memory traffic: the bytes of an element for each source, and those of the target twice. The sum starts with the value
+// of the target, as in a loop over the sources.
 template <class From, class To, int width>
 __global__ void __launch_bounds__(RowGrid::threads)
 scatter_add_kernel(RowGrid grid, const int32_t* targets, const int32_t* offsets, const int32_t* sources, const From* from,
@@ -59,7 +59,7 @@ scatter_add_kernel(RowGrid grid, const int32_t* targets, const int32_t* offsets,
   }
 }
 
-// The bytes of an element of both types.
+// Memory traffic: the bytes of an element of both types.
 template <class From, class To, int width>
 __global__ void __launch_bounds__(RowGrid::threads)
 copy_kernel(RowGrid grid, const From* from, int64_t from_stride, To* to, int64_t to_stride) {
@@ -67,7 +67,7 @@ copy_kernel(RowGrid grid, const From* from, int64_t from_stride, To* to, int64_t
   const int64_t row = grid.row();
   if (row >= grid.rows) return;
   for (int64_t i = grid.first_pack(); i < grid.packs; i += grid.pack_step()) {
-    if constexpr (std::is_same_v<From, To>) {  // bits as they are, NaN's too
+    if constexpr (std::is_same_v<From, To>) {  // bits are copied unchanged, including NaN payloads
       const auto pack = reinterpret_cast<const Pack<From, width>*>(from + row * from_stride)[i];
       reinterpret_cast<Pack<To, width>*>(to + row * to_stride)[i] = pack;
     } else {
@@ -78,7 +78,7 @@ copy_kernel(RowGrid grid, const From* from, int64_t from_stride, To* to, int64_t
   }
 }
 
-// 2 · bytes of an element.
+// Memory traffic: 2 · bytes of an element.
 template <class T, int width>
 __global__ void __launch_bounds__(RowGrid::threads) scale_kernel(RowGrid grid, T* x, int64_t stride, float factor) {
   wait_for_previous_kernel();

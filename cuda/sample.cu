@@ -1,11 +1,12 @@
-// One token a row by Gumbel-max: argmax over j of z_j - log(-log(1 - v_j)) with z = (x - max x) / T is a draw from softmax(z).
-// The number v_j is made of word j mod 4 of Philox block j / 4, as on the CPU, and equal logits give the CPU's token.
+// One token per row by the Gumbel-max trick: argmax over j of z_j - log(-log(1 - v_j)) with z = (x - max x) / T is a
+// sample of softmax(z). The number v_j comes from word j mod 4 of Philox block j / 4, as on the CPU, and equal logits
+// give the CPU's token.
 //
-// The row is read once. Sums and scores are kept relative to the maximum so far, so a score is not digit for digit the
-// CPU's, whose maximum is known beforehand. Where the two best scores differ by more than both errors, that does not
-// matter; else the row is gone through again, the CPU's way. Few elements are worth a score: j beats the best score b
-// only if -log(1 - v_j) < e^(z_j - b), and v_j <= -log(1 - v_j), so most are ruled out by a product and a comparison, and where
-// no number could make a token of the warp win, none is drawn.
+// The row is read once. Sums and scores are relative to the maximum so far, so a score is not bit-identical to the
+// CPU's, which knows the maximum beforehand. If the two best scores differ by more than both errors, this does not
+// matter; otherwise the row is processed again with the CPU's algorithm. Few elements need a score: j beats the best
+// score b only if -log(1 - v_j) < e^(z_j - b), and v_j <= -log(1 - v_j), so most are ruled out by a product and a
+// comparison, and no random numbers are generated where none could make a token of the warp win.
 #include "cuda/launch.h"
 #include "cuda/operations.h"
 #include "cuda/softmax_sums.cuh"
@@ -16,11 +17,11 @@ namespace {
 
 constexpr int threads = 1024;
 constexpr float log2_e = 1.44269504f;
-constexpr float least_gap = 0x1p-33f;  // the smallest v
-constexpr float slack = 1.001f;        // no element is ruled out that comes within 0.001 of the best score
-constexpr double clear_lead = 2e-4;    // ten times what this score and the CPU's may differ by where it decides
+constexpr float least_gap = 0x1p-33f;  // the smallest possible v
+constexpr float slack = 1.001f;        // no element is ruled out that is within 0.001 of the best score
+constexpr double clear_lead = 2e-4;    // ten times the possible difference between this score and the CPU's
 
-// What is known of a part of a row.
+// Result of sampling part of a row.
 struct Draw {
   float top = -INFINITY, total = 0, weighted = 0;  // max x, Σ 2^y, Σ 2^y y with y = (x - top) log2(e) / T
   double best = -INFINITY, second = -INFINITY;     // scores, relative to x = 0
@@ -32,7 +33,7 @@ struct Draw {
   }
 
   __device__ void raise_top(float new_top, float factor) {
-    if (total != 0) {  // else -inf - -inf would make a NaN
+    if (total != 0) {  // otherwise -inf - -inf would be NaN
       const float shift = (top - new_top) * factor, scale = exp2f(shift);
       weighted = scale * (weighted + total * fmaxf(shift, least_exponent));
       total *= scale;
@@ -40,7 +41,7 @@ struct Draw {
     top = new_top;
   }
 
-  // Adds the tokens of these logits, of which none is above `top`; p receives 2^y.
+  // Adds the tokens of these logits, none of which is above `top`; p receives 2^y.
   template <int width>
   __device__ void add(const float (&x)[width], float factor, float (&p)[width]) {
     const float origin = top == -INFINITY ? 0 : top;  // only impossible tokens so far
@@ -53,7 +54,7 @@ struct Draw {
     }
   }
 
-  // Of equal scores that of the lower index stands.
+  // Of equal scores the one with the lower index wins.
   __device__ void merge(Draw other, float factor) {
     const float highest = fmaxf(top, other.top);
     raise_top(highest, factor);
@@ -81,13 +82,13 @@ __device__ Draw merge_warp(Draw draw, float factor) {
   return draw;
 }
 
-// To all threads of the block.
+// Merged result, returned to all threads of the block.
 __device__ Draw merge_block(Draw draw, float factor) {
   __shared__ float top[32], total[32], weighted[32];
   __shared__ double best[32], second[32];
   __shared__ int32_t token[32];
   draw = merge_warp(draw, factor);
-  __syncthreads();  // the last call's have been read
+  __syncthreads();  // the last call's values have been read
   if (lane_index() == 0) {
     const int warp = warp_index();
     top[warp] = draw.top, total[warp] = draw.total, weighted[warp] = draw.weighted;
@@ -103,7 +104,7 @@ __device__ Draw merge_block(Draw draw, float factor) {
   return merge_warp(draw, factor);
 }
 
-// The logits of one row, 16 bytes at a time; behind the last stand impossible tokens.
+// Logits of one row, 16 bytes at a time, padded with impossible tokens.
 template <class Logit>
 struct Row {
   static constexpr int width = full_width<Logit>;
@@ -128,7 +129,7 @@ __device__ float lead_of(float top, float inverse, double best) {
 
 template <int width>
 __device__ void draw_uniforms(Key key, int32_t token_index, int64_t first, float (&v)[width]) {
-  key = {anew(key.low), anew(key.high)};  // else the keys of its ten rounds are held in registers, and others' are spilled
+  key = {anew(key.low), anew(key.high)};  // otherwise the keys of the ten rounds occupy registers, and other values spill
 #pragma unroll
   for (int b = 0; b < width / 4; b++) {
     const Philox words = philox(key, uint32_t(first / 4 + b), uint32_t(token_index), 0, 0);
@@ -137,7 +138,7 @@ __device__ void draw_uniforms(Key key, int32_t token_index, int64_t first, float
   }
 }
 
-// One thread's share of the row, all of a warp together.
+// One thread's share of the row; called by whole warps.
 template <class Logit>
 __device__ Draw draw_share(const Row<Logit>& row, float inverse, Key key, int32_t token_index) {
   constexpr int width = Row<Logit>::width;
@@ -152,10 +153,10 @@ __device__ Draw draw_share(const Row<Logit>& row, float inverse, Key key, int32_
     const int64_t first = start + lane_index() * width;
 #pragma unroll
     for (int c = 0; c < width; c++) x[c] = next[c];
-    row.read(first + step, next);  // under way while this one is worked on
+    row.read(first + step, next);  // loads while this one is processed
     float highest = x[0];
 #pragma unroll
-    for (int c = 1; c < width; c++) highest = fmaxf(highest, x[c]);  // passes over NaN; it shows in the sum
+    for (int c = 1; c < width; c++) highest = fmaxf(highest, x[c]);  // ignores NaN, which shows in the sum
     if (highest > mine.top) {
       mine.raise_top(highest, factor);
       lead = lead_of(mine.top, inverse, warp_best);
@@ -203,8 +204,8 @@ __device__ Draw greedy_share(const Row<Logit>& row) {
   return mine;
 }
 
-// The logarithms of core/cpu/vector.h, digit for digit where the CPU fuses products: nothing here may be fused but what
-// says so.
+// The logarithms of core/cpu/vector.h, bit-identical to a CPU that fuses multiply-adds: only explicit fma may be fused
+// here.
 __device__ int32_t log_exponent(float x) { return (__float_as_int(x) - 0x3F3504F3) >> 23; }
 
 __device__ float log_of_parts(int32_t exponent, float f) {
@@ -247,7 +248,7 @@ __device__ int32_t exact_token(const Row<Logit>& row, float top, float inverse, 
   return merge_block(mine, 0).token;
 }
 
-// Bytes of a logit, once. 151,936 logits of a row are some 150 to a thread.
+// Memory traffic: the bytes of each logit, once. Of a row of 151,936 logits a thread has about 150.
 template <class Logit>
 __global__ void __launch_bounds__(threads)
 sample_kernel(int64_t vocab, const Logit* logits, int64_t stride, bool aligned, SampleInputs inputs, int32_t* tokens,
@@ -265,7 +266,7 @@ sample_kernel(int64_t vocab, const Logit* logits, int64_t stride, bool aligned, 
   int32_t token = draw.token;
   if (!greedy && draw.best - draw.second <= clear_lead) token = exact_token(row, draw.top, inverse, key, token_index);
   const bool finite = fabsf(draw.top) < INFINITY;
-  if (!finite) token = 0;  // where there is no score, the first
+  if (!finite) token = 0;  // without scores, the first token
   if (threadIdx.x != 0) return;
   const float log_sum = logf(draw.total);
   tokens[r] = token;

@@ -5,12 +5,13 @@
 // priority, but uses only as many multiprocessors as needed to finish together with the products. Persistent kernels of products leave these
 // multiprocessors free.
 //
-// Predicted, for 4,096 rows of 151,936 logits and H = 1,536 on an H100 (3.0 TB/s, 700 TFLOP/s; one multiprocessor 64 bytes a ns and 5.3
-// TFLOP/s): products 8.2 ms; losses by themselves 1.5 MB a row, 2.0 ms, and 10.2 ms together. On 12 of 132 multiprocessors a row takes
-// 24 us, so 8.1 ms, beside products of 9.0 ms: a tenth less for every chunk but the first and last, which have less beside
-// them. With H = 896: 4.8 + 2.0 against 5.6 ms. That is where the losses' blocks, several to a multiprocessor, come together on their share.
-// Blocks that begin before the product's may spread over more, and then some of the product's run a second time behind the others: so
-// it is off by default (CudaOptions::two_streams) until a card has told.
+// Prediction for 4,096 rows of 151,936 logits and H = 1,536 on an H100 (3.0 TB/s, 700 TFLOP/s; per multiprocessor 64
+// bytes per ns and 5.3 TFLOP/s): products 8.2 ms, losses alone 2.0 ms (1.5 MB per row), 10.2 ms sequentially. On 12 of
+// 132 multiprocessors a row takes 24 us, so the losses take 8.1 ms, next to products of 9.0 ms: 10 % less for every
+// chunk except the first and last, which have less to overlap with. With H = 896: 5.6 instead of 4.8 + 2.0 ms. This
+// assumes that the losses' blocks, several per multiprocessor, gather on their share. Blocks that begin before the
+// product's may spread over more, so that some of the product's blocks run in a second wave. The option is therefore
+// off by default (CudaOptions::two_streams) until it has been measured on a GPU.
 #pragma once
 #include <cuda_runtime_api.h>
 
@@ -26,7 +27,7 @@ namespace gigpo::cuda {
 
 // Number of multiprocessors, out of `all`, for losses that move this many bytes, so that losses and products take equally long.
 inline int share_of_losses(double bytes, double multiplications, int all, Type type) {
-  constexpr double bytes_a_second = 64e9;  // of a multiprocessor, as
+  constexpr double bytes_a_second = 64e9;  // per multiprocessor
   const double multiplications_a_second = type == Type::bf16 ? 2.65e12 : 0.25e12;
   const double losses = bytes / bytes_a_second, products = multiplications / multiplications_a_second;
   return std::clamp(int(all * losses / (losses + products) + 0.5), 1, all - 1);
@@ -54,8 +55,8 @@ class SideStream {
 
   cudaStream_t handle() const { return handle_; }
 
-  // What `operations` queue on the side waits for what the main stream has been given so far. A recording of the main stream takes
-  // the side in with the first event, and lets it go with the last.
+  // Queues `operations` on the side stream after everything queued on the main stream so far. A recording of the main
+  // stream includes the side stream from the first event to the last.
   void fork(int lane, const std::function<void()>& operations) {
     CUDA_CHECK(cudaEventRecord(before_, main_));
     CUDA_CHECK(cudaStreamWaitEvent(handle_, before_, 0));

@@ -40,14 +40,14 @@ __host__ __device__ bool in_packs(int64_t vocab, const Logit* row) {
 }
 
 constexpr double ln2 = 0.69314718055994530942;
-constexpr float least_exponent = -150;  // 2^y is 0 from here on; 0 · -inf would be NaN
+constexpr float least_exponent = -150;  // 2^y is treated as 0 from here on; 0 · -inf would be NaN
 
 // Softmax sums of part of a row. An empty part has origin = -inf and sums of 0.
 struct SoftmaxSums {
   float origin = -INFINITY, exponentials = 0, weighted = 0;
 
   __device__ void move_to(float to, float factor) {
-    if (exponentials != 0) {  // else there is nothing to scale, and -inf - -inf would make a NaN
+    if (exponentials != 0) {  // otherwise there is nothing to scale, and -inf - -inf would be NaN
       const float shift = fmaxf((origin - to) * factor, least_exponent), scale = power_of_2(shift);
       weighted = scale * (weighted + exponentials * shift);
       exponentials *= scale;
@@ -68,10 +68,10 @@ struct SoftmaxSums {
     constexpr float most = 1024;
     float e_sum, y_sum;
     sum(z, origin, factor, &e_sum, &y_sum);
-    if (!(e_sum <= most)) {  // NaN too: origin is -inf, or a logit is not finite
+    if (!(e_sum <= most)) {  // also for NaN: origin is -inf, or a logit is not finite
       float top = z[0];
 #pragma unroll
-      for (int i = 1; i < count; i++) top = fmaxf(top, z[i]);  // passes over NaN; it shows in the sums
+      for (int i = 1; i < count; i++) top = fmaxf(top, z[i]);  // ignores NaN, which shows in the sums
       if (top > origin) move_to(top, factor);
       sum(z, origin == -INFINITY ? 0 : origin, factor, &e_sum, &y_sum);  // -inf: only impossible tokens so far
     }
@@ -132,7 +132,7 @@ __device__ SoftmaxSums row_sums(int64_t vocab, const Logit* row, float factor) {
     constexpr int size = full_width<Logit>, depth = 4;
     const auto* packs = reinterpret_cast<const LogitPack*>(row);
     const int64_t count = vocab / size;
-    // The bound is the block's, so that whole warps begin.
+    // The bound is uniform across the block, so that whole warps enter.
     for (int64_t start = 0; start < count; start += depth * threads) {
       const int64_t first = start + threadIdx.x;
       LogitPack held[depth];

@@ -1,4 +1,5 @@
-// Σ x² in double: each block sums one part of fixed size, one block then sums the parts. 4 bytes of each float, once.
+// Σ x² in double: each block sums one part of fixed size, then one block sums the parts. Memory traffic: 4 bytes per
+// float.
 #include "cuda/launch.h"
 #include "cuda/operations.h"
 #include "cuda/reduce.cuh"
@@ -20,7 +21,7 @@ part_norms_kernel(int64_t count, const float* x, bool aligned, double* parts) {
   double sum = 0;
 #pragma unroll 8
   for (int k = 0; k < loads; k++) {
-    // The order is that of packs, also where they are loaded one by one.
+    // The order is that of packs, even if elements are loaded one by one.
     const int64_t i = start + (int64_t{k} * threads + threadIdx.x) * width;
     float values[width] = {};
     if (aligned && i + width <= count) {

@@ -1,6 +1,7 @@
-// From the projection of new tokens to attention over pages: query and key norm (cuda/rms_norm.cu), rotation (cuda/rotary.cu) and the
-// store into pages, one kernel where they would be four of some 2 us each in every layer of every step. Eight lanes have a head: a
-// thread takes packs of its lower half and those of the upper half that are turned with them.
+// From the projection of new tokens to paged attention: query and key norm (cuda/rms_norm.cu), rotation
+// (cuda/rotary.cu) and the store into pages, in one kernel instead of four of about 2 us each in every layer of every
+// step. Eight lanes share a head: a thread handles packs of its lower half and the packs of the upper half that are
+// rotated with them.
 #include "cuda/attention.h"
 #include "cuda/launch.h"
 #include "cuda/rotary.cuh"
@@ -18,10 +19,10 @@ struct NewHeads {
   T* q;
   const T *k, *v;
   T *keys, *values;
-  int64_t q_stride, k_stride, v_stride, key_stride, value_stride;  // of a token; of a page
+  int64_t q_stride, k_stride, v_stride, key_stride, value_stride;  // per token; per page
   int tokens, heads, kv_heads, half;
   const T *query_norm, *key_norm;
-  float query_offset, key_offset;  // of the weights of the norms
+  float query_offset, key_offset;  // added to the weights of the norms
   float epsilon;
   Rotary rotary;
   PagedBatch batch;
@@ -30,7 +31,7 @@ struct NewHeads {
 __device__ float rounded(float x, const float*) { return x; }
 __device__ float rounded(float x, const __nv_bfloat16*) { return __bfloat162float(__float2bfloat16_rn(x)); }
 
-// At most 2 · bytes of an element, once.
+// Memory traffic: at most 2 · bytes of an element.
 template <class T, int width>
 __global__ void __launch_bounds__(threads) store_heads_kernel(NewHeads<T> at) {
   wait_for_previous_kernel();
@@ -46,8 +47,8 @@ __global__ void __launch_bounds__(threads) store_heads_kernel(NewHeads<T> at) {
   const T* const weight = value ? nullptr : query ? at.query_norm : at.key_norm;
   const float offset = query ? at.query_offset : at.key_offset;
   float scale = 1;
-  if (at.query_norm) {  // the same for the whole grid: all lanes come to the sum
-    // In the order in which rms_norm sums heads of up to 256 bf16, so that sampler and trainer have the same bits.
+  if (at.query_norm) {  // uniform across the grid: all lanes take part in the sum
+    // In the order in which rms_norm sums heads of up to 256 bf16, so that sampler and trainer are bit-identical.
     float squares = 0;
     for (int i = Lanes::rank(); i < 2 * packs; i += Lanes::size()) {
       float x[width];

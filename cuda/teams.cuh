@@ -1,5 +1,5 @@
-// Teams of threads that hold a group of a row's columns in registers, between a pass that sums and one that writes, so that
-// each element is read once: part of a warp or a whole block, whichever suffices.
+// Teams of threads that hold a group of a row's columns in registers between a pass that sums and one that writes, so
+// that each element is read once. A team is part of a warp or a whole block, whichever is enough.
 #pragma once
 #include "core/error.h"
 #include "cuda/reduce.cuh"
@@ -8,14 +8,14 @@
 namespace gigpo::cuda {
 
 constexpr int held_packs = 4;        // packs of a thread that stay in registers
-constexpr int shared_block = 256;    // threads where a block has several teams
-constexpr int smallest_block = 128;  // and where it is one
+constexpr int shared_block = 256;    // threads of a block with several teams
+constexpr int smallest_block = 128;  // and of a block that is one team
 constexpr int largest_block = 512;
 
-// Threads that share a group: 8 or 32 lanes, or a block, which may hold the whole group or only a part.
+// Threads that share a group: 8 or 32 lanes, or a block, which may hold the whole group or only part of it.
 constexpr int whole_block = 0, block_with_rest = -1;
 
-// Packs that a thread of the team holds: fewer where others pass through its registers too.
+// Packs that a thread of the team holds: fewer if others pass through its registers too.
 template <int lanes>
 constexpr int held_by = lanes == block_with_rest ? held_packs / 2 : held_packs;
 
@@ -38,7 +38,7 @@ struct Team {
   }
 };
 
-// Groups of the matrix, counted row by row; fewer than 2³², because a division of 64 bits takes several times as long.
+// Groups of the matrix, counted row by row; fewer than 2³², because a 64-bit division takes several times as long.
 struct RowGroups {
   RowGroups(const Tensor& x, int64_t groups) : count(x.rows * groups), per_row(int(groups)), size(int(x.columns / groups)) {
     if (count >> 32 != 0) throw Error("BAD_ARGUMENT", std::to_string(count) + " groups to normalise: train fewer tokens at once.");
@@ -59,7 +59,7 @@ __device__ int rest_from(int rank, int step, int packs) {
   return lanes == block_with_rest ? rank + held_by<lanes> * step : packs;
 }
 
-// The smallest team that holds a group in registers, and how many groups a block takes at a time.
+// The smallest team that holds a group in registers, and the number of groups per block.
 struct TeamPlan {
   explicit TeamPlan(int64_t packs) {
     while (lanes < largest_block && lanes * held_packs < packs) lanes *= lanes == 8 ? 4 : 2;
@@ -71,7 +71,7 @@ struct TeamPlan {
   bool holds_all = true;
 };
 
-// body(std::integral_constant<int, lanes>()), lanes as Team has them.
+// Calls body(std::integral_constant<int, lanes>()), with lanes as in Team.
 template <class Body>
 void with_team(const TeamPlan& plan, Body body) {
   if (plan.lanes == 8) body(std::integral_constant<int, 8>());

@@ -1,11 +1,11 @@
-// Token log-probabilities of core/kernels/token_log_probs.h: one block a row, which is read once (2 bytes a logit of bf16,
-// 4 of fp32) by the sums of softmax_sums.cuh.
+// Token log-probabilities of core/kernels/token_log_probs.h: one block per row, which is read once (2 bytes per logit
+// of bf16, 4 of fp32) by the sums of softmax_sums.cuh.
 //
-// What limits it: an H200 gives each of its 132 multiprocessors at most 36 bytes a nanosecond, some 800 ns after they are
-// asked for, so about 29 KB must be on their way to each at any time. A thread asks for 64 bytes at once: 16 KB a block of
-// 256, and five blocks a multiprocessor, of which two may wait for memory while others compute, or merge their threads. A
-// bf16 logit takes an exponential (16 a clock and multiprocessor) and seven other instructions (128 a clock): 8 clocks for
-// 128 logits, for which memory takes 12.
+// Bound: an H200 delivers at most 36 bytes per nanosecond to each of its 132 multiprocessors, about 800 ns after the
+// request, so about 29 KB per multiprocessor must be in flight at any time. A thread requests 64 bytes at once: 16 KB
+// per block of 256, and five blocks per multiprocessor, of which two may wait for memory while others compute or merge.
+// A bf16 logit takes an exponential (16 per clock and multiprocessor) and seven other instructions (128 per clock): 8
+// clocks for 128 logits, for which memory takes 12.
 #include "cuda/kernels.h"
 #include "cuda/launch.h"
 #include "cuda/softmax_sums.cuh"
@@ -24,7 +24,7 @@ __global__ __launch_bounds__(threads, 1280 / threads) void token_log_probs_kerne
   const int64_t row = blockIdx.x;
   const Logit* z = logits + row * vocab;
   const int64_t token = tokens[row];
-  const bool known = token >= 0 && token < vocab;  // the same for the whole block
+  const bool known = token >= 0 && token < vocab;  // uniform across the block
   SoftmaxSums sums;
   if (known) sums = row_sums<threads>(vocab, z, base2_factor(temperature));
   if (threadIdx.x != 0) return;

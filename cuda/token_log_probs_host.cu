@@ -1,5 +1,5 @@
-// Token log-probabilities of logits that lie in host memory (core/kernels/token_log_probs.h). The logits travel for longer than
-// they take to compute: this is for trying the device's kernel, not for speed.
+// Token log-probabilities of logits in host memory (core/kernels/token_log_probs.h). Transferring the logits takes
+// longer than computing: this is for testing the kernel, not for speed.
 #include "cuda/host_call.h"
 #include "cuda/kernels.h"
 

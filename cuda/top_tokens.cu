@@ -1,5 +1,6 @@
-// The likeliest tokens of some rows: Device::top_tokens. A block goes through its row once for the sums, and once for each token: the best
-// of what comes behind the last. Twenty times 600 KB, which lie in the L2 cache; only who asks for it pays.
+// The most likely tokens of some rows: Device::top_tokens. A block reads its row once for the sums, and once per token:
+// the best of those after the previous one. That is twenty times 600 KB from the L2 cache, paid only by requests with
+// top log-probabilities.
 #include "core/kernels/top_tokens.h"
 #include "cuda/launch.h"
 #include "cuda/operations.h"
@@ -15,7 +16,7 @@ struct Candidate {
   float logit = -INFINITY;
   int32_t token = INT32_MAX;
 
-  // Whether it comes before another: of equals, that of the lower number.
+  // Whether this one ranks before another: of equal logits the lower token does.
   __device__ bool before(Candidate other) const { return logit > other.logit || (logit == other.logit && token < other.token); }
 };
 
@@ -27,12 +28,12 @@ __device__ Candidate best_of_warp(Candidate best) {
   return best;
 }
 
-// To all threads of the block.
+// Best candidate of the block, returned to all threads.
 __device__ Candidate best_of_block(Candidate best) {
   __shared__ float logits[32];
   __shared__ int32_t tokens[32];
   best = best_of_warp(best);
-  __syncthreads();  // the last call's have been read
+  __syncthreads();  // the last call's values have been read
   if (lane_index() == 0) logits[warp_index()] = best.logit, tokens[warp_index()] = best.token;
   __syncthreads();
   best = {};

@@ -13,7 +13,7 @@
 namespace gigpo::cuda {
 
 std::string user_cache() {
-  const auto absolute = [](const char* name) {  // the specification has relative ones ignored
+  const auto absolute = [](const char* name) {  // the specification ignores relative paths
     const char* const value = std::getenv(name);
     return std::string(value && *value == '/' ? value : "");
   };

@@ -5,14 +5,14 @@
 
 namespace gigpo::cuda {
 
-// $XDG_CACHE_HOME/gigpo, else ~/.cache/gigpo, as the XDG Base Directory Specification has it; "" where neither is known.
+// $XDG_CACHE_HOME/gigpo, else ~/.cache/gigpo, as in the XDG Base Directory Specification; "" if neither is known.
 std::string user_cache();
 
 // Text of a file, if the file exists and can be read.
 std::optional<std::string> read_file(const std::string& path);
 
-// Puts `text` in place of the file, with the folders that this takes: whoever reads finds the old text or the new one, but after
-// a crash of the machine perhaps a part. What went wrong, or "".
+// Replaces a file by `text`, and creates its folders. Readers see the old text or the new one, but after a crash of the
+// machine perhaps a part. Returns the reason of a failure, or "".
 std::string replace_file(const std::string& path, const std::string& text);
 
 }  // namespace gigpo::cuda

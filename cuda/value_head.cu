@@ -1,5 +1,6 @@
-// A critic's head (core/kernels/value_loss.h): a warp takes one hidden state, sums its value, and writes the value's gradient
-// times the weights over d_hidden. The weights' own gradient is a sum over rows, in the fixed order of columns.cu.
+// Head of a critic (core/kernels/value_loss.h): a warp handles one hidden state, computes its value, and overwrites
+// d_hidden with the value's gradient times the weights. The gradient of the weights is a sum over rows, in the fixed
+// order of columns.cu.
 #include "cuda/launch.h"
 #include "cuda/operations.h"
 #include "cuda/reduce.cuh"
@@ -18,10 +19,10 @@ struct ValueHead {
   int64_t rows, columns, hidden_stride, d_hidden_stride;
   const ValueHeadRow* inputs;
   ValueHeadResult* results;
-  float* gradients;  // [rows], by the values
+  float* gradients;  // [rows], of the loss by the values
 };
 
-// 2 · bytes of an element when it trains, else once; the weights stay in the cache.
+// Memory traffic: 2 · bytes of an element in training, else once; the weights stay in the cache.
 template <class T, int width>
 __global__ void __launch_bounds__(threads) value_rows_kernel(ValueHead<T> at, ValueHeadOptions options) {
   const int64_t row = int64_t{blockIdx.x} * rows_in_block + warp_index();

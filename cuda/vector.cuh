@@ -63,8 +63,8 @@ __device__ void store(T* to, const float (&from)[width]) {
   store_pack(to, pack);
 }
 
-// Whether packs of `width` elements cover each row of a matrix and stand aligned; `period` is a number of columns (a
-// head, a half of the row) whose multiples must be aligned too.
+// Whether packs of `width` elements cover each row of a matrix and are aligned; `period` is a number of columns (a
+// head, half of the row) whose multiples must be aligned too.
 inline bool covered_by_packs(const Tensor& x, int width, int64_t period) {
   const int64_t pack = std::min<int64_t>(16, width * bytes_of(x.type));
   return reinterpret_cast<uintptr_t>(x.data) % uintptr_t(pack) == 0 && (x.rows <= 1 || x.stride % width == 0) &&
@@ -74,7 +74,7 @@ inline bool covered_by_packs(const Tensor& x, int width) { return covered_by_pac
 
 inline int full_width_of(Type type) { return int(16 / bytes_of(type)); }
 
-// Views a matrix without gaps as one long row.
+// View of a matrix without gaps as one long row.
 inline Tensor flattened(const Tensor& x) { return {x.data, x.type, 1, x.rows * x.columns, x.rows * x.columns}; }
 inline bool has_gaps(const Tensor& x) { return x.rows > 1 && x.stride != x.columns; }
 
@@ -83,22 +83,22 @@ struct TypeTag {
   using type = T;
 };
 
-// body(TypeTag<float>()) or body(TypeTag<__nv_bfloat16>())
+// Calls body(TypeTag<float>()) or body(TypeTag<__nv_bfloat16>()).
 template <class Body>
 void with_type(Type type, Body body) {
   if (type == Type::bf16) body(TypeTag<__nv_bfloat16>());
   else body(TypeTag<float>());
 }
 
-// body(std::integral_constant<int, width>()), of single elements where `packed` does not hold.
+// Calls body(std::integral_constant<int, width>()), with width 1 unless `packed`.
 template <int width, class Body>
 void with_width(bool packed, Body body) {
   if (packed) body(std::integral_constant<int, width>());
   else body(std::integral_constant<int, 1>());
 }
 
-// A grid over `rows` × `packs`: a block covers 2^shift neighbouring packs of as many rows as it has threads for. Blocks
-// in y stride over what is left of very long rows.
+// Grid over `rows` × `packs`: a block covers 2^shift adjacent packs of as many rows as it has threads for. Blocks in y
+// stride over the rest of very long rows.
 struct RowGrid {
   static constexpr int threads = 256;
 

@@ -1,11 +1,12 @@
-// Run by cuda/enable.cmake while the build is configured: ends with 0 where the addon would find NVIDIA's driver, and prints the
-// compute capability of each GPU that it could use, one a line (90). It asks the driver alone, so nothing of the CUDA toolkit is needed.
+// Program that cuda/enable.cmake runs at configuration: its exit status is 0 if the addon would find NVIDIA's driver,
+// and it prints the compute capability of each usable GPU, one per line (90). It only uses the driver, so the CUDA
+// toolkit is not needed.
 #include <dlfcn.h>
 
 #include <cstdio>
 
 int main() {
-  // By this name the CUDA runtime looks for it, too; a toolkit's stub has another.
+  // The name under which the CUDA runtime loads it, too; the stub of the toolkit has another.
   void* driver = dlopen("libcuda.so.1", RTLD_NOW);
   if (!driver) return 1;
   const auto initialize = reinterpret_cast<int (*)(unsigned)>(dlsym(driver, "cuInit"));

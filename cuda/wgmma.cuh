@@ -5,10 +5,10 @@
 
 namespace gigpo::cuda {
 
-// Where an operand begins and how it goes on, of 16-byte chunks in lines of 128 bytes as copy_tile leaves them (128B
-// swizzle). With k along the lines ("K-major"): line r is row or column r, and `stride` bytes lie between groups of eight
-// lines; `leading` is not looked at. With k across ("MN-major"): a line is one k of 64 rows or columns, `stride` bytes lie
-// between groups of eight k, and `leading` bytes from 64 rows or columns to the next 64.
+// Start and layout of an operand, in 16-byte chunks in lines of 128 bytes as written by copy_tile (128B swizzle). If k
+// runs along the lines ("K-major"), line r is row or column r, `stride` bytes separate groups of eight lines, and
+// `leading` is ignored. If k runs across ("MN-major"), a line is one k of 64 rows or columns, `stride` bytes separate
+// groups of eight k, and `leading` bytes separate one 64 rows or columns from the next.
 __device__ inline uint64_t matrix_descriptor(const void* start, unsigned leading, unsigned stride) {
   return uint64_t((shared_address(start) & 0x3FFFF) >> 4) | uint64_t(leading >> 4) << 16 | uint64_t(stride >> 4) << 32 |
          uint64_t{1} << 62;
@@ -36,7 +36,7 @@ template <int groups>
 __device__ void wgmma_wait() {
   asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(groups) : "memory");
 }
-// The same of all, after which the sums may be read: the compiler must not do so sooner.
+// Waits for all groups; the sums may be read afterwards, and not reordered before by the compiler.
 template <int groups, int count>
 __device__ void wgmma_wait(float (&d)[count]) {
   static_assert(groups == 0);
@@ -67,9 +67,9 @@ __device__ void wgmma_wait(float (&d)[count]) {
                : __VA_ARGS__                                                                                                \
                : "l"(a), "l"(b), "r"(int(accumulate)), "n"(int(m_major)), "n"(int(n_major)))
 
-// D = A · B, or D += A · B, of A [64][16] and B [16][columns], in bf16 with sums in fp32. Warp w of the group has the rows
-// from 16 w on: with g = lane / 4, t = lane % 4, d[4 j], d[4 j + 1] = D[16 w + g][8 j + 2 t, + 1], and the next two those of
-// row 16 w + g + 8.
+// D = A · B, or D += A · B, with A [64][16] and B [16][columns], in bf16 with sums in fp32. Warp w of the group has the
+// rows from 16 w on: with g = lane / 4, t = lane % 4, d[4 j], d[4 j + 1] = D[16 w + g][8 j + 2 t, + 1], and d[4 j + 2],
+// d[4 j + 3] the same columns of row 16 w + g + 8.
 template <int columns, bool m_major, bool n_major>
 __device__ __forceinline__ void wgmma(float (&d)[columns / 2], uint64_t a, uint64_t b, bool accumulate) {
   static_assert(columns == 128 || columns == 192 || columns == 256);

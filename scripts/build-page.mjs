@@ -7,6 +7,7 @@ const options = {
   bundle: true,
   target: ["chrome123", "firefox120", "safari17.5"], // the first versions with light-dark()
   minify: true,
+  charset: "utf8", // modules are always UTF-8, and an escape takes twice the bytes
   logLevel: "warning",
 }
 // The worker is part of the script, as text, because a report has no other file and the server serves no other script.

@@ -255,7 +255,7 @@ const optional: Readonly<Record<string, Case>> = {
   "Run.open": { call: (options) => Run.open(join(folder, "run"), {}, options), slip: ["overwrit", "overwrite"] },
 }
 
-/** What they take are plain values: columns, rows, texts, numbers, or the parts of somebody's own. */
+/** Arguments are plain values: columns, rows, texts, numbers, or custom parts. */
 const plain = [
   ...["acrossTasks", "anchorLevels", "toBatch", "discountedReturn", "discountedReturns", "generalizedAdvantages"],
   ...["groupByAnchor", "klRewards", "mismatch", "crossEntropy"],

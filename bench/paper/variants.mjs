@@ -40,6 +40,12 @@ const recipe = (wanted) => baselines.find(({ name }) => name === wanted)
 /** The world's configuration with its estimator, and with GRPO. */
 export const margin = [variant("GiGPO", {}), variant("GRPO", but({ name: "grpo" }))]
 
+/** The same, with two other methods for one seed. */
+export const pretrained = [...margin, ...["RLOO", "PPO, steps"].map((name) => ({ ...recipe(name), seeds: [1] }))]
+
+/** Anchors of ALFWorld: the text of the observation, as in the paper, or the facts of the world. */
+export const anchors = [...margin, variant("GiGPO, anchor: state", { "environment.anchor": "state" })]
+
 /** Comparisons of the paper. */
 export const paper = [
   ...margin,

@@ -51,11 +51,11 @@ function explanation({
   ].join("\n")
 }
 
-/** Summary of a comparison of two variants in several worlds, with one row per world. */
+/** Summary of the comparison of the first variant with the rival in several worlds, with one row per world. */
 function summaryOf({ variants, against }, worlds) {
   const rival = variants.find(({ name }) => name === against)
-  const [one, ...more] = variants.filter((variant) => variant !== rival)
-  if (!rival || more.length > 0 || worlds.length < 2) return []
+  const one = variants.find((variant) => variant !== rival)
+  if (!rival || !one || worlds.length < 2) return []
   const rows = worlds.flatMap(({ world, own }) => {
     const seedsOf = (wanted) => own.filter(({ variant }) => variant === wanted).map(({ seed }) => seed)
     const both = seedsOf(one).filter((seed) => seedsOf(rival).includes(seed))

@@ -61,7 +61,7 @@ struct KeyBlocks {
   }
 
  private:
-  // Where the first of the keys from `token` on stands, or would.
+  // Column of `token`, or of the first key after it if `token` is in no block.
   int64_t column_of(int64_t token) const {
     for (const KeyBlock& block : blocks) {
       if (token < block.first + block.count) return block.column + std::max<int64_t>(token - block.first, 0);
@@ -125,7 +125,7 @@ void attend_pages(ThreadPool& pool, Tensor q, Tensor k, Tensor v, int64_t head_s
   pool.parallel_for(ranges * kv_heads, [&](int64_t task) {
     const int64_t first = task / kv_heads * size, count = std::min(size, q.rows - first), h = task % kv_heads;
     const Tokens rows{first, first + count};
-    const FloatRows asked(head(q, rows, h, group * head_size), Access::read), answers(head(out, rows, h, group * head_size), Access::write);
+    const FloatRows query_rows(head(q, rows, h, group * head_size), Access::read), out_rows(head(out, rows, h, group * head_size), Access::write);
     thread_local std::vector<PagedQuery> queries;
     for (int64_t t = first, next; t < first + count; t = next) {
       for (next = t + 1; next < first + count && batch.sequences[next] == batch.sequences[t];) next++;
@@ -133,7 +133,7 @@ void attend_pages(ThreadPool& pool, Tensor q, Tensor k, Tensor v, int64_t head_s
       queries.clear();
       for (int64_t i = t; i < next; i++) {
         for (int64_t column = 0; column < group * head_size; column += head_size) {
-          queries.push_back({asked.data + (i - first) * asked.stride + column, answers.data + (i - first) * answers.stride + column,
+          queries.push_back({query_rows.data + (i - first) * query_rows.stride + column, out_rows.data + (i - first) * out_rows.stride + column,
                              std::max<int64_t>(batch.window > 0 ? batch.positions[i] + 1 - batch.window : 0, 0), batch.positions[i] + 1});
         }
       }
@@ -212,7 +212,7 @@ void attention_backward(ThreadPool& pool, Tensor d_out, Tensor q, Tensor k, Tens
     }
     const auto of_queries = [&](int64_t h, Tokens at) {
       keys.find(rows, part.keys, at);
-      if (keys.blocks.empty()) return;  // all are hidden by windows or belong to others
+      if (keys.blocks.empty()) return;  // all keys are hidden by windows or belong to other blocks
       const auto own = [&](Tensor x) { return head(x, at, h, head_size); };
       const FloatRows queries(own(q), Access::read), d(own(d_out), Access::read), result(own(out), Access::read);
       const FloatRows d_queries(part.to_queries ? own(d_q) : Tensor{}, Access::write);

@@ -50,7 +50,7 @@ class CpuDevice final : public Device {
 
   void* allocate(size_t bytes) override {
     void* data = cpu::allocate_aligned(bytes);
-    if (!data) throw Error("OUT_OF_MEMORY", "No room for " + std::to_string(bytes >> 20) + " MiB: take a smaller model, batch or cache.");
+    if (!data) throw Error("OUT_OF_MEMORY", "Out of memory: " + std::to_string(bytes >> 20) + " MiB requested. Use a smaller model, batch or cache.");
     return data;
   }
   void release(void* data) override { cpu::release_aligned(data); }

@@ -51,8 +51,8 @@ struct SeenKeys {
   int64_t own;          // column of the first query's own key, possibly past the end; the keys of the other queries follow
   int32_t first_query;  // index of the first query in the batch
   const int32_t* ends;  // PackedRows::ends of the keys, [columns rounded up to 16]
-  const int32_t* begins = nullptr;  // of each query, the first column that its window shows, of all and not of these; null: no windows
-  int64_t before = 0;               // columns of all before these
+  const int32_t* begins = nullptr;  // [queries] first column that the query's window shows, counted over all keys; null: no windows
+  int64_t before = 0;               // number of columns of all keys before these
 };
 
 // Kernels of attention over KV cache pages of type T: float, or bf16 as uint16_t.

@@ -1,4 +1,4 @@
-// The parts of attention that are not matrix multiplications, and decoding over a paged cache.
+// Parts of attention that are not matrix products, and decoding over a paged KV cache.
 #include "core/cpu/kernels.h"
 #include "core/cpu/vector_bf16.h"
 
@@ -24,7 +24,7 @@ struct Visible {
   }
 
   [[gnu::always_inline]] Vec keep(Vec v, int64_t column, float otherwise) const {
-    if (column + lanes <= open && column >= begin) return v;  // most of them
+    if (column + lanes <= open && column >= begin) return v;  // the common case
     const IntVec at = lane_index() + broadcast(int32_t(column));
     const auto seen = (at < broadcast(int32_t(end))) & (load(ends + column) > broadcast(query));
     return (seen & (at >= broadcast(int32_t(begin)))) ? v : broadcast(otherwise);
@@ -94,7 +94,7 @@ static void store_page(int64_t head_size, int64_t slot, const float* key, const 
   }
 }
 
-// Queries are answered a few together, which share the loads of keys and values; 8 sums keep both multipliers busy.
+// Queries are processed in small groups that share the loads of keys and values; 8 sums keep both multipliers busy.
 constexpr int most_rows = lanes == 16 ? int(PagedKernels<float>::rows) : 4;
 constexpr int pages_together(int rows) { return rows * vecs < 8 ? 8 / (rows * vecs) : 1; }
 

@@ -1,4 +1,4 @@
-// What bf16 needs beside the fp32 kernels: conversions, and products of bf16 with fp32 sums. kernels_bf16.cpp is compiled
+// bf16 counterparts of the fp32 kernels: conversions, and products of bf16 with fp32 sums. kernels_bf16.cpp is compiled
 // once per instruction set.
 #pragma once
 #include <stdint.h>
@@ -11,15 +11,15 @@ struct Bf16Kernels {
   void (*widen)(int64_t count, const uint16_t* from, float* to);
   void (*round)(int64_t count, const float* from, uint16_t* to);
 
-  // Factors are packed as words of two neighbours along k, the first in the lower half: packed[p][x] is of source(x, 2p) and
-  // source(x, 2p + 1), or 0 where that is k. The source is stored [k][x] with leading dimension ld; x < count <= width, and
-  // what lies beyond count is anything. (One that is stored [x][k] is a matrix of such words already.)
+  // Packs a factor as words of two adjacent elements along k, the first in the lower half: packed[p][x] holds source(x,
+  // 2p) and source(x, 2p + 1), or 0 if that index is k. The source is stored [k][x] with leading dimension ld; x <
+  // count <= width, and words beyond count are unspecified. (A source stored [x][k] already is a matrix of such words.)
   void (*pack)(uint32_t* packed, int64_t width, const uint16_t* source, int64_t ld, int64_t count, int64_t k);
 
-  // As MatmulKernel::Tile, of `pairs` packed words along k. `round` tells whether c is bf16; bias is.
+  // Like MatmulKernel::Tile, over `pairs` packed words along k. `round`: c is bf16. The bias is bf16.
   using Tile = void(int64_t pairs, const uint32_t* a, int64_t a_step, const uint32_t* b, int64_t b_step, void* c, int64_t ldc,
                     bool round, int64_t columns, bool accumulate, const uint16_t* bias);
-  Tile* const* tile;  // [rows - 1], for tiles as large as MatmulKernel's
+  Tile* const* tile;  // [rows - 1]; tile sizes as in MatmulKernel
 };
 
 namespace portable { extern const Bf16Kernels bf16_kernels; }

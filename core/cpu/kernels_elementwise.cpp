@@ -98,7 +98,7 @@ struct GeluTanh {
   }
 };
 
-// Calls body(f) with f as a constant.
+// Calls body(f) with f as a compile-time constant.
 template <class Body>
 GIGPO_INLINE void with_gate(Gate f, Body body) {
   if (f == Gate::silu) body(Silu{});
@@ -262,8 +262,8 @@ static DrawnToken sample(int64_t vocab, const float* logits, float temperature, 
       }
     }
   });
-  // log of the sum by the same vector code, so that every instruction set gives the same digits it trains with. The maximum
-  // alone adds 1 to a sound row's sum.
+  // Logarithm of the sum by the same vector code as in training, so that every instruction set gives the same digits in
+  // sampling and training. The maximum alone contributes 1 to the sum of a valid row.
   const float all = sum(total);
   if (!(all >= 1)) return {int32_t(chosen), __builtin_nanf(""), __builtin_nanf("")};
   const float log_sum = log(broadcast(all))[0];

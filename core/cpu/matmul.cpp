@@ -12,9 +12,9 @@
 namespace gigpo::cpu {
 namespace {
 
-constexpr int64_t k_group = 2 * k_block;      // at most this much of k is packed at a time,
-constexpr int64_t b_group = 1 << 20;          // this many floats of B,
-constexpr int64_t row_block = 112;            // and this many rows of A by a thread: with k_block a quarter of its L2
+constexpr int64_t k_group = 2 * k_block;      // maximum extent of k that is packed at a time
+constexpr int64_t b_group = 1 << 20;          // maximum floats of B that are packed at a time
+constexpr int64_t row_block = 112;            // maximum rows of A that a thread packs at a time: with k_block a quarter of its L2 cache
 constexpr int64_t in_place_uses = 8;          // data that is read at most this often is not packed, if possible
 constexpr int64_t small_a = 1 << 17;          // floats of A that fit in a thread's L2 cache together with the panels
 constexpr int64_t rows_of_each = 768;         // maximum rows of A for which each thread reads all of A instead of panels packed by others
@@ -39,14 +39,14 @@ struct Operand {
   bool transposed;  // stored [x][p], not [p][x]
 };
 
-// Tiles of A or panels of B, from the `first` on, each packed [depth][width] and beginning at p = k0.
+// Consecutive tiles of A or panels of B, starting with `first`, each packed [depth][width] and starting at p = k0.
 struct Packed {
   float* at(int64_t i, int64_t p) const { return data + ((i - first) * depth + p - k0) * width; }
   float* data;
   int64_t width, depth, first, k0;
 };
 
-// What a tile reads: element (p, x) is data[p * step + x].
+// Operand of a tile: element (p, x) is data[p * step + x].
 struct Slice {
   const float* data;
   int64_t step;
@@ -54,7 +54,7 @@ struct Slice {
 
 class Product {
  public:
-  // pool: null: only the calling thread. weight: packed B, or null.
+  // `pool` null: only the calling thread. `weight`: packed B, or null.
   Product(ThreadPool* pool, const MatmulArguments& x, const PackedWeight* weight)
       : x_(x), a_{x.a, x.lda, !x.ta}, b_{x.b, x.ldb, x.tb}, weight_(weight), kernel_(matmul_kernel(isa())),
         pool_(x.m * x.n * x.k > small_work ? pool : nullptr), threads_(pool_ ? pool_->size() : 1),
@@ -75,8 +75,8 @@ class Product {
     const int64_t panel_count = end_panel - first_panel;
     const Packed b = weight_ ? Packed{weight_->data(), kernel_.columns, x_.k, 0, 0}
                              : pack_b(first_panel, panel_count, k0, k1 - k0);
-    // Enough parts for all threads: of the rows if these are many, else of the columns, so that each panel is read by
-    // one thread. Tiles that several parts read are packed once for all.
+    // Enough parts for all threads: parts of the rows if there are many, else of the columns, so that each panel is
+    // read by one thread. Tiles that several parts read are packed once for all.
     int64_t row_parts = ceil_div(x_.m, row_block), column_parts = 1;
     if (packers_multiply(panel_count)) {
       row_parts = 1;
@@ -147,13 +147,14 @@ class Product {
     return {b_.at(p, panel * kernel_.columns), b_.ld};
   }
 
-  // Whether all there is to pack are panels of B, an equal share for each thread, and A is small enough for each to read the whole
-  // of it: then no panel has to come out of another's cache. A panel is a part both in packing and here, so it stays with its thread.
+  // Whether only panels of B are packed, in equal shares per thread, and A is small enough for each thread to read
+  // completely. Then the part of C that a thread computes has the panels that it packed itself, and no panel is fetched
+  // from another core's cache.
   bool packers_multiply(int64_t panel_count) const {
     return threads_ > 1 && !weight_ && tiles_in_place() && x_.m <= rows_of_each && panel_count % threads_ == 0;
   }
 
-  // A few rows that all threads read are not packed either: all would wait for it, longer than packed tiles save.
+  // A few rows that all threads read are not packed: waiting for the packing would take longer than packed tiles save.
   bool tiles_in_place() const {
     const bool all_read_few = threads_ > 1 && x_.m <= row_block && a_.transposed && x_.m * x_.k <= small_a;
     return panels_ <= in_place_uses || all_read_few;

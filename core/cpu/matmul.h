@@ -1,9 +1,9 @@
 // Matrix multiplication in fp32 on the CPU.
 //
-// Every element of a result is defined by its row, its column and k alone: over each block of `k_block` values of k, in
-// order, one chain of fused multiply-adds from zero; these block sums are added in order (to C first when accumulating,
-// with the bias at the end of the first). So it has the same bits in any batch, at any number of threads and from each
-// of the functions here; and on AVX2 and AVX-512 alike, since only the order of operations decides.
+// Every element of a result is determined by its row, its column and k alone: over each block of `k_block` values of k,
+// in order, one chain of fused multiply-adds from zero; these block sums are added in order (to C first when
+// accumulating, with the bias at the end of the first). So results are bit-identical in any batch, with any number of
+// threads, in all functions of this file, and on AVX2 and AVX-512, because only the order of operations matters.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -15,9 +15,9 @@ namespace gigpo::cpu {
 
 constexpr int64_t k_block = 512;
 
-// C[m][n] = op(A)[m][k] · op(B)[k][n] (+ C when accumulate) (+ bias[n] on every row, when not null). Row-major; ld*
-// are the distances between stored rows, in floats. op transposes when its flag is set: A is then stored [k][m], B
-// [n][k]. C may overlap none of the others.
+// C[m][n] = op(A)[m][k] · op(B)[k][n] (+ C if accumulate) (+ bias[n] on every row, if not null). Row-major; ld* are the
+// distances between stored rows, in floats. op transposes if its flag is set: A is then stored [k][m], B [n][k]. C must
+// not overlap the others.
 struct MatmulArguments {
   int64_t m, n, k;
   const float* a;
@@ -34,13 +34,13 @@ struct MatmulArguments {
 
 void matmul(ThreadPool& pool, const MatmulArguments& arguments);
 
-// The same on the calling thread only: for many small products at a time, such as those of attention heads.
+// Single-threaded version: for many small concurrent products, such as those of attention heads.
 void matmul_single(const MatmulArguments& arguments);
 
-// Floats on a 64-byte boundary; grows, never shrinks.
+// Array of floats on a 64-byte boundary; grows, never shrinks.
 class AlignedFloats {
  public:
-  // At least `count` floats, whose values are lost when the storage had to grow.
+  // Returns at least `count` floats. Contents are lost when the array grows.
   float* reserve(size_t count);
   float* data() const { return data_.get(); }
   size_t bytes() const { return capacity_ * sizeof(float); }
@@ -53,10 +53,10 @@ class AlignedFloats {
   size_t capacity_ = 0;
 };
 
-// Floats of a packed weight: its rows are filled up to whole panels.
+// Floats of a packed weight, whose rows are padded to whole panels.
 int64_t packed_size(int64_t n, int64_t k);
 
-// A weight stored [n][k] ([out][in]) laid out for many products X[m][k] · Wᵀ of few rows, as in generation.
+// Weight stored [n][k] ([out][in]), packed for many products X[m][k] · Wᵀ of few rows, as in generation.
 class PackedWeight {
  public:
   void pack(ThreadPool& pool, const float* w, int64_t n, int64_t k);
@@ -70,7 +70,7 @@ class PackedWeight {
   int64_t n_ = 0, k_ = 0;
 };
 
-// Y[m][n] = X[m][k] · Wᵀ (+ Y when accumulate) (+ bias[n] when not null). W must have been packed under this isa().
+// Y[m][n] = X[m][k] · Wᵀ (+ Y if accumulate) (+ bias[n] if not null). W must have been packed under this isa().
 void matmul_packed(ThreadPool& pool, int64_t m, const float* x, int64_t ldx, const PackedWeight& w, float* y,
                    int64_t ldy, const float* bias, bool accumulate);
 

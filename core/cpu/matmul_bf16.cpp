@@ -39,7 +39,7 @@ class Factor {
     if (k_first_) return bf16_kernels(isa()).pack(packed, width_, x_.halves() + k0 * x_.stride + first, x_.stride, n, k);
     const uint16_t* from = x_.halves() + first * x_.stride + k0;
     const bool aligned = reinterpret_cast<uintptr_t>(from) % sizeof(float) == 0;
-    if (k % 2 == 0 && x_.stride % 2 == 0 && aligned) {  // a matrix of words
+    if (k % 2 == 0 && x_.stride % 2 == 0 && aligned) {  // already a matrix of words
       const auto* source = reinterpret_cast<const float*>(from);
       return matmul_kernel(isa()).pack(reinterpret_cast<float*>(packed), width_, source, x_.stride / 2, true, n, k / 2);
     }
@@ -59,7 +59,7 @@ class Factor {
 
 class Product {
  public:
-  // weight: packed B, or null.
+  // `weight`: packed B, or null.
   Product(ThreadPool& pool, const Bf16Matmul& x, int64_t k, const PackedWeight* weight)
       : x_(x), k_(k), weight_(weight), kernel_(matmul_kernel(isa())), pool_(pool),
         alone_(x.c.rows * x.c.columns * k <= 2 * small_work),
@@ -73,7 +73,7 @@ class Product {
       const int64_t b_count = std::max<int64_t>(1, b_group / std::max<int64_t>(1, pairs * b_.width()));
       for (int64_t panel = 0; panel < b_.count(); panel += weight_ ? b_.count() : b_count) {
         const int64_t panels = std::min(weight_ ? b_.count() : b_count, b_.count() - panel);
-        // A packed weight is one block of pairs.
+        // A packed weight is a single block of pairs.
         const Packed b = weight_ ? Packed{reinterpret_cast<uint32_t*>(weight_->data()) + k0 / 2 * b_.width(), weight_->k(), 0}
                                  : pack(b_, b_buffer, panel, panels, k0, k);
         for (int64_t tile = 0; tile < a_.count(); tile += a_count) {
@@ -85,7 +85,7 @@ class Product {
   }
 
  private:
-  // Groups from `first` on, `depth` pairs from one to the next.
+  // Groups starting with `first`; consecutive groups are `depth` pairs apart.
   struct Packed {
     uint32_t* data;
     int64_t depth, first;

@@ -7,7 +7,7 @@
 namespace gigpo::cpu::GIGPO_ISA_NAME {
 namespace {
 
-// Rows of a that lie apart, three to a pointer: x86 adds a distance, or twice that, in the load itself.
+// Rows of `a` that share a pointer: x86 addressing adds a distance, or twice that, in the load itself.
 constexpr int together = 3;
 
 template <int rows, int vectors, bool apart>
@@ -50,8 +50,9 @@ void tile_at(int64_t k, const float* a, int64_t a_step, const float* b, int64_t 
     tile_of<rows, 1, apart>(k, a, a_step, b, b_step, c, ldc, columns, accumulate, bias);
 }
 
-// A block of `lanes` values of x and of p, or of k < lanes of p when not `whole`. Rows beyond `count` repeat the last.
-// Not inlined: as a separate function the compiler keeps everything in registers, which takes a quarter of the time.
+// Packs a block of `lanes` values of x and of p, or of fewer than `lanes` values of p if not `whole`. Rows beyond
+// `count` repeat the last. Not inlined: as a separate function it is compiled to use registers only, which takes a
+// quarter of the time.
 template <bool whole>
 [[gnu::noinline]] void pack_transposed(float* packed, int64_t width, const float* source, int64_t ld, int64_t count,
                                        int64_t k) {

@@ -1,14 +1,14 @@
-// What the matrix multiplies of fp32 and bf16 have in common: how large a tile is, and how its sums are written. Include it only from
-// kernel files.
+// Common parts of the matrix products in fp32 and bf16: tile sizes, and the output of sums. Include only from kernel
+// files.
 #pragma once
 #include "core/cpu/vector_bf16.h"
 
 namespace gigpo::cpu::GIGPO_ISA_NAME {
 
-// A tile of rows × 2 vectors of sums stays in registers (32, 16 and 16 of them), beside two vectors of b and one of a.
+// A tile of rows × 2 vectors of sums stays in registers (32, 16 and 16 of them), next to two vectors of b and one of a.
 constexpr int max_rows = lanes == 16 ? 14 : lanes == 8 ? 6 : 4;
 
-// c = sums (+ c) (+ bias), rounded once, of whose last vector only `last` columns exist.
+// c = sums (+ c) (+ bias), rounded once; the last vector has only `last` columns.
 template <int rows, int vectors, class C, class B>
 GIGPO_INLINE void write(const Vec (&sums)[rows][vectors], int64_t last, C* c, int64_t ldc, bool accumulate, const B* bias) {
 #pragma GCC unroll 2

@@ -89,7 +89,7 @@ GIGPO_INLINE Vec fma(Vec a, Vec b, Vec c) {
 // The product of the lower halves of each wide lane.
 GIGPO_INLINE WideVec multiply_halves(WideVec a, WideVec b) {
 #if defined(__AVX512F__)
-  return (WideVec)_mm512_maskz_mul_epu32((__mmask8)-1, (__m512i)a, (__m512i)b);  // GCC 12 warns of the other
+  return (WideVec)_mm512_maskz_mul_epu32((__mmask8)-1, (__m512i)a, (__m512i)b);  // GCC 12 warns about the unmasked form
 #elif defined(__AVX2__)
   return (WideVec)_mm256_mul_epu32((__m256i)a, (__m256i)b);
 #elif defined(__SSE2__)
@@ -143,8 +143,8 @@ GIGPO_INLINE void transpose(Vec rows[lanes]) {
   }
 }
 
-// e^x = 2^n · e^r with n = round(x / ln 2), so |r| <= ln 2 / 2, and e^r from its Taylor series. Below 2 ulp.
-// 0 for x < -87 (the result would soon be subnormal), +inf above 88.72, NaN for NaN.
+// e^x = 2^n · e^r with n = round(x / ln 2), so |r| <= ln 2 / 2, and e^r from its Taylor series. Error below 2 ulp. 0
+// for x < -87 (just above the subnormal results), +inf above 88.72, NaN for NaN.
 GIGPO_INLINE Vec exp(Vec x) {
   const Vec rounder = broadcast(0x1.8p23f);  // adding it rounds to an integer, held in the low bits
   const Vec shifted = fma(x, broadcast(0x1.715476p+0f), rounder), n = shifted - rounder;
@@ -157,8 +157,8 @@ GIGPO_INLINE Vec exp(Vec x) {
   e = fma(e, r, broadcast(1.0f / 6));
   e = fma(e, r, broadcast(0.5f));
   e = fma(e * r, r, r) + broadcast(1.0f);
-  // 2^n as a product of two powers, since 2^128 is no float. Unsigned, because n wraps for an x so far out that its result is
-  // replaced below.
+  // 2^n as a product of two powers, because 2^128 is not a float. Unsigned, because n wraps for large |x|, whose result
+  // is replaced below.
   const IntVec power = (IntVec)((UintVec)shifted - (UintVec)rounder), half = power >> 1;
   e = e * from_bits((half + broadcast(127)) << 23) * from_bits((power - half + broadcast(127)) << 23);
   e = x < broadcast(-87.0f) ? Vec{} : e;
@@ -194,7 +194,8 @@ GIGPO_INLINE Vec log(Vec x) {
   return log_of_parts(k, from_bits(bits(x) - (k << 23)) - broadcast(1.0f));
 }
 
-// ln(1 - v) for v in [2^-100, 1 - 2^-24]. Below 2 ulp: 1 + f = (1 - v) / 2^k, and f has no more digits than v, so it is exact.
+// ln(1 - v) for v in [2^-100, 1 - 2^-24]. Error below 2 ulp: 1 + f = (1 - v) / 2^k, and f has no more digits than v, so
+// it is exact.
 GIGPO_INLINE Vec log_one_minus(Vec v) {
   const IntVec k = log_exponent(broadcast(1.0f) - v);
   const Vec scale = from_bits((broadcast(127) - k) << 23);

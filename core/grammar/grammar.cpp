@@ -32,11 +32,11 @@ template <class Through>
 std::vector<bool> reach_end(const Program& program, Through through) {
   // Predecessors of instruction `at` are leading_to[begins[at] .. begins[at + 1]). One flat list, because a separate list for each of
   // 100,000 instructions takes tens of milliseconds.
-  const auto each_lead = [&](auto&& tell) {
+  const auto each_lead = [&](auto&& visit) {
     for (size_t i = 0; i < program.size(); i++) {
       const auto& [operation, a, b] = program[i];
-      if (operation == Instruction::either || operation == Instruction::call) tell(size_t(a), int32_t(i));
-      if (operation != Instruction::end) tell(size_t(b), int32_t(i));
+      if (operation == Instruction::either || operation == Instruction::call) visit(size_t(a), int32_t(i));
+      if (operation != Instruction::end) visit(size_t(b), int32_t(i));
     }
   };
   std::vector<size_t> begins(program.size() + 2, 0);

@@ -14,7 +14,7 @@ TokenBytes::TokenBytes(std::vector<uint8_t> bytes, std::vector<int64_t> offsets,
     throw Error("BAD_ARGUMENT", "The offsets of tokens' bytes must begin with 0, not decrease, and end with the number of bytes.");
   }
   for (const int32_t token : ends_) {
-    if (token < 0 || token >= size()) throw Error("BAD_ARGUMENT", "A token that ends a reply must be one of the vocabulary.");
+    if (token < 0 || token >= size()) throw Error("BAD_ARGUMENT", "An end token of completions must be in the vocabulary.");
   }
   for (int32_t token = 0; token < size(); token++) {
     if (!of(token).empty() && !this->ends(token)) ordered_.push_back({token, 0});
@@ -42,12 +42,12 @@ TokenMasks::TokenMasks(Grammar grammar, std::shared_ptr<const TokenBytes> tokens
 void TokenMasks::check_model(int64_t model) const {
   if (vocabulary() <= model) return;
   throw Error("BAD_ARGUMENT", "The constraint is over " + std::to_string(vocabulary()) + " tokens, but the model has " +
-                                  std::to_string(model) + ": take the model's own tokenizer.");
+                                  std::to_string(model) + ": use the tokenizer of the model.");
 }
 
 Grammar::State TokenMasks::next(Grammar::State state, int32_t token) {
   const std::lock_guard guard(lock_);
-  const auto refuse = [&] { throw Error("BAD_ARGUMENT", "token " + std::to_string(token) + " is none that the grammar allows there."); };
+  const auto refuse = [&] { throw Error("BAD_ARGUMENT", "token " + std::to_string(token) + " is not allowed by the grammar at its position."); };
   if (state == Grammar::none || token < 0 || token >= vocabulary()) refuse();
   if (tokens_->ends(token) && grammar_.ends(state)) return Grammar::none;
   const auto bytes = tokens_->of(token);
@@ -85,7 +85,7 @@ std::shared_ptr<const TokenMask> TokenMasks::mask(Grammar::State state, int64_t&
 }
 
 TokenMasks::Unfinished TokenMasks::begin(Grammar::State state) const {
-  if (state == Grammar::none) throw Error("BAD_ARGUMENT", "Nothing follows a token that ends the text.");
+  if (state == Grammar::none) throw Error("BAD_ARGUMENT", "No token can follow the end of the text.");
   Unfinished made{.mask = TokenMask(size_t(vocabulary() + 31) / 32, 0), .path = {state}};
   if (grammar_.ends(state)) {
     for (const int32_t token : tokens_->all_ends()) made.allow(token);
@@ -116,7 +116,7 @@ bool TokenMasks::finish(Unfinished& made, int64_t& budget) {
     budget -= work, made.spent += work;
     if (made.spent > most_work) throw Error("BAD_ARGUMENT", "The grammar takes too much work: it can be read in too many ways.");
   }
-  if (!made.any) throw Error("BAD_ARGUMENT", "No token of this vocabulary goes on as the grammar must.");
+  if (!made.any) throw Error("BAD_ARGUMENT", "No token of this vocabulary continues the text as the grammar requires.");
   return true;
 }
 

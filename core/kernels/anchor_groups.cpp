@@ -13,11 +13,11 @@ namespace gigpo {
 
 namespace {
 
-// Odd words with no pattern: fractional parts of the square roots of the first primes.
+// Odd words without a pattern: fractional parts of the square roots of the first primes.
 constexpr uint64_t secret[8] = {0x6A09E667F3BCC909, 0xBB67AE8584CAA73B, 0x3C6EF372FE94F82B, 0xA54FF53A5F1D36F1,
                                 0x510E527FADE682D1, 0x9B05688C2B3E6C1F, 0x1F83D9ABFB41BD6B, 0x5BE0CD19137E2179};
 
-// The whole product of two words, folded: every input bit reaches every output bit.
+// Full product of two words, folded by xor: every input bit affects every output bit.
 inline uint64_t mix(uint64_t a, uint64_t b) {
   const auto product = static_cast<unsigned __int128>(a) * b;
   return uint64_t(product) ^ uint64_t(product >> 64);
@@ -33,8 +33,8 @@ constexpr int64_t stripe = 64;
 
 }  // namespace
 
-// Four chains of wide multiplications side by side, so that their latencies overlap; the last stripe overlaps the one
-// before it, and a short state is padded with zeros (its length is part of the seed).
+// Four independent chains of wide multiplications, so that their latencies overlap. The last stripe overlaps the
+// previous one, and a short state is padded with zeros (its length is part of the seed).
 Hash128 hash128(const uint8_t* bytes, int64_t length, uint64_t seed) {
   const uint64_t start = mix(seed ^ secret[0], uint64_t(length) ^ secret[1]);
   uint64_t chain[4] = {start, start ^ secret[5], start ^ secret[6], start ^ secret[7]};
@@ -69,12 +69,14 @@ struct States {
   }
 };
 
-// Open addressing with linear probes, at most half full. A slot names the first state of its group.
+// Hash table with open addressing and linear probing, at most half full. A slot holds the index of the first state of
+// its group.
 class Table {
  public:
   explicit Table(int64_t states) : slots_(std::bit_ceil(uint64_t(states) * 2 + 1)), mask_(slots_.size() - 1) {}
 
-  // `leaders[i]` becomes the first state that is equal to state i. A batch's slots are fetched before any is looked at.
+  // `leaders[i]` becomes the first state that is equal to state i. The slots of a batch are prefetched before any is
+  // compared.
   void insert(const States& states, int count, const int32_t* indices, const Hash128* hashes, int32_t* leaders) {
     for (int i = 0; i < count; i++) __builtin_prefetch(&slots_[hashes[i].low & mask_]);
     for (int i = 0; i < count; i++) leaders[indices[i]] = find_or_insert(states, indices[i], hashes[i]);
@@ -104,11 +106,11 @@ class Table {
   uint64_t mask_;
 };
 
-// Few enough that their bytes, just hashed, are still near when they are compared; enough that reading them in order
-// pays.
+// States per batch: few enough that their hashed bytes are still in the CPU cache when they are compared, enough to
+// benefit from reading them in order.
 constexpr int batch = 128;
 
-// Tasks never share a group, so each thread takes every `shares`-th task and meets no state of another's.
+// Tasks never share a group, so each thread handles every `shares`-th task and never touches a state of another thread.
 int share_of(int32_t task, int shares) { return shares == 1 ? 0 : int(uint32_t(task) % uint32_t(shares)); }
 
 void group_share(int32_t count, const States& states, AnchorHash hash, int share, int shares, Table& table,
@@ -137,7 +139,7 @@ int32_t group_anchors(int32_t count, const int32_t* tasks, const uint8_t* bytes,
   const States states{tasks, bytes, offsets};
   constexpr int64_t worth_a_thread = 1 << 22;  // bytes; starting a thread takes as long as hashing some hundred KB
   const auto shares = int(std::clamp<int64_t>((offsets[count] - offsets[0]) / worth_a_thread, 1, std::max(threads, 1)));
-  // All memory is taken before the threads start: nothing in them can throw.
+  // All memory is allocated before the threads start, so that nothing in them can throw.
   std::vector<int64_t> sizes(size_t(shares), 0);
   for (int32_t i = 0; i < count; i++) sizes[size_t(share_of(tasks[i], shares))]++;
   std::vector<Table> tables(sizes.begin(), sizes.end());
@@ -150,14 +152,14 @@ int32_t group_anchors(int32_t count, const int32_t* tasks, const uint8_t* bytes,
     for (int share = 1; share < shares; share++) {
       try {
         others.emplace_back(work, share);
-      } catch (const std::system_error&) {  // no thread for it: it is done here
+      } catch (const std::system_error&) {  // no thread available: runs on this one
         work(share);
       }
     }
     work(0);
   }
 
-  // From leaders to dense ids, in place: a leader is the first of its group, so it has its id before any follower asks.
+  // Converts leaders to dense ids, in place: a leader precedes its followers, so its id exists before they need it.
   int32_t next = 0;
   for (int32_t i = 0; i < count; i++) groups[i] = groups[i] == i ? next++ : groups[groups[i]];
   return next;

@@ -65,7 +65,7 @@ ClippedSurrogateReport clipped_surrogate(const ClippedSurrogateInput& input, con
     report.policy_kl -= shift;
 
     for (int64_t t = start; t < end; t++) {
-      if (input.mask[t] == 0) continue;  // what a masked token holds is never looked at
+      if (input.mask[t] == 0) continue;  // values of masked tokens are not read
       const double log_prob = input.log_probs[t];
       const double log_ratio =
           options.ratio == RatioLevel::sequence ? shift / double(active) : log_prob - double(input.old_log_probs[t]);

@@ -5,9 +5,9 @@
 namespace gigpo::cpu::GIGPO_ISA_NAME {
 
 constexpr float infinity = __builtin_inff();
-constexpr int64_t block = 512;  // summed in float, blocks among themselves in double
+constexpr int64_t block = 512;  // logits that are summed in float; sums of blocks are added in double
 
-// The last logits of a row. Lanes beyond the end hold minus infinity.
+// Last logits of a row; lanes beyond the end are minus infinity.
 GIGPO_INLINE Vec last_logits(const float* z, int64_t count) {
   return lane_index() < broadcast(int32_t(count)) ? load(z, count) : broadcast(-infinity);
 }
@@ -20,7 +20,8 @@ template <class Body>
   if (j < last) body(last_logits(z + j, last - j), j, last - j);
 }
 
-// Bounded below, where e^x is 0 already, so that a token of probability 0 gives e^x x = 0 and not NaN. Keeps NaN.
+// Bounded from below to where e^x is already 0, so that a token of probability 0 gives e^x x = 0 instead of NaN.
+// Preserves NaN.
 GIGPO_INLINE Vec exponent(Vec z, Vec max_logit, Vec inverse_temperature) {
   return max(broadcast(-88.0f), (z - max_logit) * inverse_temperature);
 }

@@ -42,7 +42,7 @@ void head_row(const RowSweeps& sweeps, int64_t vocab, float* z, const PolicyHead
     return;
   }
   const float max = sweeps.max(vocab, z), inverse_temperature = float(1 / options.temperature), chosen = z[input.token];
-  // Without an entropy term the gradient is linear in e^x, which stands in the logits' place until it is scaled.
+  // Without an entropy term the gradient is linear in e^x, which is stored in place of the logits until it is scaled.
   const bool keep = training && options.entropy_weight == 0 && !options.has_entropy_gradient;
   const RowSums sums = sweeps.sums(vocab, z, max, inverse_temperature, keep ? z : nullptr);
   const Score s = score(chosen, max, options.temperature, sums);

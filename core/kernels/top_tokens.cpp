@@ -11,7 +11,7 @@ namespace gigpo {
 void top_tokens(int64_t vocab, const float* logits, float temperature, int64_t count, int32_t* tokens, float* log_probs) {
   if (count == 0) return;
   const auto before = [&](int32_t a, int32_t b) { return logits[a] > logits[b] || (logits[a] == logits[b] && a < b); };
-  // A heap, whose root is the last of those found so far.
+  // A heap whose root is the worst of the tokens found so far.
   int64_t found = 0;
   for (int32_t token = 0; token < vocab; token++) {
     if (!is_possible(logits[token]) || (found == count && !(logits[token] > logits[tokens[0]]))) continue;

@@ -14,7 +14,7 @@ ValueLossReport value_loss(const ValueLossInput& input, double clip, double* gra
   ValueLossReport report;
   for (int64_t t = 0; t < input.tokens; t++) {
     gradient[t] = 0;
-    if (!counts(t)) continue;  // what a masked token holds is never looked at
+    if (!counts(t)) continue;  // values of masked tokens are not read
     const TokenValueLoss token = token_value_loss(input.values[t], input.old_values ? input.old_values[t] : 0, input.returns[t], clip);
     report.loss += token.loss / double(tokens);
     report.clip_fraction += double(token.clipped) / double(tokens);

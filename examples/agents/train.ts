@@ -1,4 +1,4 @@
-// Trains one of the agents beside this file: ai-sdk, openai or langchain. `npm ci --prefix examples/agents` installs their clients;
+// Trains one of the agents beside this file: ai-sdk, openai, anthropic, langchain or mcp. `npm ci --prefix examples/agents` installs their clients;
 // `node examples/agents/train.ts openai` runs from Node 22.18 on, and `node examples/agents/build/train.js openai` behind `npm run build:agents`.
 import { extname } from "node:path"
 import { type Agent, evaluate, initialize, NativePolicy, sft, Tokenizer, train } from "gigpo"

@@ -1,29 +1,25 @@
-import { inspect } from "node:util"
+import { setMaxListeners } from "node:events"
 import type { Call, CallMessage } from "../chat/call.ts"
-import type { Turn } from "../chat/call-order.ts"
 import { Constraints } from "../chat/constraints.ts"
 import { tokenText } from "../chat/dialect.ts"
-import { lastHeard } from "../chat/heard.ts"
-import {
-  type ReplyCodec,
-  ReplyGenerator,
-  type ReplyGeneratorSetup,
-  type ReplyObserver,
-} from "../chat/reply-generator.ts"
+import { type ReplyCodec, ReplyGenerator, type ReplyGeneratorSetup } from "../chat/reply-generator.ts"
 import { toolFormat } from "../chat/tools/format.ts"
 import { Transcript } from "../chat/transcript.ts"
-import { type AgentEnd, readEnd, type ToldEpisode } from "../endpoint/posted.ts"
+import type { CallObserver } from "../endpoint/endpoint.ts"
+import type { AgentEnd, ToldEpisode } from "../endpoint/posted.ts"
 import { Constraint } from "../engine/native/constraint.ts"
-import { isObject } from "../options/read.ts"
-import { EndOfEpisode } from "../rollout/end-of-episode.ts"
-import type { AgentLoop, AgentLoopContext, EpisodeEnd } from "../rollout/play.ts"
+import type { AgentLoop, AgentLoopContext } from "../rollout/play.ts"
 import type { ChatCodec } from "../tokenizer/chat-codec.ts"
 import { GigpoError } from "../util/errors.ts"
+import { linkAbort } from "../util/linked-abort.ts"
 import type { Random } from "../util/random.ts"
 import { visible } from "../util/visible.ts"
+import type { OnWarning } from "../util/warn.ts"
 import { episodeShare } from "./episode-share.ts"
 import { type ExpertReply, replyTokens } from "./expert-reply.ts"
 import type { Gateway } from "./gateway.ts"
+import { Recorder } from "./recorder.ts"
+import { EpisodeCalls, Refusals } from "./refusals.ts"
 
 /**
  * Agent program as a function: solves one task by calling the model through any client, and returns the result of the
@@ -36,8 +32,15 @@ export type Agent<Task = unknown> = (task: Task, context: AgentContext) => Promi
 export interface AgentContext {
   /** Options for OpenAI-compatible clients. `fetch` avoids the socket for clients in this process. */
   readonly openai: { readonly baseURL: string; readonly apiKey: string; readonly fetch: typeof fetch }
+  /** Options for clients of Anthropic's Messages API. */
+  readonly anthropic: AgentContext["openai"]
   /** Name of the model in requests. */
   readonly model: string
+  /**
+   * Sampling temperature of the run: `rollout.temperature` in training, `evaluation.temperature` in evaluations. For
+   * clients that always send one; any other is refused.
+   */
+  readonly temperature: number
   /** Aborted when the episode is no longer needed, e.g. after a timeout. */
   readonly signal: AbortSignal
   /**
@@ -54,7 +57,7 @@ export interface AgentContext {
   readonly random: Random
   /**
    * Key of `POST {baseURL}/gigpo/reward` and `/gigpo/step`, for agents that start a program which posts there.
-   * `openai.apiKey` is refused there, so that a tool that knows the model key cannot change the reward.
+   * `openai.apiKey` is refused there, so that a tool with the model key cannot change the reward.
    */
   readonly controlKey: string
   /**
@@ -81,12 +84,21 @@ export type AgentExpert<Task = unknown> = (
 
 export const agentModel = "policy"
 
+interface AgentLoopOptions<Task> extends AgentOptions {
+  readonly expert?: AgentExpert<Task> | undefined
+  /** Receives each distinct refusal of a call once. Default: a warning of Node.js. */
+  readonly onWarning?: OnWarning | undefined
+  /** See `Refusals`. */
+  readonly patience?: number
+}
+
 /** Loop that lets an agent play episodes: every call through the gateway is a step. */
 export function agentLoop<Task>(
   agent: Agent<Task>,
   gateway: Gateway,
-  { normalize = (text) => text, expert }: AgentOptions & { readonly expert?: AgentExpert<Task> | undefined } = {},
+  { normalize = (text) => text, expert, onWarning, patience }: AgentLoopOptions<Task> = {},
 ): AgentLoop<Task> {
+  const refusals = new Refusals(onWarning, patience)
   // Episodes use the same tools, so that compiled constraints are shared.
   const compiled = new WeakMap<ReplyCodec, Constraints>()
   return async (context) => {
@@ -119,23 +131,38 @@ export function agentLoop<Task>(
         posted = end && posted !== null ? { ...posted, ...end, metrics, reward: 0 } : null
       },
     }
+    using calls = new EpisodeCalls(refusals)
     const speaker = { voice, models: [agentModel], textOf: tokenText(codec), signal: context.signal }
-    const { apiKey, controlKey, close } = gateway.open(speaker, episode)
+    const watched: CallObserver = {
+      begin: () => calls.begin(),
+      // An episode that ends by a limit is no fault of the call.
+      end: (refusal) => calls.end(recorder.over && recorder.began ? undefined : refusal),
+    }
+    const { apiKey, controlKey, close } = gateway.open({ ...speaker, calls: watched }, episode)
+    const over = new AbortController()
+    setMaxListeners(0, over.signal) // clients such as OpenAI's add a listener per request and do not remove it
+    const unlink = linkAbort(context.signal, over)
     try {
-      const { index, member, random, signal } = context
-      const end = await agent(context.task, {
+      const { index, member, random, temperature } = context
+      const { signal } = over
+      const playing = agent(context.task, {
         ...{ index, member, signal, random: random.fork("own"), posted: () => posted },
         openai: { baseURL: gateway.baseURL, apiKey, fetch: gateway.fetch },
-        ...{ model: agentModel, controlKey },
+        anthropic: { baseURL: gateway.url, apiKey, fetch: gateway.fetch },
+        ...{ model: agentModel, temperature, controlKey },
         step: episode.step,
         reward: (value) => recorder.reward(value),
       })
+      const end = await Promise.race([playing, calls.silence])
       if (fault) throw fault
-      const ended = recorder.end(end)
-      return ended && { ...ended, metrics: { ...ended.metrics, undelivered: voice.attempts!.undelivered } }
+      const ended = recorder.end(end, calls.refusal)
+      const counts = { undelivered: voice.attempts!.undelivered, refused: calls.refused }
+      return ended && { ...ended, metrics: { ...ended.metrics, ...counts } }
     } catch (error) {
+      over.abort(error) // an agent that was given up may still run
       throw fault ?? recorder.over ?? error
     } finally {
+      unlink()
       close()
     }
   }
@@ -170,114 +197,8 @@ function scripted<Task>(
   }
 }
 
-type Recording = Pick<AgentLoopContext, "reserve" | "record" | "reward">
-
-class Recorder implements ReplyObserver {
-  /** Why the episode had to end without a fault of the agent. */
-  over: EndOfEpisode | undefined
-  /** Call that did not fit the model. */
-  #overflown: Turn | undefined
-  readonly #context: Recording
-  readonly #normalize: (text: string) => string
-  readonly #rewards: number[] = []
-  /** Anchor states of the completions, by place. */
-  readonly #states = new Map<number, string>()
-  /** Places of the completions. */
-  readonly #places = new Map<string, number>()
-  #anchor: string | undefined
-  #last: { readonly place: number; readonly order: string } | undefined
-
-  constructor(context: Recording, normalize: (text: string) => string) {
-    this.#context = context
-    this.#normalize = normalize
-  }
-
-  stand(state: { readonly anchor: string }): void {
-    if (!isObject(state) || typeof state.anchor !== "string")
-      throw wrong(`step() got ${inspect(state, { depth: 1 })}; give it { anchor }, a string`)
-    this.#anchor = state.anchor
-  }
-
-  begin(call: Call): number {
-    try {
-      const place = this.#context.reserve()
-      this.#states.set(place, this.#anchor ?? this.#normalize(lastHeard(call.messages)))
-      return place
-    } catch (error) {
-      if (error instanceof EndOfEpisode) this.over = error
-      throw error
-    }
-  }
-
-  said: ReplyObserver["said"] = (reply, call, place, turn) => {
-    if (this.#overflown && !turn.beside.has(this.#overflown)) this.#overcome()
-    // Successive calls are ordered by time; concurrent calls by content, since their timing is random.
-    const order = [padded(turn.now), reply.history, padded(reply.again), padded(reply.number)].join(" ")
-    this.#places.set(reply.id, place)
-    const { follows, unmerged } = reply
-    this.#context.record(
-      {
-        ...{ prompt: reply.prompt, reply: reply.tokens, logProbs: reply.logProbs },
-        entropies: reply.completion.entropies,
-        anchor: this.#states.get(place)!,
-        observation: lastHeard(call.messages),
-        action:
-          reply.toolCalls.length > 0
-            ? JSON.stringify(reply.toolCalls.map(({ name, arguments: given }) => [name, given]))
-            : reply.content,
-        valid: !reply.broken,
-        finishReason: reply.completion.finishReason,
-        ...{ order, follows: follows ? this.#places.get(follows.id)! : null },
-        ...((follows || unmerged) && { unmerged }),
-        ...(reply.constraint && { constraint: reply.constraint }),
-      },
-      place,
-    )
-    if (!this.#last || order > this.#last.order) this.#last = { place, order }
-  }
-
-  overflow(turn: Turn): void {
-    this.#overflown = turn
-    this.over ??= new EndOfEpisode("overflow", "A call of the agent exceeds the model's positions.")
-  }
-
-  /** The agent continued with a shorter call: a later end has another reason. */
-  #overcome(): void {
-    this.#overflown = undefined
-    if (this.over?.outcome === "overflow") this.over = undefined
-  }
-
-  reward(value: number): void {
-    if (!Number.isFinite(value)) throw wrong(`reward() got ${inspect(value)}; give a finite number`)
-    if (this.#last === undefined) throw wrong("reward() was called before the first completion")
-    const { place } = this.#last
-    this.#rewards[place] = (this.#rewards[place] ?? 0) + value
-    this.#context.reward(place, this.#rewards[place]!)
-  }
-
-  end(given: AgentEnd | null): EpisodeEnd | null {
-    const end = readEnd(given)
-    if (end === null) return null
-    if (this.#last === undefined)
-      throw wrong(
-        "it ended with a reward but without a completion: it did not call the model, or every call was refused",
-      )
-    const { reward, success, metrics } = end
-    return { reward, metrics: { ...metrics, ...(success !== undefined && { success: success ? 1 : 0 }) } }
-  }
-}
-
-/** Number as text whose alphabetical order is the numerical order. */
-function padded(number: number): string {
-  return String(number).padStart(10, "0")
-}
-
 function speakable(codec: ChatCodec): ReplyCodec {
   const { renderChat } = codec as Partial<ReplyCodec>
   if (typeof renderChat === "function") return codec as unknown as ReplyCodec
   throw new GigpoError("BAD_ARGUMENT", "Agents need a tokenizer with renderChat() and chatTemplate, such as Tokenizer.")
-}
-
-function wrong(what: string): GigpoError {
-  return new GigpoError("BAD_ARGUMENT", `The agent broke its contract: ${what}.`)
 }

@@ -1,10 +1,10 @@
 import { ApiError } from "../chat/api-error.ts"
-import type { Call, CallMessage, ToolCall } from "../chat/call.ts"
+import { type Call, type CallMessage, offered, type ToolCall } from "../chat/call.ts"
 import { readMessage } from "../chat/completions/read-messages.ts"
 import { forTemplate, toolVariables } from "../chat/prompt.ts"
 import type { ReplyCodec } from "../chat/reply-generator.ts"
 import { schemaProblem } from "../chat/tools/check-schema.ts"
-import { type ReplyReader, toolFormat } from "../chat/tools/format.ts"
+import { type ReplyReader, readerOf, toolFormat } from "../chat/tools/format.ts"
 import { splitReply, upToEnd } from "../chat/written-reply.ts"
 import { canonicalJson } from "../json/numbers.ts"
 import { stringify } from "../json/text.ts"
@@ -82,11 +82,11 @@ function refusing<T>(read: () => T): T {
   }
 }
 
-function checkCall({ name, arguments: given }: ToolCall, { tools, toolChoice }: Call): void {
-  const offered = toolChoice === "none" ? [] : tools
-  const tool = offered.find((one) => one.name === name)
+function checkCall({ name, arguments: given }: ToolCall, call: Call): void {
+  const tools = offered(call)
+  const tool = tools.find((one) => one.name === name)
   if (!tool) {
-    const known = offered.length > 0 ? `it offers ${offered.map((one) => one.name).join(", ")}` : "it offers none"
+    const known = tools.length > 0 ? `it offers ${tools.map((one) => one.name).join(", ")}` : "it offers none"
     throw wrong(`calls the tool ${JSON.stringify(name)}, which the agent's request does not offer: ${known}`)
   }
   const problem = schemaProblem(JSON.parse(given), tool.parameters, "arguments")
@@ -94,10 +94,10 @@ function checkCall({ name, arguments: given }: ToolCall, { tools, toolChoice }: 
 }
 
 /** Completion as the model's chat template renders it, checked by parsing it like the endpoint. */
-async function written(codec: ReplyCodec, { messages, tools, toolChoice }: Call, said: Said): Promise<Int32Array> {
-  const offered = toolChoice === "none" ? [] : tools
+async function written(codec: ReplyCodec, call: Call, said: Said): Promise<Int32Array> {
+  const { messages } = call
   const chat = [...messages, said].map(forTemplate)
-  const writer = await ChatWriter.of(codec, chat, toolVariables(offered))
+  const writer = await ChatWriter.of(codec, chat, toolVariables(offered(call)))
   const asked = await writer.write({ end: messages.length })
   const whole = await writer.write({ addGenerationPrompt: false })
   const format = toolFormat(codec.toolTemplate ?? codec.chatTemplate)
@@ -108,7 +108,7 @@ async function written(codec: ReplyCodec, { messages, tools, toolChoice }: Call,
     throw wrong("is not rendered at the prompt by the model's chat template: return a string instead")
   const { tokens } = upToEnd(codec, writer.encode, found.reply)
   const text = codec.decode(tokens, { skipSpecial: true })
-  if (!isReadAs(said, format.reader({ tools: offered.length > 0, opening }), text))
+  if (!isReadAs(said, readerOf(format, call, opening), text))
     throw wrong(
       `is rendered by the model's chat template as ${JSON.stringify(text.slice(0, 200))}, which is parsed differently: return a string, or ` +
         "use a template with tool calls",

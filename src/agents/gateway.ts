@@ -1,5 +1,5 @@
 import { setMaxListeners } from "node:events"
-import { endpoint, type KeyHolder, type Speaker, unknownKey } from "../endpoint/endpoint.ts"
+import { endpoint, healthPath, type KeyHolder, type Speaker, unknownKey } from "../endpoint/endpoint.ts"
 import type { ToldEpisode } from "../endpoint/posted.ts"
 import { keyDigest, newKey } from "../http/key.ts"
 import { type HttpOptions, listen } from "../http/listen.ts"
@@ -8,8 +8,10 @@ import { linkAbort } from "../util/linked-abort.ts"
 
 /** Endpoint of agents: an address, and a key per episode that identifies the agent and expires with the episode. */
 export interface Gateway extends AsyncDisposable {
-  /** Base URL for clients in other processes. */
+  /** Base URL for OpenAI's clients in other processes. */
   readonly baseURL: string
+  /** The same without its path, the base URL of Anthropic's clients. */
+  readonly url: string
   /** `fetch` for clients in this process, without a socket. */
   readonly fetch: typeof fetch
   /**
@@ -42,14 +44,15 @@ export async function openGateway(options: GatewayOptions = {}): Promise<Gateway
   checkArguments("openGateway", options, optionKeys)
   const { onError, ...http } = options
   const holders = new Map<string, KeyHolder>()
-  const open = new Set<() => void>()
+  const opened = new Set<() => void>()
   const find = (key: string) => holders.get(keyDigest(key))
   const answer = endpoint({ find, ...(onError && { onError }) })
-  const keys = { known: (key: string) => find(key) !== undefined, refusal: unknownKey }
+  const open = (path: string) => path === healthPath
+  const keys = { known: (key: string) => find(key) !== undefined, open, refusal: unknownKey }
   // Episodes belong to one training whose agents share a machine: they count as one client.
   const server = await listen((request) => answer(request), { ...http, keys })
   return {
-    baseURL: `${server.url}/v1`,
+    ...{ baseURL: `${server.url}/v1`, url: server.url },
     fetch: async (input, init) => await answer(new Request(input, init)),
     open(speaker, episode) {
       const [apiKey, controlKey] = [newKey(), newKey()]
@@ -60,16 +63,16 @@ export async function openGateway(options: GatewayOptions = {}): Promise<Gateway
       holders.set(digests[0], { ...speaker, signal: over.signal })
       if (episode) holders.set(digests[1], { episode })
       const close = () => {
-        open.delete(close)
+        opened.delete(close)
         for (const digest of digests) holders.delete(digest)
         unlink()
         over.abort()
       }
-      open.add(close)
+      opened.add(close)
       return { apiKey, controlKey, close }
     },
     async [Symbol.asyncDispose]() {
-      for (const close of open) close() // clients in this process have no connection to close
+      for (const close of opened) close() // clients in this process have no connection to close
       await server.close()
     },
   }

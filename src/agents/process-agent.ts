@@ -45,6 +45,9 @@ const longestVariable = 100_000
  * client. Its environment contains, besides the variables of the option `environment`:
  *
  * - `OPENAI_BASE_URL`, `OPENAI_API_KEY` (valid for the episode) and `GIGPO_MODEL`, the name of the model;
+ * - `ANTHROPIC_BASE_URL`, `ANTHROPIC_API_KEY` and `ANTHROPIC_MODEL`, the same for Anthropic's clients, unless the
+ *   program is passed variables that begin with `ANTHROPIC_`;
+ * - `GIGPO_TEMPERATURE`, the sampling temperature of the run, the only one that requests may set;
  * - `GIGPO_TASK`, the task as JSON, which is also on standard input; a task of more than 100,000 bytes is only there;
  * - `GIGPO_EPISODE`, such as "3/1": index of the task in its iteration and of the episode in its group;
  * - `GIGPO_SEED`, a random seed.
@@ -71,8 +74,10 @@ export function processAgent(options: ProcessAgentOptions): Agent {
   return async (task, context) => {
     const input = asJson(task)
     const { signal, controlKey } = context
+    const passed = passedOn(own.environment)
     const environment = {
-      ...passedOn(own.environment),
+      ...(Object.keys(passed).some((name) => name.startsWith("ANTHROPIC_")) ? {} : anthropicVariables(context)),
+      ...passed,
       ...environmentOf(context, input),
       ...(control === "environment" && { GIGPO_CONTROL_KEY: controlKey }),
       ...(control === "descriptor" && { GIGPO_CONTROL_FD: String(secretDescriptor) }),
@@ -87,7 +92,10 @@ export function processAgent(options: ProcessAgentOptions): Agent {
   }
 }
 
-function environmentOf({ openai, model, index, member, random }: AgentContext, task: string): NodeJS.ProcessEnv {
+function environmentOf(
+  { openai, model, temperature, index, member, random }: AgentContext,
+  task: string,
+): NodeJS.ProcessEnv {
   const { hostname } = new URL(openai.baseURL)
   // A proxy cannot reach an address of this machine.
   const direct = [process.env.NO_PROXY ?? process.env.no_proxy, hostname].filter(Boolean).join(",")
@@ -95,11 +103,22 @@ function environmentOf({ openai, model, index, member, random }: AgentContext, t
     OPENAI_BASE_URL: openai.baseURL,
     OPENAI_API_KEY: openai.apiKey,
     GIGPO_MODEL: model,
+    GIGPO_TEMPERATURE: String(temperature),
     GIGPO_TASK: Buffer.byteLength(task) <= longestVariable ? task : undefined,
     GIGPO_EPISODE: `${index}/${member}`,
     GIGPO_SEED: String(random.fork("seed").below(2 ** 31)),
     NO_PROXY: direct,
     no_proxy: direct,
+  }
+}
+
+/** Variables of Anthropic's clients. A program that has its own uses Claude for something else. */
+function anthropicVariables({ anthropic, model }: AgentContext): NodeJS.ProcessEnv {
+  return {
+    ANTHROPIC_BASE_URL: anthropic.baseURL,
+    ANTHROPIC_API_KEY: anthropic.apiKey,
+    ANTHROPIC_MODEL: model,
+    ANTHROPIC_DEFAULT_HAIKU_MODEL: model, // of small tasks beside the conversation
   }
 }
 

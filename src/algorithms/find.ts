@@ -4,8 +4,8 @@ import { type Algorithm, type Change, changes } from "./algorithm.ts"
 import { algorithms } from "./algorithms.ts"
 
 /**
- * Returns the algorithms that words select, in the order of the table. A word is a kind of change ("credit"), a name in gigpo ("hgpo") or
- * a part of the name of a system ("StepPO"). Without words, all algorithms are returned.
+ * Returns the algorithms that words select, in the order of the table. A word is a kind of change ("credit"), a name in gigpo ("hgpo"), a
+ * part of the name of a system ("StepPO"), or else a part of an equation or note ("dual clip"). Without words, all algorithms are returned.
  */
 export function findAlgorithms(words: readonly string[]): readonly Algorithm[] {
   if (words.length === 0) return algorithms
@@ -25,6 +25,10 @@ function meant(word: string): readonly Algorithm[] {
   if (named.length > 0) return named
   const parts = algorithms.filter((one) => one.system.toLowerCase().includes(plain))
   if (parts.length > 0) return parts
+  const mentions = algorithms.filter(({ equation = "", note = "" }) =>
+    `${equation}\n${note}`.toLowerCase().includes(plain),
+  )
+  if (mentions.length > 0) return mentions
   const near = nearestName(plain, [...new Set([...Object.keys(changes), ...algorithms.flatMap(namesOf)])])
   const hint = near === undefined ? `Known changes: ${Object.keys(changes).join(", ")}.` : `Did you mean ${near}?`
   throw new GigpoError("BAD_ARGUMENT", `There is no algorithm ${word}. ${hint}`)

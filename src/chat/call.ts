@@ -1,3 +1,5 @@
+import type { Thinking } from "./thinking.ts"
+
 // Call of a model, independent of the endpoint.
 
 export interface ToolCall {
@@ -33,8 +35,14 @@ export interface Tool {
   readonly told: object
 }
 
-/** Which tools may or must be called. */
-export type ToolChoice = "auto" | "none" | "required" | { readonly name: string }
+/** Which tools may or must be called: any, none, one by name (once), or some of them by their names. */
+export type ToolChoice = "auto" | "none" | "required" | { readonly name: string } | AllowedTools
+
+/** Subset of the tools that may be called, while the prompt describes all. */
+export interface AllowedTools {
+  readonly mode: "auto" | "required"
+  readonly names: readonly string[]
+}
 
 /** Required format of the completion's text, and its field in the request. */
 export type Format =
@@ -47,8 +55,12 @@ export interface Call {
   readonly client?: number | undefined
   readonly model: string
   readonly messages: readonly CallMessage[]
+  /** Whether the only message is the prompt itself, which no chat template renders. Default false. */
+  readonly raw?: boolean
   /** Variables of the chat template, on top of the configured ones. Default: none. */
   readonly variables?: Readonly<Record<string, unknown>>
+  /** Default: as the chat template has it. */
+  readonly thinking?: Thinking | undefined
   readonly tools: readonly Tool[]
   readonly toolChoice: ToolChoice
   /** Whether one completion may call several tools. */
@@ -65,4 +77,16 @@ export interface Call {
   /** Number of most likely tokens to return per position. */
   readonly topLogProbs: number
   readonly stream: boolean
+}
+
+/** Tools that the prompt describes. */
+export function offered({ tools, toolChoice }: Pick<Call, "tools" | "toolChoice">): readonly Tool[] {
+  return toolChoice === "none" ? [] : tools
+}
+
+/** Tools that a completion may call. */
+export function callable({ tools, toolChoice }: Pick<Call, "tools" | "toolChoice">): readonly Tool[] {
+  if (typeof toolChoice !== "object") return offered({ tools, toolChoice })
+  const names = "name" in toolChoice ? [toolChoice.name] : toolChoice.names
+  return tools.filter(({ name }) => names.includes(name))
 }

@@ -8,7 +8,7 @@ import { stringify } from "../json/text.ts"
 import { GigpoError } from "../util/errors.ts"
 import { Pace } from "../util/pace.ts"
 import { ApiError } from "./api-error.ts"
-import type { Call, Format } from "./call.ts"
+import { type Call, callable, type Format } from "./call.ts"
 import { parametersOf } from "./tools/called.ts"
 import type { ToolFormat } from "./tools/format.ts"
 
@@ -66,7 +66,8 @@ export class Constraints {
       checkLength(schemasOf(call))
       for (const { schema, name, held } of schemasOf(call))
         if (held) await pace.through(jsonSchemaInPieces(schema, name))
-      const grammar = this.#format.grammar(tools, toolChoice, parallel, opening, answerOf(format))
+      const answer = answerOf(format)
+      const grammar = call.raw ? answer : this.#format.grammar(tools, toolChoice, parallel, opening, answer)
       return grammar && (await this.#hold(grammar, pace))
     } catch (error) {
       if (!GigpoError.is(error) || error.code !== "BAD_ARGUMENT") throw error
@@ -105,16 +106,17 @@ export class Constraints {
 }
 
 /** Schemas that constrain a completion, with their fields in the request. */
-function schemasOf({ format, tools, toolChoice }: Call): readonly Held[] {
-  const isHeld = (name: string) => toolChoice !== "none" && (typeof toolChoice !== "object" || toolChoice.name === name)
+function schemasOf(call: Call): readonly Held[] {
+  const { format, tools } = call
+  const named = callable(call)
   return [
     ...(format.kind === "schema"
       ? [{ schema: format.schema as unknown, field: format.field, name: replySchema, held: true }]
       : []),
     ...tools
       .filter(({ strict }) => strict)
-      .map(({ name, parameters, field }) => ({
-        ...{ schema: parameters, field, name: parametersOf(name), held: isHeld(name) },
+      .map((tool) => ({
+        ...{ schema: tool.parameters, field: tool.field, name: parametersOf(tool.name), held: named.includes(tool) },
       })),
   ]
 }
@@ -133,8 +135,8 @@ const replySchema = "The schema of the response format"
 /** Maximum characters of all schemas of a call. `jsonSchema` limits each one. */
 const mostCharacters = 2 * longest
 
-function keyOf({ tools, toolChoice, parallel, format }: Call, opening: string): string {
-  return stringify([tools, toolChoice, parallel, format, opening])
+function keyOf({ tools, toolChoice, parallel, format, raw = false }: Call, opening: string): string {
+  return stringify([tools, toolChoice, parallel, format, opening, raw])
 }
 
 function answerOf(format: Format): Node | undefined {

@@ -44,8 +44,16 @@ export function countTokens(replies: readonly Pick<SaidReply, "prompt" | "tokens
   }
 }
 
+/** Log-probability of a token under the names of OpenAI's API. */
+export interface ToldLogProb extends ReturnType<TokenText> {
+  readonly logprob: number
+}
+
 /** Log-probability of each token of a completion, with those of the most likely tokens. */
-export function toldLogProbs({ tokens, logProbs, completion }: SaidReply, textOf: TokenText): object[] {
+export function toldLogProbs(
+  { tokens, logProbs, completion }: SaidReply,
+  textOf: TokenText,
+): (ToldLogProb & { readonly top_logprobs: readonly ToldLogProb[] })[] {
   return Array.from(tokens, (token, at) => ({
     ...textOf(token),
     logprob: finite(logProbs[at]!),
@@ -66,8 +74,12 @@ export type ReplyDelta = Exclude<Piece, { kind: "call" }> | (Extract<Piece, { ki
 
 /** API format of calls and responses. */
 export interface Dialect {
+  /** Content type of a stream. Default: server-sent events. */
+  readonly streamType?: string
   /** @throws ApiError that names the field */
   read(body: unknown, textOf: TokenText): { readonly call: Call; readonly answer: Answer }
+  /** Body of an error response. Default: as in OpenAI's API. */
+  error?(error: ApiError): object
 }
 
 /** Writer of a response, as one JSON text or as events. */

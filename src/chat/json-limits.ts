@@ -1,7 +1,10 @@
 import type { Nesting } from "../json/pieces.ts"
 
-/** Limits of JSON from clients and models, against stack overflow and memory use per object. */
-export const mostNesting: Nesting = { deepest: 200, mostParts: 2 ** 18 }
+/**
+ * Limits of JSON from clients and models, against stack overflow and memory use per object. Constrained completions
+ * have at most 256 levels (`most_depth` in core/grammar/grammar.h), and are sent back within a request.
+ */
+export const mostNesting: Nesting = { deepest: 272, mostParts: 2 ** 18 }
 /** Maximum number of messages in a request. */
 export const mostMessages = 4096
 /**

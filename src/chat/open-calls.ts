@@ -25,6 +25,9 @@ export class OpenCalls {
   /** Throws if a call has no result. */
   done(): void {
     for (const field of this.#waiting.values())
-      throw badField(field, "has no result: send a tool message (or a function_call_output) for each call")
+      throw badField(
+        field,
+        "has no result: send a tool message (or a function_call_output, or a tool_result) for each call",
+      )
   }
 }

@@ -7,13 +7,16 @@ import { NotRendered } from "../tokenizer/not-rendered.ts"
 import type { ChatMessage } from "../tokenizer/tokenizer.ts"
 import { GigpoError } from "../util/errors.ts"
 import { joined } from "../util/joined.ts"
+import { Pace } from "../util/pace.ts"
 import { ApiError, badField } from "./api-error.ts"
-import type { Call, CallMessage, Tool } from "./call.ts"
+import { type Call, type CallMessage, offered, type Tool } from "./call.ts"
 import type { Continued } from "./transcript.ts"
 
 /** Part of a tokenizer that the endpoint needs. */
 export interface PromptCodec extends ChatTemplates {
   readonly eosTokens: readonly number[]
+  /** Tokens that precede a text without a chat template, such as the one that begins a text. Default: none */
+  readonly textPrefix?: Int32Array | undefined
 }
 
 /** Placeholder for a completion in the template's input; unguessable for clients. */
@@ -32,14 +35,8 @@ export async function promptTokens(
   { replies, tip }: Continued,
   most?: number,
 ): Promise<{ readonly tokens: Int32Array; readonly text: string }> {
-  const messages = call.messages.map((message, index) =>
-    replies[index] ? { role: "assistant", content: mark } : forTemplate(message),
-  )
-  const offered = toolVariables(call.toolChoice === "none" ? [] : call.tools)
-  const writer = await ChatWriter.of(codec, messages, { ...variablesFor(codec, call.variables ?? {}), ...offered })
-  const rendered = await writer.write().catch((error: unknown) => {
-    throw refusedByTemplate(error)
-  })
+  if (call.raw) return await rawPrompt(codec, call.messages[0]!.content, most)
+  const { writer, rendered } = await render(codec, call, replies)
   const parts = rendered.split(mark)
   const said = replies.filter((reply) => reply !== undefined)
   if (parts.length !== said.length + 1)
@@ -62,6 +59,57 @@ export async function promptTokens(
   return { tokens: joined(Int32Array, pieces), text: writer.plain(rendered) }
 }
 
+async function render(
+  codec: PromptCodec,
+  call: Call,
+  replies: Continued["replies"],
+): Promise<{ readonly writer: ChatWriter; readonly rendered: string }> {
+  const messages = call.messages.map((message, index) =>
+    replies[index] ? { role: "assistant", content: mark } : forTemplate(message),
+  )
+  const variables = { ...variablesFor(codec, call.variables ?? {}), ...toolVariables(offered(call)) }
+  const writer = await ChatWriter.of(codec, messages, variables)
+  try {
+    return { writer, rendered: await writer.write() }
+  } catch (error) {
+    const unnamed = error instanceof NotRendered ? withoutToolNames(call.messages) : call.messages
+    if (unnamed === call.messages) throw refusedByTemplate(error)
+    return await render(codec, { ...call, messages: unnamed }, replies)
+  }
+}
+
+/**
+ * Messages without the names of tools at their results, which some clients add to the ids of the calls; the same list if
+ * there are none. A name that differs from that of the call stays.
+ */
+function withoutToolNames(messages: readonly CallMessage[]): readonly CallMessage[] {
+  const called = new Map(
+    messages.flatMap((message) =>
+      message.role === "assistant" ? message.toolCalls.map(({ id, name }) => [id, name] as const) : [],
+    ),
+  )
+  const isNamed = (message: CallMessage) =>
+    message.role === "tool" && message.name !== undefined && message.name === called.get(message.toolCallId)
+  if (!messages.some(isNamed)) return messages
+  return messages.map((message) => {
+    if (!isNamed(message)) return message
+    const { name: _, ...unnamed } = message
+    return unnamed
+  })
+}
+
+/** Prompt that the client has written itself, with the tokens that precede a text of this model. */
+async function rawPrompt(
+  codec: PromptCodec,
+  text: string,
+  most: number | undefined,
+): Promise<{ readonly tokens: Int32Array; readonly text: string }> {
+  const { encodeInPieces, textPrefix: before = new Int32Array() } = codec
+  const own = encodeInPieces ? await new Pace().through(encodeInPieces(text, { most })) : codec.encode(text)
+  const isThere = before.every((token, at) => own[at] === token)
+  return { tokens: isThere ? own : joined(Int32Array, [before, own]), text }
+}
+
 /** @throws ApiError if the template does not read a variable, which would be ignored */
 export function variablesFor(
   { chatTemplate = "", toolTemplate = "" }: Pick<ChatTemplates, "chatTemplate" | "toolTemplate">,
@@ -82,6 +130,8 @@ export function refusedByTemplate(error: unknown): unknown {
     return new ApiError(503, "The model's chat template took too long; try again, or with fewer messages.")
   if (error instanceof NotRendered) return new ApiError(400, `${error.message}.`, { param: error.field })
   if (error.code !== "BAD_TOKENIZER") return error
+  if (/has no chat template/.test(error.message))
+    return new ApiError(400, "The model has no chat template: use /v1/completions, or /api/generate with raw: true.")
   const why = /failed: (.*)$/s.exec(error.message)?.[1] ?? "it does not support these messages"
   return new ApiError(400, `The model's chat template failed: ${why}.`, { param: "messages" })
 }

@@ -10,9 +10,11 @@ import type { Call } from "./call.ts"
 import { type Arrival, CallOrder, type Turn } from "./call-order.ts"
 import { Constraints } from "./constraints.ts"
 import type { ReplyDelta } from "./dialect.ts"
+import { separateTurns } from "./merged-turns.ts"
 import { type PromptCodec, promptTokens } from "./prompt.ts"
 import { type ParsedReply, ReplyParser } from "./reply-parser.ts"
-import { type ToolFormat, toolFormat } from "./tools/format.ts"
+import { withThinking } from "./thinking.ts"
+import { readerOf, type ToolFormat, toolFormat } from "./tools/format.ts"
 import type { Continued, KnownReply, Transcript } from "./transcript.ts"
 
 /** Part of a tokenizer that the endpoint needs. */
@@ -68,7 +70,7 @@ export interface ReplyObserver {
 /** Sampled completion with its parsed content. */
 export interface SaidReply
   extends KnownReply,
-    Pick<ParsedReply, "completion" | "finishReason" | "reasoningTokens" | "broken"> {
+    Pick<ParsedReply, "completion" | "finishReason" | "stop" | "reasoningTokens" | "broken"> {
   readonly logProbs: Float32Array
   readonly constraint: Constraint | undefined
   /** Completion that this one extends token by token. */
@@ -108,6 +110,12 @@ export class ReplyGenerator {
     return this.#setup.maxPositions ?? this.#setup.policy.maxPositions
   }
 
+  /** What the chat template knows, and the template itself. */
+  get abilities(): { readonly tools: boolean; readonly thinks: boolean; readonly template: string } {
+    const { chatTemplate: template = "", toolTemplate = template } = this.#setup.codec
+    return { tools: /\btools\b/.test(toolTemplate), thinks: template.includes("<think>"), template }
+  }
+
   /** Registers a request whose call is read later; undefined if no order is recorded. Ends with `reply` or `leave`. */
   arrive(): Arrival | undefined {
     return this.#order?.arrive()
@@ -124,7 +132,7 @@ export class ReplyGenerator {
   }
 
   async reply(
-    call: Call,
+    asked: Call,
     signal: AbortSignal,
     listener?: Listener,
     attempt = new Attempt(),
@@ -133,8 +141,12 @@ export class ReplyGenerator {
     const { transcript, temperature } = this.#setup
     let turn: Turn | undefined
     try {
+      const call = this.#resolved(asked)
       if (temperature.fixed && call.temperature !== undefined && call.temperature !== temperature.value)
-        throw badField("temperature", `is fixed to ${temperature.value} by the run: leave it out`)
+        throw badField(
+          "temperature",
+          `is fixed to ${temperature.value} by the run: leave it out, or send ${temperature.value}`,
+        )
       const continued = await new Pace(signal).through(transcript.follow(call))
       const came = attempt.came(() => ({
         turn:
@@ -153,6 +165,37 @@ export class ReplyGenerator {
     }
   }
 
+  /**
+   * Number of tokens of a call's prompt.
+   *
+   * @throws ApiError if the prompt does not fit the model's positions
+   */
+  async countPrompt(asked: Call, signal: AbortSignal): Promise<number> {
+    const call = this.#resolved(asked)
+    const continued = await new Pace(signal).through(this.#setup.transcript.follow(call))
+    const { tokens } = await promptTokens(this.#setup.codec, call, continued, this.maxPositions).catch(
+      (error: unknown) => {
+        throw error instanceof TooManyTokens ? this.#noRoom(`more than ${this.maxPositions}`) : error
+      },
+    )
+    return tokens.length
+  }
+
+  /** Call with what depends on the model and on earlier completions resolved. */
+  #resolved(asked: Call): Call {
+    const { codec, transcript } = this.#setup
+    const call = withThinking(codec, asked)
+    return { ...call, messages: separateTurns(call.messages, (id) => transcript.ofCall(id)) }
+  }
+
+  #noRoom(length: string): ApiError {
+    return new ApiError(
+      400,
+      `A prompt of ${length} tokens leaves no room for a completion in the model's ${this.maxPositions} positions; shorten the messages.`,
+      { param: "messages", code: "context_length_exceeded" },
+    )
+  }
+
   async #replies(
     call: Call,
     continued: Continued,
@@ -166,11 +209,7 @@ export class ReplyGenerator {
     const { history } = continued
     const noRoom = (length: string) => {
       observer?.overflow(turn!)
-      return new ApiError(
-        400,
-        `A prompt of ${length} tokens leaves no room for a completion in the model's ${maxPositions} positions; shorten the messages.`,
-        { param: "messages", code: "context_length_exceeded" },
-      )
+      return this.#noRoom(length)
     }
     const { tokens: prompt, text } = await promptTokens(codec, call, continued, maxPositions).catch(
       (error: unknown) => {
@@ -222,7 +261,7 @@ export class ReplyGenerator {
     const { policy, codec } = this.#setup
     const hearing = new ReplyParser({
       decode: (tokens) => codec.decode(tokens, { skipSpecial: true }),
-      reader: this.#format.reader({ tools: offers(call), opening }),
+      reader: readerOf(this.#format, call, opening),
       stop: call.stop,
       id,
       listener: told && ((piece) => told(piece, id)),
@@ -239,7 +278,7 @@ export class ReplyGenerator {
   }
 
   #said(
-    { completion, content, reasoning, reasoningTokens, toolCalls, finishReason, broken }: ParsedReply,
+    { completion, content, reasoning, reasoningTokens, toolCalls, finishReason, stop, broken }: ParsedReply,
     about: Pick<SaidReply, "id" | "prompt" | "opening" | "constraint" | "number" | "again"> & {
       readonly continued: Continued
     },
@@ -248,17 +287,13 @@ export class ReplyGenerator {
     const { tokens, logProbs } = completion
     return {
       ...known,
-      ...{ tokens, logProbs, completion, content, reasoning, reasoningTokens, toolCalls, finishReason, broken },
+      ...{ tokens, logProbs, completion, content, reasoning, reasoningTokens, toolCalls, finishReason, stop, broken },
       history: continued.history,
       words: continued.words,
       follows: continued.replies[continued.tip],
       unmerged: continued.wordsTip > continued.tip,
     }
   }
-}
-
-function offers({ tools, toolChoice }: Call): boolean {
-  return tools.length > 0 && toolChoice !== "none"
 }
 
 /** Id that is unique in its transcript and unguessable without the key. */

@@ -15,6 +15,8 @@ export interface ParsedReply {
   readonly reasoningTokens: number
   readonly toolCalls: readonly ToolCall[]
   readonly finishReason: "stop" | "length" | "tool_calls"
+  /** Stop text that ended the completion. */
+  readonly stop: string | undefined
   /** Whether an unparsable tool call was started. */
   readonly broken: boolean
 }
@@ -41,7 +43,7 @@ export class ReplyParser {
   readonly #toolCalls: ToolCall[] = []
   #tokens = 0
   #reasoningTokens = 0
-  #stopped = false
+  #stop: string | undefined
 
   constructor(setup: ReplyParserSetup) {
     this.#setup = setup
@@ -52,13 +54,13 @@ export class ReplyParser {
   hear(tokens: Int32Array): boolean {
     const { reader } = this.#setup
     for (const token of tokens) {
-      if (this.#stopped) break
+      if (this.#stop !== undefined) break
       this.#tokens++
       const thinking = reader.thinking
       this.#take(this.#text.add([token]))
       if (thinking || reader.thinking) this.#reasoningTokens++
     }
-    return this.#stopped
+    return this.#stop !== undefined
   }
 
   /** @param completion - starts with the tokens added so far */
@@ -66,9 +68,9 @@ export class ReplyParser {
     this.hear(completion.tokens.subarray(this.#tokens))
     this.#take(this.#text.end())
     const { reader } = this.#setup
-    if (!this.#stopped) this.#tell(reader.read(this.#stops.rest()))
+    if (this.#stop === undefined) this.#tell(reader.read(this.#stops.rest()))
     this.#tell(reader.end())
-    const ended = this.#stopped ? cut(completion, this.#tokens) : completion
+    const ended = this.#stop !== undefined ? cut(completion, this.#tokens) : completion
     return {
       completion: ended,
       content: this.#contents.join(""),
@@ -76,14 +78,15 @@ export class ReplyParser {
       reasoningTokens: this.#reasoningTokens,
       toolCalls: this.#toolCalls,
       finishReason: ended.finishReason === "stop" && this.#toolCalls.length > 0 ? "tool_calls" : ended.finishReason,
+      stop: this.#stop,
       broken: reader.broken,
     }
   }
 
   #take(text: string): void {
-    if (this.#stopped) return
+    if (this.#stop !== undefined) return
     const { before, mark } = this.#stops.take(text, this.#setup.stop)
-    this.#stopped = mark !== undefined
+    this.#stop = mark
     this.#tell(this.#setup.reader.read(before))
   }
 

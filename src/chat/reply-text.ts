@@ -14,9 +14,10 @@ export class ReplyText {
   add(tokens: ArrayLike<number>): string {
     this.#pending.push(...Array.from(tokens))
     const text = this.#decode(Int32Array.from(this.#pending))
-    const held = text.length - text.replace(/\u{fffd}+$/u, "").length
-    // More invalid bytes than a character can lack will not become a character.
-    if (held === 0 || held > longestBeginning) return this.#rest(text)
+    const replaced = text.length - text.replace(/\u{fffd}+$/u, "").length
+    if (replaced === 0) return this.#rest(text)
+    // Replacement characters before those of an incomplete character are text, or will not become a character.
+    const held = Math.min(replaced, longestBeginning)
     const whole = text.slice(this.#told, text.length - held)
     this.#told = text.length - held
     if (this.#pending.length > mostPending) {

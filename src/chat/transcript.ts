@@ -4,7 +4,7 @@ import { writeJson } from "../json/raw.ts"
 import { compactJson, stringify } from "../json/text.ts"
 import { atOnce, type Pieces } from "../util/pace.ts"
 import { ApiError } from "./api-error.ts"
-import type { Call, CallMessage, Tool, ToolCall } from "./call.ts"
+import { type Call, type CallMessage, offered, type Tool, type ToolCall } from "./call.ts"
 
 /** Sampled completion, with what later calls need to continue it. */
 export interface KnownReply {
@@ -68,11 +68,12 @@ export class Transcript {
     tools,
     toolChoice,
     variables = {},
-  }: Pick<Call, "messages" | "tools" | "toolChoice" | "variables">): Pieces<Continued> {
+    raw = false,
+  }: Pick<Call, "messages" | "tools" | "toolChoice" | "variables" | "raw">): Pieces<Continued> {
     // Tools and variables are part of the prompt, too.
-    const offered = digest("", toolChoice === "none" ? [] : tools.map(plainTool))
+    const described = digest(raw ? "raw" : "", offered({ tools, toolChoice }).map(plainTool))
     const varied = Object.keys(variables).length > 0
-    let [history, words] = [varied ? digest(offered, canonicalJson(writeJson(variables))) : offered, ""]
+    let [history, words] = [varied ? digest(described, canonicalJson(writeJson(variables))) : described, ""]
     let [tip, wordsTip] = [-1, -1]
     const replies: (KnownReply | undefined)[] = []
     for (const [index, message] of messages.entries()) {
@@ -86,6 +87,11 @@ export class Transcript {
       replies.push(reply)
     }
     return { history, replies, tip, words, wordsTip }
+  }
+
+  /** Completion with a tool call of this id. */
+  ofCall(id: string): KnownReply | undefined {
+    return this.#byCall.get(id)
   }
 
   /** Counts a call of this history. Returns the number of earlier ones. */

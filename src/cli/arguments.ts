@@ -22,7 +22,7 @@ export function configCommand(command: Command): Command {
 }
 
 export function trustOption(
-  help = "trust the configuration of a run from elsewhere: let it load modules, start programs and contact servers with your keys",
+  help = "allow a run copied from another machine to load modules, start programs and use your keys",
 ): Option {
   return new Option("--trust", help)
 }
@@ -30,7 +30,7 @@ export function trustOption(
 export function setOption(help = "override a key of the file, e.g. training.iterations=20; repeatable"): Option {
   return new Option("-s, --set <key=value>", help)
     .argParser((value: string, before: readonly string[]) => [...before, value])
-    .default([], "none")
+    .default([])
 }
 
 /** Optional argument of a command: a program that plays as an agent, after `--`. */

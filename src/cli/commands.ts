@@ -1,4 +1,4 @@
-import { Command } from "commander"
+import { Command, Help, type Option } from "commander"
 
 /** Entry of one command: its line in `gigpo --help`, and its definition, which is loaded only when the command is used. */
 interface CommandEntry {
@@ -26,7 +26,7 @@ export const commands: Readonly<Record<string, CommandEntry>> = {
     load: async () => (await import("./commands/train.ts")).trainCommand,
   },
   gateway: {
-    summary: "train the model of an agent program in any language",
+    summary: "train an external agent program, in any language",
     usage: "[options] <config> [command...]",
     load: async () => (await import("./commands/train.ts")).gatewayCommand,
   },
@@ -56,7 +56,7 @@ export const commands: Readonly<Record<string, CommandEntry>> = {
     load: async () => (await import("./commands/compare.ts")).compareCommand,
   },
   panel: {
-    summary: "list, show, write and export panels: fixed sets of held-out tasks",
+    summary: "list, show, pin and export panels: fixed sets of held-out tasks",
     usage: "[options] [command]",
     load: async () => (await import("./commands/panel.ts")).panelCommand,
   },
@@ -121,7 +121,7 @@ export const commands: Readonly<Record<string, CommandEntry>> = {
     load: async () => (await import("./commands/config.ts")).showConfigCommand,
   },
   recover: {
-    summary: "finish an interrupted write that another machine began",
+    summary: "finish a write that was interrupted on another machine",
     usage: "[options] <folder>",
     load: async () => (await import("./commands/recover.ts")).recoverCommand,
   },
@@ -143,10 +143,18 @@ export function addCommands(program: Command, onDefined: (command: Command) => v
   })
 }
 
+/** Description of an option in help texts, without a default that is an empty list. */
+function optionDescription(option: Option): string {
+  const isEmpty = Array.isArray(option.defaultValue) && option.defaultValue.length === 0
+  const shown: Option = isEmpty ? Object.assign(Object.create(option), { defaultValue: undefined }) : option
+  return new Help().optionDescription(shown)
+}
+
 /** Adds arguments, options and action to a command of `commands`. Returns false for an unknown name. */
 export async function define(command: Command): Promise<boolean> {
   const entry = commands[command.name()]
   if (!entry) return false
   ;(await entry.load())(command)
+  for (const one of [command, ...command.commands]) one.configureHelp({ optionDescription })
   return true
 }

@@ -6,8 +6,8 @@ import { Stopped } from "./terminal/interrupt.ts"
 /** Exit code of all other failures. */
 export const failed = 4
 
-/** Exit codes by error: 2 for a wrong command or input, 3 for a missing device, build or memory. */
-const exitCodes: Partial<Record<GigpoErrorCode, number>> = {
+/** Exit codes by error: 2 for a wrong command or input, 3 for a missing device, build or memory. Others: `failed`. docs/errors.md lists all. */
+export const exitCodes: Readonly<Partial<Record<GigpoErrorCode, number>>> = {
   BAD_ARGUMENT: 2,
   BAD_CONFIG: 2,
   UNTRUSTED: 2,

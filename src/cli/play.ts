@@ -22,7 +22,7 @@ export interface PlaySetup<Task = unknown> {
 export interface ActionPlayer {
   readonly choose: ActionSelector<Choice, "stopped">
   /**
-   * Whether actions are typed without a completion: no completion is shown, and an unknown action is asked for again.
+   * Whether actions are typed without a completion: no completion is shown, and an unknown action is requested again.
    */
   readonly bare: boolean
 }
@@ -34,7 +34,7 @@ export async function playActions<Task>(setup: PlaySetup<Task>): Promise<void> {
   let shown = 0
   const choose: ActionPlayer["choose"] = async (situation) => {
     if (situation.index === 0 && shown === 0) view.prompt(await situation.messages())
-    // Skip if an action is asked for again.
+    // Skip if an action is requested again.
     if (situation.index === shown) view.observation(situation.now)
     shown = situation.index + 1
     return await player.choose(situation)

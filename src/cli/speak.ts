@@ -55,19 +55,21 @@ export interface Speaking extends Model {
 /**
  * Opens the named model. The chat template is rendered once before the weights are read.
  *
+ * @param chats - whether a chat template is required
  * @throws GigpoError `BAD_CONFIG` for settings, `BAD_MODEL`, `BAD_TOKENIZER`, `OUT_OF_MEMORY`, `DEVICE_UNAVAILABLE`
  */
 export async function openSpeaking(
   named: string,
   { adapter, temperature, maxTokens, set }: SpeakArguments,
   signal: AbortSignal,
+  chats = true,
 ): Promise<Speaking> {
   const { chat, ...sampling } = readSettings(set)
   const options = { ...sampling, training: false, signal }
   const directory = await resolveModel(named, signal)
   const tokenizer = await Tokenizer.open(directory, { chat: await chatOf(resolve(directory), chat) })
   const opening = async () => {
-    await tokenizer.renderChat([{ role: "user", content: "Hello" }])
+    if (chats || tokenizer.chatTemplate !== undefined) await tokenizer.renderChat([{ role: "user", content: "Hello" }])
     signal.throwIfAborted()
     if (adapter === undefined) return await NativePolicy.open(directory, options)
     return await openAdapted(directory, adapter, options)

@@ -11,7 +11,7 @@ import { schemaLine } from "./config/schema.ts"
 // CPU.
 const folder = new URL("../../examples/", import.meta.url)
 
-/** Environments that `starterConfig` knows. Empty if the package was installed without its examples. */
+/** Environments that `starterConfig` supports. Empty if the package was installed without its examples. */
 export function starterNames(): string[] {
   const files = existsSync(folder) ? readdirSync(folder) : []
   return files.filter((name) => name.endsWith(".yaml")).map((name) => name.slice(0, -".yaml".length))
@@ -42,7 +42,7 @@ export function starterConfig(environment: string, directory: string): ConfigDoc
   document.set("model", join(directory, "model"))
   document.set("run", join(directory, "run"))
   const shipped = String(document.getIn(["environment", "name"]))
-  // Module paths are relative to the copy; shipped modules are beside the examples.
+  // Module paths are relative to the copy; shipped modules are next to the examples.
   const module = own ? environment : isModuleFile(shipped) ? fileURLToPath(new URL(shipped, folder)) : undefined
   if (module !== undefined)
     document.set("environment", document.createNode({ name: relative(directory, module).replaceAll(sep, "/") }))
@@ -61,6 +61,6 @@ export function starterConfig(environment: string, directory: string): ConfigDoc
  * directory.
  */
 function withPathsTold(text: string, own: boolean): string {
-  const told = "in which gigpo is started."
-  return own ? text.replace(told, "in which gigpo is started; that of the environment's module to this file.") : text
+  const note = "in which gigpo is started."
+  return own ? text.replace(note, "in which gigpo is started; that of the environment's module to this file.") : text
 }

@@ -17,7 +17,7 @@ interface Teacher {
 }
 
 /**
- * Opens the configured teacher for inference, if `needs` asks for one. Call before opening the policy, which takes the
+ * Opens the configured teacher for inference, if `needs` requires one. Call before opening the policy, which takes the
  * remaining memory.
  *
  * @throws GigpoError `BAD_CONFIG` if none is configured or its maximum length is below the model's; `BAD_TOKENIZER` if

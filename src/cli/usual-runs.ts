@@ -7,7 +7,7 @@ import { commandLine } from "./arguments.ts"
 const usual = ["runs", "."] as const
 
 /** Text about the default folder in the help of commands. */
-export const usualPlaces = `default: ${usual[0]}, else the working directory`
+export const usualPlaces = `default: ./${usual[0]} if it exists, else ${usual[1]}`
 
 /** Given folder of runs, or the default one. Throws `BAD_ARGUMENT` if the given one does not exist. */
 export async function folderOfRuns(given: string | undefined): Promise<string> {

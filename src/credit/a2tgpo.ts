@@ -56,10 +56,11 @@ export const a2tgpo = defineEstimator({
     system: "A²TGPO",
     origin: "successor",
     changes: ["credit", "keys", "loss"],
-    equation: "A = A^E + 0.3 Σ_{j≥t} γ^(j-t) z_j / √n_t; clips times 1 + 0.3 (2σ(z_t) - 1); z gains among equal turns",
+    equation:
+      "A = A^E + 0.3 Σ_{j≥t} γ^(j-t) z_j / √n_t; clip ranges times 1 + 0.3 (2σ(z_t) - 1); z normalized gains of the same turn",
     source: "arXiv 2605.06200, as quoted by others",
     status: "exact",
-    note: "Gains: a metric of the steps, or `answerProbabilities`. Which deviation its own code takes was not verified.",
+    note: "Gains: a metric of the steps, or `answerProbabilities`. The standard deviation of the original code was not verified.",
   },
   make(options: A2tgpoOptions = {}): Estimator<StepCredit> {
     return {

@@ -32,7 +32,7 @@ export type AepoOptions = OptionsOf<typeof aepoFields>
 
 /**
  * Entropy-balanced advantages (AEPO, RUC-NLPIR/ARPO) around another estimator: A' = A (1 + w z). z is the entropy of the token minus the
- * mean of the batch, divided by the standard deviation; 0 where all entropies are equal. Skipped steps enter neither the mean nor the
+ * mean of the batch, divided by the standard deviation; 0 if all entropies are equal. Skipped steps enter neither the mean nor the
  * deviation.
  *
  * @throws BAD_ARGUMENT for an invalid option

@@ -24,7 +24,7 @@ export function asEstimator(value: Estimator | Estimator["estimate"]): Estimator
 /**
  * Runs an estimator and checks its result.
  *
- * @throws GigpoError `BAD_ARGUMENT` where the estimator throws or its result does not fit the batch, `NON_FINITE` for numbers that are not
+ * @throws GigpoError `BAD_ARGUMENT` if the estimator throws or its result does not fit the batch, `NON_FINITE` for numbers that are not
  * finite. Errors after an abort of the signal are thrown unchanged.
  */
 export async function estimate<C extends Credit>(
@@ -61,7 +61,7 @@ const amendmentKeys: KeysOf<EstimatorWrapper> = { name: true, needs: true, chang
  *       change: (credit) => ({ ...credit, advantages: credit.advantages.map((a) => 2 * a) }),
  *     })
  *
- * The type of `credit` tells whether advantages are per step, as for `gigpo` and `grpo`; for other estimators they may be per token.
+ * The type of `credit` states whether advantages are per step, as for `gigpo` and `grpo`; for other estimators they may be per token.
  *
  * @throws GigpoError `BAD_ARGUMENT` for an invalid estimator or change.
  */

@@ -18,7 +18,7 @@ export interface BatchStep extends GrpoStep {
   readonly terminated?: boolean | undefined
   /** Whether the episode was truncated after this step. Default false. */
   readonly truncated?: boolean | undefined
-  /** Return of the greedy episode of the task; NaN where that episode failed. */
+  /** Return of the greedy episode of the task; NaN if that episode failed. */
   readonly baseline?: number | undefined
   /** Reward of each token, [tokens]. The sum is the reward of the step. Default: the whole reward at the last token. */
   readonly tokenRewards?: Column | undefined

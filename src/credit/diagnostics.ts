@@ -16,7 +16,7 @@ export function summarizeAdvantages(advantages: Float64Array): Pick<GrpoDiagnost
 
 /**
  * Metrics "advantage/mean" and "advantage/std" (sample) of the advantages that are learned from, over steps, or over tokens where
- * advantages are per token. Skipped steps do not count. Both metrics are absent where all steps are skipped.
+ * advantages are per token. Skipped steps do not count. Both metrics are absent if all steps are skipped.
  */
 export function advantageMetrics({ advantages, skip }: Credit): Record<string, number> {
   const isLearned = (_: unknown, step: number) => skip?.[step] !== 1
@@ -44,7 +44,7 @@ export function gigpoMetrics(diagnostics: GigpoDiagnostics): Record<string, numb
     "step-group/singletons": diagnostics.singletonShare,
     "step-group/compared": diagnostics.comparedShare,
     "step-group/compared-across": diagnostics.comparedAcrossShare,
-    // Shares are undefined where all advantages are 0.
+    // Shares are undefined if all advantages are 0.
     ...(diagnostics.episodeShare + diagnostics.stepShare > 0 && { "advantage/step-share": diagnostics.stepShare }),
   }
 }

@@ -36,11 +36,11 @@ export const dpepo = defineEstimator({
     system: "DPEPO",
     origin: "successor",
     changes: ["credit", "rollout", "reward"],
-    equation: "A = z v where z ≥ 0, else z (2 - v); z GRPO's, v = (ω^d + mean_e (α^a + γ^t + β^w) / 3) / 2",
+    equation: "A = z v if z ≥ 0, else z (2 - v); z as in GRPO, v = (ω^d + mean_e (α^a + γ^t + β^w) / 3) / 2",
     source: "arXiv 2604.24320, its code",
     set: { "environment.wrapper.name": "parallel" },
     status: "exact",
-    note: "Rewards, anchors and prompts of the copies that `parallel` drives are our reading.",
+    note: "Rewards, anchor states and prompts of the copies in the wrapper `parallel` are an interpretation.",
   },
   make(options: DpepoOptions = {}): Estimator<StepCredit> {
     settle("dpepo", options, dpepoFields, outsideRuns)

@@ -28,7 +28,7 @@ export const drMas = defineEstimator({
     system: "Dr. MAS",
     origin: "relative",
     changes: ["credit", "keys"],
-    equation: "A = (R - mean R) / (std R + ε) over the episodes in which the agent took a step",
+    equation: "A = (R - mean R) / (std R + ε) over the episodes with a step of the agent",
     source: "arXiv 2602.08847",
     status: "exact",
   },

@@ -53,10 +53,10 @@ export const emaGrpo = defineEstimator({
     system: "EMA-GRPO (OneThinker)",
     origin: "successor",
     changes: ["credit"],
-    equation: "A = (R - mean R) / σ of the kind of task, σ = √(m2 - m1²), running means with decay 0.99",
+    equation: "A = (R - mean R) / σ per kind of task, σ = √(m2 - m1²), running means with decay 0.99",
     source: "tulerfeng/OneThinker",
     status: "exact",
-    note: "OneThinker's corpus has images, which are not supported here.",
+    note: "OneThinker's corpus has images, which are not supported.",
   },
   make(options: EmaGrpoOptions = {}): Estimator<StepCredit> {
     let moments: Readonly<Record<string, Moments>> = {}

@@ -46,10 +46,10 @@ export const empg = defineEstimator({
     system: "EMPG",
     origin: "relative",
     changes: ["credit"],
-    equation: "A' = A g(h_t) + ζ e^(-k h_{t+1}) less its mean, g = e^(-k h) / mean, h entropies of steps in 0 … 1",
+    equation: "A' = A g(h_t) + ζ e^(-k h_{t+1}) minus the mean, g = e^(-k h) / mean, h step entropies scaled to 0 … 1",
     source: "arXiv 2509.09265",
     status: "exact",
-    note: "Around any estimator: `of: { name: grpo }`.",
+    note: "Modifies any estimator: `of: { name: grpo }`.",
   },
   make(options: EmpgOptions = {}): Estimator {
     const { of } = settle("empg", options, empgFields, outsideRuns)

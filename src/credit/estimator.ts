@@ -14,7 +14,7 @@ export interface StepRecord {
   readonly metrics?: Readonly<Record<string, number>> | undefined
   /** Whether the step and its candidates were sampled with a hint that the recorded prompt does not contain. */
   readonly offPolicy?: boolean | undefined
-  /** Score of the completion, where several candidates were sampled (`hooks.candidates`). */
+  /** Score of the completion, if several candidates were sampled (`hooks.candidates`). */
   readonly score?: number | undefined
   /** Candidates that were not acted on. */
   readonly candidates?: readonly CandidateRecord[] | undefined
@@ -56,7 +56,7 @@ export interface Batch {
   readonly anchors: readonly string[]
   /** Dense ids of step groups (steps of one task with equal anchor states), in order of first occurrence. */
   readonly anchorGroups: Int32Array
-  /** Anchor state after the action; undefined where unknown. */
+  /** Anchor state after the action; undefined if unknown. */
   readonly nextAnchors: readonly (string | undefined)[]
   /** 1 for the last step of an episode that terminated. */
   readonly terminated: Uint8Array
@@ -66,15 +66,15 @@ export interface Batch {
   readonly lengths: Int32Array
   /** Recorded data of the steps. Absent for steps that consist of numbers only. */
   readonly steps?: readonly StepRecord[]
-  /** Dense ids of conversations, where episodes have several. */
+  /** Dense ids of conversations, if episodes have several. */
   readonly conversation?: Int32Array
-  /** Dense ids of agents, where episodes have several. */
+  /** Dense ids of agents, if episodes have several. */
   readonly agent?: Int32Array
   /** Text of each token of the completion, [steps][tokens of the step]. Present for the need "text". Special tokens have an empty text. */
   readonly tokenTexts?: readonly (readonly string[])[]
   /** Statistics that `needs` requests, [steps][tokens of the step]: log-probabilities, entropies in nats, or critic values before each token. */
   readonly statistics?: Readonly<Partial<Record<Exclude<Need, "greedy" | "text">, readonly Column[]>>>
-  /** Return of the greedy episode of each step's task, [steps]. Present for the need "greedy". NaN where that episode failed. */
+  /** Return of the greedy episode of each step's task, [steps]. Present for the need "greedy". NaN if that episode failed. */
   readonly baselines?: Float64Array
   /** Rewards per token (with a KL penalty), [steps][tokens]. The sum over a step is its reward. Absent: the whole reward is at the last token. */
   readonly tokenRewards?: readonly Column[]

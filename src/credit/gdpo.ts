@@ -53,11 +53,11 @@ export const gdpo = defineEstimator({
     system: "GDPO",
     origin: "relative",
     changes: ["credit", "reward"],
-    equation: "A = whitened Σ_k w_k A_k, A_k GRPO's of the reward k alone",
+    equation: "A = whitened Σ_k w_k A_k, A_k the GRPO advantage of reward k alone",
     source: "arXiv 2601.05242",
     set: { "training.estimator.channels": ["reward", "success"] },
     status: "exact",
-    note: "channels are metrics of the environment's steps.",
+    note: "`channels` are metrics of the environment's steps.",
   },
   make(options: GdpoOptions = {}): Estimator<StepCredit> {
     const { channels, weights, singletonEpisode } = settle("gdpo", options, gdpoFields, outsideRuns)

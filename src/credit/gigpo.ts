@@ -59,7 +59,10 @@ export const gigpo = defineEstimator({
     equation: "A = (R - mean R) / F + ω (R_t - mean R_t among the task's steps from the same state) / F",
     source: "arXiv 2505.10978",
     status: "exact",
-    note: "The paper's definition; where codes depart from it, the three entries below.",
+    otherFiles: ["src/credit/similarity.ts"],
+    note:
+      "Definition of the paper. The three entries below are the variants of published implementations. `similarity` groups similar states " +
+      "instead of equal ones, by the ratio of CPython's difflib, with its autojunk.",
   },
   variants: {
     "gigpo-verl-agent": {
@@ -68,10 +71,10 @@ export const gigpo = defineEstimator({
         system: "GiGPO as verl-agent has it",
         origin: "gigpo",
         changes: ["credit", "keys"],
-        equation: "the same; mean R over steps, penalties on rows alone, singletons raw",
+        equation: "as GiGPO, with mean R over steps, penalties per row only, raw returns of singletons",
         source: "langfengQ/verl-agent",
         status: "exact",
-        note: "Also a system: rollouts, prompts and environments here follow it.",
+        note: "Rollouts, prompts and environments of this package follow verl-agent.",
       },
     },
     "gigpo-roll": {
@@ -80,7 +83,7 @@ export const gigpo = defineEstimator({
         system: "GiGPO as ROLL has it",
         origin: "gigpo",
         changes: ["credit", "keys"],
-        equation: "the same with mean R over steps and equal states of all tasks compared; whitened",
+        equation: "as GiGPO, with mean R over steps, comparing equal states of all tasks; whitened",
         source: "alibaba/ROLL",
         status: "exact",
       },
@@ -91,7 +94,7 @@ export const gigpo = defineEstimator({
         system: "GiGPO as Trinity-RFT has it",
         origin: "gigpo",
         changes: ["credit", "keys"],
-        equation: "the same with γ = 1 and equal states of all tasks compared",
+        equation: "as GiGPO, with γ = 1, comparing equal states of all tasks",
         source: "modelscope/Trinity-RFT",
         status: "exact",
       },

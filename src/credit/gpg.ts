@@ -17,11 +17,11 @@ export const gpg = defineEstimator({
     system: "GPG",
     origin: "baseline",
     changes: ["credit", "loss"],
-    equation: "A = α (R - mean R), α = episodes / episodes of a return other than 0; loss -A log p",
+    equation: "A = α (R - mean R), α = episodes / episodes with nonzero return; loss -A log p",
     source: "arXiv 2504.02546",
     set: { "training.loss.name": "reinforce" },
     status: "exact",
-    note: "α as verl has it; the paper counts tasks of equal returns.",
+    note: "α as in verl; the paper counts tasks with equal returns.",
   },
   make(options: OutcomeOptions = {}): Estimator<StepCredit> {
     return outcomeEstimator(

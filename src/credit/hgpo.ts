@@ -39,7 +39,7 @@ export type HgpoOptions = OptionsOf<typeof hgpoFields>
 /**
  * Hierarchy-of-groups policy optimization (HGPO, arXiv 2602.22817). Steps of a task in the same state are compared once for each length of
  * shared history: A = Σ_k w_k a_k / (Σ_k w_k + ε), k = 1 … history + 1, w_k = (k + 1)^α. a_k is the return compared among the steps with
- * the same last k states. Levels with a_k exactly 0, such as that of a singleton, enter neither sum. A = 0 where no level remains.
+ * the same last k states. Levels with a_k exactly 0, such as that of a singleton, enter neither sum. A = 0 if no level remains.
  *
  * @throws BAD_ARGUMENT for an invalid option
  */

@@ -9,7 +9,7 @@ const fields = { history: integer(2, "Number of earlier states.", { min: 0 }) }
 /**
  * Returns levels of step groups by shared history (HGPO, arXiv 2602.22817). Level k groups the steps of one task with the same last k
  * states, including the present one, k = 1 … history + 1. A step with fewer than k states so far has no group at level k. The cost is
- * linear: the last k states are equal where the present states and the last k - 1 states of the previous steps are equal.
+ * linear: the last k states are equal if the present states and the last k - 1 states of the previous steps are equal.
  *
  * @throws BAD_ARGUMENT unless `history` is an integer of at least 0
  */

@@ -49,7 +49,7 @@ export const igpo = defineEstimator({
     system: "IGPO",
     origin: "relative",
     changes: ["credit", "reward"],
-    equation: "A_t = Σ_{j≥t} γ^(j-t) (r_j - mean r among equal turns), r the gain, at last the outcome",
+    equation: "A_t = Σ_{j≥t} γ^(j-t) (r_j - mean r of the same turn), r the gain, for the last turn the outcome",
     source: "GuoqingWang1/IGPO, its code",
     status: "exact",
   },

@@ -28,11 +28,11 @@ export const memAgent = defineEstimator({
     system: "MemAgent",
     origin: "successor",
     changes: ["credit", "prompt"],
-    equation: "A = R - mean R over samples, the same for every conversation of a sample",
+    equation: "A = R - mean R over samples, equal for every conversation of a sample",
     source: "BytedTsinghua-SIA/MemAgent",
     set: { "environment.memory": "chunks" },
     status: "exact",
-    note: "The memory `chunks` splits texts by characters, not by tokens, and the question is one paragraph: our reading.",
+    note: "The memory `chunks` splits texts by characters instead of tokens. Interpretation: the question is one paragraph.",
   },
   make(options: MemAgentOptions = {}): Estimator<StepCredit> {
     const estimator = outcomeEstimator(

@@ -57,10 +57,10 @@ export const mica = defineEstimator({
     system: "MICA",
     origin: "successor",
     changes: ["credit", "reward"],
-    equation: "A = α norm(Σ_{j≥t} γ^(j-t) Δ_j) + (1 - α) norm(Δ_t) among equal turns",
+    equation: "A = α norm(Σ_{j≥t} γ^(j-t) Δ_j) + (1 - α) norm(Δ_t), normalized per turn",
     source: "arXiv 2603.06194, by an adaptation",
-    status: "reading",
-    note: "The potential whose difference is Δ is not established, so Δ is an option. Default: the reward.",
+    status: "interpreted",
+    note: "The potential whose difference is Δ is not documented, so Δ is an option. Default: the reward.",
   },
   make(options: MicaOptions = {}): Estimator<StepCredit> {
     settle("mica", options, micaFields, outsideRuns)

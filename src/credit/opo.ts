@@ -25,7 +25,7 @@ export const opo = defineEstimator({
     system: "OPO",
     origin: "baseline",
     changes: ["credit"],
-    equation: "A = R - Σ l R / Σ l, l an episode's tokens",
+    equation: "A = R - Σ l R / Σ l, l the number of tokens of an episode",
     source: "arXiv 2505.23585",
     status: "exact",
   },

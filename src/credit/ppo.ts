@@ -67,7 +67,8 @@ export const ppo = defineEstimator({
     equation: "A = Σ (γ λ)^k δ, δ = r + γ V' - V, over tokens; whitened",
     source: "arXiv 1506.02438, 1707.06347",
     status: "exact",
-    note: "With a critic: a separate transformer that is initialized from the policy.",
+    otherFiles: ["src/credit/traces.ts"],
+    note: "The advantage is GAE, generalized advantage estimation. Needs a critic: a separate transformer initialized from the policy.",
   },
   variants: {
     "step-ppo": {
@@ -87,7 +88,7 @@ export const ppo = defineEstimator({
         system: "turn-level PPO",
         origin: "relative",
         changes: ["credit"],
-        equation: "the same, whitened by n",
+        equation: "as above, whitened by n",
         source: "thu-nics/VPR",
         status: "exact",
       },

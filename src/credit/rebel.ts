@@ -68,10 +68,10 @@ export const rebel = defineEstimator({
     system: "ReBel (Rewarding Beliefs)",
     origin: "successor",
     changes: ["keys", "reward", "credit"],
-    equation: "A = G - mean G + ω (norm(γ^(T-1-t) G) + norm(Σ γ^(k-t) b_k)) among steps of one belief",
+    equation: "A = G - mean G + ω (norm(γ^(T-1-t) G) + norm(Σ γ^(k-t) b_k)) among steps with the same belief",
     source: "arXiv 2605.20061",
     status: "exact",
-    note: "Belief rewards are metrics of the environment. The policy needs SFT before it states beliefs.",
+    note: "Belief rewards are metrics of the environment. The policy needs SFT to state beliefs.",
   },
   make(options: RebelOptions = {}): Estimator<StepCredit> {
     const { beliefRewards, beliefWeights, singletonEpisode } = settle("rebel", options, rebelFields, outsideRuns)

@@ -27,7 +27,7 @@ export const remax = defineEstimator({
     system: "ReMax",
     origin: "baseline",
     changes: ["credit", "rollout"],
-    equation: "A = R - R of the episode decoded greedily",
+    equation: "A = R - R of the greedily decoded episode",
     source: "arXiv 2310.10505",
     status: "exact",
     note: "Each task needs one additional, greedy episode.",

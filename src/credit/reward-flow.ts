@@ -46,10 +46,10 @@ export const rewardFlow = defineEstimator({
     origin: "relative",
     changes: ["credit", "reward"],
     equation:
-      "step signal V(s') - V(s), V(s) = max(r(s), γ max V(successors)) on the task's graph of states; then GiGPO",
+      "step signal V(s') - V(s), V(s) = max(r(s), γ max V(successors)) on the state graph of the task; then GiGPO",
     source: "arXiv 2603.18859",
     status: "exact",
-    note: "For a state that was reached with several rewards, its code uses the first: `arrivals: first`.",
+    note: "For states reached with several rewards, the original code uses the first: `arrivals: first`.",
   },
   make(options: RewardFlowOptions = {}): Estimator<StepCredit> {
     return gigpoVariant("reward-flow", options, rewardFlowFields, "wanted", (settings) => {

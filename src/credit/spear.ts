@@ -45,7 +45,7 @@ export type SpearOptions = OptionsOf<typeof spearFields>
 
 /**
  * Self-imitation (SPEAR, TencentYoutuResearch/SPEAR) around another estimator. Steps with an advantage of at least 1 enter a replay
- * buffer. They are learned from again in later iterations with A = c (R(τ) - median of the mean returns of past tasks), where that is
+ * buffer. They are learned from again in later iterations with A = c (R(τ) - median of the mean returns of past tasks), if that is
  * above 0. Other parts of SPEAR are separate: clip-cov is the loss `clip-cov`, the reward of tool calls is a reward. Two points are our
  * interpretation: single steps are stored and drawn instead of whole episodes, and a step is not replayed in its own iteration. Steps with
  * images or constraints are not stored.
@@ -59,10 +59,10 @@ export const spear = defineEstimator({
     system: "SPEAR",
     origin: "relative",
     changes: ["credit", "data"],
-    equation: "steps of A ≥ 1 are learned again with R - median of the mean returns of past tasks, where above 0",
+    equation: "steps with A ≥ 1 are replayed with R - median of the mean returns of past tasks, if positive",
     source: "TencentYoutuResearch/SPEAR",
     status: "exact",
-    note: "The replay buffer holds steps instead of episodes: our reading. Its clip-cov is a loss, its tool reward a reward.",
+    note: "Interpretation: the replay buffer contains steps instead of episodes. SPEAR's clip-cov is a separate loss, its tool reward a reward.",
   },
   make(options: SpearOptions = {}): Estimator {
     const inner = innerEstimator("spear", settle("spear", options, spearFields, outsideRuns).of)

@@ -9,7 +9,7 @@ export type Arrivals = "largest" | "first"
 export interface StateGraph {
   /** Node before each step, [steps]. */
   readonly from: Int32Array
-  /** Node after each step, [steps]; -1 where unknown or after an idle action. */
+  /** Node after each step, [steps]; -1 if unknown or after an idle action. */
   readonly to: Int32Array
   /** Reward on arrival at each node, [nodes]. */
   readonly rewards: Float64Array

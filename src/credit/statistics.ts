@@ -8,12 +8,12 @@ export interface GroupStatistics {
   /** Number of values in each group, counted with `counts`, [groups]. */
   readonly size: Float64Array
   readonly mean: Float64Array
-  /** Sample standard deviation (n - 1), [groups]; exactly 0 where the values are equal up to rounding. */
+  /** Sample standard deviation (n - 1), [groups]; exactly 0 if the values are equal up to rounding. */
   readonly std: Float64Array
 }
 
 /**
- * Returns the statistics of each group, computed in two passes. The one-pass formula loses precision where the mean is large compared to
+ * Returns the statistics of each group, computed in two passes. The one-pass formula loses precision if the mean is large compared to
  * the spread.
  *
  * @param values [rows]

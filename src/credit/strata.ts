@@ -63,7 +63,7 @@ export const strata = defineEstimator({
     system: "StraTA",
     origin: "successor",
     changes: ["credit", "rollout"],
-    equation: "A of actions: R in their strategy; A of strategies: mean R of their better half, in the task",
+    equation: "A of actions: R within their strategy; A of strategies: mean R of their better half, within the task",
     source: "arXiv 2605.06642, by two reproductions",
     set: {
       "training.turnHooks.name": "fork-at",
@@ -72,8 +72,8 @@ export const strata = defineEstimator({
       "environment.wrapper.name": "plan-first",
     },
     code: "estimator: strata(plannedStrategies)",
-    status: "reading",
-    note: "Strategies are metrics of steps, or plans of the policy's own; choosing among 8 times as many is `farthestPoints`, given embeddings.",
+    status: "interpreted",
+    note: "Strategies are metrics of steps, or plans written by the policy. Selection among 8 times as many: `farthestPoints`, from embeddings.",
   },
   make(options: StrataOptions = {}): Estimator<StepCredit> {
     settle("strata", options, strataFields, outsideRuns)

@@ -87,7 +87,7 @@ export function teacherWeights(
   })
 }
 
-/** Weight clip(e^(sign(A) alpha D), low, high) of one token; 1 where its advantage is 0. */
+/** Weight clip(e^(sign(A) alpha D), low, high) of one token; 1 if its advantage is 0. */
 export function hindsightWeight(
   gap: number,
   advantage: number,

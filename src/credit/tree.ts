@@ -45,10 +45,10 @@ export const gigpoTree = defineEstimator({
     system: "T-STAR (Reason in Chains, Learn in Trees)",
     origin: "successor",
     changes: ["keys", "rollout"],
-    equation: "A = A^E + ω A^S among the steps at one node of the tree into which episodes merge that begin alike",
+    equation: "A = A^E + ω A^S, where A^S compares the steps at a node of the tree of episodes with common starts",
     source: "arXiv 2604.07165, abstract",
-    status: "reading",
-    note: "Merging by equal beginnings, GiGPO on top; grafted thoughts are not defined in public.",
+    status: "interpreted",
+    note: "Episodes are merged by equal starts, with GiGPO's advantages. Grafted thoughts are not documented.",
   },
   make(options: GigpoTreeOptions = {}): Estimator<StepCredit> {
     return gigpoVariant("gigpo-tree", options, gigpoTreeFields, "wanted", (settings) => ({

@@ -31,7 +31,7 @@ export interface GrpoDiagnostics {
   readonly constantEpisodeGroups: number
 }
 
-/** Diagnostics of `gigpoAdvantages`, over all steps except padding. Shares are in [0, 1], and 0 where there is nothing to count. */
+/** Diagnostics of `gigpoAdvantages`, over all steps except padding. Shares are in [0, 1], and 0 if there is nothing to count. */
 export interface GigpoDiagnostics extends GrpoDiagnostics {
   /** Number of step groups. */
   readonly stepGroups: number

@@ -78,10 +78,10 @@ export const vpr = defineEstimator({
     system: "VPR (Verifiable Process Rewards)",
     origin: "successor",
     changes: ["credit", "rollout", "reward"],
-    equation: "A = (r - mean r) / (std r + ε) in the state; steps of equal r are left out",
+    equation: "A = (r - mean r) / (std r + ε) per state; states with equal r are skipped",
     source: "thu-nics/VPR",
     status: "exact",
-    note: "With the hook `candidates`, the completions sampled for one prompt are the group of the state, and all are learned from.",
+    note: "With the hook `candidates`, the completions sampled for one prompt form the group of the state, and all are learned from.",
   },
   make(options: VprOptions = {}): Estimator<StepCredit> {
     const settingsAt = (moment: TrainingProgress) => {
@@ -122,7 +122,7 @@ function refuseWithCandidates(score: unknown, state: unknown): void {
   if (name === undefined) return
   throw new GigpoError(
     "BAD_ARGUMENT",
-    `vpr: ${name} is not asked where candidates are compared, which hooks.candidates scores and which are each state's own; leave it ` +
+    `vpr: ${name} is not used if candidates are compared: hooks.candidates scores them, and each state has its own; leave it ` +
       'out, or set compare to "state".',
   )
 }
@@ -178,7 +178,7 @@ function withBonus({ episode }: Batch, scores: Float64Array, success: Float64Arr
   return scores.map((score, row) => score + (after[row]! < 0 && success[row] === 1 ? bonus : 0))
 }
 
-/** Advantages among the steps with the same index where there are at least `least`, otherwise among all steps. */
+/** Advantages among the steps with the same index if there are at least `least`, otherwise among all steps. */
 function overTurns(
   values: Float64Array,
   turns: Int32Array,

@@ -12,7 +12,7 @@ export interface WhitenOptions {
 const optionKeys: KeysOf<WhitenOptions> = { std: true, epsilon: true }
 
 /**
- * Returns values normalized to mean 0 and variance 1 over all sampled tokens: (x - mean) / √(var + epsilon). Exactly 0 where all values
+ * Returns values normalized to mean 0 and variance 1 over all sampled tokens: (x - mean) / √(var + epsilon). Exactly 0 if all values
  * are equal up to rounding.
  *
  * @param values [rows]

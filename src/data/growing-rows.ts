@@ -10,7 +10,7 @@ export interface Said {
   readonly tokens: Int32Array
   /** Weight in the loss; 0 for context. */
   readonly weight: number
-  /** Rewards of the conversation, where known. */
+  /** Rewards of the conversation, if known. */
   readonly course?: Course
 }
 
@@ -26,7 +26,7 @@ export class GrowingRows {
     this.#encode = encode
   }
 
-  /** Adds a completion. Returns the length of the prompt in tokens where it starts a sequence, otherwise undefined. */
+  /** Adds a completion. Returns the length of the prompt in tokens if it starts a sequence, otherwise undefined. */
   add({ prompt, reply, tokens, weight, course }: Said): number | undefined {
     const last = this.#rows.at(-1)
     const goesOn = last && prompt.startsWith(last.text) ? last : undefined

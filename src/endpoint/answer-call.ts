@@ -8,8 +8,8 @@ import { linkAbort } from "../util/linked-abort.ts"
 import { delivered, OutputBuffer } from "./delivery.ts"
 import type { Speaker } from "./endpoint.ts"
 
-/** Reports how a request was answered. */
-export type Done = (status: number, replies?: readonly SaidReply[]) => void
+/** Reports how a request was answered. `error` ended a stream that had begun. */
+export type Done = (status: number, replies?: readonly SaidReply[], error?: ApiError) => void
 
 export interface Asking {
   readonly request: Request
@@ -17,6 +17,8 @@ export interface Asking {
   readonly call: Call
   readonly arrival: Arrival | undefined
   readonly answer: Answer
+  /** Content type of a stream. Default: server-sent events. */
+  readonly streamType?: string | undefined
   /** Equal for requests that retry one another. */
   readonly same: string
   readonly done: Done
@@ -70,7 +72,7 @@ const whole: Answering = async (asking, attempt, gone, over) => {
 
 /** Errors before the first token are an error response; later ones are an event. */
 const stream: Answering = async (asking, attempt, gone, over) => {
-  const { request, answer, done, onError } = asking
+  const { request, answer, done, onError, streamType = "text/event-stream; charset=utf-8" } = asking
   const untold = new OutputBuffer()
   const first = settleable()
   let begun = false
@@ -91,7 +93,7 @@ const stream: Answering = async (asking, attempt, gone, over) => {
         : asApiError(error, request.signal)
       if (!begun) throw error
       if (told.status === 500) onError?.(error)
-      done(told.status)
+      done(told.status, undefined, told)
       over(false)
       return () => answer.fail(told)
     },
@@ -109,7 +111,7 @@ const stream: Answering = async (asking, attempt, gone, over) => {
   return new Response(
     delivered(() => texts.next(), request.signal, over),
     {
-      headers: { "content-type": "text/event-stream; charset=utf-8", "cache-control": "no-cache" },
+      headers: { "content-type": streamType, "cache-control": "no-cache" },
     },
   )
 }

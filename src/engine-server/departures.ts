@@ -4,7 +4,7 @@
  */
 export const departures = {
   "mean-of-means":
-    "Gradients are not sums: per datum Σ weight · loss / Σ weight, then the mean over all data of an optimizer step (SkyRL on JAX).",
+    "Weighted mean per example, Σ weight · loss / Σ weight, then mean over the batch of an optimizer step (not summed; SkyRL on JAX).",
   "negative-weights":
     "With mean-of-means, a cross-entropy with a negative sum of weights divides by 1e-9 (SkyRL on JAX).",
   "ignored-clip": "grad_clip_norm has no effect (SkyRL, verl-tinker).",
@@ -18,15 +18,14 @@ export const departures = {
   "no-dro": "The loss dro is not supported (SkyRL).",
   "no-duplicates": "A repeated request is executed twice (verl-tinker).",
   "results-once": "A result is delivered only once (verl-tinker).",
-  "plain-try-again":
-    "try_again does not report the queue, and is sent once more when the result is available (verl-tinker).",
+  "plain-try-again": "Sends one extra try_again after the result is ready, without the queue state (verl-tinker).",
   "zero-log-probs": "forward_backward reports zeros instead of log-probabilities (verl-tinker).",
   "truncated-importance": "importance_sampling clips its ratio at 2 (verl-tinker).",
   "silent-cross-entropy": "ppo and cispo are accepted, but cross-entropy is computed (Twinkle).",
   "json-only": "Protocol buffers are not supported (verl-tinker, Twinkle).",
   "protobuf-only": "forward_backward accepts protocol buffers only (TuFT).",
   "other-success": "Requests are answered with 201 and 202 (TuFT).",
-  "no-reference": "There is no sampler of the base model.",
+  "no-reference": "The base model cannot be sampled.",
   "named-samplers": "Weights for sampling need a name.",
   "not-ours": "No features beyond the API: samples have seeds instead of keys, and gradients cannot be dropped.",
 } as const

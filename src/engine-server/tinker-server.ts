@@ -18,6 +18,8 @@ export type { TinkerServerOptions } from "./serving.ts"
 /** Server of the Tinker API, without a socket. */
 export interface TinkerServer extends AsyncDisposable {
   readonly keys: Keys
+  /** Content encodings of requests that the server decodes. */
+  readonly encodings: readonly string[]
   /**
    * Answers a request.
    *
@@ -77,6 +79,7 @@ export function tinkerServer(options: TinkerServerOptions): TinkerServer {
 
   return {
     keys,
+    encodings: ["zstd"],
     answer: async (request, client = "") => {
       try {
         return await respond(request, client)

@@ -42,7 +42,7 @@ interface Beside {
  * `work` computes, methods that change weights or gradients throw `POLICY_BUSY` for all other callers.
  *
  * @param what - name of the work in messages.
- * @throws GigpoError `POLICY_BUSY` where the policy is already in use, before `work` starts.
+ * @throws GigpoError `POLICY_BUSY` if the policy is already in use, before `work` starts.
  */
 export async function* exclusively<T>(
   policy: Trainable,
@@ -75,7 +75,7 @@ export async function* exclusively<T>(
  * Runs `work`, which requires that the weights of a policy do not change. Several calls may run concurrently.
  *
  * @returns the result of `work`, whose signal is aborted when a training of the policy continues during the work.
- * @throws GigpoError `POLICY_BUSY` where the policy is being trained.
+ * @throws GigpoError `POLICY_BUSY` if the policy is being trained.
  */
 export async function unchanged<T>(
   policy: object,
@@ -99,7 +99,7 @@ export async function unchanged<T>(
 }
 
 /**
- * Throws where a training is using a policy. Engines call this at the start of every method that changes weights or gradients,
+ * Throws if a training is using a policy. Engines call this at the start of every method that changes weights or gradients,
  * before the first `await`.
  *
  * @throws GigpoError `POLICY_BUSY`

@@ -190,7 +190,7 @@ export interface LinearLoss {
 /** Loss and statistics of one `forwardBackward`. */
 export interface LossReport {
   /**
-   * Value of the loss. 0 for a `LinearLoss`, whose value the engine does not know; NaN if the engine reports none: the
+   * Value of the loss. 0 for a `LinearLoss`, whose value the engine does not receive; NaN if the engine reports none: the
    * trainer then computes it from `logProbs`.
    */
   readonly loss: number

@@ -1,4 +1,4 @@
-// `gigpo/agents`: agents as programs, and the OpenAI-compatible gateway that records their calls.
+// `gigpo/agents`: agents as programs, and the gateway that records their calls.
 
 import "../check-node.cts"
 

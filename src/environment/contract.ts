@@ -57,11 +57,11 @@ export function checkMessages(contract: Contract, messages: readonly Message[]):
 }
 
 /** Checks and normalizes the value that `tell` of the memory `name` returned. */
-export function checkTold(contract: Contract, name: string, told: string | MemoryPrompt): MemoryPrompt {
-  const { past, observation } = typeof told === "string" ? { past: told, observation: undefined } : (told ?? {})
+export function checkMemoryPrompt(contract: Contract, name: string, value: string | MemoryPrompt): MemoryPrompt {
+  const { past, observation } = typeof value === "string" ? { past: value, observation: undefined } : (value ?? {})
   if (typeof past === "string" && ["string", "undefined"].includes(typeof observation)) return { past, observation }
   throw contract.broken(
-    `the memory ${name} returned ${inspect(told)}; return a string, or { past, observation } with strings`,
+    `the memory ${name} returned ${inspect(value)}; return a string, or { past, observation } with strings`,
   )
 }
 

@@ -18,7 +18,7 @@ const text = (value: string): TypedValue => ({ type: "string", value })
  *
  * @param adapter - folder in PEFT layout.
  * @param path - file that is written.
- * @throws GigpoError `BAD_MODEL` where the base model is missing, or for fully trained modules, which the format cannot contain.
+ * @throws GigpoError `BAD_MODEL` if the base model is missing, or for fully trained modules, which the format cannot contain.
  */
 export async function exportAdapterGguf(adapter: string, path: string): Promise<void> {
   const stored = await readAdapterConfig(adapter)

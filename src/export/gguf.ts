@@ -20,7 +20,7 @@ import { convertTensor } from "./tensors.ts"
  * @param model - folder in Hugging Face layout.
  * @param path - file that is written; it must not exist.
  * @param onStops - called with the texts of the tokens that end a completion, before the file is there.
- * @throws GigpoError `BAD_MODEL`, `BAD_TOKENIZER` where the tokenizer has no name in llama.cpp, `NON_FINITE`, `IO`
+ * @throws GigpoError `BAD_MODEL`, `BAD_TOKENIZER` if the tokenizer has no name in llama.cpp, `NON_FINITE`, `IO`
  */
 export async function exportGguf(
   model: string,

@@ -13,7 +13,7 @@ const f32 = (value: number): TypedValue => ({ type: "float32", value })
 /**
  * Returns the conventions of a model's architecture in GGUF files, with their name. Mistral's is that of Llama.
  *
- * @throws GigpoError `BAD_MODEL` where llama.cpp would compute the layers otherwise: it has windows in Gemma 3 only, and in SmolLM3 every fourth
+ * @throws GigpoError `BAD_MODEL` if llama.cpp would compute the layers otherwise: it has windows in Gemma 3 only, and in SmolLM3 every fourth
  * layer without rotary positions.
  */
 export function familyOf(config: ModelConfig): { readonly name: string; readonly family: GgufFamily } {

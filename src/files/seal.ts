@@ -7,7 +7,7 @@ import { inside, namesIn } from "./inside.ts"
 import { io, isSystemError } from "./io-error.ts"
 import { isRunning, processNamespace } from "./process-id.ts"
 import { readIfThere } from "./regular-file.ts"
-import { journalKey } from "./state-folder.ts"
+import { stateKey } from "./state-folder.ts"
 
 // Unfinished work of a killed process is completed or removed by the next one. A folder from elsewhere could request the
 // same, so unfinished work carries a seal: an HMAC of its path, with a key that no model or run folder contains.
@@ -17,7 +17,7 @@ const sealFile = ".gigpo-seal"
 const suffix = /([0-9a-f]{8})([0-9a-f]{16})$/
 
 async function mac(make: boolean, ...parts: readonly string[]): Promise<string | undefined> {
-  const key = await journalKey(make)
+  const key = await stateKey("journal", make)
   return key && createHmac("sha256", key).update(JSON.stringify(parts)).digest("hex")
 }
 
@@ -33,8 +33,8 @@ export async function sealedName(stem: string): Promise<string> {
 }
 
 /**
- * New path of a temporary file or folder that will be renamed to `path`. Those that killed processes left for this path are removed, because
- * no other step may come here again.
+ * New path of a temporary file or folder that will be renamed to `path`. Those that killed processes left for this path are removed first,
+ * since this may be the last write to `path`.
  */
 export async function temporaryOf(path: string): Promise<string> {
   await removeLeftovers(path)
@@ -61,7 +61,7 @@ function machine(): string {
 async function removeLeftovers(path: string): Promise<void> {
   const folder = dirname(path)
   const names = await readdir(folder).catch((cause) => {
-    // Files may be written into a folder that may not be read. Where there is none, the write itself says so.
+    // Files may be written into a folder that may not be read. If there is none, the write itself fails.
     if (isSystemError(cause) && ["EACCES", "EPERM", "ENOENT", "ENOTDIR"].includes(cause.code)) return []
     throw cause
   })

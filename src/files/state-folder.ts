@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto"
 import { link, mkdir, readFile, rename, rm, writeFile } from "node:fs/promises"
 import { homedir } from "node:os"
-import { isAbsolute, join, resolve } from "node:path"
+import { dirname, isAbsolute, join, resolve } from "node:path"
 import { isSystemError } from "./io-error.ts"
 
 /** Folder of gigpo's state for this user on this machine: GIGPO_STATE, or the system's location for such files. */
@@ -19,36 +19,36 @@ const keys = new Map<string, string>()
 const pattern = /^[0-9a-f]{64}$/
 
 /**
- * Key that identifies unfinished work of this user on this machine, from the file journal.key in the state folder.
- * Created when it is first needed for writing. If the file cannot be written, the key lasts as long as the process.
+ * Key of this user on this machine, 64 hexadecimal digits, from a file in the state folder. If the file cannot be
+ * written, the key lasts as long as the process.
  *
+ * @param name - "journal": identifies unfinished work; "view": identifies the browsers of the dashboard
  * @param make - whether to create a missing key; otherwise undefined.
  */
-export async function journalKey(make: boolean): Promise<string | undefined> {
-  const folder = stateFolder()
-  const known = keys.get(folder) ?? (await readKey(folder)) ?? (make ? await makeKey(folder) : undefined)
-  if (known !== undefined) keys.set(folder, known)
+export async function stateKey(name: "journal" | "view", make: boolean): Promise<string | undefined> {
+  const path = join(stateFolder(), `${name}.key`)
+  const known = keys.get(path) ?? (await readKey(path)) ?? (make ? await makeKey(path) : undefined)
+  if (known !== undefined) keys.set(path, known)
   return known
 }
 
-async function readKey(folder: string): Promise<string | undefined> {
-  const text = (await readFile(join(folder, "journal.key"), "utf8").catch(() => "")).trim()
+async function readKey(path: string): Promise<string | undefined> {
+  const text = (await readFile(path, "utf8").catch(() => "")).trim()
   return pattern.test(text) ? text : undefined
 }
 
-async function makeKey(folder: string): Promise<string> {
+async function makeKey(path: string): Promise<string> {
   const key = randomBytes(32).toString("hex")
-  const path = join(folder, "journal.key")
   const temporary = `${path}.${randomBytes(6).toString("hex")}`
   try {
-    await mkdir(folder, { recursive: true, mode: 0o700 })
+    await mkdir(dirname(path), { recursive: true, mode: 0o700 })
     await writeFile(temporary, `${key}\n`, { flag: "wx", mode: 0o600, flush: true })
     // link() never replaces a key that another process created meanwhile; not every file system supports links.
     await link(temporary, path).catch(async (cause) => {
-      if (!isSystemError(cause) || cause.code !== "EEXIST" || (await readKey(folder)) === undefined)
+      if (!isSystemError(cause) || cause.code !== "EEXIST" || (await readKey(path)) === undefined)
         await rename(temporary, path)
     })
-    return (await readKey(folder)) ?? key
+    return (await readKey(path)) ?? key
   } catch {
     return key
   } finally {

@@ -1,20 +1,24 @@
 import type { IncomingMessage } from "node:http"
 import { ApiError } from "./api-error.ts"
+import { decoded } from "./decoded.ts"
 
 /** Limits of the bytes of request bodies in memory: in total and per client. */
 export class BodyBudget {
   readonly #most: number
   readonly #ofClient: number
+  readonly #encodings: readonly string[]
   #held = 0
   readonly #byClient = new Map<string, number>()
 
-  constructor(most: number, ofClient: number) {
+  /** @param encodings - content encodings that are passed on */
+  constructor(most: number, ofClient: number, encodings: readonly string[]) {
     this.#most = most
     this.#ofClient = ofClient
+    this.#encodings = encodings
   }
 
   /**
-   * Reads the body of a request. `release` returns its bytes to the budget once the request is answered.
+   * Reads the body of a request, without gzip. `release` returns its bytes to the budget once the request is answered.
    *
    * @throws ApiError 503 if the budget is exhausted
    */
@@ -29,10 +33,11 @@ export class BodyBudget {
       if (bytes > 0 && (held > this.#ofClient || this.#held > this.#most))
         throw new ApiError(503, "The server is reading too many request bytes; try again later.")
     }
+    const encodings = this.#encodings
     const body = async function* () {
-      for await (const chunk of incoming.iterator({ destroyOnReturn: false })) {
+      for await (const chunk of decoded(incoming, encodings)) {
         count(chunk.length)
-        yield chunk as Buffer
+        yield chunk
       }
     }
     return { body: body(), release: () => count(-taken) }

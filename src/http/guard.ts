@@ -9,6 +9,8 @@ export interface Keys {
   readonly known: (key: string) => boolean
   /** Whether GET and HEAD of a path are answered without a key, by work that does not depend on the request. Default: no path. */
   readonly open?: ((path: string) => boolean) | undefined
+  /** Name of the cookie in which browsers send a key. Default: none. */
+  readonly cookie?: string | undefined
   /** Message to a client with an invalid key. */
   readonly refusal: string
 }
@@ -52,7 +54,7 @@ export function pass({ headers, headersDistinct, method, url = "" }: IncomingMes
   if (url.length > longestPath)
     throw new ApiError(414, `The path with its query is too long; the maximum is ${longestPath} bytes.`)
   const path = pathOf(url, host)
-  const proven = !keys || keys.known(keyOf((name) => headers[name] as string | undefined))
+  const proven = !keys || keys.known(keyOf((name) => headers[name] as string | undefined, keys.cookie))
   const [bare = ""] = path.split("?", 1)
   const reads = method === "GET" || method === "HEAD"
   if (!proven && !(reads && keys.open?.(bare))) throw new ApiError(401, keys.refusal, { code: "invalid_api_key" })

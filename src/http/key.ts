@@ -16,9 +16,18 @@ export function keyDigest(key: string): string {
   return digest(key).toString("base64url")
 }
 
-/** Key of a request: `Authorization: Bearer …`, or the header `x-api-key`; empty if absent. */
-export function keyOf(header: (name: string) => string | null | undefined): string {
-  return /^Bearer (.+)$/i.exec(header("authorization") ?? "")?.[1]?.trim() ?? header("x-api-key") ?? ""
+/**
+ * Key of a request: `Authorization: Bearer …`, or the header `x-api-key`, or the cookie with a given name; empty if
+ * absent.
+ */
+export function keyOf(header: (name: string) => string | null | undefined, cookie?: string): string {
+  const bearer = /^Bearer (.+)$/i.exec(header("authorization") ?? "")?.[1]?.trim()
+  return bearer ?? header("x-api-key") ?? (cookie && cookieOf(header("cookie") ?? "", cookie)) ?? ""
+}
+
+function cookieOf(header: string, name: string): string | undefined {
+  const found = header.split("; ").find((one) => one.startsWith(`${name}=`))
+  return found?.slice(name.length + 1)
 }
 
 /**

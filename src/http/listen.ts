@@ -5,6 +5,7 @@ import { GigpoError } from "../util/errors.ts"
 import { ApiError } from "./api-error.ts"
 import { BodyBudget } from "./body-budget.ts"
 import { type Connection, Connections } from "./connections.ts"
+import { isDecoded } from "./decoded.ts"
 import { connectionsFor } from "./descriptors.ts"
 import { type Guard, type Keys, pass } from "./guard.ts"
 import { streamOf } from "./stream-of.ts"
@@ -23,6 +24,8 @@ export interface HttpOptions {
 export interface ListenOptions extends HttpOptions {
   /** Absent: no key is required, and only this machine may connect. */
   readonly keys?: Keys | undefined
+  /** Content encodings of requests that `answer` decodes, such as zstd. Default: none. Gzip is decoded here. */
+  readonly encodings?: readonly string[] | undefined
 }
 
 export interface HttpLimits {
@@ -86,7 +89,7 @@ export type Answer = (request: Request, client: string) => Promise<Response>
  * address without a key
  */
 export async function listen(answer: Answer, options: ListenOptions = {}): Promise<HttpServer> {
-  const { host = "127.0.0.1", port = 0, names = [], keys } = options
+  const { host = "127.0.0.1", port = 0, names = [], keys, encodings = [] } = options
   if (!Number.isInteger(port) || port < 0 || port > 65_535)
     throw new GigpoError("BAD_ARGUMENT", `port must be an integer from 0 to 65535, not ${port}.`)
   const limits = { ...defaultLimits, ...options.limits }
@@ -105,7 +108,7 @@ export async function listen(answer: Answer, options: ListenOptions = {}): Promi
   const most = Math.min(limits.connections, connectionsFor())
   const connections = new Connections({ connections: most, ofAddress: Math.ceil(most / 2), idle: limits.idle })
   server.on("connection", (socket) => connections.add(socket))
-  const bodies = new BodyBudget(limits.bodies, limits.bodies / 2)
+  const bodies = new BodyBudget(limits.bodies, limits.bodies / 2, encodings)
   const running = new Set<Promise<void>>()
   server.on("request", (incoming, outgoing) => {
     const connection = connections.of(incoming.socket)
@@ -224,6 +227,7 @@ function asRequest(incoming: IncomingMessage, url: string, bytes: AsyncIterable<
   const { method = "GET" } = incoming
   const headers = new Headers()
   for (const [name, value] of Object.entries(incoming.headers)) if (typeof value === "string") headers.set(name, value)
+  if (isDecoded(incoming)) for (const name of ["content-encoding", "content-length"]) headers.delete(name)
   const empty = method === "GET" || method === "HEAD"
   const body = empty ? null : streamOf(bytes)
   return new Request(url, { method, headers, signal, body, ...(body && { duplex: "half" }) })

@@ -30,7 +30,7 @@ export function placeOf(cache: string, repository: string): Place {
   }
 }
 
-/** Returns the commit that a branch or tag pointed to at the last request; undefined where unknown. */
+/** Returns the commit that a branch or tag pointed to at the last request; undefined if unknown. */
 export async function readRef({ refs }: Place, revision: string): Promise<string | undefined> {
   const text = (await readIfThere(join(refs, ...revision.split("/")), 1000))?.trim()
   return isCommit(text) ? text : undefined

@@ -6,7 +6,7 @@ import { formatHubName, type HubName } from "./names.ts"
 /** Files of a repository that are needed to open a model. */
 export interface Choice<File extends ListedFile = ListedFile> {
   readonly files: readonly File[]
-  /** GGUF file to open (the first part of a split file); undefined where the folder is opened. */
+  /** GGUF file to open (the first part of a split file); undefined if the folder is opened. */
   readonly gguf: string | undefined
 }
 

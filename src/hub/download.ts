@@ -7,7 +7,7 @@ import { io } from "../files/io-error.ts"
 import { hasBlob, type Place } from "./cache.ts"
 import { badAnswer, lost } from "./errors.ts"
 import type { HubFile } from "./listing.ts"
-import { type Asking, request, waited } from "./request.ts"
+import { type Asking, request, waitBeforeRetry } from "./request.ts"
 
 /** Bytes per read of a partial download. */
 const piece = 2 ** 20
@@ -71,7 +71,7 @@ async function fill(asking: Asking, partial: Partial, commit: string): Promise<v
       await fetchRest(asking, url, partial)
     } catch (error) {
       if (partial.done > before) attempt = 1
-      await waited(asking, attempt, error)
+      await waitBeforeRetry(asking, attempt, error)
     }
   }
 }

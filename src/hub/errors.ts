@@ -44,7 +44,7 @@ interface Denial {
 /**
  * Returns the error for an HTTP status other than success: `HUB_LOST` for a temporary status, otherwise `HUB_REFUSED`.
  *
- * @param wish - how long the server asks to wait, as the end of a sentence.
+ * @param wish - how long the server requests to wait, as the end of a sentence.
  */
 export function statusError({ status, headers }: Denial, name: HubName, settings: HubSettings, wish = ""): GigpoError {
   const { endpoint, token } = settings

@@ -1,6 +1,6 @@
 import { badAnswer } from "./errors.ts"
 import { checkedFile, type HubFile, type ListedFile } from "./listing.ts"
-import { type Asking, request, tried } from "./request.ts"
+import { type Asking, request, withRetries } from "./request.ts"
 
 /** Returns files with size and digest. Where a mirror's listing lacks them, they are read from the headers of each file, as in huggingface_hub. */
 export async function describeFiles(asking: Asking, commit: string, files: readonly ListedFile[]): Promise<HubFile[]> {
@@ -17,7 +17,7 @@ async function describe(asking: Asking, commit: string, path: string): Promise<H
   const { settings, name } = asking
   const encoded = path.split("/").map(encodeURIComponent).join("/")
   const url = `${settings.endpoint}/${name.repository}/resolve/${commit}/${encoded}`
-  const headers = await tried(asking, () =>
+  const headers = await withRetries(asking, () =>
     request(asking, url, { method: "HEAD", accept: [301, 302, 303, 307, 308] }, async (response) => response.headers),
   )
   const etag = headers.get("x-linked-etag") ?? headers.get("etag")

@@ -1,7 +1,7 @@
 import type { GigpoError } from "../util/errors.ts"
 import { badAnswer } from "./errors.ts"
 import { isCommit } from "./names.ts"
-import { type Asking, bounded, request, tried } from "./request.ts"
+import { type Asking, bounded, request, withRetries } from "./request.ts"
 
 /** File of a repository. */
 export interface HubFile {
@@ -36,7 +36,7 @@ export async function readListing(asking: Asking): Promise<Listing> {
   const { endpoint } = settings
   const { host } = new URL(endpoint)
   const url = `${endpoint}/api/models/${name.repository}/revision/${encodeURIComponent(name.revision ?? "main")}?blobs=true`
-  const text = await tried(asking, () =>
+  const text = await withRetries(asking, () =>
     request(asking, url, { headers: { accept: "application/json" } }, async (response, alive) => {
       const end = performance.now() + longest
       const timed = () => {

@@ -30,11 +30,11 @@ const mostRedirects = 5
 /** Maximum pause between two attempts, in milliseconds. */
 const longestPause = 30_000
 /** Maximum pause that a server may ask for, in milliseconds. The Hub counts requests in windows of five minutes. */
-const longestAsked = 300_000
-/** Pause of which the user is informed, in milliseconds. */
-const noticed = 5000
-/** Milliseconds that a server asks to wait after an error. */
-const asked = new WeakMap<GigpoError, number>()
+const longestRequestedWait = 300_000
+/** Shortest pause that is reported to the user, in milliseconds. */
+const reportedPause = 5000
+/** Milliseconds that a server requested to wait, by error. */
+const requestedWaits = new WeakMap<GigpoError, number>()
 
 type Use<T> = (response: Response, alive: () => void) => Promise<T>
 
@@ -65,7 +65,7 @@ export async function request<T>(
   }
   try {
     alive()
-    const response = await followed(settings, url, init, controller.signal)
+    const response = await followRedirects(settings, url, init, controller.signal)
     if (!response.ok && !init.accept?.includes(response.status)) throw failed(response, name, settings)
     alive()
     return await use(response, alive)
@@ -84,12 +84,12 @@ export async function request<T>(
 function failed(response: Response, name: HubName, settings: HubSettings): GigpoError {
   const { origin, host } = new URL(response.url)
   const wait = [429, 503].includes(response.status) ? retryAfter(response.headers.get("retry-after")) : 0
-  const wish = wait > 0 ? `, and asks to wait ${Math.ceil(wait / 1000)} s` : ""
+  const waitText = wait > 0 ? `, and asks to wait ${Math.ceil(wait / 1000)} s` : ""
   const error =
     origin === new URL(settings.endpoint).origin
-      ? statusError(response, name, settings, wish)
-      : lost(host, `answers with an error (${response.status})${wish}`)
-  asked.set(error, wait)
+      ? statusError(response, name, settings, waitText)
+      : lost(host, `answers with an error (${response.status})${waitText}`)
+  requestedWaits.set(error, wait)
   return error
 }
 
@@ -101,7 +101,7 @@ function retryAfter(text: string | null): number {
 }
 
 /** Sends a request, follows redirects and returns the final response. */
-async function followed(
+async function followRedirects(
   settings: HubSettings,
   start: string,
   { method = "GET", headers = {} }: { readonly method?: string; readonly headers?: Readonly<Record<string, string>> },
@@ -140,13 +140,13 @@ function nextAddress(location: string, from: URL, endpoint: URL): URL {
   throw badAnswer(endpoint.host, "a redirect to an address without https")
 }
 
-/** Repeats a request that fails with `HUB_LOST`, up to the maximum number of attempts. */
-export async function tried<T>(asking: Asking, call: () => Promise<T>): Promise<T> {
+/** Calls a function, and calls it again when it fails with `HUB_LOST`, up to the maximum number of attempts. */
+export async function withRetries<T>(asking: Asking, call: () => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt++) {
     try {
       return await call()
     } catch (error) {
-      await waited(asking, attempt, error)
+      await waitBeforeRetry(asking, attempt, error)
     }
   }
 }
@@ -157,13 +157,13 @@ export async function tried<T>(asking: Asking, call: () => Promise<T>): Promise<
  * @throws the error, if it is permanent, if there are no attempts left, or if the server asks to wait more than five minutes; the reason of
  * the signal
  */
-export async function waited(asking: Asking, attempt: number, error: unknown): Promise<void> {
+export async function waitBeforeRetry(asking: Asking, attempt: number, error: unknown): Promise<void> {
   const { tries, pause, signal, sleep, onNote } = asking
   if (!GigpoError.is(error) || !isLost(error) || attempt >= tries) throw error
-  const wish = asked.get(error) ?? 0
-  if (wish > longestAsked) throw error
-  if (wish >= noticed) onNote(`${error.message.split(". Try again")[0]}. Waiting.`)
-  await sleep(Math.max(wish, Math.min(pause * 2 ** (attempt - 1), longestPause)), signal)
+  const requested = requestedWaits.get(error) ?? 0
+  if (requested > longestRequestedWait) throw error
+  if (requested >= reportedPause) onNote(`${error.message.split(". Try again")[0]}. Waiting.`)
+  await sleep(Math.max(requested, Math.min(pause * 2 ** (attempt - 1), longestPause)), signal)
 }
 
 /** Waits, and ends with the reason of the signal when it is aborted. */

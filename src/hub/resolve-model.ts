@@ -27,7 +27,7 @@ const usual = { tries: 5, pause: 1000, silence: 30_000, sleep: pauseFor }
  * @param patience - attempts and waiting times other than the defaults, for tests.
  * @returns the folder of a snapshot, a GGUF file in it, or the given path
  * @throws GigpoError `HUB_REFUSED` for a model that the Hub refuses, that has no supported format, or that is not in the cache in offline
- * mode; `HUB_LOST` where the Hub cannot be reached; `IO` for a full disk; the reason of the signal
+ * mode; `HUB_LOST` if the Hub cannot be reached; `IO` for a full disk; the reason of the signal
  */
 export async function resolveModel(
   nameOrPath: string,

@@ -8,7 +8,7 @@ import type { OptionsOf } from "../options/table.ts"
 import { GigpoError } from "../util/errors.ts"
 import { deviceOf, type KernelDevice } from "./device.ts"
 
-/** Tokens of several sequences, one after the other. Arrays are [tokens], except `rows`. */
+/** Tokens of several sequences, one after another. Arrays are [tokens], except `rows`. */
 export interface SurrogateInput {
   readonly logProbs: Float32Array
   readonly oldLogProbs: Float32Array

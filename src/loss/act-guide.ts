@@ -58,15 +58,16 @@ export const actGuide = defineLoss({
   fields: actGuideFields,
   about: {
     file: "src/training/curriculum/act-guide.ts",
+    otherFiles: ["src/loss/act-guide.ts"],
     system: "Learning Agentic Policy from Action Guidance (ActGuide-RL)",
     origin: "successor",
     changes: ["curriculum", "loss"],
     equation:
-      "the smallest k of an expert's actions as a hint that helps, in 4 probes; loss L + 0.1 L_off, r = p / p_old(with the hint)",
+      "smallest number of expert actions whose hint helps, found by 4 probes; loss L + 0.1 L_off, r = p / p_old(with the hint)",
     source: "AMAP-ML/ActGuide-RL",
     set: { "training.curriculum.name": "act-guide" },
     status: "exact",
-    note: "The expert is the environment's, the hint's words are ours.",
+    note: "The expert is that of the environment. The wording of the hint is an implementation choice.",
   },
   make(given: ActGuideOptions = {}): TokenLoss {
     const options = readOptions("actGuide", given, actGuideFields)

@@ -26,7 +26,7 @@ export function asTokenLoss(value: TokenLoss | ((input: LossInput) => LossOutput
 /**
  * Evaluates a loss and checks its output.
  *
- * @throws GigpoError `BAD_ARGUMENT` where the loss throws or its output does not fit the input, `NON_FINITE` for numbers that are not
+ * @throws GigpoError `BAD_ARGUMENT` if the loss throws or its output does not fit the input, `NON_FINITE` for numbers that are not
  * finite.
  */
 export function evaluateLoss(loss: TokenLoss, input: LossInput): LossOutput {

@@ -45,7 +45,7 @@ export const clipCov = defineLoss({
     system: "Clip-Cov",
     origin: "baseline",
     changes: ["loss", "tokens"],
-    equation: "the clipped surrogate; some tokens of 1 < (A - mean A) (log p - mean log p) < 5 are dropped at random",
+    equation: "clipped surrogate; random tokens with 1 < (A - mean A) (log p - mean log p) < 5 are dropped",
     source: "arXiv 2505.22617",
     status: "exact",
   },

@@ -14,9 +14,9 @@ type Clip = AtMoment<Resolved<typeof clippedSurrogateFields>>
  * PPO's clipped surrogate, with asymmetric clip range (DAPO) and dual clip (Ye et al., AAAI 2020, eq. 5). With `ratio: "sequence"`, all
  * tokens of a sequence have GSPO's sequence ratio (arXiv 2507.18071), the geometric mean of their ratios:
  *
- *     max(-A r, -A clip(r, 1 - clipLow, 1 + clipHigh)), at most -clipDual · A where A < 0;  r = p / p_old
+ *     max(-A r, -A clip(r, 1 - clipLow, 1 + clipHigh)), at most -clipDual · A if A < 0;  r = p / p_old
  *
- * The derivative of r with respect to a token's log p is taken as r. It is 0 where the loss is clipped. core/kernels/clipped_surrogate.h
+ * The derivative of r with respect to a token's log p is taken as r. It is 0 if the loss is clipped. core/kernels/clipped_surrogate.h
  * computes the same. Reports means over tokens: "policy/clip-fraction" (the clipped term is the larger one, before the dual clip),
  * "policy/dual-clip-fraction" (the dual clip bounds the loss), "policy/kl" (old log p - log p) and "policy/ratio".
  *
@@ -31,9 +31,10 @@ export const clippedSurrogate = defineLoss({
     system: "PPO's clipped surrogate",
     origin: "baseline",
     changes: ["loss"],
-    equation: "max(-A r, -A clip(r, 1 - ε_low, 1 + ε_high)), at most -c A where A < 0",
+    equation: "max(-A r, -A clip(r, 1 - ε_low, 1 + ε_high)), at most -c A if A < 0",
     source: "arXiv 1707.06347, 1912.09729",
     status: "exact",
+    note: "The bound -c A is the dual clip, `clipDual`.",
   },
   make(given: ClipOptions = {}): TokenLoss {
     const options = readOptions("clippedSurrogate", given, clippedSurrogateFields)

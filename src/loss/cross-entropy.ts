@@ -9,10 +9,10 @@ export const crossEntropy = defineLoss({
     system: "behavior cloning",
     origin: "baseline",
     changes: ["data"],
-    equation: "-mean log p over the completions of an expert, a transcript or a recorded episode",
+    equation: "-mean log p over completions of an expert, a transcript or a recorded episode",
     source: "Pomerleau 1989",
     status: "exact",
-    note: "A command of its own, `gigpo sft`.",
+    note: "Separate command: `gigpo sft`.",
   },
   make(): TokenLoss {
     return {

@@ -40,10 +40,10 @@ export const dgpo = defineLoss({
     system: "DGPO (Distribution Guided PO)",
     origin: "successor",
     changes: ["tokens", "loss"],
-    equation: "the clipped surrogate of A w, w = n softmax(d H^κ / τ), d the Hellinger distance from the reference",
+    equation: "clipped surrogate of A w, w = n softmax(d H^κ / τ), d the Hellinger distance to the reference policy",
     source: "arXiv 2605.03327, by a minimal implementation of others",
-    status: "reading",
-    note: "How entropies are scaled is our reading. Asks for the reference's whole distributions, by one forward pass more.",
+    status: "interpreted",
+    note: "The scaling of entropies is an interpretation. Needs full distributions of the reference policy, computed by an additional forward pass.",
   },
   make(given: DgpoOptions = {}): TokenLoss {
     const options = readOptions("dgpo", given, dgpoFields)

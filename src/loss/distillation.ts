@@ -58,7 +58,7 @@ export const distillation = defineLoss({
     equation: "KL(policy ‖ teacher) on the policy's completions, estimated from the sampled tokens",
     source: "arXiv 2306.13649",
     status: "exact",
-    note: "Needs a teacher; its divergences forward and jensen-shannon, the teacher's most likely tokens.",
+    note: "Needs a teacher. The divergences forward and jensen-shannon use the teacher's most likely tokens.",
   },
   make(given: DistillationOptions = {}): TokenLoss {
     const options = readOptions("distillation", given, distillationFields)

@@ -48,11 +48,11 @@ export const dpo = defineLoss({
     system: "DPO",
     origin: "baseline",
     changes: ["data", "loss"],
-    equation: "-log σ(β h), h = log p / p_ref of the chosen less that of the rejected",
+    equation: "-log σ(β h), h = log p / p_ref of the chosen minus that of the rejected completion",
     source: "arXiv 2305.18290",
     set: { "sft.data": "pairs.jsonl" },
     status: "exact",
-    note: "With `gigpo sft`. All replies of a conversation count: our reading.",
+    note: "With `gigpo sft`. Interpretation: all completions of a conversation count.",
   },
   make(given: DpoOptions = {}): TokenLoss {
     const { beta, objective, labelSmoothing, average } = readOptions("dpo", given, dpoFields)

@@ -39,7 +39,7 @@ export type DppoOptions = OptionsOf<typeof dppoTvFields>
  *
  *     -A stop-gradient(min(r, truncate)) log p M;  p, p_old a token's probabilities, r = p / p_old
  *
- * M is 0 where an update would increase the divergence further: where A > 0, p > p_old and D > thresholdHigh, or A ≤ 0, p < p_old and
+ * M is 0 if an update would increase the divergence further: where A > 0, p > p_old and D > thresholdHigh, or A ≤ 0, p < p_old and
  * D > thresholdLow. D is the total variation of the two outcomes "this token" and "another token": |p - p_old|. `clipScale` scales the
  * thresholds. Reports "policy/masked-fraction" (M = 0), "policy/truncated-fraction" (weights at the bound, masked tokens excluded),
  * "policy/kl" and "policy/ratio".
@@ -54,7 +54,7 @@ export const dppoTv = defineLoss({
     system: "DPPO, total variation",
     origin: "baseline",
     changes: ["loss", "tokens"],
-    equation: "-r A log p, r a constant, without tokens that moved outwards by more than 0.15 of p",
+    equation: "-r A log p, r a constant, without tokens whose p moved away from p_old by more than 0.15",
     source: "arXiv 2602.04879",
     status: "exact",
   },
@@ -79,7 +79,7 @@ export const dppoKl = defineLoss({
     system: "DPPO, KL",
     origin: "baseline",
     changes: ["loss", "tokens"],
-    equation: "the same by the KL of two outcomes, this token and another, of more than 0.05",
+    equation: "as DPPO, by a binary KL (this token or another) of more than 0.05",
     source: "arXiv 2602.04879",
     status: "exact",
   },

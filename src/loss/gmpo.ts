@@ -39,7 +39,7 @@ export const gmpo = defineLoss({
     system: "GMPO",
     origin: "baseline",
     changes: ["loss"],
-    equation: "-A e^(mean of l, each clipped) for a sequence",
+    equation: "-A e^(mean of the clipped l) per sequence",
     source: "arXiv 2507.20673",
     status: "exact",
   },

@@ -26,7 +26,7 @@ export const gspo = defineLoss({
     system: "GSPO",
     origin: "baseline",
     changes: ["loss"],
-    equation: "the clipped surrogate of one ratio a sequence, s = e^(mean l)",
+    equation: "clipped surrogate with one ratio per sequence, s = e^(mean l)",
     source: "arXiv 2507.18071",
     status: "exact",
   },

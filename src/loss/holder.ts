@@ -53,10 +53,10 @@ export const holder = defineLoss({
     origin: "successor",
     changes: ["loss"],
     equation:
-      "-A M_p of a sequence, log M_p = (log mean e^(p l)) / p, held to [1 - ε_low, 1 + ε_high]; p falls from 2 to -2",
+      "-A M_p of a sequence, log M_p = (log mean e^(p l)) / p, M_p clipped to [1 - ε_low, 1 + ε_high]; p falls from 2 to -2",
     source: "arXiv 2605.12058",
     status: "exact",
-    note: "p is 1 unless it is given; all its schedules are `p: { from, to, over, shape }`. What token weights do is our reading.",
+    note: "The default of p is 1; the schedules of the paper are `p: { from, to, over, shape }`. The effect of token weights is an interpretation.",
   },
   make(given: HolderOptions = {}): TokenLoss {
     const options = readOptions("holder", given, holderFields)
@@ -96,7 +96,7 @@ export const holder = defineLoss({
   },
 })
 
-/** Log-ratios of a sequence, clamped so that e^l is finite; their weights; and their slopes, 0 where clamped and 1 elsewhere. */
+/** Log-ratios of a sequence, clamped so that e^l is finite; their weights; and their slopes, 0 if clamped and 1 elsewhere. */
 function columns({ logProbs, oldLogProbs, weights }: LossInput, start: number, end: number) {
   const exact = Float64Array.from({ length: end - start }, (_, i) => logProbs[start + i]! - oldLogProbs[start + i]!)
   return {

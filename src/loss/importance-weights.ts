@@ -30,7 +30,7 @@ export type ImportanceOptions = OptionsOf<typeof importanceNumbers>
  * of the sampler and of the trainer:
  *
  *     rho = p_trainer / p_sampler, of a token, or the product over its sequence;
- *     0 where rho < dropBelow or rho > dropAbove, else min(rho, truncate); divided by the mean, if `normalize`
+ *     0 if rho < dropBelow or rho > dropAbove, else min(rho, truncate); divided by the mean, if `normalize`
  *
  * Papers: truncated importance sampling (Ionides, J. Comput. Graph. Stat. 2008; for such engines Yao et al., "Your efficient RL framework
  * secretly brings you off-policy RL training", 2025), and IcePop, which drops on both sides (arXiv 2510.18855). Tokens that the trainer

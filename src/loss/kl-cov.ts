@@ -34,7 +34,7 @@ export const klCov = defineLoss({
     system: "KL-Cov",
     origin: "baseline",
     changes: ["loss", "tokens"],
-    equation: "-A r, plus the size of l on the tokens of highest covariance",
+    equation: "-A r, plus |l| on the tokens of highest covariance",
     source: "arXiv 2505.22617",
     status: "exact",
   },

@@ -44,7 +44,7 @@ export function lossInput(
   const offsets = unit === "row" ? rowOffsets : spanOffsets
   const ids = (name: "step" | "episode" | "task") => Int32Array.from(table.spans, (span) => span[name] ?? -1)
   const known = needs.includes("old") ? "oldLogProbs" : (["oldLogProbs", "logProbs"] as const)
-  // The KL is also reported at weight 0, where all segments have reference log-probabilities.
+  // The KL is also reported at weight 0, if all segments have reference log-probabilities.
   const withReference = needs.includes("reference") || table.everyHas("referenceLogProbs")
 
   return {

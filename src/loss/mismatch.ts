@@ -23,7 +23,7 @@ const largestExponent = 700
  * @param trainer - log p of each sampled token before the first update, [tokens].
  * @param sampler - log p of each token at the time of sampling, [tokens].
  * @param offsets - sequence s holds tokens offsets[s] … offsets[s + 1] - 1, [sequences + 1].
- * @returns metrics by name; an empty object where the trainer has computed no token
+ * @returns metrics by name; an empty object if the trainer has computed no token
  * @throws GigpoError `BAD_ARGUMENT` for columns of wrong length, `NON_FINITE` for a number that is neither finite nor such a NaN.
  */
 export function mismatch(

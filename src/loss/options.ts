@@ -50,8 +50,8 @@ export const lossFields = {
   klEstimator: oneOf<KlEstimator, "k3", string>(
     "k3",
     ["k1", "k2", "k3", "abs", "k1+", "k3+"],
-    "Estimator of KL(policy ‖ reference) per token, with d = log p_ref - log p: k1 = -d, k2 = d²/2, k3 = e^d - d - 1, at most 10, " +
-      "abs = |d|; k1+ and k3+ have the gradient of k2.",
+    "Estimator of KL(policy ‖ reference) per token, with d = log p_ref - log p: k1 = -d, k2 = d²/2, k3 = e^d - d - 1 (capped at 10), " +
+      "abs = |d|; k1+, k3+: value of k1 or k3 with the gradient of k2.",
   ),
   entropyWeight: scheduled(number(0, "Weight of the entropy bonus. A negative weight penalizes entropy.")),
   aggregation: aggregationField(aggregations),

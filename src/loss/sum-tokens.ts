@@ -9,7 +9,7 @@ export interface PolicyToken {
   readonly logRatio: number
   /** p / p_old, clamped to e^-20 … e^20. */
   readonly ratio: number
-  /** Derivative of `ratio` with respect to log p; 0 where clamped. */
+  /** Derivative of `ratio` with respect to log p; 0 if clamped. */
   readonly ratioSlope: number
   /** Factor of the clip range. */
   readonly clipScale: number

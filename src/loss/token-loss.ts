@@ -29,31 +29,31 @@ export interface LossInput {
   readonly logProbs: Column
   /** log p of each token under the old policy: at the time of sampling, or computed by the trainer before the first update. */
   readonly oldLogProbs: Column
-  /** log p of each token under the reference policy. Present where the loss needs "reference" or all segments have it. */
+  /** log p of each token under the reference policy. Present if the loss needs "reference" or all segments have it. */
   readonly referenceLogProbs?: Column
-  /** Entropies of the current policy in nats. Present where the loss needs "entropy". */
+  /** Entropies of the current policy in nats. Present if the loss needs "entropy". */
   readonly entropies?: Column
-  /** Hellinger distances between current policy and reference policy. Present where the loss needs "hellinger". */
+  /** Hellinger distances between current policy and reference policy. Present if the loss needs "hellinger". */
   readonly hellingers?: Column
-  /** log p of each token under the teacher. Present where the loss needs "teacher". */
+  /** log p of each token under the teacher. Present if the loss needs "teacher". */
   readonly teacherLogProbs?: Column
-  /** Most likely tokens of the teacher. Present where `teacherTop` of the loss is above 0. */
+  /** Most likely tokens of the teacher. Present if `teacherTop` of the loss is above 0. */
   readonly teacherTop?: TeacherTop
   /** Advantage of each token. */
   readonly advantages: Column
-  /** Weight of each token in the policy loss. Absent where all are 1. */
+  /** Weight of each token in the policy loss. Absent if all are 1. */
   readonly weights?: Column
   /** Share of each token in the aggregation: the loss of the batch is Σ shares · weights · token loss. */
   readonly shares: Float64Array
-  /** 1 for segments that were sampled by another policy or with a hint, [spans]. Absent where there are none. */
+  /** 1 for segments that were sampled by another policy or with a hint, [spans]. Absent if there are none. */
   readonly offPolicy?: Uint8Array
-  /** Factor of the clip range of each segment, [spans]. Absent where all are 1. */
+  /** Factor of the clip range of each segment, [spans]. Absent if all are 1. */
   readonly clipScale?: Float64Array
-  /** Index of each segment's step in the batch, [spans]; -1 where unknown. */
+  /** Index of each segment's step in the batch, [spans]; -1 if unknown. */
   readonly steps: Int32Array
-  /** Index of each segment's episode, [spans]; -1 where unknown. */
+  /** Index of each segment's episode, [spans]; -1 if unknown. */
   readonly episodes: Int32Array
-  /** Index of each segment's task, [spans]; -1 where unknown. */
+  /** Index of each segment's task, [spans]; -1 if unknown. */
   readonly tasks: Int32Array
   /** Progress of the run, for schedules. */
   readonly moment: TrainingProgress
@@ -92,7 +92,7 @@ export interface TokenLoss extends Partial<Stateful> {
   readonly needs?: readonly LossNeed[]
   /** Number of the teacher's most likely tokens whose log-probabilities the loss reads at each position. Default 0. */
   readonly teacherTop?: number
-  /** Returns the native form at a point of training; undefined where there is none. */
+  /** Returns the native form at a point of training; undefined if there is none. */
   native?(moment: TrainingProgress): NativeLoss | undefined
   /** Computes the loss of a batch and its gradient. */
   evaluate(input: LossInput): LossOutput

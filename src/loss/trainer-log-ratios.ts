@@ -1,7 +1,7 @@
 import { GigpoError } from "../util/errors.ts"
 
 /**
- * Returns the log-ratios log p_trainer - log p_sampler, [tokens]. NaN where the log-probability of the trainer is NaN, which marks tokens
+ * Returns the log-ratios log p_trainer - log p_sampler, [tokens]. NaN if the log-probability of the trainer is NaN, which marks tokens
  * that the trainer has not computed.
  *
  * @param offsets - sequence s holds tokens offsets[s] … offsets[s + 1] - 1, [sequences + 1].

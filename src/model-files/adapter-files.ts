@@ -34,7 +34,7 @@ export const tiedHead = "base_model.model.lm_head.weight"
 export interface AdapterBase {
   /** Folder of the model; absent for a model that was never in files. */
   readonly directory?: string
-  /** SHA-256 of the weights; absent where unknown. */
+  /** SHA-256 of the weights; absent if unknown. */
   readonly sha256?: string
 }
 
@@ -94,7 +94,7 @@ export async function writeAdapter(
 /**
  * Whether a folder holds an adapter and no model. A config.json alone is not a model: some trainers write it next to an adapter.
  *
- * @throws GigpoError `BAD_MODEL` where the folder holds the weights of both
+ * @throws GigpoError `BAD_MODEL` if the folder holds the weights of both
  */
 export async function isAdapterFolder(directory: string): Promise<boolean> {
   const there = (name: string) => isThere(join(directory, name))
@@ -111,7 +111,7 @@ export async function isAdapterFolder(directory: string): Promise<boolean> {
 }
 
 /**
- * Throws for the folder of an adapter where a model is required: a server of the Tinker API creates its own adapters.
+ * Throws for the folder of an adapter if a model is required: a server of the Tinker API creates its own adapters.
  *
  * @throws GigpoError `BAD_MODEL`
  */
@@ -124,7 +124,7 @@ export async function refuseAdapter(directory: string): Promise<void> {
   )
 }
 
-/** Throws where the weights are missing, and names the file that is there instead. */
+/** Throws if the weights are missing, and names the file that is there instead. */
 async function checkWeightsFile(directory: string): Promise<void> {
   const there = (name: string) => isThere(join(directory, name))
   if (await there(files.weights)) return
@@ -165,7 +165,7 @@ export async function readAdapterConfig(directory: string, head: Head = "languag
   return { config: parseAdapterConfig(fields), base, dropout, bias: bias !== "none", json }
 }
 
-/** Returns the folder of the base model, which this package records in the weights file; undefined where none is recorded. */
+/** Returns the folder of the base model, which this package records in the weights file; undefined if none is recorded. */
 export async function placeOfBase(directory: string): Promise<string | undefined> {
   await checkWeightsFile(directory)
   const opened = await openSafetensors(directory, files.weights)
@@ -246,8 +246,8 @@ export async function openAdapter(
     const wanted = opened.metadata.get(baseKey)
     const { base } = own
     if (wanted !== undefined && base.sha256 !== undefined && wanted !== base.sha256) {
-      const beside = `was trained on another base model than ${base.directory ?? "this one"}`
-      throw misfit(directory, `${beside} (the SHA-256 of the weights differs): give its base model`)
+      const reason = `was trained on another base model than ${base.directory ?? "this one"}`
+      throw misfit(directory, `${reason} (the SHA-256 of the weights differs): give its base model`)
     }
     return { files: opened, stored }
   } catch (error) {
@@ -308,7 +308,7 @@ function reasonOf(name: string): string {
   )
 }
 
-/** Throws where tensor names follow another layout than PEFT's files. The error says which layout, and how to convert it. */
+/** Throws if tensor names follow another layout than PEFT's files. The error says which layout, and how to convert it. */
 function checkNames(directory: string, names: readonly string[], isKnown: (name: string) => boolean): void {
   const unknown = names.filter((name) => !isKnown(name))
   const [first] = unknown

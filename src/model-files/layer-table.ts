@@ -114,7 +114,7 @@ export function layerTable({ layerTable: table, layers }: ModelConfig): readonly
 /**
  * Returns a table as fields of config.json, in the words of its architecture.
  *
- * @throws GigpoError `BAD_ARGUMENT` where a table that was written by hand has no words there.
+ * @throws GigpoError `BAD_ARGUMENT` if a handwritten table has no names there.
  */
 export function layerTableJson(config: ModelConfig): ConfigJson {
   const { architecture } = config

@@ -24,13 +24,13 @@ export interface ModelConfig extends Rotary, LayerForm {
   /** Columns of one attention head; an even number. */
   readonly headSize: number
   readonly rmsNormEpsilon: number
-  /** Rotary tables 1, 2, … of `layerTable`; table 0 is that of the model. Absent where there are none. */
+  /** Rotary tables 1, 2, … of `layerTable`; table 0 is that of the model. Absent if there are none. */
   readonly otherRotary?: readonly Rotary[]
   /** Number by whose square root scores are divided. Default the head size. */
   readonly queryScalar?: number
   /** Factor of the embeddings, rounded to the type of the weights. Default 1. */
   readonly embeddingScale?: number
-  /** One entry for each layer. Absent where every layer sees all tokens and is rotated. */
+  /** One entry for each layer. Absent if every layer sees all tokens and is rotated. */
   readonly layerTable?: readonly LayerKind[]
   /** Whether the language-model head shares the weights of the embedding. */
   readonly tieEmbeddings: boolean

@@ -3,7 +3,7 @@ import { type ConfigFields, configFields, describe } from "./config-fields.ts"
 /** Table of rotary frequencies. */
 export interface Rotary {
   readonly ropeTheta: number
-  /** Rescaling of the frequencies; absent where there is none. */
+  /** Rescaling of the frequencies; absent if there is none. */
   readonly ropeScaling?: RopeScaling
 }
 

@@ -11,7 +11,7 @@ import { GigpoError } from "../util/errors.ts"
 
 /** Newest saved state of a run. */
 export interface RunState {
-  /** Folder of the state; undefined where nothing has been saved yet. */
+  /** Folder of the state; undefined if nothing has been saved yet. */
   readonly directory?: string
   /** Description of the state in sentences. */
   readonly about: string

@@ -26,7 +26,7 @@ export interface TensorFiles {
    * Returns the bytes of a tensor in order, in chunks of at most 16 MiB. A chunk holds complete elements and starts at offset 0 of
    * its buffer, so that it can be viewed as any typed array. The buffer is reused for the chunk after the next.
    *
-   * @param buffers - buffers to share between tensors that are read one after the other.
+   * @param buffers - buffers to share between tensors that are read one after another.
    */
   read(name: string, buffers?: ChunkBuffers): AsyncGenerator<Uint8Array<ArrayBuffer>, void, undefined>
   close(): Promise<void>

@@ -116,7 +116,7 @@ export interface NativeMemoryPlan {
 }
 
 /**
- * Sequences one after the other, with columns of their sampled tokens: [sampled tokens], segment after segment. The
+ * Sequences one after another, with columns of their sampled tokens: [sampled tokens], segment after segment. The
  * engine reads these arrays in place until the call is settled; they must not be changed before.
  */
 export interface NativeBatch {

@@ -7,7 +7,7 @@ export const changes = {
   loss: "Losses: what is minimised",
   tokens: "Weights of tokens",
   rollout: "Rollout: how episodes are played",
-  prompt: "Memory: what prompts tell",
+  prompt: "Memory: what prompts contain",
   curriculum: "Curriculum: order of tasks and starts over training",
   reward: "Reward",
   data: "Data and distillation",
@@ -20,21 +20,21 @@ export type Change = keyof typeof changes
 
 /** Statuses of implementation, with their meanings. */
 export const statuses = {
-  exact: "implemented as published and tested on numbers; the note names what is our interpretation",
-  reading: "our interpretation, because the definition is not public or comes from others than the authors",
-  undefined: "without a public definition, not implemented",
-  absent: "defined but not implemented, for the reason in the note",
-  images: "needs more than text, not implemented",
+  exact: "implemented as published and tested numerically; the note names implementation choices",
+  interpreted: "an interpretation, because the definition is not public or not from the authors",
+  undefined: "not implemented: there is no public definition",
+  "not implemented": "defined but not implemented, for the reason in the note",
+  "needs images": "not implemented: it needs more than text",
   "not an algorithm": "a benchmark, a survey, a study or a system",
 } as const
 
 /** Status of an implementation: a key of `statuses`. */
 export type AlgorithmStatus = keyof typeof statuses
 
-/** Relation to GiGPO: GiGPO itself, a work that cites or extends it, another method of the kind, or a common baseline. */
+/** Relation to GiGPO: GiGPO itself, a work that cites or extends it, a related method, or a common baseline. */
 export type Origin = "gigpo" | "successor" | "relative" | "baseline"
 
-/** Description of an algorithm, beside its implementation where there is one. */
+/** Description of an algorithm, next to its implementation if there is one. */
 export interface About {
   /** Name of the algorithm as published. */
   readonly system: string
@@ -47,6 +47,8 @@ export interface About {
   readonly source: string
   /** Implementation, as a path from the repository root. Default for a definition: the file of that name in the folder of its kind. */
   readonly file?: string
+  /** Other files of the implementation. */
+  readonly otherFiles?: readonly string[]
   /** Configuration keys that select the algorithm, as `--set` takes them. A definition adds the key for its name. */
   readonly set?: Readonly<Record<string, string | number | boolean | readonly string[]>>
   /** Code that selects the algorithm, where a configuration file cannot. */

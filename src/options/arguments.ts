@@ -10,7 +10,7 @@ export type KeysOf<T> = Readonly<Record<keyof T, true>>
  * Checks that an argument is an object without unknown keys and without promises as values.
  *
  * @param name - name of the function or class that takes the argument, for messages.
- * @param known - allowed keys. Left out where a table of options checks the keys.
+ * @param known - allowed keys. Left out if a table of options checks the keys.
  * @throws GigpoError `BAD_ARGUMENT`
  */
 export function checkArguments(name: string, given: unknown, known?: Readonly<Record<string, true>>): void {

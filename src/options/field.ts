@@ -211,7 +211,7 @@ export function group<F extends Fields, const Help extends string>(fields: F, he
   return { fields, help }
 }
 
-/** Group of options that is undefined where it is left out. `defaultText` says what holds then. */
+/** Group of options that is undefined if it is left out. `defaultText` says what holds then. */
 export function optionalGroup<F extends Fields, const Help extends string>(
   fields: F,
   help: Help,

@@ -2,7 +2,7 @@ import { editDistance } from "../util/edit-distance.ts"
 
 /**
  * Returns the key that `path` probably is a misspelling of: the key whose last name has the smallest edit distance, with 1 added for a
- * different group. undefined where no key is close.
+ * different group. undefined if no key is close.
  */
 export function nearestKey(
   path: readonly string[],
@@ -22,7 +22,7 @@ export function nearestKey(
 /** Longest name in characters that is searched for: the search time grows with the length. */
 const longestName = 200
 
-/** Returns the name that `name` probably is a misspelling of. undefined where no name is close. */
+/** Returns the name that `name` probably is a misspelling of. undefined if no name is close. */
 export function nearestName(name: string, names: readonly string[]): string | undefined {
   return nearestKey(
     [name],

@@ -41,7 +41,7 @@ export function checkOutcome(
   if (typeof given === "function" || (isObject(given) && typeof given[call] === "function")) {
     const instead = typeof given === "function" ? "a function" : `${/^[aeiou]/.test(what) ? "an" : "a"} ${what}`
     throw bad(
-      `${instead} instead of ${gives}: call the function that makes the ${what}, or export \`options\` beside it in its module`,
+      `${instead} instead of ${gives}: call the function that makes the ${what}, or export \`options\` next to it in its module`,
     )
   }
   if (!isObject(given) || ArrayBuffer.isView(given)) throw bad(`${kindOf(given)} instead of ${gives}; return ${least}`)

@@ -52,7 +52,7 @@ export const renamed: {
 }
 
 /**
- * Returns the new path of an unknown option. undefined where the option was not renamed.
+ * Returns the new path of an unknown option. undefined if the option was not renamed.
  *
  * @param known - names of the options of its group
  */
@@ -63,7 +63,7 @@ export function newName(path: readonly string[], known: readonly string[]): read
 }
 
 /**
- * Returns the new name of a value that an option refuses. undefined where the value was not renamed.
+ * Returns the new name of a value that an option refuses. undefined if the value was not renamed.
  *
  * @param known - whether the option accepts a value
  */

@@ -59,7 +59,7 @@ function isRequired(entry: Entry): boolean {
   return "fields" in entry ? Object.values(entry.fields).some(isRequired) : "required" in entry
 }
 
-/** Schema of an option, or a reference to its definition where the option occurs in more than one place. */
+/** Schema of an option, or a reference to its definition if the option occurs in more than one place. */
 function reference(page: Page, key: string, entry: Entry): JsonSchema {
   if ((page.uses.get(entry) ?? 0) < 2) return entrySchema(page, entry)
   const known = page.names.get(entry)

@@ -5,7 +5,7 @@ import type { Scheduled } from "./schedule.ts"
 
 /** Option of a table. */
 export interface Field<T, Help extends string = string> {
-  /** Default value; undefined where the option has none. */
+  /** Default value; undefined if the option has none. */
   readonly default: T
   /** Description with units and without the default, which is added from `default`. */
   readonly help: Help
@@ -17,7 +17,7 @@ export interface Field<T, Help extends string = string> {
   readonly objectForm?: Fields
   /** Whether the option is available in programs only. */
   readonly codeOnly?: true
-  /** JSON Schema of the values that a file can give, without description and default. Left out where any JSON value may be valid. */
+  /** JSON Schema of the values that a file can give, without description and default. Left out if any JSON value may be valid. */
   readonly schema?: ValueSchema | undefined
 }
 
@@ -38,7 +38,7 @@ export interface RequiredField<T, Help extends string = string> extends Field<T,
   readonly required: true
 }
 
-/** Number option that accepts a schedule. `Absent` is undefined where the option has no default. */
+/** Number option that accepts a schedule. `Absent` is undefined if the option has no default. */
 export interface ScheduledField<Help extends string = string, Absent extends undefined = never>
   extends Field<Scheduled | Absent, Help> {
   readonly objectForm: Fields
@@ -51,7 +51,7 @@ export interface Group<F extends Fields = Fields, Help extends string = string> 
   readonly help: Help
 }
 
-/** Group of options that is undefined where it is left out. `defaultText` says what holds then. */
+/** Group of options that is undefined if it is left out. `defaultText` says what holds then. */
 export interface OptionalGroup<F extends Fields = Fields, Help extends string = string> extends Group<F, Help> {
   readonly defaultText: string
 }
@@ -65,7 +65,7 @@ export interface Choice<
   Help extends string = string,
 > {
   readonly variants: Variants
-  /** Name that is selected where none is given; undefined where a name is required. */
+  /** Name that is selected where none is given; undefined if a name is required. */
   readonly default: Fallback
   /** Options of all variants, which are also allowed next to `use`. */
   readonly common: Common
@@ -75,7 +75,7 @@ export interface Choice<
   readonly asGiven?: true
 }
 
-/** Choice that is undefined where it is left out. `defaultText` says what holds then. */
+/** Choice that is undefined if it is left out. `defaultText` says what holds then. */
 export interface OptionalChoice<
   Variants extends Readonly<Record<string, Fields>> = Readonly<Record<string, Fields>>,
   Fallback extends string | undefined = string | undefined,

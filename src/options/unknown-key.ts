@@ -7,7 +7,7 @@ export function keysOf(table: object): Readonly<Record<string, true>> {
 }
 
 /**
- * Returns a message about the first unknown key of an object, with a suggestion. undefined where all keys are known, and for instances of
+ * Returns a message about the first unknown key of an object, with a suggestion. undefined if all keys are known, and for instances of
  * classes, which may have more keys.
  */
 export function unknownKey(given: object, known: Readonly<Record<string, true>>): string | undefined {

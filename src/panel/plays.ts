@@ -10,10 +10,10 @@ import { Pace } from "../util/pace.ts"
 import { Random } from "../util/random.ts"
 import type { PanelTask } from "./tasks.ts"
 
-// The rules of a world are identified by plays of its tasks: one by the expert, and one with reproducible random actions and some unparsable
-// completions. A change of the environment's responses changes at least one of these plays.
+// The digest of a panel covers the rules of its environment by playing its tasks: once with the expert, if there is one, and once with
+// reproducible random actions and completions, some of which cannot be parsed. Changed rules change the responses in these plays.
 
-/** Episode with the responses of the environment. */
+/** One episode of a task: completions, actions and the responses of the environment. */
 export interface Play {
   readonly task: PanelTask
   readonly turns: readonly Played[]
@@ -42,7 +42,7 @@ export const fixedReplies: readonly string[] = [
 
 /** Maximum number of steps of a play. */
 const mostSteps = 100
-/** One of this many completions is a fixed one. */
+/** One of this many completions is taken from `fixedReplies`, the others are random actions. */
 const fixedOf = 6
 
 /**
@@ -77,12 +77,12 @@ export async function playTasks(
 
 interface Stage {
   readonly environment: Environment
-  /** Pauses when it is time to let other work run. */
+  /** Yields to other work of the event loop if the last pause is long ago. */
   readonly rest: () => Promise<void>
   readonly signal: AbortSignal
 }
 
-/** Serializes pauses: plays that paused together would otherwise all continue together. */
+/** Serializes the pauses of concurrent plays, which would otherwise all resume in the same turn of the event loop. */
 function oneByOne(pace: Pace): () => Promise<void> {
   let last = Promise.resolve()
   return () => {
@@ -93,9 +93,9 @@ function oneByOne(pace: Pace): () => Promise<void> {
 
 async function playTask(stage: Stage, task: PanelTask): Promise<Play[]> {
   const random = new Random(0).fork("panel play", task.key)
-  const byDice = await playOne(stage, task, dice(random.fork("dice")), random)
+  const atRandom = await playOne(stage, task, randomCompletions(random.fork("dice")), random)
   const expert = stage.environment.expert?.(task.task)
-  return expert ? [await playOne(stage, task, expertReplies(expert), random), byDice] : [byDice]
+  return expert ? [await playOne(stage, task, expertReplies(expert), random), atRandom] : [atRandom]
 }
 
 async function playOne(
@@ -117,7 +117,7 @@ async function playOne(
   }
 }
 
-function dice(random: Random): ActionSelector {
+function randomCompletions(random: Random): ActionSelector {
   const act = randomActions(random)
   return async (situation) => {
     if (situation.now.actions && random.below(fixedOf) > 0) return await act(situation)

@@ -67,7 +67,7 @@ export async function runAgent<Task>(
   const pending: Promise<unknown>[] = []
 
   /** Errors that the agent receives. An error that the agent did not cause ends the rollout, even if the agent catches it. */
-  const told = (error: unknown): unknown => {
+  const unwrapFault = (error: unknown): unknown => {
     if (!(error instanceof RolloutFault)) return error
     own.abort(error)
     return error.cause
@@ -138,10 +138,10 @@ export async function runAgent<Task>(
     sample(messages, options) {
       const sampling = notAtOnce(
         sample(messages, options).catch((error) => {
-          throw told(error)
+          throw unwrapFault(error)
         }),
       )
-      pending.push(sampling.catch(() => {})) // what nobody waits for must not end the process
+      pending.push(sampling.catch(() => {})) // an unhandled rejection must not end the process
       return sampling
     },
     reserve,
@@ -150,7 +150,7 @@ export async function runAgent<Task>(
       try {
         fill(place, step)
       } catch (error) {
-        throw told(error)
+        throw unwrapFault(error)
       }
       return place
     },
@@ -164,7 +164,7 @@ export async function runAgent<Task>(
     const end = await unlessAborted(own.signal, () => play(context))
     finish = () => log.end(end)
   } catch (error) {
-    if (!(error instanceof EndOfEpisode)) own.abort(error) // nobody needs what is still under way
+    if (!(error instanceof EndOfEpisode)) own.abort(error) // the calls in progress are no longer needed
     finish = () => {
       throw error
     }

@@ -6,7 +6,7 @@ import type { Episode, EpisodeStep } from "./episode.ts"
 import type { EpisodeStart, SampledReply } from "./hooks.ts"
 import type { Choice } from "./turns.ts"
 
-// Branches of episodes. An episode and its branches are played one after the other, parents first. So the use of `rollout.maxForks` does
+// Branches of episodes. An episode and its branches are played one after another, parents first. So the use of `rollout.maxForks` does
 // not depend on timing, and the number of episodes in progress stays within the concurrency of the rollout.
 
 /** State from which branches start. The episode that reached the state continues. */
@@ -84,7 +84,7 @@ export async function playFamily(
         for (let number = 1; number <= more && family.length + begun.length <= forks; number++) {
           const random = own.fork("branch", step, number)
           const first = draw(random, signal)
-          first.catch(() => {}) // told where it is waited for, if it is
+          first.catch(() => {}) // reported where the promise is awaited, if it is
           const from = { ...at, steps: [], random: sprout.origin?.random ?? own, first }
           begun.push({ random, step, origin: from, branches: [] })
         }

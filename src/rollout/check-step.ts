@@ -53,7 +53,7 @@ export function checkSampled(
     )
 }
 
-/** Returns the first token outside the vocabulary; undefined where there is none. */
+/** Returns the first token outside the vocabulary; undefined if there is none. */
 export function tokenOutside(tokens: Int32Array, vocabularySize: number): number | undefined {
   return tokens.find((token) => token < 0 || token >= vocabularySize)
 }

@@ -21,7 +21,7 @@ export function randomActions(random: Random, others: readonly string[] = []): A
   }
 }
 
-/** Selects given actions one after the other, then those of another selector, which does not count the first `uncounted` turns. */
+/** Selects given actions one after another, then those of another selector, which does not count the first `uncounted` turns. */
 export function firstTake<Chosen extends Choice, Stop extends string>(
   taken: readonly (string | Choice)[],
   choose: ActionSelector<Chosen, Stop>,

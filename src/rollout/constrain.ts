@@ -53,7 +53,7 @@ export function checkConstrained({
   if (memory?.notes)
     throw new GigpoError(
       "BAD_ARGUMENT",
-      `rollout.constrained does not allow the notes that the memory ${memory.name} asks for. Set it to false, or choose another memory.`,
+      `rollout.constrained does not allow the notes that the memory ${memory.name} requires. Set it to false, or choose another memory.`,
     )
   vocabularyOf(tokenizer)
 }

@@ -15,7 +15,7 @@ export interface EnvironmentEpisodeSetup<Task> {
   readonly random: Random
   /** Time limit of one call of the environment in seconds. */
   readonly environmentTimeout: number
-  /** Answers the calls of the environment's memory. Left out where no policy plays. */
+  /** Answers the calls of the environment's memory. Left out if no policy plays. */
   readonly ask?: Ask | undefined
   readonly signal?: AbortSignal | undefined
 }
@@ -58,10 +58,10 @@ export async function startEpisode<Task>(
     first: episode.first,
     async prompt(history, now) {
       controller.signal.throwIfAborted()
-      const told = await tell?.(history, now)
-      const shown = told?.observation === undefined ? now : { ...now, text: told.observation }
+      const past = await tell?.(history, now)
+      const shown = past?.observation === undefined ? now : { ...now, text: past.observation }
       const messages = checkMessages(contract, withoutStrays(environment.prompt(task, history, shown)))
-      return told ? withPast(messages, told) : messages
+      return past ? withPast(messages, past) : messages
     },
     async parse(reply, now) {
       controller.signal.throwIfAborted() // the reply comes too late

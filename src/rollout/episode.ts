@@ -31,9 +31,9 @@ export interface EpisodeStep {
   readonly reply: Int32Array
   /** Log-probability of each completion token at the time of sampling, [tokens]. */
   readonly logProbs: Float32Array
-  /** Entropy in nats of the distribution of each completion token, [tokens]. Absent where the engine does not report it. */
+  /** Entropy in nats of the distribution of each completion token, [tokens]. Absent if the engine does not report it. */
   readonly entropies?: Float32Array
-  /** 1 for forced tokens, which were inserted and not sampled, [tokens]. Absent where there are none. */
+  /** 1 for forced tokens, which were inserted and not sampled, [tokens]. Absent if there are none. */
   readonly forced?: Uint8Array
   /** Text of the completion, without special tokens. */
   readonly text: string
@@ -54,15 +54,15 @@ export interface EpisodeStep {
   readonly agent?: string | number
   /** For a step that follows an earlier completion: whether the prompt contains that completion in other tokens than were sampled. */
   readonly unmerged?: boolean
-  /** Reserved: temperature of sampling, where different from that of the rollout. All steps of a rollout must have the same. */
+  /** Reserved: temperature of sampling, if different from that of the rollout. All steps of a rollout must have the same. */
   readonly temperature?: number
   /** Constraint of the sampling. */
   readonly constraint?: unknown
-  /** Present where the completion was sampled with a hint that `prompt` does not contain. */
+  /** Present if the completion was sampled with a hint that `prompt` does not contain. */
   readonly offPolicy?: true
-  /** Score of the completion, where several candidates were sampled (`hooks.candidates`). */
+  /** Score of the completion, if several candidates were sampled (`hooks.candidates`). */
   readonly score?: number
-  /** Other candidates, where several were sampled. */
+  /** Other candidates, if several were sampled. */
   readonly candidates?: readonly ScoredCandidate[]
 }
 
@@ -84,7 +84,7 @@ export interface Episode {
   readonly outcome: Outcome
   /** Undiscounted sum of the rewards. */
   readonly return: number
-  /** Metrics of the last step. Empty where the environment reports none. */
+  /** Metrics of the last step. Empty if the environment reports none. */
   readonly metrics: Readonly<Record<string, number>>
   /** Observation after the last step. Absent for a failed episode, or where not reported. */
   readonly last?: Observation
@@ -199,7 +199,7 @@ async function* playCourse<Task>(
     for (let turn = 0; ; turn++) {
       deadline.set("turnTimeout", `${name}: turn ${turn}`, setup.turnTimeout)
       const { done, value } = await deadline.unlessPassed(() => played.next())
-      deadline.set("turnTimeout", "") // whoever is told of the step has time
+      deadline.set("turnTimeout", "") // no timeout while the consumer handles the step
       yield* calls.take()
       if (done) return { ...value, metrics }
       const { observation, choice, result } = value
@@ -213,7 +213,7 @@ async function* playCourse<Task>(
         observation,
         ...recordedReply(choice as PolicyChoice),
         reward: result.reward,
-        ...(result.metrics && { metrics: { ...result.metrics } }), // its own object may be counted on
+        ...(result.metrics && { metrics: { ...result.metrics } }), // a copy: the environment may reuse its object
         ...(said.offPolicy && { offPolicy: true }),
       }
     }

@@ -14,7 +14,7 @@ export interface GroupsSetup<Task> {
   readonly concurrency: number
   /** Aborted when an episode fails. */
   readonly stop: AbortController
-  /** Returns the task with this index; undefined where there are no more. */
+  /** Returns the task with this index; undefined if there are no more. */
   readonly draw: (index: number) => Promise<Task | undefined>
   /** Plays a member with its branches. The signal is that of the group, with its deadline. */
   readonly play: (task: Task, index: number, member: number, signal: AbortSignal) => Promise<EpisodeTree>
@@ -24,7 +24,7 @@ export interface GroupsSetup<Task> {
   readonly onEpisode: (groups: number) => void
 }
 
-/** Plays groups of the next tasks. A task is drawn when its first episode starts. Returns fewer groups where there are no more tasks. */
+/** Plays groups of the next tasks. A task is drawn when its first episode starts. Returns fewer groups if there are no more tasks. */
 export async function playGroups<Task>(setup: GroupsSetup<Task>): Promise<Group<Task>[]> {
   const { first, groupSize, concurrency, stop, draw, play, onEpisode } = setup
   const groups: { task: Task; index: number; before: string | undefined; members: EpisodeTree[] }[] = []

@@ -9,7 +9,7 @@ import type { RolloutSetup } from "./rollout.ts"
 
 /**
  * Calls `hooks.guide` for each group and plays the rollouts that the hook requests. Groups run concurrently within `concurrency`; the rollouts of
- * a group run one after the other and are keyed by their index.
+ * a group run one after another and are keyed by their index.
  */
 export async function guideGroups<Task>(
   setup: RolloutSetup<Task>,
@@ -31,7 +31,7 @@ export async function guideGroups<Task>(
     const play = (start: EpisodeStart) => {
       const key = ["guided", rollouts++]
       const playing = before.then(() => playOnce(start, key))
-      before = playing.catch(() => {}) // whoever asked is told
+      before = playing.catch(() => {}) // the caller of `play` receives the error
       return playing
     }
     const key = [group.index, "guide"]

@@ -22,7 +22,7 @@ export interface HookContext {
 /** Completion with marks of forced tokens. */
 export interface SampledReply extends Completion {
   /**
-   * 1 for forced tokens, which a hook inserted and the policy did not sample, [tokens]. Absent where there are none. Forced tokens are part of
+   * 1 for forced tokens, which a hook inserted and the policy did not sample, [tokens]. Absent if there are none. Forced tokens are part of
    * the completion and have weight 0 in the policy loss.
    */
   readonly forced?: Uint8Array
@@ -119,7 +119,7 @@ export interface Group<Task = unknown> {
 export interface GuideContext extends HookContext {
   /**
    * Plays the task again, with as many episodes as a group has, from a given start. The hooks `candidates`, `sample` and `onTurn` apply. Rollouts
-   * run one after the other.
+   * run one after another.
    */
   play(start: EpisodeStart): Promise<readonly Episode[]>
 }
@@ -155,7 +155,7 @@ export interface RolloutHooks<Task = unknown> extends Partial<Stateful> {
   score?(group: Group<Task>, context: HookContext): readonly Episode[] | Promise<readonly Episode[]>
   /**
    * Decides whether a group is learned from. Dropped groups are replaced by groups of further tasks, in at most `rollout.maxRefillRounds` rounds.
-   * Called for the scored groups of a round in the order of tasks, one after the other.
+   * Called for the scored groups of a round in the order of tasks, one after another.
    */
   keep?(group: Group<Task>, context: HookContext): boolean | Promise<boolean>
   /** Called with all groups of an iteration, including dropped ones, in the order of tasks. Hooks with a state should change it here. */
@@ -165,7 +165,7 @@ export interface RolloutHooks<Task = unknown> extends Partial<Stateful> {
 /** Source of tasks. The default is the order of the environment; curricula may replace it. */
 export interface TaskSource<Task = unknown> extends Partial<Stateful> {
   /**
-   * Returns the next task; undefined where there are no more in this iteration. `index` counts from 0 in each iteration. Called when a task is
+   * Returns the next task; undefined if there are no more in this iteration. `index` counts from 0 in each iteration. Called when a task is
    * needed, one call at a time.
    */
   next(context: HookContext & { readonly index: number }): Task | undefined | Promise<Task | undefined>

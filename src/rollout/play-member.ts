@@ -20,10 +20,10 @@ export async function playMember<Task>(
   const { maxRetries: retries = rolloutDefaults.maxRetries, maxForks: forks = rolloutDefaults.maxForks } = setup
   const family = { random: setup.random.fork(index, member, ...key), forks, retries, signal }
   return await playFamily(family, async (random: Random, course: Course, place: FamilyPlace) => {
-    const told =
+    const observe =
       onStep && ((step: EpisodeStep, at: number) => onStep(step, { task: index, member, ...place, step: at }))
     const own = { ...setup, task, random, signal }
-    if (play) return await runAgent({ ...own, play, index, member }, told)
-    return await runCourse({ ...own, environment: environment!, hooks }, course, told)
+    if (play) return await runAgent({ ...own, play, index, member }, observe)
+    return await runCourse({ ...own, environment: environment!, hooks }, course, observe)
   })
 }

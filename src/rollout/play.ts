@@ -84,7 +84,7 @@ export interface RecordedStep {
   readonly reply: Int32Array
   /** Log-probability of each completion token at the time of sampling, [tokens]. */
   readonly logProbs: Float32Array
-  /** Entropy in nats of the distribution of each completion token, [tokens], where known. */
+  /** Entropy in nats of the distribution of each completion token, [tokens], if known. */
   readonly entropies?: Float32Array | undefined
   /** Anchor state. Default: the prompt. */
   readonly anchor?: string | undefined

@@ -9,7 +9,7 @@ export interface PolicyChoice extends Choice {
   readonly completion: SampledReply
   /** Constraint of the sampling. */
   readonly constraint?: unknown
-  /** Score of the completion, where several candidates were sampled. */
+  /** Score of the completion, if several candidates were sampled. */
   readonly score?: number
   readonly candidates?: readonly ScoredCandidate[]
 }

@@ -37,7 +37,7 @@ export function policyReplies<Task>(
   const earlier = (origin?.turns ?? []).flatMap(({ choice: { completion } }) => completion ?? [])
   const branchedAt = origin && earlier.length
 
-  /** Prompt with a hint and the context of its turn; undefined where prompt and completion would not fit. */
+  /** Prompt with a hint and the context of its turn; undefined if prompt and completion would not fit. */
   const show = async (situation: SelectionContext, rendered: readonly Message[], hint: string | undefined) => {
     const messages = hint === undefined ? rendered : addToPrompt(rendered, hint)
     const prompt = await encodePrompt(tokenizer, messages, vocabularySize)

@@ -1,4 +1,4 @@
-import { type Contract, checkTold } from "../environment/contract.ts"
+import { type Contract, checkMemoryPrompt } from "../environment/contract.ts"
 import type { Message, Observation, Turn } from "../environment/environment.ts"
 import type { Memory, MemoryContext, MemoryPrompt } from "../environment/memory/memory.ts"
 import { GigpoError } from "../util/errors.ts"
@@ -7,7 +7,7 @@ import type { Ask } from "./memory-calls.ts"
 
 export interface RememberSetup extends Omit<MemoryContext, "ask" | "signal"> {
   readonly signal: AbortSignal
-  /** Answers calls of the memory. Left out where no policy plays. */
+  /** Answers calls of the memory. Left out if no policy plays. */
   readonly ask?: Ask | undefined
 }
 
@@ -31,8 +31,8 @@ export function remember(
   })
   return async (history, now) => {
     at = now
-    const told = await unlessAborted(setup.signal, () => episode.tell([...history], now))
-    return checkTold(contract, name, told)
+    const returned = await unlessAborted(setup.signal, () => episode.tell([...history], now))
+    return checkMemoryPrompt(contract, name, returned)
   }
 }
 

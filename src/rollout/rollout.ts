@@ -40,7 +40,7 @@ export interface RolloutSetup<Task = unknown>
    * attempt a. The last attempt counts. Default 0.
    */
   readonly maxRetries?: number | undefined
-  /** Maximum number of branches of an episode in total, where `hooks.onTurn` forks. Beyond it a fork counts as accept. Default 4. */
+  /** Maximum number of branches of an episode in total, if `hooks.onTurn` forks. Beyond it a fork counts as accept. Default 4. */
   readonly maxForks?: number | undefined
   /** Hooks of the rollout. */
   readonly hooks?: RolloutHooks<Task> | undefined
@@ -66,7 +66,7 @@ export interface StepPlace {
 
 /** Result of a rollout. Groups are in the order of their tasks. */
 export interface Rollout<Task = unknown> {
-  /** Groups to learn from. Fewer than requested where there are no more tasks or refill rounds. */
+  /** Groups to learn from. Fewer than requested if there are no more tasks or refill rounds. */
   readonly groups: readonly Group<Task>[]
   /** Groups that `hooks.keep` dropped, and with `onlyVaried` groups whose returns are all equal. */
   readonly dropped: readonly Group<Task>[]
@@ -117,7 +117,7 @@ export async function rollout<Task>(setup: RolloutSetup<Task>): Promise<Rollout<
           : dropped.push(group)
     }
     stop.signal.throwIfAborted()
-    await told(hooks, [...kept, ...dropped], caller)
+    await callPlayed(hooks, [...kept, ...dropped], caller)
     return { groups: kept, dropped }
   } finally {
     unlink()
@@ -138,7 +138,7 @@ async function score<Task>(
   return { ...group, episodes: await callHook("hooks.score", caller, key, (to) => hooks.score!(group, to), check) }
 }
 
-async function told<Task>(hooks: Hooks<Task>, groups: readonly Group<Task>[], caller: HookCaller): Promise<void> {
+async function callPlayed<Task>(hooks: Hooks<Task>, groups: readonly Group<Task>[], caller: HookCaller): Promise<void> {
   if (!hooks?.played) return
   const inOrder = groups.toSorted((a, b) => a.index - b.index)
   await callHook(

@@ -27,7 +27,7 @@ interface Place extends Standing {
 export class StepLog {
   readonly #contract: Contract
   readonly #maxSteps: number
-  /** Reserved steps. A place stays empty where sampling failed. */
+  /** Reserved steps. A place stays empty if sampling failed. */
   readonly #places: Place[] = []
   #closed = false
 

@@ -11,7 +11,7 @@ import type { TaskSource } from "./hooks.ts"
 
 export type Split = "train" | "test"
 
-/** Returns the first `count` tasks of a split; fewer where the environment has no more. */
+/** Returns the first `count` tasks of a split; fewer if the environment has no more. */
 export function takeTasks<Task>(environment: Environment<Task>, split: Split, random: Random, count: number): Task[] {
   checkMethods("environment", environment, ["tasks"])
   checkWhole(count, "the number of tasks")

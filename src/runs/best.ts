@@ -6,7 +6,7 @@ export interface BestEvaluation {
   readonly iteration: number
   /** Report of the evaluation. */
   readonly evaluation: EvaluationReport
-  /** Checkpoint of the evaluated weights. Absent where these are the weights at the start of the run. */
+  /** Checkpoint of the evaluated weights. Absent if these are the weights at the start of the run. */
   readonly directory?: string
 }
 

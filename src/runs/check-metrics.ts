@@ -16,7 +16,7 @@ export interface Position {
 }
 
 /**
- * Damage of the metrics.jsonl in a run's folder, as clauses that name lines and iterations; undefined where there is none.
+ * Damage of the metrics.jsonl in a run's folder, as clauses that name lines and iterations; undefined if there is none.
  *
  * @param upTo - position of the checkpoint that the run resumes from: only lines up to it count, and they must reach it.
  * Default: all lines, wherever they end.
@@ -28,7 +28,7 @@ export async function findLogDamage(directory: string, upTo?: Position): Promise
   return await new Pace().through(logDamageInPieces(lines, { fork, upTo }))
 }
 
-/** A warning about the metrics.jsonl in a run's folder; undefined where it is whole. */
+/** A warning about the metrics.jsonl in a run's folder; undefined if it is whole. */
 export async function logWarning(directory: string): Promise<string | undefined> {
   const damage = await findLogDamage(directory)
   return damage && `The ${runFiles.metrics} of the run in ${directory} is damaged: ${damage}. Its other lines are used.`

@@ -34,7 +34,7 @@ export interface Checkpoint {
   readonly taskFiles?: TaskDigests | undefined
   /** Reference of the engine to its state. */
   readonly handle: Json
-  /** Reference of the engine to the state of the critic, where there was one. */
+  /** Reference of the engine to the state of the critic, if there was one. */
   readonly critic?: Json | undefined
   /** Snapshots of estimator, loss, hooks and tasks, by role. */
   readonly memory: Readonly<Record<string, PartMemory>>
@@ -56,7 +56,7 @@ interface Manifest {
 /** Content of a checkpoint. */
 export interface Saved {
   readonly store: ModelStore
-  /** Returns the store of the critic, where one is trained. The critic starts from the policy's weights at the first call. */
+  /** Returns the store of the critic, if one is trained. The critic starts from the policy's weights at the first call. */
   readonly critic?: (() => Promise<ModelStore>) | undefined
   /** Files that are copied into the checkpoint (those of the tokenizer). */
   readonly files?: readonly string[]
@@ -207,7 +207,7 @@ async function isWholeOrNone(directory: string): Promise<boolean> {
   }
 }
 
-/** Moves the files of step-N to suspect-N, or suspect-N-2 and so on. Moves the whole folder where the manifest does not list the files. */
+/** Moves the files of step-N to suspect-N, or suspect-N-2 and so on. Moves the whole folder if the manifest does not list the files. */
 async function setAside(parent: string, iteration: number): Promise<void> {
   const taken = new Set(await list(parent))
   let to = `suspect-${iteration}`

@@ -39,7 +39,7 @@ export const changeableKeys: readonly string[] = [
 ].flatMap((key) => [key, `training.${key}`])
 
 /** Keys that a run adds to the configuration. */
-const told = ["gigpo", "frozen", "settled", "resolved", "promptDate"]
+const addedKeys = ["gigpo", "frozen", "settled", "resolved", "promptDate"]
 
 /** Whether a resumed run may change a key: the key or one above it is in `mayChange`. */
 export function mayDiffer(key: string, mayChange: readonly string[]): boolean {
@@ -69,7 +69,7 @@ const [deepest, mostKeys, longestKey] = [50, 20_000, 300]
 /**
  * Reads the config.json of a run.
  *
- * @returns undefined where there is no such file, or one of another program
+ * @returns undefined if there is no such file, or one of another program
  * @throws GigpoError `RUN_CORRUPT` for a file beyond the limits, `UNSAFE_PATH` for a link, `IO` for an error of the system.
  */
 export async function readRunConfig(path: string): Promise<RunConfig | undefined> {
@@ -118,7 +118,7 @@ export function configDifferences(old: object, now: object, mayChange: readonly 
   const before = leaves(old)
   // Converted to JSON and back, like the old configuration.
   const after = leaves(JSON.parse(formatRunConfig(now)))
-  const fixed = (key: string) => !mayDiffer(key, [...mayChange, ...told])
+  const fixed = (key: string) => !mayDiffer(key, [...mayChange, ...addedKeys])
   const changed = [...new Set([...before.keys(), ...after.keys()])].filter(
     (key) => fixed(key) && !isDeepStrictEqual(before.get(key), after.get(key)),
   )

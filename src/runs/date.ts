@@ -15,7 +15,7 @@ export function dateIn({ chat, promptDate }: RunConfig): string | undefined {
  * Fixes the date in the prompts of a run, so that the date does not change at midnight.
  *
  * @param before - date of the run that is resumed or forked. Default: the current date.
- * @returns the date; undefined where the prompts show none
+ * @returns the date; undefined if the prompts show none
  */
 export function settleDate(tokenizer: ChatCodec, before?: string): string | undefined {
   return tokenizer.keepDate?.(before ?? wallClock(new Date()))
@@ -24,8 +24,8 @@ export function settleDate(tokenizer: ChatCodec, before?: string): string | unde
 /**
  * Fixes the date in the prompts of a run. A resumed run keeps its date. A fork keeps the date of the original run.
  *
- * @returns the date; undefined where the prompts show none
- * @throws GigpoError `BAD_CONFIG` where a resumed run is given another date.
+ * @returns the date; undefined if the prompts show none
+ * @throws GigpoError `BAD_CONFIG` if a resumed run is given another date.
  */
 export async function runDate(tokenizer: ChatCodec, run: Run | undefined): Promise<string | undefined> {
   const origin = await run?.origin()

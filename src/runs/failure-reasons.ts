@@ -23,7 +23,7 @@ export function playerName<Task>({ play, environment }: Pick<RolloutSetup<Task>,
   return play ? "play" : environment!.name
 }
 
-/** Returns the reasons of failed episodes for a report. Empty where no episode failed. */
+/** Returns the reasons of failed episodes for a report. Empty if no episode failed. */
 export function failuresOf(
   groups: readonly Group[],
   environment: string,

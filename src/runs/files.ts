@@ -22,13 +22,21 @@ export function isEventFile(name: string): boolean {
   return /^events\.out\.tfevents\.\d+\..*\.\d+\.\d+$/.test(name)
 }
 
-/** Name of the file with the recorded episodes of an iteration. */
-export function episodesFile(iteration: number): string {
-  return `iteration-${iteration}.episodes`
+/** Recorded episodes: those of training, or those of an evaluation after an iteration. */
+export type Recorded = "training" | "evaluation"
+
+/** Name of the file with the recorded episodes of an iteration, or of the evaluation after it. */
+export function episodesFile(iteration: number, of: Recorded = "training"): string {
+  return `${of === "training" ? "iteration" : "evaluation"}-${iteration}.episodes`
 }
 
-/** Reads the iteration from the name of a file in the folder of episodes, and whether the file is complete. undefined for other names. */
-export function readEpisodesFile(name: string): { readonly iteration: number; readonly whole: boolean } | undefined {
-  const [, iteration, temporary] = /^iteration-([1-9]\d{0,14})\.episodes(\.tmp-[0-9a-f]{12,40})?$/.exec(name) ?? []
-  return iteration === undefined ? undefined : { iteration: Number(iteration), whole: temporary === undefined }
+/** Reads the name of a file in the folder of episodes: its iteration, and whether it is complete. undefined for other names. */
+export function readEpisodesFile(
+  name: string,
+): { readonly iteration: number; readonly of: Recorded; readonly whole: boolean } | undefined {
+  const [, kind, iteration, temporary] =
+    /^(iteration-(?=[1-9])|evaluation-(?=[1-9]|0\b))(\d{1,15})\.episodes(\.tmp-[0-9a-f]{12,40})?$/.exec(name) ?? []
+  if (iteration === undefined) return undefined
+  const of = kind === "iteration-" ? "training" : "evaluation"
+  return { iteration: Number(iteration), of, whole: temporary === undefined }
 }

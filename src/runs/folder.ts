@@ -66,7 +66,7 @@ export async function checkRunFolder(directory: string, mode: RunMode): Promise<
   return state
 }
 
-/** Returns the kind of content of a folder. Throws `UNSAFE_PATH` where files or folders of a run are links, `IO` for an error of the system. */
+/** Returns the kind of content of a folder. Throws `UNSAFE_PATH` if files or folders of a run are links, `IO` for an error of the system. */
 export async function folderState(path: string): Promise<"nothing" | "run" | "other"> {
   try {
     const entries = await readdir(path)

@@ -20,7 +20,7 @@ const uses = [
  * penalty would refer to other weights, and an adapter would be used with another model. A fork may use the folder of another model; weights
  * of the same folder must be the same.
  *
- * @param now - digests of the engine; undefined where the engine has none. Those of the run are kept then.
+ * @param now - digests of the engine; undefined if the engine has none. Those of the run are kept then.
  * @throws GigpoError `BAD_MODEL` for other weights.
  */
 export function goesOnWith(

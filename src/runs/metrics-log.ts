@@ -22,7 +22,7 @@ export async function cutBack(path: string, iteration: number): Promise<number> 
   return Buffer.byteLength(kept)
 }
 
-/** Returns the lines of a metrics.jsonl up to `iteration`. Empty where there is no such file. */
+/** Returns the lines of a metrics.jsonl up to `iteration`. Empty if there is no such file. */
 export async function linesUpTo(path: string, iteration: number): Promise<string> {
   const kept: string[] = []
   for await (const line of loggedLines(path)) if (isUpTo(line, iteration)) kept.push(line)
@@ -37,7 +37,7 @@ export async function replaceLast(path: string, report: IterationReport): Promis
   return Buffer.byteLength(text)
 }
 
-/** Reads the reports of a metrics.jsonl. Empty where there is no such file. */
+/** Reads the reports of a metrics.jsonl. Empty if there is no such file. */
 export async function readReports(path: string): Promise<IterationReport[]> {
   const reports: IterationReport[] = []
   for await (const line of loggedLines(path)) {
@@ -47,7 +47,7 @@ export async function readReports(path: string): Promise<IterationReport[]> {
   return reports
 }
 
-/** Yields the finished lines of a metrics.jsonl, an empty line for one that is too long. Empty where there is no such file. */
+/** Yields the finished lines of a metrics.jsonl, an empty line for one that is too long. Empty if there is no such file. */
 export async function* loggedLines(path: string): AsyncGenerator<string> {
   try {
     for await (const line of finishedLines(path, longestReport)) yield line ?? ""

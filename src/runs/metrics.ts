@@ -14,15 +14,16 @@ export const metricDescriptions: Readonly<Record<string, string>> = {
   "episode/overflow": "Share of episodes that ended because the next prompt and completion would not fit the context.",
   "episode/wasted": "Share of the steps of successful episodes that returned to an earlier state or changed nothing.",
   "episode/retried": "Share of episodes that were rolled out again after a failure.",
+  "episode/refused": "Mean number of an agent's calls per scored episode that the endpoint refused.",
   "episode/branches": "Number of episodes that were branched off from a step of another episode.",
   "episode/<name>": "Mean of a metric that the environment or agent reports under this name.",
   "group/constant": "Share of episode groups whose returns are all equal, so that they carry no episode advantage.",
   "group/constant-<channel>": "The same share for one reward channel (GDPO).",
   "group/dropped": "Number of groups that dynamic sampling dropped.",
   "group/too-small": "Number of groups with fewer scored episodes than `minGroupSize`.",
-  "step-group/count": "Number of step groups (steps of one task in the same anchor state).",
+  "step-group/count": "Number of step groups: sets of steps of one task that were taken in the same anchor state.",
   "step-group/size": "Mean number of steps per step group.",
-  "step-group/singletons": "Share of the step groups that hold a single step.",
+  "step-group/singletons": "Share of steps that are alone in their step group; they have no step advantage.",
   "step-group/compared": "Share of steps with a step advantage: their step group has different discounted returns.",
   "step-group/compared-across":
     "Share of steps compared with a step of another episode; the others are loops within one episode.",
@@ -54,7 +55,8 @@ export const metricDescriptions: Readonly<Record<string, string>> = {
     "Approximate KL divergence between rollout policy and current policy: mean of old log p - log p, in nats.",
   "policy/ratio": "Mean importance ratio (new to old probability) over tokens.",
   "policy/clip-fraction": "Share of tokens whose ratio is clipped.",
-  "policy/dual-clip-fraction": "Share of tokens that the dual clip bounds.",
+  "policy/dual-clip-fraction":
+    "Share of tokens that the dual clip bounds: negative advantage and a ratio above `clipDual`.",
   "policy/masked-fraction": "Share of tokens that the trust region masks (DPPO).",
   "policy/truncated-fraction": "Share of unmasked tokens whose ratio is truncated (DPPO).",
   "policy/dropped-fraction": "Share of tokens taken out of the loss by covariance (Clip-Cov).",
@@ -98,7 +100,7 @@ export const metricDescriptions: Readonly<Record<string, string>> = {
   "sft/epoch": "Epoch of the optimizer step (SFT).",
   "sft/loss": "Mean cross-entropy per learned token, or the chosen loss (SFT).",
   "sft/rows": "Number of sequences of an epoch (SFT).",
-  "time/run": "Time since the run began, in seconds, over all its resumptions.",
+  "time/run": "Duration of the run, in seconds, across resumptions.",
   "time/iteration": "Duration of the iteration, in seconds.",
   "time/rollout": "Seconds spent on the rollout.",
   "time/advantage": "Seconds spent on advantages and the statistics that they need.",
@@ -114,4 +116,115 @@ export const metricDescriptions: Readonly<Record<string, string>> = {
   "evaluation/steps": "Mean number of steps of the evaluation.",
   "evaluation/valid": "Share of valid actions in the evaluation.",
   "evaluation/<name>": "Mean of a metric that the environment reports under this name, in the evaluation.",
+}
+
+/** Titles of metrics whose name in words would not be clear. */
+const titles: Readonly<Record<string, string>> = {
+  "episode/success": "Success",
+  "episode/return": "Return",
+  "episode/steps": "Steps per episode",
+  "episode/failed": "Failed episodes",
+  "episode/dropped": "Dropped episodes",
+  "episode/truncated": "Truncated episodes",
+  "episode/late": "Late successes",
+  "episode/overflow": "Context overflows",
+  "episode/wasted": "Wasted steps",
+  "episode/retried": "Retried episodes",
+  "episode/count": "Episodes",
+  "episode/branches": "Branched episodes",
+  "group/constant": "Groups without signal",
+  "group/dropped": "Dropped groups",
+  "group/too-small": "Groups that are too small",
+  "step-group/count": "Step groups",
+  "step-group/size": "Steps per step group",
+  "step-group/singletons": "Step groups of one step",
+  "step-group/compared": "Steps with a step advantage",
+  "step-group/compared-across": "Steps compared across episodes",
+  "step-group/skipped": "Skipped steps",
+  "step-group/candidates": "Candidate sequences",
+  "strategy/count": "Strategy groups",
+  "advantage/mean": "Mean advantage",
+  "advantage/std": "Standard deviation of advantages",
+  "advantage/step-share": "Step level's share of advantages",
+  "action/valid": "Valid actions",
+  "prompt/tokens": "Prompt length",
+  "completion/tokens": "Completion length",
+  "completion/truncated": "Truncated completions",
+  "sequence/unmerged": "Calls that begin new sequences",
+  "tokens/think-share": "Tokens of thoughts",
+  "tokens/action-share": "Tokens of actions",
+  "tokens/tool-share": "Tokens of tool calls",
+  "greedy/failed": "Steps without greedy baseline",
+  "teacher/gap": "Gap to the teacher",
+  "teacher/weight": "Token weight by the teacher",
+  "loss/policy": "Policy loss",
+  "loss/kl": "KL divergence from the reference",
+  "reward/kl": "KL divergence in the reward",
+  "policy/entropy": "Entropy",
+  "policy/kl": "KL divergence from the rollout policy",
+  "policy/ratio": "Importance ratio",
+  "policy/clip-fraction": "Clipped tokens",
+  "policy/dual-clip-fraction": "Tokens bounded by the dual clip",
+  "policy/masked-fraction": "Masked tokens",
+  "policy/truncated-fraction": "Tokens with a truncated ratio",
+  "policy/dropped-fraction": "Dropped tokens",
+  "policy/off-policy-fraction": "Off-policy tokens",
+  "policy/hellinger": "Hellinger distance",
+  "mismatch/kl": "Mismatch of sampler and trainer: KL divergence",
+  "mismatch/k3": "Mismatch of sampler and trainer: k3",
+  "mismatch/chi2-token": "Mismatch of sampler and trainer: χ² over tokens",
+  "mismatch/chi2-sequence": "Mismatch of sampler and trainer: χ² over sequences",
+  "optimizer/steps": "Optimizer steps",
+  "optimizer/gradient-norm": "Gradient norm",
+  "optimizer/learning-rate": "Learning rate",
+  "optimizer/skipped": "Skipped optimizer steps",
+  "critic/loss": "Critic loss",
+  "critic/clip-fraction": "Clipped values of the critic",
+  "guard/repetition": "Repetitive completions",
+  "guard/entropy": "Entropy (guard)",
+  "guard/valid": "Valid actions (guard)",
+  "guard/constant": "Groups without signal (guard)",
+  "guard/unsolved": "Episodes since the last success",
+  "sft/epoch": "Epoch",
+  "sft/loss": "Loss of fine-tuning",
+  "sft/rows": "Sequences per epoch",
+  "time/run": "Time of the run",
+  "time/iteration": "Time per iteration",
+  "time/rollout": "Time of the rollout",
+  "time/advantage": "Time of advantages",
+  "time/update": "Time of updates",
+  "time/epoch": "Time per epoch",
+  "time/tokens-per-second": "Tokens per second",
+  "evaluation/success": "Success in evaluation",
+  "evaluation/success-low": "Success in evaluation, lower end",
+  "evaluation/success-high": "Success in evaluation, upper end",
+  "evaluation/episodes": "Evaluation episodes",
+  "evaluation/failed": "Failed evaluation episodes",
+  "evaluation/return": "Return in evaluation",
+  "evaluation/steps": "Steps in evaluation",
+  "evaluation/valid": "Valid actions in evaluation",
+}
+
+/** Title of a metric: "Success in evaluation" for "evaluation/success"; the words of its name for others. */
+export function metricTitle(name: string): string {
+  const title = Object.hasOwn(titles, name) ? titles[name] : undefined
+  if (title !== undefined || !/^[\w/-]*$/.test(name)) return title ?? name
+  const [group = "", ...own] = name.split("/")
+  const isReported = (group === "episode" || group === "evaluation") && own.length > 0
+  const words = (isReported ? own.join("/") : name).replaceAll(/[/_-]+/g, " ").trim()
+  const made = `${words.slice(0, 1).toUpperCase()}${words.slice(1)}`
+  return made === "" ? name : group === "evaluation" && isReported ? `${made} in evaluation` : made
+}
+
+/** Meaning of a metric, as a sentence; undefined for metrics of others' losses and estimators. */
+export function metricMeaning(name: string): string | undefined {
+  if (Object.hasOwn(metricDescriptions, name)) return metricDescriptions[name]
+  const any = name.replace(/\/.*/s, "/<name>")
+  return Object.hasOwn(metricDescriptions, any) ? metricDescriptions[any] : undefined
+}
+
+/** Whether a metric is a share between 0 and 1. */
+export function isShare(name: string): boolean {
+  const ofEvaluation = name === "evaluation/success-low" || name === "evaluation/success-high"
+  return ofEvaluation || /^(Share|Success rate) of\b/.test(metricMeaning(name) ?? "")
 }

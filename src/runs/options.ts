@@ -82,10 +82,10 @@ export function checkRecorded(
     (key) => !mayDiffer(key, free) && !isDeepStrictEqual(known(key), read.get(key)),
   )
   if (differences.length === 0) return
-  const told = differences.map((key) => `${key} was ${shown(known(key))} and is now ${shown(read.get(key))}`)
+  const changed = differences.map((key) => `${key} was ${shown(known(key))} and is now ${shown(read.get(key))}`)
   throw new GigpoError(
     "BAD_CONFIG",
-    `The run in ${directory} was started with other options: ${told.join("; ")}. Restore these values to resume the run, or fork it into a new folder.`,
+    `The run in ${directory} was started with other options: ${changed.join("; ")}. Restore these values to resume the run, or fork it into a new folder.`,
   )
 }
 

@@ -11,7 +11,7 @@ import { isEventFile, readEpisodesFile, runFiles } from "./files.ts"
 
 // An overwritten run is kept in a subfolder of its folder until the new run has a checkpoint or a model. If the new run ends before, the
 // old one is restored. Files of others are not moved. Each step ends with a rename, so that the state after a crash is known from the
-// names in the folder. Subfolders are recognized by a seal, which the journal of this machine knows; others are not touched.
+// names in the folder. Subfolders are recognized by a seal, which is in the journal of this machine; others are not touched.
 
 const moving = ".gigpo-replacing" // contains parts of the old run; there are no files of the new run yet
 const aside = ".gigpo-replaced" // contains the whole old run
@@ -55,7 +55,7 @@ export async function setRunAside(run: string): Promise<void> {
   await renamed(run, moving, aside)
 }
 
-/** Restores the old run, where there is one, in place of the new one. */
+/** Restores the old run, if there is one, in place of the new one. */
 async function bringRunBack(run: string): Promise<void> {
   if (!(await has(run, aside))) return
   for (const name of [...(await filesInFolders(run)), ...ownFiles]) {

@@ -12,11 +12,11 @@ export interface IterationReport {
    * docs/metrics.md lists all metrics.
    */
   readonly metrics: Readonly<Record<string, number>>
-  /** Reasons of failed episodes. Absent where no episode failed. */
+  /** Reasons of failed episodes. Absent if no episode failed. */
   readonly failures?: readonly FailureReason[]
-  /** Evaluation after the iteration. Absent where there was none. */
+  /** Evaluation after the iteration. Absent if there was none. */
   readonly evaluation?: EvaluationReport
-  /** Warnings about collapse (`guards`). Absent where there were none. */
+  /** Warnings about collapse (`guards`). Absent if there were none. */
   readonly warnings?: readonly string[]
   /** Reason of early stopping with this iteration (`stop`). */
   readonly stopped?: string
@@ -29,7 +29,7 @@ export interface EvaluationReport {
   /** Number of failed and dropped episodes. */
   readonly failed: number
   /**
-   * Success rate: share of all episodes with metric `success` = 1. Failed and dropped episodes count as unsuccessful. 0 where no episode has
+   * Success rate: share of all episodes with metric `success` = 1. Failed and dropped episodes count as unsuccessful. 0 if no episode has
    * the metric; `metrics.success` is absent then.
    */
   readonly success: number
@@ -41,10 +41,10 @@ export interface EvaluationReport {
   readonly meanSteps: number
   /** Means of the metrics that the environment reports. */
   readonly metrics: Readonly<Record<string, number>>
-  /** Share of completions with a valid action. Absent where there was no completion. */
+  /** Share of completions with a valid action. Absent if there was no completion. */
   readonly valid?: number
-  /** Share of completions that were truncated at `rollout.maxCompletionTokens`. Absent where there was no completion. */
+  /** Share of completions that were truncated at `rollout.maxCompletionTokens`. Absent if there was no completion. */
   readonly cut?: number
-  /** Reasons of failed episodes. Absent where no episode failed. */
+  /** Reasons of failed episodes. Absent if no episode failed. */
   readonly failures?: readonly FailureReason[]
 }

@@ -283,11 +283,11 @@ export class Run {
   /**
    * Returns the best evaluation whose weights still exist: in a checkpoint, or as the initial model.
    *
-   * @param beside - iteration without a checkpoint that counts nevertheless, since one will be written.
+   * @param pending - iteration whose checkpoint will be written; it counts, too.
    */
-  async best(beside?: number): Promise<BestEvaluation | undefined> {
+  async best(pending?: number): Promise<BestEvaluation | undefined> {
     const parent = join(this.directory, files.checkpoints)
-    const there = new Set([0, beside, ...(await listCheckpoints(parent))])
+    const there = new Set([0, pending, ...(await listCheckpoints(parent))])
     const best = bestOf((await this.reports()).filter(({ iteration }) => there.has(iteration)))
     return best && best.iteration > 0 ? { ...best, directory: checkpointPath(parent, best.iteration) } : best
   }
@@ -353,12 +353,12 @@ export class Run {
     const origin = await this.origin()
     if (origin && !origin.forked && asked)
       checkRecorded(this.directory, origin.config, resolved!, asked, this.#mayChange)
-    const told = goesOnWith(frozen, origin, this.#onWarning)
+    const frozenWeights = goesOnWith(frozen, origin, this.#onWarning)
     const chosen = Object.keys(settled).length > 0
     const recorded = resolved && Object.keys(resolved).length > 0
     const all = {
       ...JSON.parse(text),
-      ...(told && { frozen: told }),
+      ...(frozenWeights && { frozen: frozenWeights }),
       ...(chosen && { settled }),
       ...(recorded && { resolved }),
       promptDate,

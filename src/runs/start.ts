@@ -37,7 +37,7 @@ export interface Start {
 
 interface Fork {
   readonly run: string
-  /** Text of fork.json, which names the checkpoint to restart from before the first checkpoint of the fork. */
+  /** Contents of fork.json: the checkpoint that the run was forked from. Until it has a checkpoint of its own, it restarts from there. */
   readonly text: string
 }
 

@@ -53,7 +53,7 @@ const rules: readonly Rule[] = [
 
 /** Text with its secrets redacted. */
 function textWithoutSecrets(text: string): string {
-  return rules.reduce((told, rule) => rule(told), text)
+  return rules.reduce((safe, rule) => rule(safe), text)
 }
 
 /**
@@ -79,8 +79,8 @@ export const lookedBack = 32
 
 /** Command on one line with its secrets redacted, for messages. */
 export function commandWithoutSecrets(command: readonly string[]): string {
-  const told = command.map((word, at) => argumentWithoutSecrets(word, command.slice(Math.max(at - lookedBack, 0), at)))
-  return told.join(" ")
+  const words = command.map((word, at) => argumentWithoutSecrets(word, command.slice(Math.max(at - lookedBack, 0), at)))
+  return words.join(" ")
 }
 
 /** Programs whose -p is not a password. */
@@ -101,7 +101,7 @@ function isSecret(secrecy: Secrecy, text: string): boolean {
 function withoutPairs(text: string): string {
   const name = /(?<![\w.-])(-{0,2}[A-Za-z_][\w.-]{0,100})(\\*["']?\s{0,20}[:=]\s{0,20})/g
   const after = new RegExp(value, "y")
-  let [told, done] = ["", 0]
+  let [safe, done] = ["", 0]
   for (let found = name.exec(text); found; found = name.exec(text)) {
     const secrecy = /authorization$|cookie$/i.test(found[1]!) ? undefined : secrecyOf(found[1]!)
     if (secrecy === undefined) continue
@@ -110,10 +110,10 @@ function withoutPairs(text: string): string {
     if (given === undefined || !isValue(given, secrecy, found[2]!)) continue
     const [open] = /^(?:\\*["'])?/.exec(given)!
     const close = given.endsWith(open) ? open : open.at(-1)!
-    told += `${text.slice(done, name.lastIndex)}${open}${redacted}${close}`
+    safe += `${text.slice(done, name.lastIndex)}${open}${redacted}${close}`
     done = name.lastIndex = after.lastIndex
   }
-  return told + text.slice(done)
+  return safe + text.slice(done)
 }
 
 /** Whether the text after a name is its secret, and not a count, empty, or prose with a colon. */

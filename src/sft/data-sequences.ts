@@ -10,7 +10,7 @@ export interface DataRowsSetup extends DataContext {
   readonly policy: Pick<Trainable, "maxPositions" | "longestRow">
   readonly data: TrainingData | string
   readonly tooLong: "leave-out" | "cut"
-  /** Whether the loss needs preference pairs; undefined where it may take either. */
+  /** Whether the loss needs preference pairs; undefined if it may take either. */
   readonly pairs: boolean | undefined
 }
 
@@ -42,7 +42,8 @@ export async function dataRows(setup: DataRowsSetup): Promise<DataRows> {
     const fitting = (side: readonly Sequence[]) =>
       fitted(side, most, tooLong, (length) => long.add(example.place, length))
     const [chosen, rejected] = [fitting(example.rows), fitting(example.rejected ?? [])]
-    const about = (side: readonly Sequence[], more: Partial<Segment>) => side.map((row) => told(row, { task, ...more }))
+    const about = (side: readonly Sequence[], more: Partial<Segment>) =>
+      side.map((row) => withSegmentProperties(row, { task, ...more }))
     // A pair is used only if both sides fit.
     const isWhole = chosen.length === example.rows.length && rejected.length === example.rejected?.length
     if (!isPair) rows.push(...about(chosen, {}))
@@ -60,7 +61,7 @@ export async function dataRows(setup: DataRowsSetup): Promise<DataRows> {
 }
 
 /** Copy of a sequence with more properties of its segments. */
-function told(row: Sequence, more: Partial<Segment>): Sequence {
+function withSegmentProperties(row: Sequence, more: Partial<Segment>): Sequence {
   return { ...row, spans: row.spans.map((span) => ({ ...span, ...more })) }
 }
 

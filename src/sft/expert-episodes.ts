@@ -30,7 +30,7 @@ const failureShare = guardFields.failureShare.default
 /**
  * Yields the steps of an environment's expert, episode by episode. Failed episodes are counted and left out.
  *
- * @throws GigpoError the error of the first failed episode, where too many fail; `BAD_ENVIRONMENT` for an environment without an expert.
+ * @throws GigpoError the error of the first failed episode, if too many fail; `BAD_ENVIRONMENT` for an environment without an expert.
  */
 export async function* expertEpisodes<Task>(
   setup: ExpertEpisodes<Task>,
@@ -101,7 +101,7 @@ export class Invalid {
     this.#first ??= reply
   }
 
-  /** Throws where no completion is valid. Otherwise warns about invalid ones. */
+  /** Throws if no completion is valid. Otherwise warns about invalid ones. */
   report(onWarning: (message: string) => void): void {
     if (this.#first === undefined) return
     const shown = visible(JSON.stringify(this.#first.slice(0, 200)))

@@ -114,5 +114,5 @@ const mostPositions = 2 ** 24
 const silent = {
   maxPositions: mostPositions,
   deterministic: true,
-  sample: () => Promise.reject(new GigpoError("INTERNAL", "An expert's episode asked the model.")),
+  sample: () => Promise.reject(new GigpoError("INTERNAL", "An episode of an expert sampled from the model.")),
 }

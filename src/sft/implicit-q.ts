@@ -17,7 +17,7 @@ import type { Random } from "../util/random.ts"
 //     L_V = E[ |τ - 1(u < 0)| u² ],   u = Q(s, a) - V(s)
 //     weight = min(exp((Q(s, a) - V(s)) / β), most)
 //
-// L_Q = (r + γ V(s') - Q(s, a))² is minimal where Q is the mean of r + γ V(s'). Implementation choice: one sample replaces the mean, so that no
+// L_Q = (r + γ V(s') - Q(s, a))² is minimal if Q is the mean of r + γ V(s'). Implementation choice: one sample replaces the mean, so that no
 // second network is fitted, as in HIQL (arXiv 2307.11949). This is exact for a deterministic environment.
 
 export const implicitQFields = {

@@ -25,7 +25,7 @@ import { checkSftLoss, sftSequences } from "./sequences.ts"
 
 /** Arguments of `sft`. Completions to imitate come from an expert or from `data`. */
 export interface SftSetup<Task = unknown> extends SftOptions, Omit<TeacherSetup<Task>, "environment"> {
-  /** Environment whose expert is imitated. May be left out where `data` is given. */
+  /** Environment whose expert is imitated. May be left out if `data` is given. */
   readonly environment?: TeacherSetup<Task>["environment"] | undefined
   /** Model that is fine-tuned. */
   readonly policy: Trainable

@@ -92,8 +92,8 @@ export function trainingFromJson(body: unknown, most: number = mostData): Traini
   const logProbs = loss_fn_outputs.map((output: { logprobs?: JsonTensor } | null) =>
     Float32Array.from(listOf(output?.logprobs?.data), orNaN),
   )
-  const told = typeof metrics === "object" && metrics !== null ? Object.entries(metrics).slice(0, mostMetrics) : []
-  return { logProbs, metrics: Object.fromEntries(told.filter(([, value]) => typeof value === "number")) }
+  const pairs = typeof metrics === "object" && metrics !== null ? Object.entries(metrics).slice(0, mostMetrics) : []
+  return { logProbs, metrics: Object.fromEntries(pairs.filter(([, value]) => typeof value === "number")) }
 }
 
 /** Returns a list, or an empty one for any other value, even an object with a length. */
@@ -188,7 +188,7 @@ function topToWire({ count, tokens, logProbs }: Top) {
   return { tokens: bytesOf(tokens), logProbs: bytesOf(logProbs), count, length: tokens.length / count }
 }
 
-/** Returns [token, log-probability] pairs per position, most likely first; null where there are none. */
+/** Returns [token, log-probability] pairs per position, most likely first; null if there are none. */
 function topToJson({ count, tokens, logProbs }: Top): ([number, number][] | null)[] {
   return Array.from({ length: tokens.length / count }, (_, place) => {
     const cells = Array.from({ length: count }, (_, i): [number, number] => [

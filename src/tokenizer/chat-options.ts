@@ -46,7 +46,7 @@ export function unreadVariable(variables: object, source: string): string | unde
   return Object.keys(variables).find((name) => !words.has(name))
 }
 
-/** @throws GigpoError `BAD_ARGUMENT` where the template never reads a variable */
+/** @throws GigpoError `BAD_ARGUMENT` if the template never reads a variable */
 export function checkVariables(variables: object, source: string): void {
   const unread = unreadVariable(variables, source)
   if (unread === undefined) return

@@ -80,8 +80,8 @@ export function partsOf(
     return { ...call, function: { ...given, name, arguments: { [key!]: value } } }
   }
 
-  const tool = (told: unknown, index: number): unknown => {
-    const value = read(told)
+  const tool = (part: unknown, index: number): unknown => {
+    const value = read(part)
     const given = isObject(value) && isObject(value.function) ? value.function : undefined
     if (!given) return value
     const at = `tools[${index}].function`

@@ -23,6 +23,7 @@ import { wallClock } from "./jinja/strftime.ts"
 import type { AddedToken } from "./marks.ts"
 import { endOfTurnIds, specialTokens } from "./special-tokens.ts"
 import { readTemplates, templateFiles } from "./template-files.ts"
+import { textPrefix } from "./text-prefix.ts"
 import { type TokenBytes, tokenBytes } from "./token-bytes.ts"
 import { checkTokenizerJson, countIds, idsOf, type TokenizerJson } from "./tokenizer-json.ts"
 
@@ -82,6 +83,8 @@ export class Tokenizer implements ChatCodec {
    * in `literal`.
    */
   readonly encode: Encode
+  /** Ids that transformers puts before a text that is no chat, such as the token that begins a text. */
+  readonly textPrefix: Int32Array
   /** `encode` in short pieces of work, for long texts in a process with other work. Run with `Pace.through`. */
   readonly encodeInPieces: EncodeInPieces
   readonly #json: TokenizerJson
@@ -156,6 +159,8 @@ export class Tokenizer implements ChatCodec {
     this.encode = (text, literal) => this.#bpe.encode(text, literal)
     this.encodeInPieces = (text, options) => this.#bpe.encodeInPieces(text, options)
     const idOf = (token: string) => this.#bpe.tokenToId(token)
+    const prefix = textPrefix(json.post_processor, config, this.#specialTokens.bos_token)
+    this.textPrefix = Int32Array.from(prefix.flatMap((token) => idOf(token) ?? []))
     if (!isIds(modelEos))
       throw badTokenizer(
         directory,

@@ -49,7 +49,7 @@ export async function accumulate(
   if (native) {
     const whole = native.kind === "clipped-surrogate" ? { ...native, unit } : native
     const report = await policy.forwardBackward(rows, { ...whole, temperature }, { signal })
-    return Number.isNaN(report.loss) && report.logProbs ? told(report, rows, loss, options) : report
+    return Number.isNaN(report.loss) && report.logProbs ? evaluatedReport(report, rows, loss, options) : report
   }
   try {
     const { needs, teacherTop } = loss
@@ -80,7 +80,7 @@ export async function accumulate(
  * Report of a loss that the engine computed, for an engine that returns log-probabilities only. Tokens that the engine skipped, because
  * their gradient is 0, count as unchanged.
  */
-function told(
+function evaluatedReport(
   report: LossReport,
   rows: readonly Sequence[],
   loss: TokenLoss,

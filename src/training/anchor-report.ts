@@ -54,7 +54,7 @@ export interface AnchorCoverage extends LimitShares {
   readonly compared: number
   /** Share of steps in such step groups with steps of at least two episodes. */
   readonly comparedAcross: number
-  /** Length of the episodes divided by that of an expert's episodes. Absent where no task has a number of expert steps. */
+  /** Length of the episodes divided by that of an expert's episodes. Absent if no task has a number of expert steps. */
   readonly length?: number
   /** Share of the steps of successful episodes that belong to loops back to an earlier state. Absent without a success. */
   readonly wasted?: number

@@ -23,7 +23,8 @@ export const batchFields = {
   unit: oneOf(
     "span",
     ["span", "row"],
-    "Unit of sequence-level ratios and means: the completion of one step (span), or all completions of a sequence (row).",
+    "Unit of sequence-level ratios and means: the segment of one step, i.e. its completion (span), or the whole sequence, with all its " +
+      "completions (row).",
   ),
 }
 

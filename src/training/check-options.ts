@@ -14,9 +14,9 @@ export function checkTogether(options: ResolvedTrainOptions): void {
 }
 
 /**
- * Checks that the group size suits the estimator. Warns where the estimator learns little from groups of one episode.
+ * Checks that the group size suits the estimator. Warns if the estimator learns little from groups of one episode.
  *
- * @throws GigpoError `BAD_ARGUMENT` where the estimator learns nothing from groups of one episode.
+ * @throws GigpoError `BAD_ARGUMENT` if the estimator learns nothing from groups of one episode.
  */
 export function checkGroups(
   { name, groups }: Estimator,

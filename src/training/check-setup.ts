@@ -19,7 +19,7 @@ export function checkModel(name: string, policy: Trainable, tokenizer: ChatCodec
   tokenizer.checkVocabulary?.(policy.vocabularySize)
 }
 
-/** Checks that there is a teacher where `name` needs one, and that teacher and policy have the same vocabulary. */
+/** Checks that there is a teacher if `name` needs one, and that teacher and policy have the same vocabulary. */
 export function checkTeacher(
   teacher: Teacher | undefined,
   tokenizer: ChatCodec,

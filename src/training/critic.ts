@@ -113,10 +113,10 @@ export function criticMetrics({ losses, steps }: CriticTotals): Record<string, n
 }
 
 /**
- * Checks the skipped optimizer steps of the critic, as `guards.nonFinite` does for the policy. Warns where steps were skipped.
+ * Checks the skipped optimizer steps of the critic, as `guards.nonFinite` does for the policy. Warns if steps were skipped.
  *
  * @param most - maximum number of skipped steps in a row. The number of steps in the iteration is also a maximum.
- * @throws GigpoError `NON_FINITE` where the maximum is reached.
+ * @throws GigpoError `NON_FINITE` if the maximum is reached.
  */
 export function checkCriticSteps(
   { steps }: CriticTotals,
@@ -137,7 +137,7 @@ export function checkCriticSteps(
 
 /**
  * Returns metrics of the critic's predictions before the update. The explained variance is 1 - Var(return - value) / Var(return) over
- * tokens, absent where the returns are all equal.
+ * tokens, absent if the returns are all equal.
  *
  * @param wantedReturns - returns in the critic's units, [steps][tokens].
  */

@@ -52,7 +52,7 @@ export function wastedShare(episodes: Iterable<{ readonly episode: Episode }>, s
  *
  * @param groups - episodes of each group.
  * @param needed - steps in which an expert solved each group's task, [groups]. A group with undefined is left out.
- * @returns undefined where no group can be compared
+ * @returns undefined if no group can be compared
  */
 export function lengthAgainst(
   groups: readonly (readonly Episode[])[],

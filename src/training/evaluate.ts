@@ -1,5 +1,6 @@
 import { checkArguments } from "../options/arguments.ts"
 import { readOptions } from "../options/read.ts"
+import type { Group } from "../rollout/hooks.ts"
 import { drawnTasks } from "../rollout/tasks.ts"
 import type { EvaluationReport } from "../runs/report.ts"
 import { GigpoError } from "../util/errors.ts"
@@ -17,6 +18,13 @@ export interface EvaluateSetup<Task = unknown> extends EvaluateOptions, HeldOutS
  * @throws GigpoError `BAD_ARGUMENT` for an invalid argument, `POLICY_BUSY` for a policy that is being trained.
  */
 export async function evaluate<Task>(setup: EvaluateSetup<Task>): Promise<EvaluationReport> {
+  return (await evaluateEpisodes(setup)).report
+}
+
+/** Evaluation with its episodes. Arguments and errors as for `evaluate`. */
+export async function evaluateEpisodes<Task>(
+  setup: EvaluateSetup<Task>,
+): Promise<{ readonly report: EvaluationReport; readonly groups: readonly Group<Task>[] }> {
   checkArguments("evaluate", setup)
   const { environment } = setup
   const { tasks: count, seed, rollout, temperature } = readOptions("evaluate", besidePlayer(setup), evaluateFields)
@@ -26,5 +34,5 @@ export async function evaluate<Task>(setup: EvaluateSetup<Task>): Promise<Evalua
   using tasks = drawnTasks(environment, "test", random)
   const played = { tasks, groups: count, groupSize: 1, random, ...rollout, temperature }
   const { groups, ...failures } = await playHeldOut("evaluate", setup, played)
-  return { ...summarize(groups.flatMap(({ episodes }) => episodes.map(outcomeOf))), ...failures }
+  return { report: { ...summarize(groups.flatMap(({ episodes }) => episodes.map(outcomeOf))), ...failures }, groups }
 }

@@ -132,7 +132,7 @@ function orConstant<Task>({ groups, dropped }: Rollout<Task>, wanted: number): R
   return { groups: constant, dropped: dropped.filter((group) => !constant.includes(group)) }
 }
 
-/** Returns of one greedily decoded episode per task, [groups]; NaN where the episode failed. */
+/** Returns of one greedily decoded episode per task, [groups]; NaN if the episode failed. */
 async function playGreedily<Task>(
   setup: Omit<RolloutSetup<Task>, "tasks" | "groupSize">,
   groups: readonly Group<Task>[],

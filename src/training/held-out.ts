@@ -51,7 +51,7 @@ interface HeldOut<Task> {
  * Plays tasks without training. The weights must not change meanwhile.
  *
  * @param call - name of the public function, for messages.
- * @throws GigpoError `POLICY_BUSY` where the policy is being trained or its training continues meanwhile.
+ * @throws GigpoError `POLICY_BUSY` if the policy is being trained or its training continues meanwhile.
  */
 export async function playHeldOut<Task>(
   call: string,

@@ -26,7 +26,7 @@ export class Journal {
     return this.#reports
   }
 
-  /** Report of an iteration; an empty report where there is none. */
+  /** Report of an iteration; an empty report if there is none. */
   at(iteration: number): IterationReport {
     return this.#reports.findLast((report) => report.iteration === iteration) ?? { iteration, metrics: {} }
   }
@@ -47,7 +47,7 @@ export class Journal {
     return report.iteration >= this.#training.options.iterations || this.stopped(report) !== undefined
   }
 
-  /** Reason why the run ends early with this report; undefined where the run continues or is complete. */
+  /** Reason why the run ends early with this report; undefined if the run continues or is complete. */
   stopped(report: IterationReport): string | undefined {
     const { iterations, stop } = this.#training.options
     if (report.iteration >= iterations) return undefined

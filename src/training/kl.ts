@@ -31,7 +31,7 @@ export interface Kl {
   readonly place: "loss" | "reward"
   readonly estimator: KlEstimator
   readonly weight: Scheduled
-  /** Controller of the weight, where the weight is adapted. */
+  /** Controller of the weight, if the weight is adapted. */
   readonly controller?: AdaptiveKl
   /** Horizon of the controller in steps; 0 without a controller. */
   readonly horizon: number

@@ -25,7 +25,7 @@ export const rateRules = {
 
 /** Option of the learning rate. Its default depends on the size of the model. */
 export function learningRateField({ overWeights, least, most }: RateRule): ScheduledField<string, undefined> {
-  const otherwise = `${overWeights} / number of model weights, at least ${least} and at most ${most}; ${forAdapter} times that for an adapter`
+  const otherwise = `${overWeights} / number of parameters, at least ${least} and at most ${most}; ${forAdapter} times that for an adapter`
   return scheduled(number(undefined, "Learning rate of AdamW after the warm-up.", { min: 0, defaultText: otherwise }))
 }
 

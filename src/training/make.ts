@@ -62,13 +62,13 @@ export function makeEstimator(options: ResolvedTrainOptions["estimator"]): Estim
   return "use" in options ? asEstimator(options.use) : makeNamed<Estimator>(estimators, options)
 }
 
-/** Makes the curriculum of resolved options; undefined where there is none. */
+/** Makes the curriculum of resolved options; undefined if there is none. */
 export function makeCurriculum(options: ResolvedTrainOptions["curriculum"]): Curriculum | undefined {
   if (!options || "use" in options) return options?.use
   return makeNamed<Curriculum>(curricula, options)
 }
 
-/** Makes the turn hooks of resolved options; undefined where there are none. */
+/** Makes the turn hooks of resolved options; undefined if there are none. */
 export function makeTurns(options: ResolvedTrainOptions["turnHooks"]): RolloutHooks | undefined {
   if (!options || "use" in options) return options?.use
   return makeNamed<RolloutHooks>(turnHooks, options)

@@ -3,7 +3,7 @@ export function mean(values: readonly number[]): number {
   return values.length === 0 ? 0 : values.reduce((sum, value) => sum + value, 0) / values.length
 }
 
-/** Returns an object with the weighted mean under a name. The object is empty where the sum of the weights is 0. */
+/** Returns an object with the weighted mean under a name. The object is empty if the sum of the weights is 0. */
 export function meanAs(
   name: string,
   values: readonly number[],

@@ -25,20 +25,20 @@ export function rolloutMetrics(
 ): Metrics {
   const episodes = [...groups, ...dropped].flatMap((group) => group.episodes)
   const finished = episodes.filter(isScored)
-  const told = { tokens: 0, prompts: 0, valid: 0, cut: 0, steps: 0, goingOn: 0, unmerged: 0 }
+  const sums = { tokens: 0, prompts: 0, valid: 0, cut: 0, steps: 0, goingOn: 0, unmerged: 0 }
   for (const { steps } of finished) {
     for (const { prompt, reply, valid, finishReason, unmerged } of steps) {
-      told.steps++
-      told.tokens += reply.length
-      told.prompts += prompt.length
-      told.valid += Number(valid)
-      told.cut += Number(finishReason === "length")
+      sums.steps++
+      sums.tokens += reply.length
+      sums.prompts += prompt.length
+      sums.valid += Number(valid)
+      sums.cut += Number(finishReason === "length")
       if (unmerged === undefined) continue
-      told.goingOn++
-      told.unmerged += Number(unmerged)
+      sums.goingOn++
+      sums.unmerged += Number(unmerged)
     }
   }
-  const aStep = (sum: number) => (told.steps === 0 ? 0 : sum / told.steps)
+  const aStep = (sum: number) => (sums.steps === 0 ? 0 : sum / sums.steps)
   const share = (outcome: Episode["outcome"]) => mean(episodes.map((episode) => Number(episode.outcome === outcome)))
   const own = Object.entries(meanMetrics(episodes)).map(([name, value]) => [`episode/${name}`, value])
   const { cut, late } = limitShares(episodes)
@@ -60,11 +60,11 @@ export function rolloutMetrics(
     "episode/truncated": cut,
     "episode/overflow": share("overflow"),
     ...(late !== undefined && { "episode/late": late }),
-    "action/valid": aStep(told.valid),
-    "completion/tokens": aStep(told.tokens),
-    "completion/truncated": aStep(told.cut),
-    "prompt/tokens": aStep(told.prompts),
-    ...(told.goingOn > 0 && { "sequence/unmerged": told.unmerged / told.goingOn }),
+    "action/valid": aStep(sums.valid),
+    "completion/tokens": aStep(sums.tokens),
+    "completion/truncated": aStep(sums.cut),
+    "prompt/tokens": aStep(sums.prompts),
+    ...(sums.goingOn > 0 && { "sequence/unmerged": sums.unmerged / sums.goingOn }),
     ...advantageMetrics(credit),
   }
 }

@@ -21,7 +21,7 @@ export interface RunStart {
 export interface RunOutcome {
   /** Number of completed iterations. */
   readonly iteration: number
-  /** Error that ended the run; undefined where the run ended without an error. */
+  /** Error that ended the run; undefined if the run ended without an error. */
   readonly error?: unknown
 }
 
@@ -43,6 +43,13 @@ export interface RunObserver {
    * from, have no steps here.
    */
   episodes?(iteration: number, groups: readonly Group[], credit: Credit, steps: readonly CollectedStep[]): unknown
+  /**
+   * Called with the episodes of an evaluation on held-out tasks.
+   *
+   * @param iteration - number of completed iterations; 0 for the evaluation before the first.
+   * @param groups - groups of one episode, one for each task.
+   */
+  evaluation?(iteration: number, groups: readonly Group[]): unknown
   /** Called with the report of an iteration. A report may repeat with an evaluation that was missing. */
   report?(report: IterationReport): unknown
   /** Called when the run ends. */

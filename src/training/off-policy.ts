@@ -9,7 +9,7 @@ import type { SequenceTable } from "./sequence-table.ts"
 // Differences between the log-probabilities of sampler and trainer.
 
 /**
- * Returns the metrics of the sampler–trainer mismatch of sequences. Empty where the trainer's log-probabilities are unknown, or a sequence
+ * Returns the metrics of the sampler–trainer mismatch of sequences. Empty if the trainer's log-probabilities are unknown, or a sequence
  * has none of the sampler.
  *
  * @param trainer - log-probabilities of the trainer, [sampled tokens of all sequences].
@@ -25,7 +25,7 @@ export function recomputedMismatch(table: SequenceTable): Record<string, number>
   return mismatch(known(table.columns.oldLogProbs!), table.logProbs, table.layout.offsets)
 }
 
-/** Log-probabilities of the trainer, NaN where unknown. */
+/** Log-probabilities of the trainer, NaN if unknown. */
 function known(trainer: Column): Column {
   return trainer.map((value) => (Number.isFinite(value) ? value : Number.NaN))
 }

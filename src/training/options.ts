@@ -87,7 +87,7 @@ export const trainFields = {
     {
       every: integer(
         0,
-        "Iterations between evaluations. There is also an evaluation before the first and after the last iteration. 0 turns evaluations off.",
+        "Iterations between evaluations; 0: off. There is also an evaluation before the first and after the last iteration.",
         { min: 0 },
       ),
       ...evaluationFields,

@@ -3,11 +3,18 @@ import type { Gateway } from "../agents/gateway.ts"
 import type { Environment, OffersTasks } from "../environment/environment.ts"
 import type { AgentLoop } from "../rollout/play.ts"
 import { GigpoError } from "../util/errors.ts"
+import type { OnWarning } from "../util/warn.ts"
 
 /** Agent that plays the tasks of an environment or another source of tasks. */
 export interface AgentSetup<Task> extends AgentOptions {
   readonly agent?: Agent<Task> | undefined
   readonly environment?: OffersTasks<Task> | undefined
+}
+
+/** Who plays: an agent, an agent loop, or the loop of the environment. */
+interface PlayerSetup<Task> extends AgentSetup<Task>, Pick<TeacherSetup<Task>, "expert"> {
+  readonly play?: AgentLoop<Task> | undefined
+  readonly onWarning?: OnWarning | undefined
 }
 
 /** Expert to imitate: that of the environment, or for an agent an expert that completes the agent's calls in place of the model. */
@@ -17,13 +24,7 @@ export interface TeacherSetup<Task> extends AgentSetup<Task> {
 }
 
 /** Returns the agent loop and environment of a setup. Disposal closes the gateway of an agent. */
-export function playerOf<Task>({
-  agent,
-  normalize,
-  environment,
-  play,
-  expert,
-}: AgentSetup<Task> & Pick<TeacherSetup<Task>, "expert"> & { readonly play?: AgentLoop<Task> | undefined }): {
+export function playerOf<Task>({ agent, normalize, environment, play, expert, onWarning }: PlayerSetup<Task>): {
   readonly environment: Environment<Task> | undefined
   readonly play: AgentLoop<Task> | undefined
 } & AsyncDisposable {
@@ -53,7 +54,7 @@ export function playerOf<Task>({
     // Loaded on demand: a training without an agent needs no server.
     gateway ??= import("../agents/gateway.ts").then(({ openGateway }) => openGateway())
     playing ??= Promise.all([import("../agents/agent.ts"), gateway]).then(([{ agentLoop }, opened]) =>
-      agentLoop(agent, opened, { normalize, expert }),
+      agentLoop(agent, opened, { normalize, expert, onWarning }),
     )
     return await (await playing)(context)
   }

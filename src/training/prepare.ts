@@ -36,7 +36,7 @@ export interface TrainSetup<Task = unknown> extends Around<Task>, AgentSetup<Tas
 
 /** Arguments of a training whose agent has been opened. */
 export interface PlayedSetup<Task = unknown> extends Around<Task> {
-  /** Environment. May be left out where `play` and `tasks` are given. */
+  /** Environment. May be left out if `play` and `tasks` are given. */
   readonly environment?: Environment<Task> | undefined
 }
 

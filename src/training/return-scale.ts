@@ -50,7 +50,7 @@ export class ReturnScale implements Stateful {
     this.#means = json as { first: number; second: number }
   }
 
-  /** Mean and standard deviation. The latter is 1 where all returns are equal. */
+  /** Mean and standard deviation. The latter is 1 if all returns are equal. */
   #units(): readonly [middle: number, width: number] {
     if (!this.#means) return [0, 1]
     const { first, second } = this.#means

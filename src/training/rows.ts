@@ -55,7 +55,7 @@ export function byEpisode(rows: readonly Sequence[]): Sequence[][] {
  * Divides items (sequences, or the sequences of an episode) into batches of nearly equal size, with the groups in random order. Items of a
  * group are adjacent. A group may be split between two batches; an item is never split.
  *
- * @param size - approximate maximum size of a batch, or the number of batches (fewer where there are fewer items).
+ * @param size - approximate maximum size of a batch, or the number of batches (fewer if there are fewer items).
  * @param count - size of an item. Default: the number of segments of a sequence, which are its steps.
  */
 export function batches<Item>(

@@ -66,7 +66,7 @@ export class Saver {
   }
 
   /**
-   * Saves the last completed iteration. Throws where its weights have diverged, unless the training already ends with another error.
+   * Saves the last completed iteration. Throws if its weights have diverged, unless the training already ends with another error.
    *
    * @param isOver - whether the run has reached its end, if it has not failed.
    */

@@ -7,7 +7,7 @@ import { copyTokens, keepSegments, layOut, type SequenceLayout } from "./sequenc
 import { viewRows } from "./sequence-rows.ts"
 import type { CollectedStep } from "./steps.ts"
 
-/** Columns over the sampled tokens of all segments, [sampled tokens]. Absent where they are not needed. */
+/** Columns over the sampled tokens of all segments, [sampled tokens]. Absent if they are not needed. */
 export interface SequenceColumns {
   /** Log-probabilities of the sampler, where they differ from those of the steps because some tokens were forced. */
   logProbs?: Float32Array
@@ -17,7 +17,7 @@ export interface SequenceColumns {
   /** Most likely tokens of a teacher, [sampled tokens × count]. */
   teacherTop?: TopTokens
   values?: Float32Array
-  /** Product of all weights of each token, where there are more than the weights of the estimator. */
+  /** Product of all weights of each token, if there are more than the weights of the estimator. */
   weights?: Float32Array
 }
 
@@ -126,7 +126,7 @@ export class SequenceTable {
     this.columns.weights = product
   }
 
-  /** Weights of a segment's tokens; undefined where all are 1. */
+  /** Weights of a segment's tokens; undefined if all are 1. */
   weightsOf(s: number): Float32Array | undefined {
     const step = this.layout.steps[s]!
     if (this.columns.weights) return this.columns.weights.subarray(this.layout.offsets[s], this.layout.offsets[s + 1])

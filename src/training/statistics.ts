@@ -34,7 +34,7 @@ export async function compute(
     }
     if (entropy) statistics.entropy = table.byStep(current.entropies!)
   }
-  // A KL penalty in the reward uses the sampler's log-probabilities where the trainer's are not computed.
+  // A KL penalty in the reward uses the sampler's log-probabilities if the trainer's are not computed.
   if (kl.place === "reward") statistics.old ??= table.byStep(table.logProbs)
   if (needs.has("reference")) {
     const { logProbs } = await policy.logProbs(rows, { of: "reference", temperature, signal })

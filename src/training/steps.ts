@@ -67,7 +67,10 @@ export function isTooSmall(group: readonly Episode[], least: number): boolean {
   return group.filter(isScored).length < least
 }
 
-/** Anchor state after each step: the next one of the same agent in the same conversation; for the last step of the episode, the last one. */
+/**
+ * Anchor state that each step led to: that of the next step with the same agent and conversation. The last step of the episode has the anchor
+ * of the last observation if there is no such step; any other step without one has undefined.
+ */
 function nextAnchors({ steps, last }: Episode): (string | undefined)[] {
   const seen = new Map<unknown, Map<unknown, string | undefined>>()
   const next = new Array<string | undefined>(steps.length)

@@ -9,7 +9,7 @@ const otherwise = "off"
 export const stopFields = {
   plateau: integer(
     undefined,
-    "Stop after this number of evaluations in a row without a new best success rate (for equal rates, mean return).",
+    "Stop after this number of evaluations in a row without a new best success rate; ties are broken by mean return.",
     { min: 1, defaultText: otherwise },
   ),
   kl: number(
@@ -27,7 +27,7 @@ export const stopFields = {
   ),
 }
 
-/** Returns the reason why a run ends with the last of these reports, as the end of a sentence; undefined where the run continues. */
+/** Returns the reason why a run ends with the last of these reports, as the end of a sentence; undefined if the run continues. */
 export function stopReason(
   reports: readonly IterationReport[],
   {

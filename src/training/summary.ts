@@ -8,9 +8,9 @@ import { wilsonInterval } from "./wilson.ts"
 export interface EpisodeOutcome extends Pick<Episode, "outcome" | "return" | "metrics"> {
   /** Number of steps. */
   readonly steps: number
-  /** Number of completions with a valid action. Absent where not recorded. */
+  /** Number of completions with a valid action. Absent if not recorded. */
   readonly valid?: number | undefined
-  /** Number of truncated completions. Absent where not recorded. */
+  /** Number of truncated completions. Absent if not recorded. */
   readonly cut?: number | undefined
 }
 
@@ -36,10 +36,10 @@ export function summarize(episodes: readonly EpisodeOutcome[]): EvaluationReport
   }
 }
 
-/** Shares of valid and truncated completions. Empty where no completion was recorded. */
+/** Shares of valid and truncated completions. Empty if no completion was recorded. */
 function replyShares(episodes: readonly EpisodeOutcome[]): Pick<EvaluationReport, "valid" | "cut"> {
-  const told = episodes.filter(({ valid, cut }) => valid !== undefined && cut !== undefined)
-  const sum = (key: "steps" | "valid" | "cut") => told.reduce((total, episode) => total + episode[key]!, 0)
+  const withReplies = episodes.filter(({ valid, cut }) => valid !== undefined && cut !== undefined)
+  const sum = (key: "steps" | "valid" | "cut") => withReplies.reduce((total, episode) => total + episode[key]!, 0)
   const replies = sum("steps")
   return replies === 0 ? {} : { valid: sum("valid") / replies, cut: sum("cut") / replies }
 }

@@ -3,10 +3,11 @@ import { exclusively } from "../engine/claims.ts"
 import type { Trainable } from "../engine/engine.ts"
 import { checkArguments } from "../options/arguments.ts"
 import type { TrainingProgress } from "../options/schedule.ts"
-import type { EvaluationReport, IterationReport } from "../runs/report.ts"
+import type { Group } from "../rollout/hooks.ts"
+import type { IterationReport } from "../runs/report.ts"
 import { nameOf } from "../runs/run.ts"
 import { saveOnSignal } from "../runs/save-on-signal.ts"
-import { evaluate } from "./evaluate.ts"
+import { evaluateEpisodes } from "./evaluate.ts"
 import { CollapseDetector, collapsed } from "./guards/collapse.ts"
 import { StepGuard } from "./guards/non-finite.ts"
 import { runIteration } from "./iteration.ts"
@@ -26,7 +27,7 @@ import { Saver } from "./saver.ts"
  * member, step, token), so that a resumed run continues as without the interruption.
  *
  * All arguments are checked before the folder of the run is changed. An abort of `signal` drops the current rollout or evaluation. The current
- * update is completed, or dropped where it takes long and a checkpoint has the weights before it. Then the reason of the signal is thrown. The
+ * update is completed, or dropped if it takes long and a checkpoint has the weights before it. Then the reason of the signal is thrown. The
  * last completed iteration is saved however the training ends. A resumed run repeats a dropped evaluation first: the line of the iteration in
  * the log is replaced by one with the evaluation, which is the first report.
  *
@@ -36,7 +37,7 @@ import { Saver } from "./saver.ts"
  * The training has exclusive use of the policy until it ends, fails or is aborted. Another `train` or `sft` of the policy is refused
  * (`POLICY_BUSY`), as is an evaluation while an iteration is computed. Evaluations between two reports are allowed.
  *
- * @throws GigpoError `BAD_ARGUMENT` for an invalid option or combination, `COLLAPSED` where a guard ends the run, `NON_FINITE` for weights or
+ * @throws GigpoError `BAD_ARGUMENT` for an invalid option or combination, `COLLAPSED` if a guard ends the run, `NON_FINITE` for weights or
  * losses that are not finite, and errors of the environment, the engine and the run.
  */
 export function train<Task>(setup: TrainSetup<Task>): Reports<IterationReport> {
@@ -71,8 +72,19 @@ async function* iterate<Task>(all: TrainSetup<Task>): AsyncGenerator<IterationRe
   const observers = new Observers(training.observers ?? [], onWarning)
   const place = run && { directory: run.directory, config: run.config }
   observers.tell("start", { iteration: saver.completed, iterations, ...place })
-  const evaluated = async (draft: IterationReport): Promise<IterationReport> =>
-    journal.lacksEvaluation(draft) ? journal.stamp({ ...draft, evaluation: await evaluation(training) }) : draft
+  /** Groups of an evaluation that observers have not received yet. */
+  let heldOut: readonly Group<Task>[] | undefined
+  const evaluated = async (draft: IterationReport): Promise<IterationReport> => {
+    if (!journal.lacksEvaluation(draft)) return draft
+    const { report, groups } = await evaluation(training)
+    heldOut = groups
+    return journal.stamp({ ...draft, evaluation: report })
+  }
+  const tell = (report: IterationReport) => {
+    if (heldOut) observers.tell("evaluation", report.iteration, heldOut)
+    heldOut = undefined
+    observers.tell("report", report)
+  }
   let report = journal.at(saver.completed)
   try {
     if (journal.lacksEvaluation(report)) {
@@ -80,7 +92,7 @@ async function* iterate<Task>(all: TrainSetup<Task>): AsyncGenerator<IterationRe
       const warnings = collapse.evaluated(report.evaluation)
       for (const warning of warnings) onWarning(warning)
       report = await journal.log(withWarnings(report, warnings))
-      observers.tell("report", report)
+      tell(report)
       await saver.keep(report, journal.isLast(report))
       yield report
     } else if (journal.stopped(report))
@@ -100,7 +112,7 @@ async function* iterate<Task>(all: TrainSetup<Task>): AsyncGenerator<IterationRe
         report = await journal.log(withWarnings(report, alarms))
         saver.logged()
         observers.tell("episodes", saver.completed, done.groups, done.credit, done.steps)
-        observers.tell("report", report)
+        tell(report)
       }
       const last = journal.isLast(report)
       await saver.keep(report, last)
@@ -127,7 +139,7 @@ function withWarnings(report: IterationReport, warnings: readonly string[]): Ite
   return warnings.length === 0 ? report : { ...report, warnings }
 }
 
-async function evaluation<Task>(training: Training<Task>): Promise<EvaluationReport> {
+async function evaluation<Task>(training: Training<Task>): ReturnType<typeof evaluateEpisodes<Task>> {
   const { policy, tokenizer, environment, play, signal, onProgress } = training
   const {
     seed,
@@ -135,5 +147,5 @@ async function evaluation<Task>(training: Training<Task>): Promise<EvaluationRep
     evaluation: { tasks, temperature },
   } = training.options
   const setup = { policy, tokenizer, environment: environment!, play, signal, onProgress }
-  return await evaluate({ ...setup, tasks, temperature, seed, rollout })
+  return await evaluateEpisodes({ ...setup, tasks, temperature, seed, rollout })
 }

@@ -52,12 +52,12 @@ async function play<Task>(
       environmentTimeout: 10,
     },
     random: new Random(1),
-    play: agentLoop(agent, gateway, { normalize }),
+    play: agentLoop(agent, gateway, { normalize, onWarning: () => {} }),
   })
   return { policy, tokenizer, gateway, episodes: groups.map(({ episodes }) => episodes[0]!) }
 }
 
-it("records what the model said: one row of a conversation that grows, anchors, rewards, metrics", async () => {
+it("records completions: one row per growing conversation, anchors, rewards, metrics", async () => {
   const agent: Agent<string> = async (task, context) => {
     const messages = [user(task)]
     messages.push(await ask(context, messages))
@@ -99,7 +99,7 @@ it("keeps side conversations, several replies to one call, and calls side by sid
   expect(rows.map(({ spans }) => spans.length)).toEqual([2, 1, 1, 1, 1])
 })
 
-it("samples few replies of an episode at the same time, however many its agent asks for", async () => {
+it("limits concurrent completions of an episode, for any number of requests", async () => {
   let [running, most] = [0, 0]
   let release = () => {}
   const full = new Promise<void>((resolve) => {
@@ -126,10 +126,10 @@ it("samples few replies of an episode at the same time, however many its agent a
   expect(clients[16]).toBeGreaterThan(0)
 })
 
-it("counts calls that go on in words and not in tokens, and no others", async () => {
+it("counts only calls that continue a conversation in text but not in tokens", async () => {
   const agent: Agent<string> = async (task, context) => {
     const shown = [user("an example"), { role: "assistant", content: "as it should be" }, user(task)]
-    const first = await ask(context, shown) // goes on from nothing that was said here
+    const first = await ask(context, shown) // does not continue a recorded conversation
     const next = [...shown, first, user("and?")]
     const second = await ask(context, next)
     const cut = { ...second, content: `${String(second.content).slice(0, 1)}!` }
@@ -156,7 +156,7 @@ it("counts calls that go on in words and not in tokens, and no others", async ()
   expect(metrics["sequence/unmerged"]).toBe(1 / 2)
 })
 
-it("tells of tools that may be called now, though the call before might not call them", async () => {
+it("supports tools that are available only in later calls", async () => {
   const tools = [{ type: "function", function: { name: "lookup", parameters: { type: "object", properties: {} } } }]
   const agent: Agent<string> = async (task, context) => {
     const first = await ask(context, [user(task)], { tools, tool_choice: "none" })
@@ -170,7 +170,7 @@ it("tells of tools that may be called now, though the call before might not call
   expect([after!.conversation, after!.unmerged]).toEqual([1, true])
 })
 
-it("records calls side by side in the same order, whichever comes first and answers first", async () => {
+it("records concurrent calls in a fixed order, whichever is answered first", async () => {
   const orders = [[0, 1, 2, 3], [3, 1, 0, 2]] // biome-ignore format: one line
   const played = []
   for (const order of orders) {
@@ -192,7 +192,7 @@ it("records calls side by side in the same order, whichever comes first and answ
   expect(played[0]!.at(-1)).toEqual(["the end", 4, 3])
 })
 
-it("records branches that run side by side in the same order, whichever is quicker, and what comes after them last", async () => {
+it("records concurrent branches in a fixed order, followed by later calls", async () => {
   const played = []
   for (const slow of [0, 1]) {
     let behind = () => {}
@@ -234,7 +234,7 @@ it.each<[string, unknown, RegExp]>([
   ["a reward that is no number", { reward: "much" }, /give a number, \{"reward": …\} or null/],
   ["a reward of NaN", { reward: Number.NaN }, /rewards must be finite/],
   [
-    "what nobody reads",
+    "unused options",
     { reward: 1, succes: true },
     /The agent reported an invalid reward: "succes" is not known \(did you mean "success"\?\)/,
   ],
@@ -248,7 +248,7 @@ it.each<[string, unknown, RegExp]>([
   expect(episodes[0]!.error!.message).toMatch(message)
 })
 
-it("normalises what it compares by default", async () => {
+it("normalizes what it compares by default", async () => {
   const agent: Agent<string> = async (task, context) => {
     const { tool_calls: _, ...said } = await ask(context, [user(task)])
     const call = { id: "x", type: "function", function: { name: "f", arguments: "{}" } }
@@ -263,7 +263,7 @@ it("normalises what it compares by default", async () => {
   expect(episodes[0]!.steps.map(({ observation }) => observation.anchor)).toEqual(["at #", "at #"])
 })
 
-it("drops what cannot be scored, fails what throws, and ends what is too long", async () => {
+it("drops episodes that cannot be scored, fails those that throw, and ends those that are too long", async () => {
   const agent: Agent<string> = async (task, context) => {
     if (task === "null") {
       await ask(context, [user(task)])
@@ -282,7 +282,7 @@ it("drops what cannot be scored, fails what throws, and ends what is too long", 
   expect(long.episodes[0]!.steps.length).toBeGreaterThan(0)
 })
 
-it("limits replies as the run does where a request asks for more, and no episode is lost for it", async () => {
+it("limits completions to the run's maximum if a request exceeds it, without failing the episode", async () => {
   const finished: unknown[] = []
   const agent: Agent<string> = async (task, context) => {
     for (const max_tokens of [500, 2000, 1e6, 3]) {
@@ -314,7 +314,7 @@ it("fails an agent that got over a call that did not fit, and then had a fault o
   expect(episodes.map(({ outcome, steps }) => [outcome, steps.length])).toEqual([["failed", 2], ["overflow", 2]]) // biome-ignore format: one line
 })
 
-it("ends what clients in this process wait for when its gateway closes", async () => {
+it("ends waiting requests of this process when its gateway closes", async () => {
   let asked = () => {}
   const sampling = new Promise<void>((resolve) => {
     asked = resolve
@@ -363,7 +363,7 @@ it("marks an episode in which replies did not arrive, and gives them to the retr
   ])
 })
 
-it("a key dies with its episode, and what is still sampled for it ends", async () => {
+it("a key is revoked with its episode, whose sampling is aborted", async () => {
   const kept: AgentContext[] = []
   const agent: Agent<string> = async (task, context) => {
     kept.push(context)
@@ -374,7 +374,7 @@ it("a key dies with its episode, and what is still sampled for it ends", async (
   await expect(ask(kept[0]!, [user("more")])).rejects.toThrow("unknown or has expired")
 })
 
-it("refuses what would change what is sampled, by name, and the episode goes on", async () => {
+it("refuses options that change sampling, by name, and the episode continues", async () => {
   const refused: string[] = []
   const agent: Agent<string> = async (task, context) => {
     for (const more of [

@@ -49,7 +49,7 @@ async function written(reply: ExpertReply, template?: (template: string) => stri
 
 const query = (given: string | object) => ({ function: { name: "query", arguments: given } })
 
-describe("what an expert says as a message", () => {
+describe("messages of an expert", () => {
   it("is written with the model's own chat template", async () => {
     const calls = { tool_calls: [query({ sql: "SELECT 1", limit: 2 })] }
     const body = '{"sql": "SELECT 1", "limit": 2}'
@@ -86,7 +86,7 @@ describe("what an expert says as a message", () => {
     for (const value of [given, parseJson(given) as object]) expect(await written(free(value))).toMatch(values)
   })
 
-  it("may have what clients' messages have", async () => {
+  it("can contain the same parts as messages of clients", async () => {
     const message = {
       role: "assistant",
       content: "Two.",

@@ -27,7 +27,8 @@ const sh = (script: string, options: Partial<ProcessAgentOptions> = {}) =>
 function context(signal: AbortSignal = new AbortController().signal): AgentContext {
   return {
     openai: { baseURL: "http://127.0.0.1:9/v1", apiKey: "key", fetch },
-    ...{ model: "policy", controlKey: "control", index: 3, member: 1, random: new Random(5), signal },
+    anthropic: { baseURL: "http://127.0.0.1:9", apiKey: "key", fetch },
+    ...{ model: "policy", temperature: 0.4, controlKey: "control", index: 3, member: 1, random: new Random(5), signal },
     step() {},
     reward() {},
     posted: () => undefined,
@@ -43,7 +44,7 @@ async function numberIn(name: string): Promise<number> {
   return Number(await readFile(path, "utf8"))
 }
 
-/** Whether a process runs. One that has ended and that nobody has asked after does not. */
+/** Whether a process runs. A zombie process does not count. */
 async function runs(pid: number): Promise<boolean> {
   const state = await readFile(`/proc/${pid}/stat`, "utf8").catch(() => undefined)
   return state !== undefined && !/\) [ZX] /.test(state)
@@ -89,7 +90,9 @@ describe("a program that plays an episode", () => {
   })
 
   it("finds its task, its key, where to call, and the PATH", async () => {
-    const names = "OPENAI_BASE_URL OPENAI_API_KEY GIGPO_MODEL GIGPO_TASK GIGPO_EPISODE GIGPO_SEED NO_PROXY PATH"
+    const names =
+      "OPENAI_BASE_URL OPENAI_API_KEY ANTHROPIC_BASE_URL ANTHROPIC_API_KEY ANTHROPIC_MODEL ANTHROPIC_DEFAULT_HAIKU_MODEL " +
+      "GIGPO_MODEL GIGPO_TEMPERATURE GIGPO_TASK GIGPO_EPISODE GIGPO_SEED NO_PROXY PATH"
     const script = `node -e 'require("fs").writeFileSync("found", JSON.stringify([process.env, require("fs").readFileSync(0, "utf8")]))'; echo 1`
     const seed = async () => {
       await play(script, { question: "a 'b' \u001b" })
@@ -100,7 +103,12 @@ describe("a program that plays an episode", () => {
     expect(Object.fromEntries(names.split(" ").map((name) => [name, env[name]]))).toEqual({
       OPENAI_BASE_URL: "http://127.0.0.1:9/v1",
       OPENAI_API_KEY: "key",
+      ANTHROPIC_BASE_URL: "http://127.0.0.1:9",
+      ANTHROPIC_API_KEY: "key",
+      ANTHROPIC_MODEL: "policy",
+      ANTHROPIC_DEFAULT_HAIKU_MODEL: "policy",
       GIGPO_MODEL: "policy",
+      GIGPO_TEMPERATURE: "0.4",
       GIGPO_TASK: stdin,
       GIGPO_EPISODE: "3/1",
       GIGPO_SEED: expect.stringMatching(/^\d+$/),
@@ -108,6 +116,19 @@ describe("a program that plays an episode", () => {
       PATH: process.env.PATH,
     })
     expect((await seed())[0].GIGPO_SEED).toBe(env.GIGPO_SEED)
+  })
+
+  it("keeps the variables of Anthropic that it was given", async () => {
+    process.env.ANTHROPIC_AUTH_TOKEN = "own"
+    try {
+      const script = "echo $ANTHROPIC_AUTH_TOKEN $ANTHROPIC_BASE_URL $ANTHROPIC_API_KEY > own; echo 1"
+      await sh(script, { environment: ["ANTHROPIC_AUTH_TOKEN"] })("task", context())
+      expect(await readFile(join(folder, "own"), "utf8")).toBe("own\n")
+      await sh(script)("task", context())
+      expect(await readFile(join(folder, "own"), "utf8")).toBe("http://127.0.0.1:9 key\n")
+    } finally {
+      delete process.env.ANTHROPIC_AUTH_TOKEN
+    }
   })
 
   it("gets a task that was read from JSON as it was written", async () => {
@@ -124,7 +145,7 @@ describe("a program that plays an episode", () => {
     await expect(play("echo 1", 1n)).rejects.toThrow(/task as JSON, but this task cannot be serialized/)
   })
 
-  it("may print what it likes: no end of it is kept but the last line, and what a terminal obeys is shown as text", async () => {
+  it("can print any output: only the last line is kept, and escape codes are shown as text", async () => {
     const flood = (after: string) => `head -c 100000000 /dev/zero | tr '\\0' a; ${after}`
     expect(await play(flood("echo; echo 1"))).toMatchObject({ reward: 1 })
     await expect(play(flood("true"))).rejects.toThrow(/the last line that .* printed is too long to be a reward/)
@@ -145,7 +166,7 @@ describe("a program that plays an episode", () => {
     await expect(fails("task", context())).rejects.not.toThrow("hunter2")
   })
 
-  it("takes what it has started with it: when it has ended, and when it is no longer wanted", async () => {
+  it("is terminated with its child processes, at its end and when it is no longer needed", async () => {
     expect(await play("sleep 1000 & echo $! > left; echo 1")).toMatchObject({ reward: 1 })
     expect(await runs(await numberIn("left"))).toBe(false)
 
@@ -162,7 +183,7 @@ describe("a program that plays an episode", () => {
     await expect(sh("echo 1")("task", context(AbortSignal.abort(new Error("before"))))).rejects.toThrow("before")
   })
 
-  it("has time to clean up, and holds nobody up who left its group with its output", async () => {
+  it("has time to clean up, and does not delay others if a process leaves its group with the output open", async () => {
     const over = new AbortController()
     const playing = sh(`trap 'echo 7 > cleaned; exit 0' TERM; echo 1 > ready; while :; do sleep 0.01; done`, {
       grace: 60,
@@ -205,7 +226,7 @@ describe("a program at the gateway", () => {
   const playAll = (script: string, tasks: readonly unknown[], more: object = {}) =>
     playProgram(script, { folder, tasks, options: { control: "descriptor" }, more })
 
-  it("says in which state it is, what replies are worth, and how it ended, by POST", async () => {
+  it("reports its state, rewards and outcome by POST", async () => {
     const [episode] = await playAll(
       `await post("/gigpo/step", { anchor: "start " + task })
       await ask("a")
@@ -225,7 +246,7 @@ describe("a program at the gateway", () => {
     ])
   })
 
-  it("is dropped, has failed, or was cut off, as it says itself or is told", async () => {
+  it("is dropped, failed or truncated by its own report or by a limit", async () => {
     const script = `
       if (task === "early") await post("/gigpo/reward", 1)
       await ask(task)

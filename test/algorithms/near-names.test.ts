@@ -14,7 +14,7 @@ describe("a misspelt name", () => {
     ["training.loss.name", "clipped-surogate", "clipped-surrogate"],
     ["training.curriculum.name", "tocd", "tcod"],
     ["sft.loss.name", "dop", "dpo"],
-  ])("of %s is told the one that was probably meant: %s, %s", (key, typed, meant) => {
+  ])("of %s suggests the closest name: %s, %s", (key, typed, meant) => {
     const message = expect.stringMatching(new RegExp(`not "${typed}"\\. Did you mean ${meant}\\?$`))
     expect(() => resolveConfig(least, [`${key}=${typed}`])).toThrow(
       expect.objectContaining({ code: "BAD_CONFIG", message }),

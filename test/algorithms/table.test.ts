@@ -20,18 +20,19 @@ const asked = (key: string) => new Set(algorithms.flatMap(({ set = {} }) => set[
 describe("the table of algorithms", () => {
   it("names none twice, in files that there are", () => {
     expect(new Set(systems).size).toBe(systems.length)
-    expect(algorithms.flatMap(({ file }) => file ?? []).filter((file) => !existsSync(file))).toEqual([])
+    const files = algorithms.flatMap(({ file, otherFiles = [] }) => [...(file ? [file] : []), ...otherFiles])
+    expect(files.filter((file) => !existsSync(file))).toEqual([])
   })
 
   it("asks for what is there, and for nothing else, by settings that are taken", () => {
     for (const algorithm of algorithms) {
       const { system, status, file } = algorithm
-      const isThere = status === "exact" || status === "reading"
+      const isThere = status === "exact" || status === "interpreted"
       expect([system, askedFor(algorithm).length > 0, file !== undefined]).toEqual([system, isThere, isThere])
       const config = () => resolveConfig("model: m\nenvironment: { name: sokoban }\n", settingsOf(algorithm))
       expect(config, system).not.toThrow()
       if (status === "exact") expect(algorithm.equation, system).toBeDefined()
-      if (status === "absent") expect(algorithm.note, system).toBeDefined()
+      if (status === "not implemented") expect(algorithm.note, system).toBeDefined()
     }
   })
 
@@ -80,6 +81,10 @@ describe("algorithms are found", () => {
     )
     expect(found("hgpo")).toEqual(["HGPO"])
     expect(found("fork-at", "gdpo")).toEqual(["GDPO", "StraTA"])
+    expect(found("dual clip")).toEqual(["PPO's clipped surrogate"])
+    expect(found("k3")).toEqual(["KL to the reference, adaptive"])
+    expect(found("GAE")).toEqual(["PPO"])
+    expect(found("difflib")).toEqual(["GiGPO"])
     expect(found("constant-context")).toEqual(["From History to State (Constant-Context Skill Learning)"])
   })
 

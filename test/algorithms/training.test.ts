@@ -28,7 +28,7 @@ import { openDoors } from "../training/tiny.ts"
 
 // Every algorithm of the table that is said to be there: by its settings alone, in rooms with doors, by an engine in plain TypeScript.
 
-/** What algorithms look at besides rewards is told of every step, under the names that are their defaults. */
+/** Metrics that algorithms use besides rewards are reported for every step, under their default names. */
 const told = (environment: Environment): Environment => ({
   ...environment,
   async start(task, context) {
@@ -124,7 +124,7 @@ const templated = Object.assign(
   },
 )
 
-const there = algorithms.filter(({ status }) => status === "exact" || status === "reading")
+const there = algorithms.filter(({ status }) => status === "exact" || status === "interpreted")
 const cloned = there.filter(({ set = {} }) => Object.keys(set).some((key) => key.startsWith("clone.")))
 const trained = there.filter((algorithm) => !cloned.includes(algorithm))
 

@@ -46,6 +46,32 @@ const replies: [ToolFormat, string, Piece[]][] = [
   [qwen, '<tool_call>{"name": "f"}</tool_call>', [call("f", "{}")]],
   [qwen, '<tool_call>{"arguments": {"a": 1}, "name": "f"}</tool_call>', [call("f", '{"a": 1}')]],
   [qwen, "a < b <tool", [content("a < b <tool")]],
+  [qwen, "in a<tool_call> tag", [content("in a<tool_call> tag")]],
+  [qwen, "in a <tool_call> tag", [content("in a <tool_call> tag")]],
+  [qwen, "a\n<tool_call>\n{b\n</tool_call>\nc", [content("a\n<tool_call>\n{b\n</tool_call>\nc")]],
+  // The end mark within a string is a part of it.
+  [
+    qwen,
+    written("f", '{"a": "x</tool_call>\\"</tool_call>\\\\"}'),
+    [call("f", '{"a": "x</tool_call>\\"</tool_call>\\\\"}')],
+  ],
+  [
+    qwen,
+    `${written("f", '{"</tool_call>": "<tool_call>"}')}\n${written("g", "{}")}`,
+    [call("f", '{"</tool_call>": "<tool_call>"}'), call("g", "{}")],
+  ],
+  [qwen, `${written("f", '{"a": "</tool_call>')}`, [content(written("f", '{"a": "</tool_call>'))]],
+  // A string that does not end on its line is none: the first mark ends the call.
+  [
+    qwen,
+    `<tool_call>\n{"name": "f, "arguments": {}}\n</tool_call>\n${written("g", "{}")}`,
+    [content('<tool_call>\n{"name": "f, "arguments": {}}\n</tool_call>'), call("g", "{}")],
+  ],
+  [
+    qwen,
+    `<tool_call>\n{\\"name": "</tool_call>\n${written("g", "{}")}`,
+    [content('<tool_call>\n{\\"name": "</tool_call>'), call("g", "{}")],
+  ],
   [qwen, "<think>\nhm\n</think>\n\nyes", [reasoning("hm"), content("yes")]],
   [qwen, `<think>hm</think>${written("f", "{}")}`, [reasoning("hm"), call("f", "{}")]],
   [qwen, "no <think>thought</think>", [content("no <think>thought</think>")]],
@@ -131,14 +157,13 @@ describe("the arguments of a call are the bytes that were sampled", () => {
     ],
   ])("%s", (_, write) => {
     for (const given of objects) {
-      if (given.includes("</tool_call>")) continue // ends the call for any reader of the format
       expect(read(qwen, `<tool_call>\n${write(given, "arguments")}\n</tool_call>`, 1000)).toEqual([call("f", given)])
       expect(read(llama, write(given, "parameters"), 1000)).toEqual([call("f", given)])
     }
   })
 
   it("and are an object, or it is no call", () => {
-    for (const given of ["[1]", '"{}"', '""', "1", "true", "NaN", "{", `${'{"a":'.repeat(201)}1${"}".repeat(201)}`]) {
+    for (const given of ["[1]", '"{}"', '""', "1", "true", "NaN", "{", `${'{"a":'.repeat(300)}1${"}".repeat(300)}`]) {
       const text = `<tool_call>\n{"name": "f", "arguments": ${given}}\n</tool_call>`
       expect(read(qwen, text, 1000)).toEqual([content(text)])
     }

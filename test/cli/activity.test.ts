@@ -17,7 +17,7 @@ afterEach(() => {
 const never = () => new Promise<never>(() => {})
 const pass = (seconds: number) => vi.advanceTimersByTimeAsync(seconds * 1000)
 
-it("announces what lasts, at growing intervals, and nothing that is quick", async () => {
+it("announces long work at growing intervals, and nothing for quick work", async () => {
   activity.start("gigpo report", 2)
   await activity.during("a quick thing", () => pass(1.5))
   await pass(0.1)
@@ -28,13 +28,13 @@ it("announces what lasts, at growing intervals, and nothing that is quick", asyn
   expect(times).toEqual(["0.4 s", "4.4 s", "12 s", "28 s", "60 s", "2 min", "3 min", "4 min", "5 min", "6 min"])
 })
 
-it("names the command where nothing else is known", async () => {
+it("names the command if nothing else is known", async () => {
   activity.start("gigpo report", 2)
   await pass(2)
   expect(messages).toEqual(["Waiting (2.0 s): gigpo report.\n"])
 })
 
-it("counts from what was printed last", async () => {
+it("restarts the interval after output", async () => {
   activity.start("gigpo train", 2)
   for (let i = 0; i < 10; i++) {
     await pass(1.5)
@@ -43,7 +43,7 @@ it("counts from what was printed last", async () => {
   expect(messages).toEqual([])
 })
 
-it("is still where a display stands, a person is waited for, or it was turned off", async () => {
+it("is silent with a live display, while waiting for input, or if disabled", async () => {
   activity.start("gigpo train", 2)
   activity.printed(true)
   await pass(60)
@@ -58,7 +58,7 @@ it("is still where a display stands, a person is waited for, or it was turned of
   expect(messages).toHaveLength(1)
 })
 
-it("shows what began last and has something to say, and asks it anew", async () => {
+it("shows the newest description, evaluated again each time", async () => {
   activity.start("gigpo train", 2)
   let done = 0
   const progress = activity.begin(() => `episode ${done}`)

@@ -16,7 +16,7 @@ describe.skipIf(!built)("training an adapter from the terminal", () => {
   })
   afterAll(async () => await rm(folder, { recursive: true }))
 
-  it("leaves an adapter in each checkpoint and a whole model at the end, which are evaluated alike", async () => {
+  it("saves an adapter in each checkpoint and a merged model at the end, with equal evaluations", async () => {
     expect(await readdir(join(folder, "small/run/checkpoints/step-2"))).toContain("adapter_model.safetensors")
     const settings = ["--json", "-s", "training.evaluation.tasks=8"]
     const reports = []
@@ -31,7 +31,7 @@ describe.skipIf(!built)("training an adapter from the terminal", () => {
     expect(await run("play", config, "-m", "small/run/checkpoints/step-2")).toMatchObject({ code: 0, stderr: "" })
   })
 
-  it("is resumed with other memory settings, but not with what changes the result", async () => {
+  it("is resumed with other memory settings, but not with settings that change results", async () => {
     const resume = (...words: string[]) => run("train", "small/run/config.json", "--resume", ...words)
     expect(JSON.parse(await readFile(join(folder, "small/run/config.json"), "utf8"))).toMatchObject({
       lora: { rank: 2 },

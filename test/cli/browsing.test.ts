@@ -13,9 +13,9 @@ const summary = {
 }
 
 describe("the list of episodes", () => {
-  it("has a line an episode", () => {
+  it("has one line per episode", () => {
     expect(episodeLines(listEpisodes(summary, {}))).toEqual([
-      "EPISODE     RETURN  STEPS  TOKENS  ENDED       TASK",
+      "EPISODE     RETURN  STEPS  TOKENS  OUTCOME     TASK",
       '12/0/0   ✓    10.9      7   1,234  terminated  {"seed":7}',
       '12/0/1   ✗      -1     30      90  truncated   {"seed":7}',
       '12/1/0   ·       0      0       0  failed      {"seed":8}',
@@ -39,7 +39,7 @@ describe("an episode as a conversation", () => {
   const walker = group.episodes.find(({ return: sum }) => sum === 1)!
   const text = (episode: RecordedEpisode, longest = 4000) => episodeText(group, episode, longest)
 
-  it("says what was read, said and earned, and what others did and earned in the same state", () => {
+  it("shows observation, completion, action and reward of each step, and the other steps of its step group", () => {
     const lines = text(walker).split("\n")
     expect(lines[0]).toBe(
       `✓ episode 3/1/${walker.member}: terminated, return 1, ${walker.steps.length} steps, success 1`,
@@ -51,24 +51,24 @@ describe("an episode as a conversation", () => {
     for (const [at, step] of walker.steps.entries()) {
       const block = steps[at]!
       expect(block).toContain(
-        `step ${at + 1} of ${walker.steps.length}\n${step.observation}\nreply   ${step.reply.join("")}`,
+        `step ${at + 1} of ${walker.steps.length}\n${step.observation}\ncompletion  ${step.reply.join("")}`,
       )
-      expect(block).toContain(`\naction  ${step.action}\nearned  reward ${step.reward}  discounted return `)
+      expect(block).toContain(`\naction      ${step.action}\nreward      ${step.reward}  discounted return `)
       const others = group.episodes.flatMap((episode) =>
         episode.steps.flatMap((one, place) =>
           one.stepGroup === step.stepGroup && one !== step ? [`3/1/${episode.member} step ${place + 1} `] : [],
         ),
       )
-      const listed = [...block.matchAll(/^ {8}(\d+\/\d+\/\d+ step \d+ )/gm)].map(([, of]) => of)
+      const listed = [...block.matchAll(/^ {12}(\d+\/\d+\/\d+ step \d+ )/gm)].map(([, of]) => of)
       expect(listed).toEqual(others.slice(0, 12))
       expect(block.includes(`and ${others.length - 12} more`)).toBe(others.length > 12)
-      expect(block.includes("no other step in this state")).toBe(others.length === 0)
+      expect(block.includes("no other step in this anchor state")).toBe(others.length === 0)
     }
-    expect(blocks.at(-1)).toBe(`the end\n${walker.last!.text}`)
+    expect(blocks.at(-1)).toBe(`last observation\n${walker.last!.text}`)
     expect(lines.some((line) => /advantage [+-][\d.]+ {2}\(episode [+-][\d.]+, step \+0\.2\)$/.test(line))).toBe(true)
   })
 
-  it("cuts long texts and says how much is left, unless it is to be whole", () => {
+  it("shortens long texts, with the number of omitted characters, up to the given length", () => {
     const long = {
       ...walker,
       steps: [{ ...walker.steps[0]!, observation: `${"😀".repeat(60)}`, reply: ["x".repeat(1e6)] }],
@@ -79,7 +79,7 @@ describe("an episode as a conversation", () => {
     expect(episodeText({ ...group, episodes: [long] }, long, Number.POSITIVE_INFINITY)).toContain("x".repeat(1e6))
   })
 
-  it("shows an episode that failed, with no step, no credit and advantages a token", () => {
+  it("shows failed episodes, steps without credit, and advantages per token", () => {
     const failed = {
       member: 9,
       outcome: "failed",
@@ -96,9 +96,9 @@ describe("an episode as a conversation", () => {
       return episodeText({ ...group, episodes: [one] }, one, 100)
     }
     expect(show({ valid: false })).toMatch(
-      /action {2}\w+ {2}\(invalid: the completion could not be parsed\)\nearned {2}reward 0\nno other step in this state/,
+      /action {6}\w+ {2}\(invalid: the completion could not be parsed\)\nreward {6}0\nstep group {2}no other step in this anchor state/,
     )
-    expect(show({ advantage: [0.5, -1, 2] })).toMatch(/reward 0 {2}advantage \+0\.5\n/)
+    expect(show({ advantage: [0.5, -1, 2] })).toMatch(/reward {6}0 {2}advantage \+0\.5\n/)
   })
 })
 
@@ -114,7 +114,7 @@ describe("browsing", () => {
   }
   const chosen = async (...keys: string[]) => shown(await pressed(...keys)).find((line) => line.startsWith("> "))
 
-  it("moves through a list that does not fit, and not beyond it", async () => {
+  it("scrolls through a list that does not fit, within its limits", async () => {
     expect(shown(await pressed())).toEqual([
       ...["  HEAD", "> line 0", "  line 1", "  line 2", "  line 3", "  line 4", "  line 5"],
       expect.stringMatching(/^1 of 30 .*enter.*q quit/),
@@ -131,7 +131,7 @@ describe("browsing", () => {
     }
   })
 
-  it("opens a text, wrapped and visible, moves through it, and comes back to the same place", async () => {
+  it("opens a text, wrapped and with visible control characters, scrolls it, and returns to the same place", async () => {
     const opened = await pressed("down", "return")
     expect(shown(opened).slice(0, 5)).toEqual([
       ...["text 1 \\x1b[2J", "abcdefghijabcdefghij", "abcdefghijabcdefghij", "abcdefghij", "more"],
@@ -154,7 +154,7 @@ describe("browsing", () => {
   })
 })
 
-it("text takes cells, not characters", () => {
+it("wraps text by terminal cells instead of characters", () => {
   expect([cellsOf("abc"), cellsOf("漢字"), cellsOf("😀"), cellsOf("e\u0301"), cellsOf("⠿│")]).toEqual([3, 4, 2, 1, 2])
   expect(wrapped("漢字x漢", 3)).toEqual(["漢", "字x", "漢"])
   expect(wrapped("漢\n\nab", 1)).toEqual(["漢", "", "a", "b"])

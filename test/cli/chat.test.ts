@@ -34,7 +34,7 @@ const chatOf = (...messages: readonly (readonly [string, string])[]) =>
   `${messages.map(([role, text]) => `<|im_start|>${role}\n${text}<|im_end|>\n`).join("")}<|im_start|>assistant\n`
 
 describe("a conversation", () => {
-  it("goes on, is forgotten and begun anew, a line at a time", async () => {
+  it("continues, is cleared and restarted, one line at a time", async () => {
     const { conversation, view, shown, prompts } = await talking(["one", "two", "three", "four", "five"])
     const input = new PassThrough()
     input.end("a\n\nb\n/clear\nc\n/system  Be brief. \nd\n/system\n/nonsense\ne /clear\n/exit\nf\n")
@@ -51,7 +51,7 @@ describe("a conversation", () => {
     ])
   })
 
-  it("shows nothing that a terminal would obey, and thoughts apart from what is said", async () => {
+  it("shows no escape codes, and separates thinking from the answer", async () => {
     const { conversation, view, shown } = await talking(["<think>\x1b[2Jhm\n</think>\n\na\x1b]0;b\x07\u202e"])
     const input = new PassThrough()
     input.end("Hi")
@@ -62,7 +62,7 @@ describe("a conversation", () => {
     })
   })
 
-  it("stops a reply at Ctrl-C and keeps what was said of it; leaves at a second one", async () => {
+  it("stops a completion at Ctrl-C and keeps its text; leaves at a second Ctrl-C", async () => {
     const { conversation, view, shown, prompts, policy } = await talking(["abcdefgh".repeat(50), "two"], 5)
     const [input, terminal] = [new PassThrough(), new PassThrough()]
     terminal.resume()
@@ -81,7 +81,7 @@ describe("a conversation", () => {
     await expect(ended).rejects.toMatchObject({ name: "GigpoError", exitCode: 130 })
   })
 
-  it("says so where it has become too long, and can go on after that on a terminal alone", async () => {
+  it("reports that it has become too long, and can continue only on a terminal", async () => {
     const long = "the room ".repeat(5000)
     const piped = await talking(["one"])
     const input = new PassThrough()
@@ -117,7 +117,7 @@ describe.skipIf(!built)("gigpo chat (needs dist: npm run build:ts)", () => {
   })
   afterAll(async () => await rm(folder, { recursive: true }))
 
-  it("takes all of what is piped as one message, or each line of it", async () => {
+  it("sends piped input as one message, or each line as one", async () => {
     const one = await chat("first\nsecond\n", "--max-tokens", "5")
     expect(one).toMatchObject({ code: 0, stderr: "(truncated: raise --max-tokens, up to the model's maximum)\n" })
     const two = await chat("first\n/clear\nfirst\nsecond\n", "--max-tokens", "5", "--lines")
@@ -127,7 +127,7 @@ describe.skipIf(!built)("gigpo chat (needs dist: npm run build:ts)", () => {
     expect(two.stdout.startsWith(one.stdout)).toBe(false)
   })
 
-  it("refuses to say nothing, and what does not fit the model", async () => {
+  it("refuses empty messages, and those that do not fit the model", async () => {
     expect(await chat(" \n")).toEqual({
       code: 2,
       stdout: "",

@@ -30,7 +30,7 @@ describe.skipIf(!built)("gigpo sft --data (needs dist: npm run build:ts)", () =>
   })
   afterAll(async () => await rm(folder, { recursive: true, force: true }))
 
-  it("learns from transcripts and leaves nothing but the model", async () => {
+  it("learns from transcripts and writes only the model", async () => {
     expect(await sft("talks.jsonl", "told")).toMatchObject({
       code: 0,
       stderr: "",
@@ -52,7 +52,7 @@ describe.skipIf(!built)("gigpo sft --data (needs dist: npm run build:ts)", () =>
     })
   })
 
-  it("learns from what a run recorded", async () => {
+  it("learns from recorded episodes of a run", async () => {
     const tokenizer = await Tokenizer.open(join(folder, "small/model"))
     const spoken = (asked: string, reply: string) => {
       const tokens = tokenizer.encode(`${reply}<|im_end|>`)
@@ -74,7 +74,7 @@ describe.skipIf(!built)("gigpo sft --data (needs dist: npm run build:ts)", () =>
     expect(refused.code).not.toBe(0)
   })
 
-  it("refuses a line by its number before anything is there", async () => {
+  it("refuses an invalid line with its number before it writes anything", async () => {
     const refused = await sft("broken.jsonl", "never")
     expect(refused.stderr).toMatch(/broken\.jsonl, line 13: messages must be a list of messages.*\[BAD_DATA\]/)
     expect(refused.code).not.toBe(0)

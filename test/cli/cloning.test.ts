@@ -41,35 +41,32 @@ describe.skipIf(!built)("gigpo sft (needs dist: npm run build:ts)", () => {
   })
   afterAll(async () => await rm(folder, { recursive: true, force: true }))
 
-  it("leaves nothing but the model", async () => {
+  it("writes only the model", async () => {
     expect((await weights("small/model")).equals(whole)).toBe(false)
     expect(await readdir(folder)).not.toContain("whole.sft")
   })
 
-  it.each(["--out", "--in-place"])(
-    "with %s that is stopped by Ctrl-C says how to go on, and comes to the same model then",
-    async (way) => {
-      const model = await copy(`stopped${way}`)
-      const out = way === "--out" ? `out-of-${model}` : model
-      const target = way === "--out" ? [way, out] : [way]
-      const before = await weights(model)
-      const stopped = await run(sft(model, ...target), { after: /^epoch 3\/6/m, signal: "SIGINT" })
-      expect(stopped).toMatchObject({ code: 130, stderr: expect.stringContaining("[ABORTED]") })
-      const [, step, words] = /The state after step (\d+) is saved. To resume: gigpo (.+)$/m.exec(stopped.stdout)!
-      expect((await weights(model)).equals(before)).toBe(true)
+  it.each(["--out", "--in-place"])("with %s prints at Ctrl-C how to resume, with the same final model", async (way) => {
+    const model = await copy(`stopped${way}`)
+    const out = way === "--out" ? `out-of-${model}` : model
+    const target = way === "--out" ? [way, out] : [way]
+    const before = await weights(model)
+    const stopped = await run(sft(model, ...target), { after: /^epoch 3\/6/m, signal: "SIGINT" })
+    expect(stopped).toMatchObject({ code: 130, stderr: expect.stringContaining("[ABORTED]") })
+    const [, step, words] = /The state after step (\d+) is saved. To resume: gigpo (.+)$/m.exec(stopped.stdout)!
+    expect((await weights(model)).equals(before)).toBe(true)
 
-      const again = await run(sft(model, ...target))
-      expect(again).toMatchObject({ code: 2, stderr: expect.stringMatching(/--resume.*--overwrite.*\[RUN_EXISTS\]/) })
-      const resumed = await run(words!.split(" ").map((word) => word.replaceAll("'", "")))
-      expect(resumed).toMatchObject({ code: 0, stderr: "" })
-      expect(resumed.stdout).toMatch(new RegExp(`^Resuming after step ${step}\\.\nepoch \\d+/6`))
-      expect(resumed.stdout).not.toContain("epoch 2/6")
-      expect((await weights(out)).equals(whole)).toBe(true)
-      expect(await readdir(folder)).not.toContain(`${out}.sft`)
-    },
-  )
+    const again = await run(sft(model, ...target))
+    expect(again).toMatchObject({ code: 2, stderr: expect.stringMatching(/--resume.*--overwrite.*\[RUN_EXISTS\]/) })
+    const resumed = await run(words!.split(" ").map((word) => word.replaceAll("'", "")))
+    expect(resumed).toMatchObject({ code: 0, stderr: "" })
+    expect(resumed.stdout).toMatch(new RegExp(`^Resuming after step ${step}\\.\nepoch \\d+/6`))
+    expect(resumed.stdout).not.toContain("epoch 2/6")
+    expect((await weights(out)).equals(whole)).toBe(true)
+    expect(await readdir(folder)).not.toContain(`${out}.sft`)
+  })
 
-  it("that was killed goes on from its last epoch, or anew when told to", async () => {
+  it("resumes from its last epoch after being killed, or restarts on request", async () => {
     for (const flag of ["--resume", "--overwrite"]) {
       const out = `killed${flag}`
       const killed = await run(sft("small/model", "--out", out), { after: /^epoch 4\/6/m, signal: "SIGKILL" })
@@ -82,7 +79,7 @@ describe.skipIf(!built)("gigpo sft (needs dist: npm run build:ts)", () => {
     }
   })
 
-  it("goes on with the same settings only, and leaves the notes that somebody put beside its checkpoints", async () => {
+  it("resumes only with the same settings, and keeps foreign files next to its checkpoints", async () => {
     const words = sft("small/model", "--out", "noted")
     await run(words, { after: /^epoch 2\/6/m, signal: "SIGINT" })
     expect(await run([...words, "--resume", "--set", "seed=5"])).toMatchObject({
@@ -94,7 +91,7 @@ describe.skipIf(!built)("gigpo sft (needs dist: npm run build:ts)", () => {
     expect(await readdir(join(folder, "noted.sft"))).toEqual(["notes.txt"])
   })
 
-  it("refuses what it could not write to before the expert plays", async () => {
+  it("refuses an unwritable folder before the expert plays", async () => {
     await writeFile(join(folder, "file"), "mine")
     await symlink(join(folder, "small/model"), join(folder, "link"))
     await mkdir(join(folder, "empty"))

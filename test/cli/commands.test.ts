@@ -23,8 +23,8 @@ describe.skipIf(!built)("gigpo (needs dist: npm run build:ts)", () => {
     expect(stderr).not.toMatch(/^\s+at /m)
   }
 
-  describe("on its own", () => {
-    it("tells its version and explains itself and each command", async () => {
+  describe("without arguments", () => {
+    it("prints its version and the help of each command", async () => {
       const { version } = JSON.parse(await readFile(join(root, "package.json"), "utf8"))
       expect(await run(["--version"])).toEqual({ code: 0, stdout: `${version}\n`, stderr: "" })
       const { code, stdout } = await run(["--help"])
@@ -78,7 +78,7 @@ describe.skipIf(!built)("gigpo (needs dist: npm run build:ts)", () => {
   })
 
   describe("doctor", () => {
-    it("finds the engine fit, in words and as JSON", async () => {
+    it("reports a working engine, as text and as JSON", async () => {
       const { code, stdout } = await run(["doctor"])
       expect(code).toBe(0)
       for (const name of ["gigpo", "Node.js", "memory", "CPU", "GPU", "self-test"])
@@ -90,24 +90,21 @@ describe.skipIf(!built)("gigpo (needs dist: npm run build:ts)", () => {
       })
     })
 
-    it.skipIf(existsSync(join(root, "prebuilds")))(
-      "ends with 3 and the remedy where the addon is missing",
-      async () => {
-        const env = { PREBUILDS_ONLY: "1" } // node-gyp-build then does not look at what was built here
-        const { code, stdout } = await run(["doctor"], { env })
-        expect(code).toBe(3)
-        expect(stdout).toMatch(/MISSING +native addon.*cmake-js/)
-        refused(
-          await run(["evaluate", "small/config.yaml"], { env }),
-          3,
-          /No native build of gigpo can be loaded.*\[NATIVE_MISSING\]/,
-        )
-      },
-    )
+    it.skipIf(existsSync(join(root, "prebuilds")))("exits with 3 and the fix if the addon is missing", async () => {
+      const env = { PREBUILDS_ONLY: "1" } // node-gyp-build then does not look at what was built here
+      const { code, stdout } = await run(["doctor"], { env })
+      expect(code).toBe(3)
+      expect(stdout).toMatch(/MISSING +native addon.*cmake-js/)
+      refused(
+        await run(["evaluate", "small/config.yaml"], { env }),
+        3,
+        /No native build of gigpo can be loaded.*\[NATIVE_MISSING\]/,
+      )
+    })
   })
 
   describe("init", () => {
-    it("writes a configuration with what was set, and a model that fits it", async () => {
+    it("writes a configuration with the given settings, and a matching model", async () => {
       expect((await readdir(join(folder, "small"))).sort()).toEqual(["config.schema.json", "config.yaml", "model"])
       const [first] = (await readFile(join(folder, "small/config.yaml"), "utf8")).split("\n")
       expect(first).toBe("# yaml-language-server: $schema=config.schema.json")
@@ -118,7 +115,7 @@ describe.skipIf(!built)("gigpo (needs dist: npm run build:ts)", () => {
       expect(shape).toMatchObject({ hidden_size: 32, num_hidden_layers: 1, num_attention_heads: 2 })
     })
 
-    it("refuses what is there, an unknown environment, and a wrong setting, and writes nothing", async () => {
+    it("refuses existing files, unknown environments and invalid settings, and writes nothing", async () => {
       const before = await readFile(join(folder, "small/config.yaml"), "utf8")
       refused(await run(["init", "sokoban", "small"]), 2, /small exists and is not empty/)
       expect(await readFile(join(folder, "small/config.yaml"), "utf8")).toBe(before)
@@ -138,7 +135,7 @@ describe.skipIf(!built)("gigpo (needs dist: npm run build:ts)", () => {
   })
 
   describe("hints", () => {
-    it("name the command as it was started", async () => {
+    it("contain the command as it was called", async () => {
       const begin = async (env: Readonly<Record<string, string>>) => (await run(["--help"], { env })).stdout
       expect(await begin({})).toContain("start from scratch: gigpo init sokoban demo")
       expect(await begin({ npm_command: "exec" })).toContain("start from scratch: npx gigpo init sokoban demo")
@@ -150,7 +147,7 @@ describe.skipIf(!built)("gigpo (needs dist: npm run build:ts)", () => {
   })
 
   describe("config", () => {
-    it("lists the main keys without a file, all keys if asked, and the resolved file with one", async () => {
+    it("lists the main keys without a file, all keys on request, and the resolved configuration of a file", async () => {
       const main = (await run(["config"])).stdout
       expect(main).toMatch(/^ {2}groupSize: 8 +# Episodes per task\.$/m)
       expect(main.split("\n").length).toBeLessThan(130)
@@ -160,20 +157,20 @@ describe.skipIf(!built)("gigpo (needs dist: npm run build:ts)", () => {
       expect(stdout).toMatch(/^ {2}groups: 7$/m)
     })
 
-    it("shows one branch, and says which key was probably meant", async () => {
+    it("shows one branch, and suggests similar keys", async () => {
       expect((await run(["config", "training.estimator.hgpo"])).stdout).toMatch(/^ {4}name: hgpo\n/m)
       expect((await run(["config", "small/config.yaml", "seed"])).stdout).toMatch(/^# .*\nseed: \d+\n$/)
       refused(await run(["config", "training.estimtor"]), 2, /did you mean training\.estimator\? \[BAD_ARGUMENT\]\n$/)
     })
 
-    it("prints the schema that init has written", async () => {
+    it("prints the schema that init writes", async () => {
       const schema = JSON.parse((await run(["config", "--schema"])).stdout)
       expect(schema).toMatchObject({ $schema: expect.stringContaining("2020-12"), type: "object" })
       expect(JSON.parse(await readFile(join(folder, "small/config.schema.json"), "utf8"))).toEqual(schema)
       refused(await run(["config", "training", "--schema"]), 2, /--schema takes no other argument/)
     })
 
-    it("refuses a file with mistakes and tells their lines", async () => {
+    it("refuses a file with errors and prints their lines", async () => {
       await writeFile(
         join(folder, "wrong.yaml"),
         "model: m\nenvironment: { name: sokoban }\ntraining:\n  itterations: 3\n",
@@ -191,21 +188,21 @@ describe.skipIf(!built)("gigpo (needs dist: npm run build:ts)", () => {
     })
   })
 
-  describe("clone, train, evaluate and play", () => {
-    it("refuse a model that is not there", async () => {
+  describe("sft, train, evaluate and play", () => {
+    it("refuse a missing model", async () => {
       const model = ["small/config.yaml", "--set", "model=nowhere"]
       for (const words of [["train"], ["evaluate"], ["play"], ["sft", "--out", "x"]])
         refused(await run([words[0]!, ...model, ...words.slice(1)]), 2, /nowhere.*\[BAD_(TOKENIZER|MODEL)\]/)
       expect(await readdir(folder)).not.toContain("runs")
     })
 
-    it("show a stack only where --debug or DEBUG asks for it", async () => {
+    it("show a stack only with --debug or DEBUG", async () => {
       const words = ["evaluate", "small/config.yaml", "--set", "model=nowhere"]
       expect((await run([...words, "--debug"])).stderr).toMatch(/^ +at /m)
       expect((await run(words, { env: { DEBUG: "1" } })).stderr).toMatch(/^ +at /m)
     })
 
-    it("work one after the other, without a single escape code in a pipe", async () => {
+    it("work in sequence, without escape codes in a pipe", async () => {
       const cloned = await run(["sft", "small/config.yaml", "--out", "cloned"])
       expect(cloned).toMatchObject({ code: 0, stderr: "" })
       expect(cloned.stdout).toMatch(
@@ -246,13 +243,15 @@ describe.skipIf(!built)("gigpo (needs dist: npm run build:ts)", () => {
 
       const played = await run(["play", "small/run/config.json", "--model", "small/run/model", "--task", "1"])
       expect(played).toMatchObject({ code: 0, stderr: "" })
-      expect(played.stdout.match(/--- the first prompt/g)).toHaveLength(1)
-      expect(played.stdout).toMatch(/--- step 1\n(.*\n)+reply .*\naction .*\nreward .*\n(.*\n)*.*: \d+ steps, return /)
-      expect(played.stdout).toMatch(/--- the end\n(.*\n)+The episode/)
+      expect(played.stdout.match(/--- first prompt/g)).toHaveLength(1)
+      expect(played.stdout).toMatch(
+        /--- step 1\n(.*\n)+completion .*\naction .*\nreward .*\n(.*\n)*.*: \d+ steps, return /,
+      )
+      expect(played.stdout).toMatch(/--- last observation\n(.*\n)+The episode/)
       for (const { stdout } of [cloned, trained, evaluated, json, played]) expect(stdout).not.toContain("\x1b")
     })
 
-    it("leave a run that is there alone unless told what to do with it", async () => {
+    it("do not change an existing run without an option", async () => {
       const before = await readFile(join(folder, "small/run/metrics.jsonl"), "utf8")
       refused(await run(["train", "small/run/config.json"]), 2, /--resume.*--overwrite.*\[RUN_EXISTS\]/)
       refused(
@@ -263,7 +262,7 @@ describe.skipIf(!built)("gigpo (needs dist: npm run build:ts)", () => {
       expect(await readFile(join(folder, "small/run/metrics.jsonl"), "utf8")).toBe(before)
     })
 
-    it("go on with a finished run for more iterations, and replace it when told to", async () => {
+    it("continue a complete run with more iterations, and replace it on request", async () => {
       const more = await run(["train", "small/run/config.json", "--resume", "-s", "training.iterations=7", "--json"])
       expect(more.code).toBe(0)
       expect(JSON.parse(more.stdout)).toMatchObject({ iteration: 7, metrics: { "episode/count": 6 } })
@@ -284,7 +283,7 @@ describe.skipIf(!built)("gigpo (needs dist: npm run build:ts)", () => {
       expect(await readdir(join(folder, "small/run/model"))).toContain("model.safetensors")
     })
 
-    it("clone in place or over another model when told to, but over nothing else", async () => {
+    it("fine-tune in place or over another model on request, but never over anything else", async () => {
       const clone = ["sft", "small/config.yaml", "-s", "sft.tasks=2", "-s", "sft.epochs=1", "--out"]
       const inPlace = [...clone.slice(0, -1), "--in-place"]
       await cp(join(folder, "small/model"), join(folder, "copy"), { recursive: true })
@@ -333,7 +332,7 @@ describe.skipIf(!built)("gigpo (needs dist: npm run build:ts)", () => {
       expect(code).toBe(0)
     })
 
-    it("names the line of a corpus that is wrong, and a port that is none", async () => {
+    it("names an invalid line of a corpus, and an invalid port", async () => {
       await writeFile(join(folder, "broken.jsonl"), '{"id": "1", "contents": "a"}\n{"id": ')
       refused(await run(["retriever", "broken.jsonl"]), 2, /broken\.jsonl.*line 2/)
       refused(await run(["retriever", "broken.jsonl", "--port", "70000"]), 2, /integer from 0 to 65535/)
@@ -342,16 +341,16 @@ describe.skipIf(!built)("gigpo (needs dist: npm run build:ts)", () => {
   })
 
   describe("play without a model", () => {
-    it("needs no configuration file where an environment is named", async () => {
+    it("needs no configuration file if an environment is given", async () => {
       const { code, stdout } = await run(["play", "sokoban", "--expert", "--set", "environment.size=[7,7]"])
       expect(code).toBe(0)
-      expect(stdout).toMatch(/^--- the first prompt \(user\)\n.*Sokoban(.*\n)+--- step 1\n# # # # # # #$/m)
+      expect(stdout).toMatch(/^--- first prompt \(user\)\n.*Sokoban(.*\n)+--- step 1\n# # # # # # #$/m)
       expect(stdout).toContain("success 1")
       refused(await run(["play", "sokoban"]), 2, /Choose a player for sokoban: --expert, --by-hand or --model/)
       refused(await run(["play", "sokoban", "--expert", "--set", "environment.boxes=0"]), 2, /boxes must be an integer/)
     })
 
-    it("says why the expert ends where it has no move", async () => {
+    it("explains that the expert found no solution", async () => {
       const ends = async (task: number) =>
         (await run(["play", "points24", "--expert", "--task", String(task)])).stdout.trim().split("\n").at(-1)
       const said = await Promise.all([0, 1, 2, 3, 4, 5, 6, 7].map(ends))
@@ -363,7 +362,7 @@ describe.skipIf(!built)("gigpo (needs dist: npm run build:ts)", () => {
       for (const line of others) expect(line).toBe("The expert found no solution of the task: 0 steps, return 0.")
     })
 
-    it("names the line of an environment that cannot be opened, and one exit code for data that is not there", async () => {
+    it("names the line of an environment that cannot be opened, with one exit code for missing data", async () => {
       const nowhere = join(folder, "nowhere")
       for (const [options, message] of [
         [
@@ -383,7 +382,7 @@ describe.skipIf(!built)("gigpo (needs dist: npm run build:ts)", () => {
       const { code, stdout } = await run(["play", "small/config.yaml", "--expert", "--split", "train"])
       expect(code).toBe(0)
       expect(stdout).toMatch(
-        /reply +<action>.*\n(.*\n)+--- the end\n(.*\n)+The episode terminated: \d+ steps, return [\d.]+, success 1/,
+        /completion +<action>.*\n(.*\n)+--- last observation\n(.*\n)+The episode terminated: \d+ steps, return [\d.]+, success 1/,
       )
     })
 

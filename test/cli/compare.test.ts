@@ -27,7 +27,7 @@ describe.skipIf(!built)("gigpo compare (needs dist: npm run build:ts)", () => {
   afterAll(async () => await rm(folder, { recursive: true, force: true }))
   const compare = (...words: string[]) => gigpo(["compare", ...words], { cwd: folder })
 
-  it("says which solves more, and how sure that is", async () => {
+  it("reports which model solves more tasks, and the significance", async () => {
     const { code, stdout, stderr } = await compare("a", "b")
     expect({ code, stderr }).toEqual({ code: 0, stderr: "" })
     expect(stdout).toBe(`doors@1, 40 tasks
@@ -48,7 +48,7 @@ Only B ever solved: task 0, task 4, task 8, task 12, task 16
 `)
   })
 
-  it("compares the first with each of the others, and tells what was not alike", async () => {
+  it("compares the first with each of the others, and lists different settings", async () => {
     const { stdout } = await compare("a", "b", "c")
     expect(stdout.match(/^doors@1/gm)).toHaveLength(2)
     expect(stdout).toContain(
@@ -73,7 +73,7 @@ Only B ever solved: task 0, task 4, task 8, task 12, task 16
     expect(lines[0].success.onlyFirst).toHaveLength(15)
   })
 
-  it("says where nothing tells of success", async () => {
+  it("reports missing success metrics", async () => {
     const { stdout } = await compare("silent", "silent")
     expect(stdout).toContain("The environment reports no success.")
     expect(stdout).toMatch(/^return +10 +10 +0$/m)

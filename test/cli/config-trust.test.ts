@@ -123,7 +123,7 @@ describe("a run's configuration of another origin", () => {
     expect(ran.lured).toBeUndefined()
   })
 
-  it("lists what it asks for on one line, each in its length and none in other words", async () => {
+  it("lists its requests on one line, shortened but unchanged", async () => {
     const command = JSON.stringify(["node", `a.mjs\n\nAll is well.${"x".repeat(10_000)}`])
     const retriever = JSON.stringify(Array.from({ length: 100 }, (_, at) => `http://a${at}.test`))
     const text = `environment: { name: search, questions: q, retriever: ${retriever} }\nagent: { command: ${command} }\n`
@@ -135,7 +135,7 @@ describe("a run's configuration of another origin", () => {
     expect(message).not.toContain("\n")
   })
 
-  it("names the keys that a program would get", async () => {
+  it("names the keys that a program would receive", async () => {
     const of = async (environment: string) =>
       (await loadConfig(await put(`${base}${sokoban}agent: { command: [a], environment: ${environment} }`)).catch(
         (error: Error) => error,
@@ -146,12 +146,12 @@ describe("a run's configuration of another origin", () => {
     expect((await of("inherit")).message).toContain("program a, which would get all your environment variables (agent")
   })
 
-  it("asks nothing where it only reads and computes", async () => {
+  it("needs no consent for reading and computing only", async () => {
     const text = `${base}${sokoban}chat: { variables: { home: "https://host.test" } }\nmlflow: { experiment: a }\ntensorboard: true\n`
     await expect(loadConfig(await put(text))).resolves.toBeDefined()
   })
 
-  it("is one by its key or by its folder, wherever links lead", async () => {
+  it("is recognized by its key or its folder, through any links", async () => {
     const text = `model: m\nenvironment: { use: ./lure.mjs }\n`
     await expect(loadConfig(await put(text))).rejects.toMatchObject(asks)
     await expect(loadConfig(await put(text, "theirs/mine.yaml"))).rejects.toMatchObject(asks)
@@ -164,7 +164,7 @@ describe("a run's configuration of another origin", () => {
     await expect(loadConfig(join(folder, "theirs/config.yaml"))).rejects.toMatchObject(asks)
   })
 
-  it("is the user's own once it was noted, in its place and as it is", async () => {
+  it("is trusted once recorded, at the same place and unchanged", async () => {
     const text = `${base}environment: ${join(folder, "mine.mjs")}\n`
     const path = await put(text)
     await expect(loadConfig(path)).rejects.toMatchObject(asks)
@@ -181,14 +181,14 @@ describe("a run's configuration of another origin", () => {
     await expect(loadConfig(path)).rejects.toMatchObject(asks)
   })
 
-  it("is not noted where there is nothing that a later command would ask about", async () => {
+  it("is not recorded if no later command would need consent", async () => {
     await noteOwnRun(await put(`${base}${sokoban}`, "theirs/plain.json"))
     await expect(readFile(join(folder, "theirs/plain.json"), "utf8")).resolves.toContain("sokoban")
     await put(`${base}environment: ./lure.mjs\n`, "theirs/plain.json")
     await expect(loadConfig(join(folder, "theirs/plain.json"))).rejects.toMatchObject(asks)
   })
 
-  it("may name the server of the user's environment, and nothing else on its host", async () => {
+  it("can use the server of the user's environment variable, and nothing else on its host", async () => {
     vi.stubEnv("TINKER_BASE_URL", "https://host.test/services/mine/")
     vi.stubEnv("MLFLOW_TRACKING_URI", "https://flow.test")
     const load = async (engine: string, mlflow: string) =>

@@ -26,7 +26,7 @@ function refusal(text: string, ...sets: string[]): string {
 }
 
 describe("a configuration", () => {
-  it("gets every default that it leaves out", () => {
+  it("has defaults for all missing options", () => {
     const config = resolveConfig(least)
     expect(config).toMatchObject({
       model: "models/small",
@@ -51,7 +51,7 @@ describe("a configuration", () => {
     })
   })
 
-  it("keeps what it says, the environment's own options too", () => {
+  it("keeps its values, including options of the environment", () => {
     const text = `${least}  boxes: 2\n  thinking: off\nthreads: 3\ntraining:\n  loss: { clipDual: .inf }\n  estimator: { similarity: 0.9 }\n`
     const config = resolveConfig(text)
     expect(config.environment).toEqual({ name: "sokoban", boxes: 2, thinking: "off" })
@@ -60,7 +60,7 @@ describe("a configuration", () => {
     expect(policyOptions(config)).toMatchObject({ threads: 3 })
   })
 
-  it("hands every option of a policy on that it shows", () => {
+  it("passes on every option of a policy", () => {
     const { training: _, ...known } = nativePolicyFields
     const shown = Object.keys(configFields).filter((key) => Object.hasOwn(known, key))
     const config = resolveConfig(`${least}longestRow: 4096\nlora: { rank: 2 }\nseed: 3\n`)
@@ -69,7 +69,7 @@ describe("a configuration", () => {
     expect(Object.keys(policyOptions({ ...config, ...all })).sort()).toEqual(shown.sort())
   })
 
-  it("opens a reference where a KL has a weight or somebody's own needs it", async () => {
+  it("opens a reference policy for a KL weight or a custom part that needs it", async () => {
     const options = async (text: string) => {
       const config = resolveConfig(text)
       return trainingOptions(config, needsOf(await configuredTraining(config)))
@@ -82,7 +82,7 @@ describe("a configuration", () => {
     expect(trainingOptions(resolveConfig(least), needsOf({ estimator: own }))).toMatchObject({ reference: true })
   })
 
-  it("takes settings over the file's, of any type, also where the file has no such group", () => {
+  it("can be overridden by settings of any type, even in missing groups", () => {
     const sets = [
       "training.iterations=20",
       "environment.size=[8, 8]",
@@ -95,18 +95,18 @@ describe("a configuration", () => {
     expect(config).toMatchObject({ environment: { size: [8, 8] }, run: "a=b", seed: 7 })
   })
 
-  it("may be JSON, and may be what a run has kept", () => {
+  it("can be JSON, and the configuration stored by a run", () => {
     const config = resolveConfig(`${least}training: { loss: { clipDual: .inf } }`)
     expect(resolveConfig(formatRunConfig(config))).toEqual(config)
     expect(resolveConfig(JSON.stringify({ model: "m", environment: { name: "search" } })).model).toBe("m")
   })
 
-  it("comes out of its own description unchanged", () => {
+  it("is unchanged by its own description", () => {
     const config = resolveConfig(`${least}  size: [7, 7]\nthreads: 2\ntraining: { loss: { clipDual: .inf } }`)
     expect(resolveConfig(renderConfig(config))).toEqual(config)
   })
 
-  it("may name an agent that plays, and says what it could be where it names none", () => {
+  it("can select an agent, and otherwise lists the possible players", () => {
     expect(resolveConfig(least)).not.toHaveProperty("agent")
     const shown = renderConfig(resolveConfig(least))
     expect(shown).toMatch(/^# agent:\n.*\n {2}# name: process$/m)
@@ -126,7 +126,7 @@ describe("a configuration", () => {
     expect(refusal(`${least}agent: proces`)).toMatch(/Did you mean process\?/)
   })
 
-  it.each(starterNames())("examples/%s.yaml, of gigpo init, is one that is taken", async (name) => {
+  it.each(starterNames())("examples/%s.yaml, of gigpo init, is valid", async (name) => {
     const starter = starterConfig(name, "some where")
     const config = await loadDocument(starter, "some where")
     expect(config).toMatchObject({ model: "some where/model", run: "some where/run" })
@@ -142,7 +142,7 @@ describe("a configuration", () => {
   })
 })
 
-describe("a wrong configuration", () => {
+describe("an invalid configuration", () => {
   it.each([
     [
       "training: { itterations: 3 }",
@@ -210,7 +210,7 @@ describe("a wrong configuration", () => {
     expect(refusal(`${least}${text}\n`)).toContain(message)
   })
 
-  it("tells all its mistakes at once, each with its line", () => {
+  it("reports all its errors at once, each with its line", () => {
     const text = `${least}training:\n  groups: x\n  loss:\n    klWeigth: 1\n`
     expect(refusal(text, "seed=x", "training.epochs=0").split("\n")).toEqual([
       "my.yaml has 4 mistakes.",
@@ -221,7 +221,7 @@ describe("a wrong configuration", () => {
     ])
   })
 
-  it("tells what is missing, and what that is for", () => {
+  it("reports missing keys, with their purpose", () => {
     expect(refusal("")).toMatch(/model is missing. Hugging Face model folder.*\n.*environment is missing/)
     expect(refusal("model: m\nenvironment: {}\n")).toContain("my.yaml, line 2: environment.name is missing.")
   })
@@ -236,7 +236,7 @@ describe("a wrong configuration", () => {
     expect(refusal(text)).toMatch(message)
   })
 
-  it("that unfolds to far more than it says is refused", () => {
+  it("that expands far beyond its size is refused", () => {
     const levels = Array.from(
       { length: 12 },
       (_, i) =>
@@ -254,7 +254,7 @@ describe("a wrong configuration", () => {
     },
   )
 
-  it("file that is not there is refused by name", async () => {
+  it("file that does not exist is refused by name", async () => {
     await expect(loadConfig("no/such.yaml")).rejects.toMatchObject({
       code: "BAD_CONFIG",
       message: expect.stringContaining("Could not read no/such.yaml: it does not exist"),
@@ -265,7 +265,7 @@ describe("a wrong configuration", () => {
 describe("the description of all keys", () => {
   const text = renderConfig()
 
-  it("shows every key: with its default, or commented out where it has none", () => {
+  it("shows every key, with its default or commented out", () => {
     const optional = walk(configFields, undefined).filter(
       ({ entry }) => "defaultText" in entry && !("validate" in entry),
     )
@@ -290,7 +290,7 @@ describe("the description of all keys", () => {
     return value === Number.POSITIVE_INFINITY ? ".inf" : value
   }
 
-  it("shows every environment's options, and of a configuration those of its own", () => {
+  it("shows the options of every environment, and for a configuration those of its own", () => {
     expect(text).toContain("  # Options of sokoban: size, boxes,")
     expect(text).toContain(
       "    # Options of ppo: level, gamma, lambda, whiten, whitenOver, deviation, epsilon, invalidActionPenalty.\n",
@@ -303,18 +303,18 @@ describe("the description of all keys", () => {
     expect(own).not.toContain("Options of sokoban")
   })
 
-  it("is a configuration that says the defaults, but for what must be given", () => {
+  it("is a configuration with all defaults, except for required values", () => {
     const sets = ["model=m", "environment.name=sokoban"]
     const all = text.replace("environment:\n", "environment: {}\n")
     expect(resolveConfig(all, sets)).toEqual(resolveConfig("", sets))
   })
 })
 
-describe("a part of a configuration", () => {
+describe("a branch of a configuration", () => {
   const part = (key: string, config?: Parameters<typeof renderConfig>[0]) =>
     renderConfig(config, undefined, { key, all: true })
 
-  it("is what stands there, in its place", () => {
+  it("is printed as in the file, at its place", () => {
     expect(part("seed")).toBe(`# Seed of all random numbers. Default 0.\nseed: 0\n`)
     expect(part("training.rollout.maxCompletionTokens")).toBe(
       "training:\n  rollout:\n    # Maximum length of a completion in tokens. Default 512.\n    maxCompletionTokens: 512\n",
@@ -324,14 +324,14 @@ describe("a part of a configuration", () => {
     expect(part("training.estimator.normalization")).toMatch(/^training:\n {2}estimator:\n {4}# .*normalization: /s)
   })
 
-  it("is shown of every key that all of it has, as it is shown there", () => {
+  it("is printed for every key as in the full output", () => {
     const all = renderConfig()
     for (const key of ["training", "training.estimator", "training.loss", "lora", "environment", "sft", "engine"])
       for (const line of part(key).split("\n")) expect(all).toContain(line)
     expect(part("training.estimator").split("\n").length).toBeLessThan(all.split("\n").length / 2)
   })
 
-  it("that is unknown is refused, with what was probably meant", () => {
+  it("that is unknown is refused with a suggestion", () => {
     expect(() => part("training.estimatr")).toThrow(
       /training\.estimatr is not a configuration key; did you mean training\.estimator\?/,
     )

@@ -20,7 +20,7 @@ const places = {
   },
 }
 
-describe.skipIf(!built)("prompts of a run (needs dist: npm run build:ts)", () => {
+describe.skipIf(!built)("the date in prompts of a run (needs dist: npm run build:ts)", () => {
   let folder: string
   const run = async (words: readonly string[], env: Readonly<Record<string, string>> = places.here) => {
     const outcome = await gigpo(words, { cwd: folder, env })
@@ -45,14 +45,14 @@ describe.skipIf(!built)("prompts of a run (needs dist: npm run build:ts)", () =>
   })
   afterAll(async () => await rm(folder, { recursive: true, force: true }))
 
-  it("are the same wherever and whenever it is begun with a date of its own", async () => {
+  it("is independent of place and time of the start if it is configured", async () => {
     const dated = [...iterations(1), "--set", "chat.now=2026-11-25T10:00"]
     const one = await train("one", places.here, ...dated)
     expect(await train("two", places.elsewhere, ...dated)).toEqual(one)
     expect(await train("other", places.here, ...iterations(1))).not.toEqual(one)
   })
 
-  it("go on with the date when it began, wherever and whenever it is resumed", async () => {
+  it("is that of the start, also after a resume elsewhere and later", async () => {
     await train("three", places.here, ...iterations(1))
     await cp(join(folder, "three"), join(folder, "four"), { recursive: true })
     const there = await train("three", places.here, ...iterations(2), "--resume")

@@ -4,13 +4,13 @@ import { describeDevices } from "../../src/cli/doctor.ts"
 const cpu = { instructionSet: "avx2", threads: 2, memoryBytes: 3e9 }
 const card = { name: "NVIDIA H100 80GB HBM3", computeCapability: "9.0", memoryBytes: 80 * 2 ** 30 }
 
-describe("what the doctor says of GPUs", () => {
+describe("the doctor's report of GPUs", () => {
   const lines = (...given: Parameters<typeof describeDevices>) =>
     describeDevices(...given)
       .slice(2) // memory and CPU
       .map(({ name, state, value }) => `${state} ${name}: ${value}`)
 
-  it("names each card with its driver, and the library", () => {
+  it("names each GPU with its driver, and the library", () => {
     const cublasLt = {
       found: true,
       path: "/usr/lib/libcublasLt.so.12",
@@ -25,7 +25,7 @@ describe("what the doctor says of GPUs", () => {
     ])
   })
 
-  it("takes a library that is not there for a note, and says why there is no card", () => {
+  it("reports a missing library as a note, and the reason for a missing GPU", () => {
     const cublasLt = { found: false, message: "not found; our own kernels are used" }
     expect(lines({ cpu, devices: [card] }, cublasLt).slice(1)).toEqual([
       "note cuBLASLt: not found; our own kernels are used",
@@ -38,8 +38,8 @@ describe("what the doctor says of GPUs", () => {
     expect(lines({ cpu, devices: [] })).toEqual(["note GPU: none found"])
   })
 
-  it("tells how CUDA is asked for where a build has none", () => {
-    const unavailable = { code: "not_built", message: "This build has no CUDA code in it." } as const
+  it("explains how to build with CUDA", () => {
+    const unavailable = { code: "not_built", message: "This build has no CUDA code." } as const
     const [line] = lines({ cpu, devices: [], unavailable })
     expect(line).toMatch(
       /^note GPU: this build has no CUDA support; .*nvcc.*: npx --yes cmake-js@8 rebuild -d ".+" --CDGIGPO_CUDA=ON$/,

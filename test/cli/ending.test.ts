@@ -45,7 +45,7 @@ describe.skipIf(!built)("the end of a training (needs dist: npm run build:ts)", 
   })
   afterAll(async () => await rm(folder, { recursive: true, force: true }))
 
-  it("names the best evaluation, with the command that evaluates its checkpoint, and why episodes failed", async () => {
+  it("prints the best evaluation, the command to evaluate its checkpoint, and the reasons of failed episodes", async () => {
     const { code, stdout, stderr } = await train("best", ["training.iterations=4", "training.keepCheckpoints=1"])
     expect({ code, stderr }).toEqual({ code: 0, stderr: "" })
     const [, words] =
@@ -64,13 +64,13 @@ describe.skipIf(!built)("the end of a training (needs dist: npm run build:ts)", 
       .map((line) => JSON.parse(line))
     for (const { time, metrics } of lines) {
       expect(new Date(time).toISOString()).toBe(time)
-      // Only zero advantages: there is no ratio, and none is told.
+      // Only zero advantages: there is no ratio to report.
       for (const name of ["policy/ratio", "policy/entropy", "policy/kl", "loss/policy", "loss/kl"])
         expect(metrics).not.toHaveProperty([name])
     }
   })
 
-  it("says why it came early, and goes on where more is allowed", async () => {
+  it("explains an early stop, and continues if more is allowed", async () => {
     const plateau = (evaluations: number) => ["training.iterations=6", `training.stop.plateau=${evaluations}`]
     const first = await train("plateau", plateau(2))
     expect(first).toMatchObject({ code: 0, stderr: "" })

@@ -34,14 +34,14 @@ describe.skipIf(!built)("gigpo engine (needs dist: npm run build:ts)", () => {
     await rm(folder, { recursive: true })
   })
 
-  it("is tried by gigpo doctor, which tells the key to nobody", async () => {
+  it("is checked by gigpo doctor, which never prints the key", async () => {
     const { code, stdout, stderr } = await run("doctor", "--engine", served.address)
     expect({ code, stderr }).toEqual({ code: 0, stderr: "" })
     expect(stdout).toMatch(/line/)
     expect(stdout).not.toContain(served.key)
   })
 
-  it("clones, trains, goes on and evaluates as on one machine", async () => {
+  it("supports SFT, training, resumption and evaluation like a local engine", async () => {
     expect(await run("sft", "remote.yaml", "--out", "cloned")).toMatchObject({ code: 0 })
     const sets = ["model=cloned", "run=one", "training.iterations=4"].flatMap((set) => ["--set", set])
     const trained = await run("train", "remote.yaml", ...sets)
@@ -67,7 +67,7 @@ describe.skipIf(!built)("gigpo engine (needs dist: npm run build:ts)", () => {
     expect(again).toMatchObject({ code: 2, stderr: expect.stringMatching(/adapter.*overwrite/s) })
   })
 
-  it("is refused what it cannot do, before the run begins", async () => {
+  it("refuses unsupported options before the run begins", async () => {
     const { code, stderr } = await run("train", "remote.yaml", "--set", "run=none", "--set", "training.loss.name=dgpo")
     expect({ code, stderr }).toEqual({
       code: 2,
@@ -76,7 +76,7 @@ describe.skipIf(!built)("gigpo engine (needs dist: npm run build:ts)", () => {
     expect(await readdir(here)).not.toContain("none")
   })
 
-  it("asks for a key, and for one that clients take", async () => {
+  it("requires a key, in a form that clients accept", async () => {
     const bare = await gigpo(["doctor", "--engine", served.address], {
       cwd: here,
       env: { TINKER_API_KEY: "tml-other" },
@@ -88,7 +88,7 @@ describe.skipIf(!built)("gigpo engine (needs dist: npm run build:ts)", () => {
     expect(await gigpo(["engine", "nowhere"], { cwd: there })).toMatchObject({ code: 2, stdout: "" })
   })
 
-  it("ends by Ctrl-C", async () => {
+  it("ends at Ctrl-C", async () => {
     served.kill("SIGINT")
     expect(await served.ended).toMatchObject({ code: 0, stdout: `${served.address}\n${served.key}\n` })
   })

@@ -40,7 +40,7 @@ const obeyed = /(?!\n)[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Zl}\p{Zp}]/u
 describe.each(Object.entries(hostile))("%s", (_, text) => {
   afterEach(() => vi.restoreAllMocks())
 
-  it("is shown as an escape by errors and warnings", () => {
+  it("is shown as an escape in errors and warnings", () => {
     const warnings: string[] = []
     vi.spyOn(process, "emitWarning").mockImplementation((warning) => void warnings.push(String(warning)))
     warn(text)
@@ -52,7 +52,7 @@ describe.each(Object.entries(hostile))("%s", (_, text) => {
     expect(new GigpoError("BAD_DATA", message).message).toBe(message)
   })
 
-  it("is shown as an escape by causes, as Node.js prints them", () => {
+  it("is shown as an escape in causes, as printed by Node.js", () => {
     const cause = Object.assign(new TypeError(text, { cause: new Error(text) }), { code: "X" })
     const error = new GigpoError("BAD_DATA", "It failed.", { cause })
     expect(inspect(error)).not.toMatch(obeyed)
@@ -60,7 +60,7 @@ describe.each(Object.entries(hostile))("%s", (_, text) => {
     expect(error.cause).toMatchObject({ code: "X" })
   })
 
-  it("is the same in JSON that is printed, in characters that are shown", () => {
+  it("is unchanged in printed JSON, as visible characters", () => {
     const json = JSON.stringify({ [text]: [text] })
     expect(escaped(json)).not.toMatch(obeyed)
     expect(JSON.parse(escaped(json))).toEqual(JSON.parse(json))
@@ -135,7 +135,7 @@ describe("a server of the Tinker API", () => {
       expect(told.filter((text) => text.startsWith("Message of the engine: "))).toHaveLength(6)
   })
 
-  it("keeps what it says of an outage from the terminal", async () => {
+  it("does not reach the terminal through messages about an outage", async () => {
     answers = { "/x": { status: 503, body: all } }
     const told: string[] = []
     const connection = new Connection({ url, onWarning: (message) => void told.push(message) })
@@ -146,7 +146,7 @@ describe("a server of the Tinker API", () => {
   })
 })
 
-describe.skipIf(!built)("a command that is given hostile texts (needs dist: npm run build:ts)", () => {
+describe.skipIf(!built)("a command with hostile texts (needs dist: npm run build:ts)", () => {
   let folder: string
   const path = (...names: string[]) => join(folder, ...names)
   const run = async (...words: string[]) => {
@@ -207,7 +207,7 @@ describe.skipIf(!built)("a command that is given hostile texts (needs dist: npm 
     expect(await run("panel", "show", "panel.json")).toMatchObject({ code: 2 })
   })
 
-  it("shows a run's texts as text, and prints them as JSON that is the same", async () => {
+  it("shows texts of a run as text, and prints them unchanged as JSON", async () => {
     await cp(path("own/run"), path("theirs"), { recursive: true })
     const config = JSON.parse(await readFile(path("theirs/config.json"), "utf8"))
     await writeFile(
@@ -242,7 +242,7 @@ describe.skipIf(!built)("a command that is given hostile texts (needs dist: npm 
     expect(JSON.stringify(JSON.parse(stdout))).toContain(JSON.stringify(all).slice(1, 40))
   })
 
-  it("shows what an environment says as text", async () => {
+  it("shows texts of an environment as text", async () => {
     await mkdir(path("env"))
     const said = JSON.stringify(all)
     await writeFile(

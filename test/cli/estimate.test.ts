@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { resolveConfig } from "../../src/cli/config/resolve.ts"
 import { cards, findCard, requireCard } from "../../src/cli/estimate/cards.ts"
 import { diskUse, recordedBytes } from "../../src/cli/estimate/disk-use.ts"
-import { distinctTokens } from "../../src/cli/estimate/measure.ts"
+import { distinctTokens, measureLengths } from "../../src/cli/estimate/measure.ts"
 import { measureDisk } from "../../src/cli/estimate/measure-disk.ts"
 import { modelSizes } from "../../src/cli/estimate/sizes.ts"
 import {
@@ -17,6 +17,7 @@ import {
   type Workload,
 } from "../../src/cli/estimate/work.ts"
 import { resolvePolicyOptions } from "../../src/engine/native/options.ts"
+import type { Environment, Message } from "../../src/environment/environment.ts"
 import type { ModelConfig } from "../../src/model-files/model-config.ts"
 import { wholeRun } from "../../src/training/whole-run.ts"
 import { Random } from "../../src/util/random.ts"
@@ -57,7 +58,7 @@ const part = (name: string, changes: Partial<Workload & Machinery> = {}) =>
   iterationWork(model, { ...work, ...changes }, { ...how, ...changes }).find((one) => one.name === name)
 
 describe("the work of an iteration", () => {
-  it("has a teacher read every row, by its own size", () => {
+  it("includes the teacher's pass over every row, by its size", () => {
     expect(part("teacher")).toBeUndefined()
     const [own, larger] = [part("teacher", { teacher: model }), part("teacher", { teacher: { ...model, layers: 6 } })]
     expect(own).toEqual({ ...part("reference", { reference: true }), name: "teacher" })
@@ -66,7 +67,7 @@ describe("the work of an iteration", () => {
     expect(part("teacher", { teacher: model, adapter })).toEqual(own)
   })
 
-  it("counts weights by what they do", () => {
+  it("counts weights by their use", () => {
     // A layer: q and o 80 each, k and v 40 each, three of 200; norms of 10 twice. Embedding 1000, last norm 10.
     expect(modelSizes(model)).toEqual({
       parameters: 3 * (840 + 20) + 1000 + 10,
@@ -117,7 +118,7 @@ describe("the work of an iteration", () => {
     expect(part("reference", { reference: true })).toMatchObject({ tokens: 800, operations: 20 * forward })
   })
 
-  it("of training an adapter, without the gradients of what is frozen", () => {
+  it("of training an adapter excludes gradients of frozen weights", () => {
     const forward = 40 * (2 * (2520 + 924) + 1920) + 2 * 1000 * 10
     const frozen = 2 * (2520 * 40 + 1000 * 10)
     expect(part("training", { adapter })?.operations).toBe(2 * 20 * (3 * forward - frozen))
@@ -125,7 +126,7 @@ describe("the work of an iteration", () => {
     expect(part("optimizer", { adapter })?.bytes).toBe(6 * 924 * 34)
   })
 
-  it("counts the common prefix of prompts once, to which the other tokens still attend", () => {
+  it("counts common prefixes of prompts once, which the other tokens attend to", () => {
     // 6 of the 30 tokens of a prompt are its own: they see 27 others on average, and the completion 35.
     const shared = { newTokens: 6 }
     expect(part("prefill", shared)).toMatchObject({ tokens: 120, operations: 20 * 6 * (5040 + 4 * 27 * 24) })
@@ -140,13 +141,13 @@ describe("the work of an iteration", () => {
     expect(part("optimizer", { momentBytes: 2, bytesPerNumber: 4 })?.bytes).toBe(6 * 3590 * (8 + 8 + 8))
   })
 
-  it("of an evaluation is playing alone", () => {
+  it("of an evaluation is sampling only", () => {
     expect(samplingWork(model, work, how)).toEqual([part("prefill"), part("decode")])
     const twice = samplingWork(model, { ...work, episodes: 8 }, how)
     expect(twice[0]).toEqual({ name: "prefill", tokens: 1200, operations: 1200 * (5040 + 1440), bytes: 0 })
   })
 
-  it("of cloning is that of training on the expert's steps", () => {
+  it("of SFT is that of training on the expert's steps", () => {
     const { promptTokens, replyTokens } = work
     // 20 rows in batches of 7: three steps, twice.
     const cloning = { rows: 20, promptTokens, replyTokens, epochs: 2, batchSteps: 7 }
@@ -155,21 +156,21 @@ describe("the work of an iteration", () => {
     expect(sftWork(model, cloning, lora)).toEqual([part("training", lora), part("optimizer", lora)])
   })
 
-  it("takes as long as the slower of computing and reading", () => {
+  it("takes the maximum of computation and memory traffic", () => {
     const one = { name: "decode", tokens: 1, operations: 100, bytes: 30 } as const
     expect(floorSeconds(one, 10, 10)).toBe(10)
     expect(floorSeconds(one, 100, 10)).toBe(3)
   })
 })
 
-describe("the tokens of prompts without repeated prefixes", () => {
-  it("are the nodes of their prefix tree", () => {
+describe("the number of prompt tokens without repeated prefixes", () => {
+  it("is the number of nodes of their prefix tree", () => {
     expect(distinctTokens([])).toBe(0)
     expect(distinctTokens([[1, 2, 3], [1, 2, 4], [5], [1, 2], [1, 2, 3]])).toBe(5)
     expect(distinctTokens([["ab", "c"], ["ab", "d"], ["b"]])).toBe(4)
   })
 
-  it("are as many as a tree made of them has, for random prompts", () => {
+  it("equals that of an explicit tree, for random prompts", () => {
     const random = new Random(3)
     const prompts = Array.from({ length: 200 }, () => Array.from({ length: random.below(8) }, () => random.below(3)))
     const nodes = new Set(prompts.flatMap((prompt) => prompt.map((_, at) => prompt.slice(0, at + 1).join(" "))))
@@ -177,18 +178,65 @@ describe("the tokens of prompts without repeated prefixes", () => {
   })
 })
 
+describe("the tokens per prompt that are computed in a batch of groups", () => {
+  /** Two steps: a prompt with the task, then one with task and action. The expert always plays "a". */
+  const environment = (actions?: readonly string[]): Environment<number> => ({
+    name: "two-steps",
+    *tasks() {
+      for (let task = 1; ; task++) yield task
+    },
+    async start() {
+      let steps = 0
+      const observation = { text: "", anchor: "", ...(actions && { actions }) }
+      const step = async () => ({ observation, reward: 0, terminated: ++steps === 2, truncated: false, metrics: {} })
+      return { first: observation, step }
+    },
+    prompt: (task, history) => [
+      { role: "user", content: [`${task}`, ...history.map((turn) => turn.action)].join(" ") },
+    ],
+    parse: (reply) => ({ action: reply, valid: true }),
+    expert: () => ({ reply: () => "a" }),
+  })
+  /** A token per word, and one before all. */
+  const counter = {
+    prompt: async ([message]: readonly Message[]) => ["user", ...message!.content.split(" ")],
+    reply: () => 1,
+  }
+  const measured = async (groupSize: number, actions?: readonly string[]) => {
+    const config = await resolveConfig(
+      `{ model: m, environment: { name: sokoban }, training: { groupSize: ${groupSize} } }`,
+    )
+    return await measureLengths(config, environment(actions), counter, new AbortController().signal)
+  }
+
+  it("are the first prompt once per group where no actions are listed", async () => {
+    // An episode has the prompts "user 1" and "user 1 a": three different tokens in a tree, of which the group has two in common.
+    expect(await measured(1)).toMatchObject({ steps: 2, promptTokens: 2.5, newTokens: (1 + 16 * 2) / 32 })
+    expect(await measured(8)).toMatchObject({ promptTokens: 2.5, newTokens: (1 + 16 * 2 - (7 / 8) * 17) / 32 })
+  })
+
+  it("are those of a group whose actions are random where they are listed", async () => {
+    // Two groups of one: "user", two tasks and an action each. Of eight with one action: the same, in eight times as many prompts.
+    expect(await measured(1, ["a"])).toMatchObject({ promptTokens: 2.5, newTokens: (2.5 * 5) / 10 })
+    expect(await measured(8, ["a"])).toMatchObject({ promptTokens: 2.5, newTokens: (2.5 * 5) / 80 })
+    // Two actions make at most one token more in each group.
+    const { newTokens } = await measured(8, ["a", "b"])
+    expect(newTokens).toBe((2.5 * 7) / 80)
+  })
+})
+
 describe("the whole run", () => {
   const of = (training: string) =>
     resolveConfig(`{ model: m, environment: { name: sokoban }, training: { ${training} } }`)
 
-  it("evaluates before the first iteration, every so often and after the last, and saves every so often and the last", () => {
+  it("includes evaluations before the first iteration, every n and after the last, and the checkpoints", () => {
     const config = of("iterations: 10, checkpointEvery: 4, evaluation: { every: 4, tasks: 7 }")
     expect(wholeRun(config.training)).toEqual({ iterations: 10, evaluations: 4, evaluationEpisodes: 7, checkpoints: 3 })
     expect(wholeRun(of("iterations: 8, evaluation: { every: 4 }").training).evaluations).toBe(3)
     expect(wholeRun(of("iterations: 8").training)).toMatchObject({ evaluations: 0, checkpoints: 1 })
   })
 
-  it("keeps the newest checkpoints, the best, and the one that is being written", () => {
+  it("includes the newest checkpoints, the best, and the one being written", () => {
     const config = of("iterations: 100, checkpointEvery: 10, keepCheckpoints: 3, evaluation: { every: 10 }")
     const use = diskUse(config.training, 1000, 300, 20)
     expect(use).toMatchObject({ checkpoint: 1000, checkpointsAtOnce: 5, model: 300 })
@@ -199,7 +247,7 @@ describe("the whole run", () => {
     expect(diskUse(unjudged.training, 1000, 300, 20).checkpointsAtOnce).toBe(3)
   })
 
-  it("records episodes as far as it is asked to", () => {
+  it("includes recorded episodes as configured", () => {
     const lengths = { steps: 10, promptTokens: 100, replyTokens: 20, source: "as given" }
     const started = "model: m, environment: sokoban, training: { iterations: 20, groups: 4 }"
     const bytes = (episodes: string) => recordedBytes(resolveConfig(`{ ${started}, episodes: ${episodes} }`), lengths)
@@ -211,7 +259,7 @@ describe("the whole run", () => {
     expect(bytes("{ groups: 9 }")).toBe(all)
   })
 
-  it("measures the disk where the run will be, and leaves nothing there", async () => {
+  it("measures the disk of the run, and leaves nothing there", async () => {
     const folder = await mkdtemp(join(tmpdir(), "gigpo-disk-"))
     try {
       expect(await measureDisk(join(folder, "not/yet/there"))).toBeGreaterThan(0)

@@ -58,7 +58,7 @@ describe.skipIf(!built)("programs that play (needs dist: npm run build:ts)", () 
 
   const read = (name: string) => readRun(join(folder, name))
 
-  /** Those programs that hang and still run; one that nobody has asked after does not. */
+  /** Programs that hang and still run. Zombie processes do not count. */
   async function hanging(): Promise<number[]> {
     const pids = (await readFile(join(folder, "hanging"), "utf8")).trim().split("\n").map(Number)
     const states = await Promise.all(pids.map((pid) => readFile(`/proc/${pid}/stat`, "utf8").catch(() => ") X ")))
@@ -81,7 +81,7 @@ describe.skipIf(!built)("programs that play (needs dist: npm run build:ts)", () 
   })
   afterAll(async () => await rm(folder, { recursive: true, force: true }))
 
-  it("trains, is the same with another number side by side, is evaluated, and goes on where it was stopped", async () => {
+  it("trains, gives the same results at another concurrency, is evaluated, and resumes after a stop", async () => {
     const whole = await gateway("whole")
     expect(whole).toMatchObject({ code: 0, stderr: "" })
     expect(whole.stdout).toMatch(/^iteration 4\/4 {2}success /m)
@@ -106,7 +106,7 @@ describe.skipIf(!built)("programs that play (needs dist: npm run build:ts)", () 
       code: 130,
       stdout: expect.stringContaining("gigpo train stopped/config.json --resume"),
     })
-    // The run keeps its agent: it goes on as any run does.
+    // The run stores its agent, so it is resumed like any run.
     expect(await run(["train", "stopped/config.json", "--resume"])).toMatchObject({ code: 0, stderr: "" })
     const resumed = await read("stopped")
     expect(resumed.metrics).toEqual(metrics)
@@ -174,7 +174,7 @@ describe.skipIf(!built)("programs that play (needs dist: npm run build:ts)", () 
     expect(await readFile(join(folder, "demo/config.yaml"), "utf8")).toMatch(/name: .*examples\/gateway\/line\.mjs\n/)
   })
 
-  it("is refused before anything is touched where nobody plays, or no such program is there", async () => {
+  it("is refused before anything is changed without a player, or if the program does not exist", async () => {
     await refuse(/No agent is configured. Give one: gigpo gateway config\.yaml -- node agent\.mjs, or set agent in config/, "gateway", "config.yaml") // biome-ignore format: one line
     await refuse(/config\.yaml, line 2: tasks only provides tasks, which an agent must play/, "train", "config.yaml")
     await refuse(/There is no executable program missing/, "gateway", "config.yaml", "--", "missing")
@@ -204,7 +204,7 @@ describe.skipIf(!built)("programs that play (needs dist: npm run build:ts)", () 
     stop.abort()
     // Of two that are pending together the system may deliver either first; the second one ends it.
     expect(times === 1 ? [130] : [130, 143]).toContain(code)
-    // The second signal waits for nobody: what was killed is gone a moment later.
+    // The second signal does not wait: killed processes end a moment later.
     await expect.poll(hanging, { timeout: 20_000 }).toEqual([])
   })
 })

@@ -40,7 +40,7 @@ describe.skipIf(!built)("a training that goes wrong (needs dist: npm run build:t
       expect((await readdir(join(folder, name))).filter((one) => /^(failure-\d+|model)$/.test(one))).toEqual([
         expect.stringMatching(/^failure-/),
       ])
-      // It loads, and from it a run goes on.
+      // It can be loaded, and a run can resume from it.
       const sane = ["training.optimizer.learningRate=0.001", "training.iterations=4"]
       const forked = ["train", "small/config.yaml", "--fork", good!]
       for (const set of [`run=again-${keep}`, ...sane]) forked.push("--set", set)
@@ -91,7 +91,7 @@ describe.skipIf(!built)("a training that goes wrong (needs dist: npm run build:t
     return `environment={ use: ./../${name}.mjs }`
   }
 
-  it("because its environment leaves promises behind that reject is warned once, and goes on", async () => {
+  it("with rejected promises of its environment warns once, and continues", async () => {
     const leaky = await environment("leaky", 'void Promise.reject(new Error("not awaited"))')
     const { code, stdout, stderr } = await train("leaked", leaky, "training.iterations=2")
     expect({ code, stderr }).toEqual({ code: 0, stderr: "" })

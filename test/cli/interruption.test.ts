@@ -169,7 +169,7 @@ describe.skipIf(!built)("a training that is stopped (needs dist: npm run build:t
     expect(stopped.stdout).toMatch(/The state after iteration \d is saved/)
   })
 
-  it("by kill -9 goes on from its last checkpoint and comes to the same", async () => {
+  it("by kill -9 resumes from its last checkpoint with the same result", async () => {
     const stopped = await train("killed", [], { after: /^iteration 3\/6/m, names: ["SIGKILL"] })
     expect(stopped.code).toBeNull()
     expect(await train("killed", [])).toMatchObject({ code: 2, stderr: expect.stringContaining("RUN_EXISTS") })

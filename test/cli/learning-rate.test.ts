@@ -4,7 +4,7 @@ import { join } from "node:path"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { built, gigpo, tiny } from "./gigpo.ts"
 
-describe.skipIf(!built)("a learning rate that the configuration leaves open (needs dist: npm run build:ts)", () => {
+describe.skipIf(!built)("the default learning rate of a configuration (needs dist: npm run build:ts)", () => {
   let folder: string
   const run = async (...words: string[]) => {
     const outcome = await gigpo(words, { cwd: folder })
@@ -20,13 +20,13 @@ describe.skipIf(!built)("a learning rate that the configuration leaves open (nee
   })
   afterAll(async () => await rm(folder, { recursive: true, force: true }))
 
-  it("is told when cloning begins", async () => {
+  it("is printed when SFT begins", async () => {
     expect(await run("sft", "small/config.yaml", "--out", "cloned")).toMatch(
       /^Learning rate 0\.0003, chosen for [\d,]+ weights; sft\.optimizer\.learningRate overrides it\.\n/,
     )
   })
 
-  it("is told when training begins, and the run keeps it, so that going on does not depend on the rule", async () => {
+  it("is printed when training begins, and stored in the run, so that a resume does not depend on the rule", async () => {
     expect(await run("train", "small/config.yaml")).toMatch(
       /^Learning rate 0\.0001, chosen for [\d,]+ weights; training\.optimizer\.learningRate overrides it\.\n/,
     )

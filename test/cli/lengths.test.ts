@@ -65,7 +65,7 @@ describe.skipIf(!built)("lengths and sizes of a configuration (needs dist: npm r
     expect(stderr).toMatch(/means [\d,]+ episodes.* at least .* GB; this machine has/)
   })
 
-  it("estimate needs config.json alone, and says how it counts tokens then", async () => {
+  it("estimate needs only config.json, and states how it counts tokens", async () => {
     const { code, stdout, stderr } = await estimated(
       "minimal.yaml",
       "--set",
@@ -90,7 +90,7 @@ describe.skipIf(!built)("lengths and sizes of a configuration (needs dist: npm r
     expect(lengths.promptTokens + lengths.replyTokens).toBeLessThanOrEqual(await positions())
   })
 
-  it("estimate says what it needs where there is no model", async () => {
+  it("estimate lists its requirements without a model", async () => {
     await writeFile(join(folder, "none.yaml"), "environment: sokoban\n")
     const none = await estimated("none.yaml")
     expect(none).toMatchObject({

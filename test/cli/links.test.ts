@@ -111,7 +111,7 @@ describe.skipIf(!built || process.platform === "win32")(
       ["recover", "run", "checkpoints", ({ folder }: Place) => ["recover", folder]],
     ] as const
     it.each(refusing.map(([name, ...rest], at) => [name, casesAt<Kind>(["absolute", "pipe"], at), ...rest] as const))(
-      "%s refuses it and says which link it is (%j)",
+      "%s refuses it and names the link (%j)",
       async (_, kinds, source, level, words) => {
         for (const kind of kinds) {
           const outcome = await tried(source, level, kind, words)
@@ -132,7 +132,7 @@ describe.skipIf(!built || process.platform === "win32")(
         })
     })
 
-    it("is opened without moving files to where its links lead", async () => {
+    it("is opened without moving files to the targets of links", async () => {
       const home = join(folder, "home")
       await mkdir(join(home, ".ssh"), { recursive: true })
       await writeFile(join(home, ".bashrc"), "mine")
@@ -167,7 +167,7 @@ describe.skipIf(!built || process.platform === "win32")(
       expect(await tree(home)).toEqual({ [join(home, ".bashrc")]: "mine", [join(home, ".ssh")]: "folder" })
     })
 
-    it("loses no file to which its manifests lead when it is resumed", async () => {
+    it("loses no target of its manifests when it is resumed", async () => {
       const theirs = join(folder, "theirs")
       await cp(received("run"), theirs, { recursive: true })
       const elsewhere = join(folder, "elsewhere")
@@ -187,7 +187,7 @@ describe.skipIf(!built || process.platform === "win32")(
       expect(await readFile(join(elsewhere, "victim.txt"), "utf8")).toBe("mine")
     })
 
-    it("is begun by one of six that start at once", async () => {
+    it("is created by one of six concurrent starts", async () => {
       const words = ["train", "small/config.yaml", "--set", "run=contested", "--resume", "auto", "--json"]
       const outcomes = await Promise.all(Array.from({ length: 6 }, () => run(words)))
       // One that starts late may find the run complete.

@@ -27,14 +27,14 @@ describe.skipIf(!built)("loading of commands (needs modules/: npm run build:ts)"
     expect(files.length).toBeLessThan(30)
   })
 
-  it("a command loads its own code alone", async () => {
+  it("a command loads only its own code", async () => {
     const files = await loaded("recover", "--help")
     expect(commandFiles(files)).toEqual(["modules/cli/commands/recover.js"])
     expect(files.length).toBeLessThan(60)
   })
 })
 
-it.each(Object.entries(commands))("%s is listed with the usage that its definition has", async (name, { usage }) => {
+it.each(Object.entries(commands))("%s is listed with the usage of its definition", async (name, { usage }) => {
   const command = new Command(name)
   expect(await define(command)).toBe(true)
   expect(command.usage()).toBe(usage)

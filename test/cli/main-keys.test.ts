@@ -11,7 +11,7 @@ const keys = mainKeys.flatMap((group) => group.keys)
 describe("the main keys", () => {
   const text = renderMainKeys()
 
-  it("are about sixty, each known and named once", () => {
+  it("are about sixty, all valid and unique", () => {
     expect(keys.length).toBeGreaterThan(50)
     expect(keys.length).toBeLessThan(75)
     expect(new Set(keys).size).toBe(keys.length)
@@ -21,17 +21,17 @@ describe("the main keys", () => {
     }
   })
 
-  it("are shown on a line each, with a description", () => {
+  it("are shown with one line each and a description", () => {
     const lines = text.split("\n").filter((line) => /: .* # ./.test(line))
     expect(lines.length).toBe(keys.length)
     for (const [index, line] of lines.entries())
       expect(line).toMatch(new RegExp(`^ *(# )?${keys[index]!.split(".").at(-1)}:.* # .{8,}\\.$`))
     expect(text).toMatch(/^# Rollout\n {2}rollout:\n {4}temperature: 1 +# Sampling temperature\.$/m)
     expect(text).toMatch(/^device: auto +# .* \(auto \| cpu \| cuda\)\.$/m)
-    expect(text).toMatch(/^ {4}# learningRate: +# .* Default: 100 \/ number of model weights/m)
+    expect(text).toMatch(/^ {4}# learningRate: +# .* Default: 100 \/ number of parameters/m)
   })
 
-  it("are a configuration that changes nothing", () => {
+  it("form a configuration of defaults", () => {
     expect(Object.keys(parse(text))).toEqual([
       "seed",
       "device",
@@ -50,7 +50,7 @@ describe("the main keys", () => {
 describe("one branch", () => {
   const part = (key: string, config?: Parameters<typeof renderConfig>[0]) => renderConfig(config, undefined, { key })
 
-  it("of a choice is a name with its options, which can be pasted", () => {
+  it("of a choice shows a name with its options, ready to paste", () => {
     const text = part("training.estimator.ppo")
     expect(text).toMatch(/^training:\n {2}# Advantage estimator\.\n {2}estimator:\n {4}name: ppo\n/)
     expect(text).toContain("    lambda: 1\n")
@@ -59,14 +59,14 @@ describe("one branch", () => {
     expect(resolveConfig(`${least}${text}`).training.estimator).toMatchObject({ name: "ppo", lambda: 1 })
   })
 
-  it("of a choice that a configuration has made has its values; of another the defaults", () => {
+  it("of a selected choice shows its values; of others the defaults", () => {
     const config = resolveConfig("model: m\nenvironment: sokoban\ntraining: { estimator: { name: ppo, lambda: 0.5 } }")
     expect(part("training.estimator.ppo", config)).toContain("    lambda: 0.5\n")
     expect(part("training.estimator.ppo.lambda", config)).toMatch(/^training:\n {2}estimator:\n.* {4}lambda: 0\.5\n$/s)
     expect(part("training.estimator.grpo", config)).toMatch(/ name: grpo\n/)
   })
 
-  it("names the others instead of explaining them, unless all are asked for", () => {
+  it("lists the other choices without explanation, unless all are requested", () => {
     const text = part("training")
     expect(text).toContain("    # Options of another: gigpo config training.estimator.")
     expect(text.split("\n").length).toBeLessThan(500)
@@ -76,13 +76,37 @@ describe("one branch", () => {
   it.each([
     ["trainng", "training"],
     ["estimator", "training.estimator"],
-    ["clipLow", "training.loss.clipped-surrogate.clipLow"],
+    ["clipLow", "training.loss.clipLow"],
     ["hgpo", "training.estimator.hgpo"],
     ["training.estimator.hgp", "training.estimator.hgpo"],
     ["training.estimator.hgpo.gama", "training.estimator.hgpo.gamma"],
     ["environment.sokobn", "environment.sokoban"],
   ])("that is unknown is refused: %s was meant to be %s", (key, meant) => {
     expect(() => part(key)).toThrow(`${key} is not a configuration key; did you mean ${meant}?`)
+  })
+
+  it("names the setting of a file where the key has the name of a variant", () => {
+    const hint =
+      "did you mean training.estimator.hgpo.gamma? In a file: training.estimator.name: hgpo and training.estimator.gamma."
+    expect(() => part("training.estimator.hgpo.gama")).toThrow(hint)
+    expect(() => part("hgpo")).toThrow(
+      "did you mean training.estimator.hgpo? In a file: training.estimator.name: hgpo.",
+    )
+  })
+
+  it("of the name lists the choices, and of use explains it", () => {
+    const config = resolveConfig("model: m\nenvironment: sokoban\ntraining: { estimator: { name: ppo } }")
+    expect(part("training.estimator.name")).toMatch(/ {4}# One of a2tgpo, .*\n {4}name: gigpo\n$/s)
+    expect(part("training.estimator.name", config)).toMatch(/ {4}name: ppo\n$/)
+    expect(part("training.loss.name")).toMatch(/One of act-guide, cispo.* {4}name: clipped-surrogate\n$/s)
+    expect(part("environment.name")).toMatch(/One of sokoban, .*\n {2}# name:\n$/s)
+    expect(part("environment.use")).toMatch(/^# .*\nenvironment:\n {2}# Path of a module.*\n {2}# use:\n$/)
+    expect(() => part("training.estimator.name.more")).toThrow("training.estimator.name is not a configuration key")
+  })
+
+  it("of an option that several variants have is that of the default variant", () => {
+    expect(part("training.estimator.gamma")).toContain("Default 0.95.")
+    expect(part("training.estimator.epsilon")).toContain("Default 0.000001.")
   })
 
   it("differs from a file by its form", () => {

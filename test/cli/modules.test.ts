@@ -53,18 +53,18 @@ export default ({ strength, slope }) => ({
 })
 `
 
-describe("the expert of a fine-tuning", () => {
+describe("the expert of SFT", () => {
   const tasks = "export default { name: 'mine', tasks: () => [1] }"
   const withAgent = async (agent: string) =>
     await load(`agent: ./${await put(agent)}\n`, `model: m\nenvironment: ./${await put(tasks)}\n`)
 
-  it("is the export of the agent's module, and its agent plays", async () => {
+  it("is an export of the agent's module, whose agent plays", async () => {
     const config = await withAgent("export default async () => ({ reward: 1 })\nexport const expert = () => 'a'\n")
     const { agent, expert, environment } = await configuredExpert(config)
     expect([environment.name, await agent!(1, {} as never), expert!(1, [])]).toEqual(["mine", { reward: 1 }, "a"])
   })
 
-  it("is missing where the agent's module has none, which names the export and the place in the file", async () => {
+  it("is required: the error names the export and the place in the file", async () => {
     const config = await withAgent("export default async () => ({ reward: 1 })\n")
     await expect(configuredExpert(config)).rejects.toMatchObject({
       code: "BAD_CONFIG",
@@ -78,8 +78,8 @@ describe("the expert of a fine-tuning", () => {
   })
 })
 
-describe("a module of one's own", () => {
-  it("gives an estimator that is made with its options, checked and filled in", async () => {
+describe("a custom module", () => {
+  it("provides an estimator, created with checked and completed options", async () => {
     const name = await put(estimatorWithOptions)
     const config = await load(`training: { estimator: { use: ./${name}, strength: 2 } }\n`)
     const sha256 = createHash("sha256")
@@ -94,7 +94,7 @@ describe("a module of one's own", () => {
     expect(metrics).toEqual({ slope: 0.5 })
   })
 
-  it("gives a function, or a loss beside the options of any loss", async () => {
+  it("provides a function, or a loss with the options of any loss", async () => {
     const loss =
       await put(`export const options = { deep: (await import(${JSON.stringify(constructors)})).boolean(true, "x") }
       export default ({ deep, ...rest }) => ({ name: String(deep) + Object.keys(rest), evaluate: () => ({}) })`)
@@ -108,7 +108,7 @@ describe("a module of one's own", () => {
     expect(options.loss).not.toHaveProperty("deep")
   })
 
-  it("gives a memory beside an environment's name, and a curriculum", async () => {
+  it("provides a memory for a named environment, and a curriculum", async () => {
     const memory =
       await put(`export const options = { size: (await import(${JSON.stringify(constructors)})).integer(3, "Size.") }
       export default ({ size }) => ({ name: "mine " + size, begin: () => ({ tell: () => "" }) })`)
@@ -130,7 +130,7 @@ describe("a module of one's own", () => {
     )
   })
 
-  it("gives hooks of turns", async () => {
+  it("provides turn hooks", async () => {
     const turns = await put("export default { onTurn: () => ({ kind: 'accept' }) }")
     const own = (await configuredTraining(await load(`training: { turnHooks: ./${turns} }\n`)))
       .turnHooks as RolloutHooks
@@ -142,7 +142,7 @@ describe("a module of one's own", () => {
     await expect(load("training: { turnHooks: t2p }\n")).rejects.toThrow(/turnHooks\.name must be .*t2po/)
   })
 
-  it("is built around an environment, one that ships or one's own", async () => {
+  it("provides a wrapper of a built-in or custom environment", async () => {
     const shy = `export default (inner) => ({ ...inner, name: "shy " + inner.name })`
     const mine = await put(shy)
     const own = await put(`export default { name: "own", tasks() {}, start() {}, prompt() {}, parse() {} }`)
@@ -167,7 +167,7 @@ describe("a module of one's own", () => {
     await expect(load("", `model: m\nenvironment: ${environment}\n`)).rejects.toThrow(message)
   })
 
-  it("builds nothing around what an agent plays, and takes no environment for a wrapper", async () => {
+  it("wraps nothing for an agent, and an environment is not a wrapper", async () => {
     const played = await load(
       "agent: { name: process, command: [x] }\n",
       "model: m\nenvironment: { name: sokoban, wrapper: plan-first }\n",
@@ -181,7 +181,7 @@ describe("a module of one's own", () => {
     await expect(openConfiguredEnvironment(worse)).rejects.toThrow(/must be a function environment => environment/)
   })
 
-  it("gives an environment, after which the run's folder is called", async () => {
+  it("provides an environment, which names the run's folder", async () => {
     const own =
       await put(`export const options = { size: (await import(${JSON.stringify(constructors)})).integer(3, "Size.") }
       export default async ({ size }) => ({ name: "own " + size, tasks() {}, start() {}, prompt() {}, parse() {} })`)
@@ -191,7 +191,7 @@ describe("a module of one's own", () => {
   })
 
   it.each(["{ name: ./FILE }", "./FILE", "FILE", "{ use: FILE }"])(
-    "is named by its path alone: %s",
+    "is given by its path alone: %s",
     async (written) => {
       const file = await put("export default { name: 'own', tasks() {}, start() {}, prompt() {}, parse() {} }")
       const config = await load("", `model: m\nenvironment: ${written.replace("FILE", file)}\n`)
@@ -200,7 +200,7 @@ describe("a module of one's own", () => {
     },
   )
 
-  it("is named by its path wherever it may stand, with its options beside it", async () => {
+  it("is given by its path at any place, with its options next to it", async () => {
     const [estimator, loss] = [await put(estimatorWithOptions), await put("export default function mine() {}")]
     const text = `training: { estimator: { name: ./${estimator}, strength: 3 }, loss: ./${loss} }\n`
     const config = await load(text)
@@ -220,7 +220,7 @@ describe("a module of one's own", () => {
     )
   })
 
-  it("is found again from the configuration that a run keeps, and told apart when it has changed", async () => {
+  it("is found through the configuration of a run, and changes are detected", async () => {
     const name = await put("export default () => {}")
     const config = await load(`training: { estimator: { use: ./${name} } }\n`)
     const kept = join(folder, await put(formatRunConfig(config), "json"))
@@ -243,7 +243,7 @@ describe("a module of one's own", () => {
     )
   })
 
-  it("has its options explained", async () => {
+  it("has explanations of its options", async () => {
     const name = await put(estimatorWithOptions)
     const config = await load(`training: { estimator: { use: ./${name}, strength: 2 } }\n`)
     const text = renderConfig(config, await moduleFields(config))
@@ -338,7 +338,7 @@ describe("a module of one's own", () => {
   })
 
   it.skipIf((process.features as { typescript?: unknown }).typescript)(
-    "in TypeScript is refused with a Node that runs it",
+    "in TypeScript is refused only by a Node that cannot run it",
     async () => {
       const name = await put("export default () => {}", "ts")
       await expect(load(`training: { loss: { use: ./${name} } }\n`)).rejects.toThrow(

@@ -6,7 +6,7 @@ import { applySet, parseConfigDocument, type Setting } from "../../src/cli/confi
 import { resolveConfig } from "../../src/cli/config/resolve.ts"
 import { built, gigpo, tiny } from "./gigpo.ts"
 
-describe("where a key of a configuration comes from", () => {
+describe("the origin of a configuration key", () => {
   const where = (settings: readonly Setting[], ...path: string[]) => {
     const parsed = parseConfigDocument("model: m\ntraining:\n  groups: 2\n", "config.yaml")
     parsed.document.setIn(["run"], "made by the program")
@@ -29,12 +29,12 @@ describe("where a key of a configuration comes from", () => {
   })
 })
 
-describe("a name that is put over a group", () => {
+describe("a name set over a group", () => {
   const text =
     "model: m\nenvironment: { name: sokoban, boxes: 1 }\ntraining: { estimator: { name: gigpo, omega: 0.5, normalization: sample }, loss: { klWeight: 0.2 } }\n"
   const estimator = (...sets: string[]) => resolveConfig(text, sets).training.estimator
 
-  it("keeps the options beside it", () => {
+  it("keeps the other options", () => {
     const before = estimator() as { normalization?: unknown }
     expect(before.normalization).toBeDefined()
     const after = estimator("training.estimator=grpo") as { name: string; normalization?: unknown }
@@ -47,7 +47,7 @@ describe("a name that is put over a group", () => {
     expect(loss).toMatchObject({ name: "sapo", klWeight: 0.2 })
   })
 
-  it("refuses by name what the new one does not have", () => {
+  it("refuses options that the new one lacks, by name", () => {
     expect(() => resolveConfig(text, ["environment=webshop"])).toThrow(
       /environment\.boxes is an option of sokoban, not of webshop/,
     )
@@ -55,7 +55,7 @@ describe("a name that is put over a group", () => {
   })
 })
 
-describe.skipIf(!built)("messages name what was typed (needs dist: npm run build:ts)", () => {
+describe.skipIf(!built)("messages use the keys as typed (needs dist: npm run build:ts)", () => {
   let folder: string
   const run = async (...words: string[]) => (await gigpo(words, { cwd: folder })).stderr
   beforeAll(async () => {
@@ -81,12 +81,12 @@ describe.skipIf(!built)("messages name what was typed (needs dist: npm run build
     expect(stderr).not.toContain("--set")
   })
 
-  it("says of a folder that takes no files what it is", async () => {
+  it("name a folder that cannot contain files", async () => {
     const stderr = await run("report", "small", "--out", "/proc/x.html")
     expect(stderr).toMatch(/Cannot create files in \/proc, although the folder exists/)
   })
 
-  it("warns of more threads than cores", async () => {
+  it("warn about more threads than cores", async () => {
     const stderr = await run(
       "evaluate",
       "small/config.yaml",

@@ -38,7 +38,7 @@ describe.skipIf(!built)("the run folder of gigpo 0.1 (needs dist: npm run build:
   afterAll(async () => await rm(folder, { recursive: true, force: true }))
   const run = async (...words: string[]) => await gigpo(words, { cwd: folder })
 
-  it("resumes, and ends as the run of today does", async () => {
+  it("is resumed, and ends like a current run", async () => {
     expect(await run("init", "sokoban", "demo", ...tiny)).toMatchObject({ code: 0 })
     const grpo = ["--set", "training.estimator.name=grpo", "--set", "training.iterations=3"]
     expect(await run("train", "demo/config.yaml", "--json", ...grpo)).toMatchObject({ code: 0 })

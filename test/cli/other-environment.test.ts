@@ -25,13 +25,13 @@ describe.skipIf(!built)("a model and the environment that it was made for (needs
 
   const made = ["line/model", "cloned", "run/model", "run/checkpoints/step-1"]
 
-  it("are recorded with the model, however it was made", async () => {
+  it("are recorded with the model, however it was created", async () => {
     for (const model of made) expect(await madeFor(join(folder, model))).toBe("number-line")
     expect(await madeFor(join(folder, "sokoban/model"))).toBe("sokoban")
     for (const model of ["unknown", "nowhere", "line"]) expect(await madeFor(join(folder, model))).toBeUndefined()
   })
 
-  it.each(made)("%s is warned of in another one", async (model) => {
+  it.each(made)("%s causes a warning in another environment", async (model) => {
     const warning = `The model ${model} was made for number-line, not for sokoban`
     const evaluated = await run("evaluate", "sokoban/config.yaml", "--model", model, "--json")
     expect(evaluated).toMatchObject({ code: 0, stderr: expect.stringContaining(warning) })
@@ -52,7 +52,7 @@ describe.skipIf(!built)("a model and the environment that it was made for (needs
     expect(stderr).toContain("The model cloned was made for number-line, not for sokoban")
   })
 
-  it("are not mentioned where they fit, or nothing is recorded", async () => {
+  it("cause no warning if they fit, or if nothing is recorded", async () => {
     for (const [config, model] of [
       ["line/config.yaml", "run/model"],
       ["line/config.yaml", "run/checkpoints/step-1"],

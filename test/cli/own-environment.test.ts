@@ -4,7 +4,7 @@ import { join } from "node:path"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { built, gigpo, tiny } from "./gigpo.ts"
 
-describe.skipIf(!built)("an environment of one's own", () => {
+describe.skipIf(!built)("a custom environment", () => {
   let folder: string
   const run = (...words: string[]) => gigpo(words, { cwd: folder })
   const succeed = async (...words: string[]) => {
@@ -21,7 +21,7 @@ describe.skipIf(!built)("an environment of one's own", () => {
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), "gigpo-own-"))
     await copyFile(join(import.meta.dirname, "guess.mjs"), join(folder, "guess.mjs"))
-    // As `npm install` has it in the project of somebody else.
+    // As installed by `npm install` in another project.
     await mkdir(join(folder, "node_modules"))
     await symlink(join(import.meta.dirname, "../.."), join(folder, "node_modules/gigpo"))
   })
@@ -29,7 +29,7 @@ describe.skipIf(!built)("an environment of one's own", () => {
 
   it("is played by its path, with its options", async () => {
     const played = await succeed("play", "./guess.mjs", "--expert", "--set", "environment.most=3")
-    expect(played).toMatch(/A number from 1 to 3\. Your guess\?(.*\n)+action {2}2\n(.*\n)*The episode terminated/)
+    expect(played).toMatch(/A number from 1 to 3\. Your guess\?(.*\n)+action {6}2\n(.*\n)*The episode terminated/)
     await refuse(/Choose a player for \.\/guess\.mjs/, "play", "./guess.mjs")
     await refuse(/^gigpo: \.\/gone\.mjs: Could not read the module .*gone\.mjs: it/, "play", "./gone.mjs", "--expert")
     await refuse(
@@ -50,7 +50,7 @@ describe.skipIf(!built)("an environment of one's own", () => {
 
   const short = tiny.slice(tiny.indexOf("sft.tasks=10") - 1)
 
-  it("is learned from, cloned, trained in, gone on with and evaluated", async () => {
+  it("supports SFT, training, resumption and evaluation", async () => {
     expect(await succeed("estimate", config, ...short)).toMatch(
       /6 episodes of .* steps, .* \(measured on 16 episodes of/,
     )
@@ -89,7 +89,7 @@ describe.skipIf(!built)("an environment of one's own", () => {
     await refuse(/the module .*guess\.mjs has changed since the start of the run/, "train", kept, "--resume")
   })
 
-  it("needs an expert where a model is to be made, and a Node that runs it", async () => {
+  it("needs an expert for a new model, and a Node that can run it", async () => {
     const text = await readFile(join(folder, "guess.mjs"), "utf8")
     await writeFile(join(folder, "expertless.mjs"), text.replace("  expert: ", "  nobody: "))
     await refuse(

@@ -12,7 +12,7 @@ describe.skipIf(!built)("gigpo panel export (needs dist: npm run build:ts)", () 
   afterAll(async () => await rm(folder, { recursive: true, force: true }))
   const exported = (...words: string[]) => gigpo(["panel", "export", ...words], { cwd: folder })
 
-  it("writes a panel's households, and says where", async () => {
+  it("writes the households of a panel, and prints the folder", async () => {
     const { code, stdout, stderr } = await exported("households/unseen@1", "--out", "games")
     expect({ code, stderr }).toEqual({
       code: 0,

@@ -27,7 +27,7 @@ describe.skipIf(!built)("gigpo panel, and evaluate on one (needs dist: npm run b
     expect(stderr).not.toMatch(/^\s+at /m)
   }
 
-  it("lists the panels that there are, and says what one is", async () => {
+  it("lists the panels, and describes one", async () => {
     const { code, stdout } = await run(["panel", "list"])
     expect(code).toBe(0)
     for (const name of panelNames) expect(stdout).toContain(`\n${name} `)
@@ -38,7 +38,7 @@ describe.skipIf(!built)("gigpo panel, and evaluate on one (needs dist: npm run b
     expect(shown).toMatch(/^world +[0-9a-f]{64}$/m)
   })
 
-  it("is the same in another language and another zone", async () => {
+  it("is the same in every language and time zone", async () => {
     const { tasks, digests } = await openPanel("cards/points24@1")
     const env = { LANG: "tr_TR.UTF-8", LC_ALL: "tr_TR.UTF-8", TZ: "Asia/Kathmandu" }
     const told = JSON.parse((await run(["panel", "show", "cards/points24@1", "--tasks", "--json"], { env })).stdout)
@@ -46,7 +46,7 @@ describe.skipIf(!built)("gigpo panel, and evaluate on one (needs dist: npm run b
     expect(told.digests).toEqual(digests)
   })
 
-  it("is evaluated on, with each outcome in a file that is the same whatever is in flight", async () => {
+  it("is used for an evaluation, with the same file of outcomes for any concurrency", async () => {
     const first = await evaluate("--panel", panel, "--repeats", "2", "--out", "a.jsonl")
     expect(first).toMatchObject({ code: 0, stderr: "" })
     expect(first.stdout).toMatch(/^small\/model on sokoban: panel sokoban\/6x6@1, 256 tasks, 2 episodes each$/m)
@@ -61,7 +61,7 @@ describe.skipIf(!built)("gigpo panel, and evaluate on one (needs dist: npm run b
     expect(await readFile(join(folder, "b.jsonl"), "utf8")).toBe(await readFile(join(folder, "a.jsonl"), "utf8"))
   })
 
-  it("says which options of the configuration it sets", async () => {
+  it("prints the options that it overrides", async () => {
     const { code, stdout, stderr } = await evaluate("--set", "environment.boxes=2", "--panel", panel, "--json")
     expect(code).toBe(0)
     expect(stderr).toContain(`${panel} overrides these options of the configured environment: boxes.`)
@@ -69,7 +69,7 @@ describe.skipIf(!built)("gigpo panel, and evaluate on one (needs dist: npm run b
     expect(JSON.parse(stdout)).toMatchObject({ panel, tasks: 256, repeats: 1, episodes: 256, digests })
   })
 
-  it("refuses what does not belong together, before anything is played or written", async () => {
+  it("refuses incompatible arguments before anything is played or written", async () => {
     const before = await readdir(folder)
     refused(
       await evaluate("--panel", "households/seen@1"),
@@ -92,7 +92,7 @@ describe.skipIf(!built)("gigpo panel, and evaluate on one (needs dist: npm run b
     expect(await readdir(folder)).toEqual(before)
   })
 
-  it("pins a configuration's own tasks, and refuses others", async () => {
+  it("pins the tasks of a configuration, and refuses different ones", async () => {
     const pinned = await run(["panel", "pin", "small/config.yaml", "--tasks", "12", "--out", "mine.panel.json"])
     expect(pinned).toMatchObject({ code: 0, stderr: "" })
     expect(pinned.stdout).toMatch(/^mine@1: 12 tasks, world [0-9a-f]{16}, in mine\.panel\.json\n$/)

@@ -8,7 +8,7 @@ import { readEventFolder } from "../view/sinks/event-files.ts"
 import { FakeMlflow } from "../view/sinks/fake-mlflow.ts"
 import { built, gigpo, type Outcome, tiny } from "./gigpo.ts"
 
-describe.skipIf(!built)("what a run did (needs dist: npm run build:ts)", () => {
+describe.skipIf(!built)("a recorded run (needs dist: npm run build:ts)", () => {
   let folder: string
   let server: FakeMlflow
   let trained: Outcome
@@ -40,7 +40,7 @@ describe.skipIf(!built)("what a run did (needs dist: npm run build:ts)", () => {
     await rm(folder, { recursive: true, force: true })
   })
 
-  it("goes to TensorBoard and to MLflow where the configuration says so", async () => {
+  it("is logged to TensorBoard and MLflow if configured", async () => {
     expect(trained).toMatchObject({ code: 0, stderr: "" })
     const events = await readEventFolder(join(folder, "runs/sokoban/tensorboard"))
     expect(events.map(({ step }) => step)).toEqual([0, 1, 2, 3])
@@ -53,13 +53,13 @@ describe.skipIf(!built)("what a run did (needs dist: npm run build:ts)", () => {
     expect(sent!.metrics.get("episode/return")!.map(({ value }) => value)).toEqual(returns)
   })
 
-  it("goes elsewhere when it is resumed", async () => {
+  it("can be logged elsewhere after a resume", async () => {
     const resumed = [...["--resume", "--set", "tensorboard=false", "--set", "mlflow.experiment=other"]]
     const config = join("runs", "sokoban", "config.json")
     expect(await run("train", config, ...resumed)).toMatchObject({ code: 0, stderr: "" })
   })
 
-  it("is listed, in words and as JSON", async () => {
+  it("is listed, as text and as JSON", async () => {
     const [head, line, ...others] = (await text("runs")).trimEnd().split("\n")
     expect(head).toMatch(/^RUN +STATE +ITERATION +SUCCESS +TRAINING +TIME LEFT +LAST REPORT$/)
     expect(line).toMatch(/^sokoban +done +3\/3 +[\d.]+ % \([\d.]+ % to [\d.]+ %\) +[\d.]+ % +– +[\d.]+ (s|min) ago$/)
@@ -86,7 +86,7 @@ describe.skipIf(!built)("what a run did (needs dist: npm run build:ts)", () => {
     })
   })
 
-  it("has its episodes listed and read", async () => {
+  it("has its episodes listed and printed", async () => {
     const all = JSON.parse(await text("episodes", "runs/sokoban", "--json"))
     expect(all.map(({ id }: { id: string }) => id)).toEqual(["3/0/0", "3/0/1", "3/0/2", "3/1/0", "3/1/1", "3/1/2"])
     const lines = (await text("episodes", "runs/sokoban", "--iteration", "2")).trimEnd().split("\n")
@@ -104,11 +104,11 @@ describe.skipIf(!built)("what a run did (needs dist: npm run build:ts)", () => {
     expect(shown.match(/^--- step /gm)).toHaveLength(steps.length)
     for (const { observation, action } of steps) {
       expect(shown).toContain(`\n${observation}\n`)
-      expect(shown).toContain(`\naction  ${action}`)
+      expect(shown).toContain(`\naction      ${action}`)
     }
   })
 
-  it("is exported as a table and as event files, and what is there is not replaced unasked", async () => {
+  it("is exported as a table and as event files, which are not replaced by default", async () => {
     await text("export", "runs/sokoban", "--as", "csv", "--out", "run.csv")
     const rows = (await readFile(join(folder, "run.csv"), "utf8")).trimEnd().split("\r\n")
     const column = rows[0]!.split(",").indexOf("episode/return")

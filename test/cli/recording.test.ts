@@ -24,7 +24,7 @@ describe.skipIf(!built)("episodes of gigpo train (needs dist: npm run build:ts)"
       .split("\n")
       .map((line) => JSON.parse(line))
 
-  it("are recorded, as what the reports are of", async () => {
+  it("are recorded, in agreement with the reports", async () => {
     expect(await run("init", "sokoban", "small", ...tiny)).toMatchObject({ code: 0 })
     expect(await run("train", "small/config.yaml", "--json")).toMatchObject({ code: 0 })
     expect(await recordedIterations(directory)).toEqual([1, 2, 3, 4, 5, 6])
@@ -55,7 +55,7 @@ describe.skipIf(!built)("episodes of gigpo train (needs dist: npm run build:ts)"
     }
   })
 
-  it("come again where the run goes on from a checkpoint before them, and may be fewer then", async () => {
+  it("are replaced if the run resumes from an earlier checkpoint, also by fewer", async () => {
     const lost = await readFile(episodesPath(directory, 6))
     await copyFile(episodesPath(directory, 6), episodesPath(directory, 9))
     await rm(join(directory, "checkpoints/step-6"), { recursive: true })
@@ -70,7 +70,7 @@ describe.skipIf(!built)("episodes of gigpo train (needs dist: npm run build:ts)"
     expect(after.length).toBeLessThan(lost.length)
   })
 
-  it("are listed of one iteration though another's cannot be read", async () => {
+  it("of one iteration are listed though those of another cannot be read", async () => {
     await truncate(episodesPath(directory, 5), 50)
     const list = (iteration: string) => run("episodes", "small/run", "--iteration", iteration)
     expect(await list("4")).toMatchObject({ code: 0, stdout: expect.stringContaining("4/0/0") })
@@ -80,7 +80,7 @@ describe.skipIf(!built)("episodes of gigpo train (needs dist: npm run build:ts)"
     })
   })
 
-  it("are not recorded where nobody wants them", async () => {
+  it("are not recorded if disabled", async () => {
     const none = ["--overwrite", "--json", "--set", "episodes.every=0"]
     expect(await run("train", "small/config.yaml", ...none)).toMatchObject({ code: 0 })
     expect(await recordedIterations(directory)).toEqual([])

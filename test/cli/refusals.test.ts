@@ -58,7 +58,7 @@ const commands: readonly (readonly string[])[] = [
   ["train", "demo/config.yaml", "--fork", "demo/model", ...set("run=demo/branch")],
 ]
 
-describe.skipIf(!built)("a command that is refused (needs dist: npm run build:ts)", () => {
+describe.skipIf(!built)("a refused command (needs dist: npm run build:ts)", () => {
   let folder: string
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), "gigpo-refusals-"))

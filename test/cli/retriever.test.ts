@@ -27,7 +27,7 @@ it.each([
   expect(written.mock.calls.join("")).toContain(`It must be an integer ${range}.`)
 })
 
-it("prints why a search failed, with control characters made visible; the client is told nothing of it", async () => {
+it("prints why a search failed, with visible control characters; the client does not get the reason", async () => {
   const corpus = join(folder, "a\x1b[2J.jsonl")
   await writeFile(corpus, '{"contents": "velan bay"}')
   const printed: string[] = []

@@ -9,7 +9,7 @@ import { built, type GigpoOptions, gigpo, tiny, untilServed } from "./gigpo.ts"
 
 // What commands make of a run's state, and whether what they say of it is so.
 
-describe.skipIf(!built)("a run's state (needs dist: npm run build:ts)", () => {
+describe.skipIf(!built)("the state of a run (needs dist: npm run build:ts)", () => {
   let folder: string
   const run = async (words: readonly string[], options: Partial<GigpoOptions> = {}) =>
     await gigpo(words, { cwd: folder, ...options })
@@ -42,8 +42,8 @@ describe.skipIf(!built)("a run's state (needs dist: npm run build:ts)", () => {
     return join(name, "checkpoints", `step-${Math.max(...steps)}`)
   }
 
-  describe("that went on after its end", () => {
-    it("is evaluated, played and looked at by its newest checkpoint, which is named", async () => {
+  describe("of a run continued after its end", () => {
+    it("is its newest checkpoint for evaluate, play and view, which print it", async () => {
       const checkpoint = await newest("longer")
       const told = new RegExp(`longer is a run\\..*${checkpoint}; its model is that after iteration 2`)
       for (const command of [["evaluate"], ["play"], ["anchors"]] as const) {
@@ -61,7 +61,7 @@ describe.skipIf(!built)("a run's state (needs dist: npm run build:ts)", () => {
       expect(JSON.parse(header!).model.name).toBe(checkpoint)
     })
 
-    it("is served and talked with by it", async () => {
+    it("is also used by serve and chat", async () => {
       const served = await untilServed(["serve", "longer"], { cwd: folder })
       served.kill("SIGINT")
       expect((await served.ended).stderr).toContain(`checkpoint ${await newest("longer")}; its model is that after`)
@@ -69,12 +69,12 @@ describe.skipIf(!built)("a run's state (needs dist: npm run build:ts)", () => {
       expect(chat.stderr).toContain(`checkpoint ${await newest("longer")}`)
     })
 
-    it("is named where it is no model: by what opens models alone", async () => {
+    it("is named in the error of commands that only open models", async () => {
       const refused = await run(train("other", ...sets("model=longer")))
       expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining(await newest("longer")) })
     })
 
-    it("is evaluated by its model where that is the newest, and by another age of manifests likewise", async () => {
+    it("is the model if that is newest, also with manifests of other versions", async () => {
       const by = async (name: string) => (await run(["evaluate", "small/config.yaml", "--model", name])).stderr
       expect(await by("whole")).toMatch(
         /whole is a run\. Its newest state is its model after iteration 2, whole\/model\./,
@@ -96,7 +96,7 @@ describe.skipIf(!built)("a run's state (needs dist: npm run build:ts)", () => {
     })
   })
 
-  it("that is under way and has saved nothing is not called stopped", async () => {
+  it("of a running first iteration is not reported as stopped", async () => {
     const begun = join(folder, "begun")
     await mkdir(join(begun, "checkpoints"), { recursive: true })
     await writeFile(join(begun, "metrics.jsonl"), "")
@@ -128,8 +128,8 @@ describe.skipIf(!built)("a run's state (needs dist: npm run build:ts)", () => {
     expect(await readdir(folder)).not.toContain("nothing")
   })
 
-  describe("that is forked", () => {
-    it("tells what happens: forked at first, then gone on with, and refused as a fork of another", async () => {
+  describe("of a fork", () => {
+    it("is printed: forked at first, then continued, and refused as a fork of another", async () => {
       const fork = (from: string, iterations: number) =>
         run(train("branch", "--resume", "auto", "--fork", from, ...sets(`training.iterations=${iterations}`)))
       const first = await fork("whole", 3)
@@ -145,17 +145,17 @@ describe.skipIf(!built)("a run's state (needs dist: npm run build:ts)", () => {
       })
     })
 
-    it("is checked before anything is said of it", async () => {
+    it("is checked before anything is printed", async () => {
       const refused = await run(train("branch-2", "--fork", "whole", ...sets("training.iterations=1")))
       expect(refused).toMatchObject({ code: 2, stdout: "" })
       expect(await readdir(folder)).not.toContain("branch-2")
     })
   })
 
-  describe("of which nothing was saved", () => {
+  describe("without saved iterations", () => {
     const hint = (stdout: string) => /restart: (gigpo .*)$/m.exec(stdout)![1]!
 
-    it("begins again by the printed command, once a learning rate in the file is fixed", async () => {
+    it("is restarted by the printed command, after a learning rate in the file is fixed", async () => {
       await cp(join(folder, "small", "config.yaml"), join(folder, "rate.yaml"))
       const config = await readFile(join(folder, "rate.yaml"), "utf8")
       const withRate = (rate: string) =>
@@ -174,7 +174,7 @@ describe.skipIf(!built)("a run's state (needs dist: npm run build:ts)", () => {
       ).toBe(0.001)
     })
 
-    it("begins again by the printed command, once a program that plays is fixed or replaced", async () => {
+    it("is restarted by the printed command, after an agent program is fixed or replaced", async () => {
       await writeFile(
         join(folder, "tasks.jsonl"),
         Array.from({ length: 40 }, (_, i) => `${JSON.stringify({ from: i % 6, to: (i * 5) % 7 })}\n`).join(""),
@@ -198,7 +198,7 @@ describe.skipIf(!built)("a run's state (needs dist: npm run build:ts)", () => {
       expect(other).toMatchObject({ code: 0 })
     })
 
-    it("that had saved something and diverged is forked by the printed command", async () => {
+    it("of a diverged run is forked by the printed command", async () => {
       const exploding = "training.optimizer.learningRate={ from: 0.001, to: 1.0e+9, after: 2, over: 1 }"
       const short = sets(
         "training.checkpointEvery=1",
@@ -214,7 +214,7 @@ describe.skipIf(!built)("a run's state (needs dist: npm run build:ts)", () => {
     })
   })
 
-  describe("that a program began", () => {
+  describe("of a run started from code", () => {
     beforeAll(async () => {
       const made = await Run.open(join(folder, "coded"), { iterations: 2, groups: 4 })
       await made.log({ iteration: 1, metrics: { "episode/success": 0.5 } })
@@ -222,7 +222,7 @@ describe.skipIf(!built)("a run's state (needs dist: npm run build:ts)", () => {
       await made.close()
     })
 
-    it("is listed with what it plans, and says what can be done where its options are no configuration", async () => {
+    it("is listed with its plan, and the errors explain what is possible", async () => {
       expect((await run(["runs", "coded"])).stdout).toMatch(/coded +stopped +1\/2/)
       for (const words of [["evaluate"], ["train"], ["sft", "--in-place"], ["anchors"], ["estimate"]] as const) {
         const [command, ...flags] = words
@@ -240,7 +240,7 @@ describe.skipIf(!built)("a run's state (needs dist: npm run build:ts)", () => {
   })
 
   describe("in a folder without runs", () => {
-    it("is missed in a friendly way, by every command that looks for runs", async () => {
+    it("is reported as missing, with the fix, by every command that searches runs", async () => {
       const empty = await mkdtemp(join(folder, "empty-"))
       const told = /There are no runs in this folder or below it\..*gigpo train config\.yaml.*gigpo init sokoban demo/
       expect(await run(["runs"], { cwd: empty })).toEqual({ code: 0, stderr: "", stdout: expect.stringMatching(told) })
@@ -256,12 +256,12 @@ describe.skipIf(!built)("a run's state (needs dist: npm run build:ts)", () => {
       expect((await run(["runs"], { cwd: empty })).stdout).toMatch(/There are no runs in runs\./)
     })
 
-    it("is found below this folder where there is no folder runs", async () => {
+    it("is found below this folder if there is no folder runs", async () => {
       expect((await run(["runs"])).stdout).toMatch(/^whole +done +2\/2/m)
     })
   })
 
-  it("has a first configuration that says truly what its paths are relative to", async () => {
+  it("has a first configuration that documents the base of its paths", async () => {
     const guess = await readFile(new URL("guess.mjs", import.meta.url), "utf8")
     const [, world] = /^export default \(\{ most \}\) => \((.*)\)$/ms.exec(guess.trim())!
     await writeFile(join(folder, "world.mjs"), `const most = 9\nexport default ${world}\n`)

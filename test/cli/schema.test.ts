@@ -42,11 +42,11 @@ const faults = (yaml: string) => (valid(parse(yaml)) ? [] : valid.errors!.map(({
 describe("the schema of configurations", () => {
   const shipped = readdirSync(join(root, "examples")).filter((name) => name.endsWith(".yaml"))
 
-  it.each(shipped)("takes examples/%s", (name) => {
+  it.each(shipped)("accepts examples/%s", (name) => {
     expect(faults(readFileSync(join(root, "examples", name), "utf8"))).toEqual([])
   })
 
-  it("takes every default", () => {
+  it("accepts every default", () => {
     const text = renderConfig().replace("environment:\n", "environment: {}\n")
     expect(
       faults(text.replace("# model:", "model: m").replace("environment: {}", "environment:\n  name: sokoban")),
@@ -80,7 +80,7 @@ describe("the schema of configurations", () => {
     expect(faults("environment: sokoban")).toContain("") // no model
   })
 
-  it("refuses an environment's option that it does not have", () => {
+  it("refuses unknown options of an environment", () => {
     expect(faults("model: m\nenvironment: { name: sokoban, boxs: 2 }")).toContain("/environment")
   })
 
@@ -143,13 +143,13 @@ describe("the schema of a table", () => {
   ]
 
   it.each(samples.map((sample) => [JSON.stringify(sample), sample] as const))(
-    "decides as the table does: %s",
+    "agrees with the table: %s",
     (_, sample) => {
       expect(check(sample)).toBe(readTable(sample, table, "file").complaints.length === 0)
     },
   )
 
-  it("knows the paths of modules", () => {
+  it("accepts paths of modules", () => {
     for (const path of ["./mine", "../a/b.mjs", "/a", "mine.ts", "mine", "gigpo", "a/b"])
       expect(new RegExp(modulePattern).test(path), path).toBe(isModulePath(path))
   })

@@ -1,10 +1,11 @@
 import { once } from "node:events"
-import { mkdtemp, rm } from "node:fs/promises"
+import { cp, mkdtemp, readFile, rm, writeFile } from "node:fs/promises"
 import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { furtherInstalled, loadFurther } from "../clients/load.ts"
 import { built, gigpo, type Outcome, tiny, untilServed } from "./gigpo.ts"
 
 interface Served {
@@ -20,7 +21,7 @@ const message = (content: string) => [{ role: "user", content }]
 /** What was answered: checked by what is expected of it. */
 // biome-ignore lint/suspicious/noExplicitAny: as it is said
 const json = async (answer: Response | Promise<Response>): Promise<any> => await (await answer).json()
-/** The likeliest tokens of a model that knows nothing go round in circles: a reply that does not end by itself. */
+/** A random model decodes greedily in cycles: a completion that never ends. */
 const endless = { model: "policy", messages: message("Hi"), temperature: 0, stream: true }
 
 describe.skipIf(!built)("gigpo serve (needs dist: npm run build:ts)", () => {
@@ -46,7 +47,7 @@ describe.skipIf(!built)("gigpo serve (needs dist: npm run build:ts)", () => {
   })
   afterAll(async () => await rm(folder, { recursive: true }))
 
-  it("answers whoever has the key, whole and streamed, and writes down neither keys nor texts", async () => {
+  it("answers clients with the key, whole and streamed, and logs neither keys nor texts", async () => {
     const { baseURL, key, kill, ended, ask } = await serve(["small/model"])
     expect(baseURL).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/v1$/)
     expect(key).toMatch(/^gigpo-[\w-]{43}$/)
@@ -81,7 +82,54 @@ describe.skipIf(!built)("gigpo serve (needs dist: npm run build:ts)", () => {
     ])
   })
 
-  it("takes the key from the environment, and a name for the model", async () => {
+  it.skipIf(!furtherInstalled)("answers an agent on Ollama's client (npm ci --prefix test/clients)", async () => {
+    const { baseURL, key, kill, ended } = await serve(["small/model"])
+    const { Ollama } = await loadFurther("ollama")
+    const ollama = new Ollama({ host: baseURL.replace("/v1", ""), headers: { authorization: `Bearer ${key}` } })
+    const [{ name: model }] = (await ollama.list()).models
+    const options = { seed: 7, temperature: 0.5, num_predict: 16 }
+    const properties = { direction: { enum: ["left", "right"] } }
+    const parameters = { type: "object", properties, required: ["direction"], additionalProperties: false }
+    const format = { type: "object", properties: { move: parameters }, required: ["move"], additionalProperties: false }
+    const messages = message("Where to?")
+    const asked = { model, messages, format, options: { ...options, num_predict: 64 } }
+    const { message: answer, done_reason } = await ollama.chat(asked)
+    expect(done_reason).toBe("stop")
+    expect(["left", "right"]).toContain(JSON.parse(answer.content).move.direction)
+    let streamed = ""
+    for await (const { message } of await ollama.chat({ ...asked, stream: true })) streamed += message.content
+    expect(streamed).toBe(answer.content) // of the same seed
+    const { response, eval_count } = await ollama.generate({ model, prompt: "Left, ", raw: true, options })
+    expect([typeof response, eval_count <= 16]).toEqual(["string", true])
+    await expect(ollama.chat({ model: "other", messages })).rejects.toThrow(/no model "other"/)
+    kill("SIGINT")
+    const { code, stderr } = await ended
+    expect(code).toBe(0)
+    expect(stderr.match(/POST \/api\/chat 200 \d+\+\d+ tokens/g)!.length).toBe(2)
+  })
+
+  it("serves a model without a chat template, which continues texts alone, and answers the health check without a key", async () => {
+    await cp(join(folder, "small/model"), join(folder, "base"), { recursive: true })
+    for (const name of ["chat_template.jinja", "gigpo.json"]) await rm(join(folder, "base", name), { force: true })
+    const path = join(folder, "base/tokenizer_config.json")
+    const { chat_template: _, ...config } = JSON.parse(await readFile(path, "utf8"))
+    await writeFile(path, JSON.stringify(config))
+    const { baseURL, kill, ended, ask } = await serve(["base"])
+    const health = await fetch(new URL("/health", baseURL))
+    expect([health.status, await json(health)]).toEqual([200, { status: "ok" }])
+    const { choices } = await json(ask("/completions", { model: "policy", prompt: "Left, ", max_tokens: 4, seed: 1 }))
+    expect(choices[0]).toMatchObject({ index: 0, finish_reason: expect.stringMatching(/^(stop|length)$/) })
+    const chat = await ask("/chat/completions", { model: "policy", messages: message("Hi") })
+    expect([chat.status, (await json(chat)).error.message]).toEqual([400, expect.stringContaining("/v1/completions")])
+    kill("SIGINT")
+    const { code, stderr } = await ended
+    expect([code, stderr]).toEqual([0, expect.stringContaining("The model has no chat template")])
+    expect(stderr).not.toContain("/health")
+    const chatted = await gigpo(["chat", "base"], { cwd: folder, input: "Hi" })
+    expect([chatted.code, chatted.stderr]).toEqual([2, expect.stringContaining("has no chat template")])
+  })
+
+  it("reads the key from the environment, and supports a model name", async () => {
     const GIGPO_API_KEY = "correct-horse-battery"
     const { key, kill, ended, ask } = await serve(["small/model", "--name", "ours", "--name", "too"], { GIGPO_API_KEY })
     expect(key).toBe(GIGPO_API_KEY)
@@ -98,7 +146,7 @@ describe.skipIf(!built)("gigpo serve (needs dist: npm run build:ts)", () => {
     expect(await ended).toMatchObject({ code: 0 })
   })
 
-  it("lets a reply that is under way end where it is stopped, takes no more, and logs it", async () => {
+  it("completes the current request when stopped, accepts no others, and logs this", async () => {
     const { baseURL, kill, ended, ask } = await serve(["small/model", "--grace", "600"])
     const reader = (await ask("/chat/completions", { ...endless, max_tokens: 4000 })).body!.getReader()
     const first = await reader.read()
@@ -133,7 +181,7 @@ describe.skipIf(!built)("gigpo serve (needs dist: npm run build:ts)", () => {
     await expect(rest()).rejects.toThrow()
   })
 
-  it("refuses, before it reads a model, a port that is taken and a key that could be guessed", async () => {
+  it("refuses an occupied port and a weak key before it reads a model", async () => {
     const other = createServer().listen(0, "127.0.0.1")
     await once(other, "listening")
     const { port } = other.address() as AddressInfo
@@ -150,7 +198,7 @@ describe.skipIf(!built)("gigpo serve (needs dist: npm run build:ts)", () => {
     }
   })
 
-  it("names what is wrong with a folder or a setting", async () => {
+  it("names the error of a folder or a setting", async () => {
     for (const [words, said] of [
       [["nowhere"], /There is no folder .*nowhere.*\[BAD_MODEL\]/],
       [["small/model", "--adapter", "small/model"], /adapter_config\.json is missing.*\[BAD_MODEL\]/],
@@ -165,7 +213,7 @@ describe.skipIf(!built)("gigpo serve (needs dist: npm run build:ts)", () => {
       })
   })
 
-  it("serves what a run has come to: a checkpoint's adapter, beside its model or by itself, and the run's model", async () => {
+  it("serves the state of a run: an adapter of a checkpoint, with or without its model, and the run's model", async () => {
     const sets = ["lora.rank=2", "training.iterations=2", "training.optimizer.learningRate=1e-4"]
     const trained = await run("train", "small/config.yaml", ...sets.flatMap((one) => ["-s", one]))
     expect(trained).toMatchObject({ code: 0 })

@@ -124,7 +124,7 @@ const commands: readonly (readonly [name: string, words: readonly string[], phas
   [
     "play --by-hand",
     ["play", "small/config.yaml", "--by-hand", ...everywhere],
-    { "waiting for somebody": { mark: /action\?/, waiting: true } },
+    { "waiting for input": { mark: /action\?/, waiting: true } },
   ],
   ["retriever", ["retriever", "corpus.jsonl", "--port", "0"], { indexing: ready, serving: { mark: /http:/, code: 0 } }],
   [

@@ -18,7 +18,7 @@ describe.skipIf(!built)("distilling a teacher from the terminal", () => {
   })
   afterAll(async () => await rm(folder, { recursive: true }))
 
-  it("asks the teacher of each reply, and is resumed with the same one alone", async () => {
+  it("scores each completion with the teacher, and is resumed only with the same one", async () => {
     expect(await train("-s", "teacher=teacher/model")).toMatchObject({ code: 0, stderr: "" })
     const lines = (await readFile(join(folder, "small/run/metrics.jsonl"), "utf8")).trim().split("\n")
     for (const line of lines.slice(-2)) expect(JSON.parse(line).metrics["distillation/divergence"]).not.toBe(0)
@@ -34,7 +34,7 @@ describe.skipIf(!built)("distilling a teacher from the terminal", () => {
     expect(await resume()).toMatchObject({ code: 0, stderr: "" })
   })
 
-  it("moves nothing where the teacher is the model itself", async () => {
+  it("changes nothing if the teacher is the model itself", async () => {
     expect(await train("-s", "run=same", "-s", "teacher=small/model")).toMatchObject({ code: 0 })
     const lines = (await readFile(join(folder, "same/metrics.jsonl"), "utf8")).trim().split("\n")
     const found = lines.flatMap((line) => JSON.parse(line).metrics["distillation/divergence"] ?? [])
@@ -42,7 +42,7 @@ describe.skipIf(!built)("distilling a teacher from the terminal", () => {
     for (const divergence of found) expect(Math.abs(divergence)).toBeLessThan(1e-5)
   })
 
-  it.each(["forward", "jensen-shannon"])("asks for the teacher's likeliest tokens (%s)", async (divergence) => {
+  it.each(["forward", "jensen-shannon"])("asks for the teacher's most likely tokens (%s)", async (divergence) => {
     const words = [
       "-s",
       `run=${divergence}`,
@@ -56,7 +56,7 @@ describe.skipIf(!built)("distilling a teacher from the terminal", () => {
     for (const line of lines.slice(-2)) expect(JSON.parse(line).metrics["distillation/divergence"]).toBeGreaterThan(0)
   })
 
-  it("is estimated with the teacher's memory and time", async () => {
+  it("includes the teacher's memory and time in the estimate", async () => {
     const { code, stdout } = await run("estimate", "small/config.yaml", ...distil, "-s", "teacher=teacher/model")
     expect({ code, stdout }).toEqual({
       code: 0,

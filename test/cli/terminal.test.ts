@@ -54,7 +54,7 @@ describe("visible", () => {
     expect(visible(text)).toBe(expected)
   })
 
-  it("leaves no control character but line feeds, whatever comes", () => {
+  it("leaves no control characters except line feeds", () => {
     const all = Array.from({ length: 0x3000 }, (_, code) => String.fromCharCode(code)).join("")
     expect(visible(all).replaceAll("\n", "")).not.toMatch(/[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/u)
   })
@@ -74,13 +74,13 @@ describe("the program's name", () => {
   })
 })
 
-describe("numbers for people", () => {
+describe("formatted numbers", () => {
   it("have three digits", () => {
     const texts = [0, 0.0123456, -0.5, 1, 12.345, 123.4, 12_345.6, 1e-6, 3.2e12, 0.99999].map(formatNumber)
     expect(texts).toEqual(["0", "0.0123", "-0.5", "1", "12.3", "123", "12,346", "1.0e-6", "3.2e+12", "1"])
   })
 
-  it("say how long in units of use", () => {
+  it("show durations in suitable units", () => {
     const texts = [0.04, 8.54, 9.96, 45, 99.6, 720, 7_800, 172_740, 273_600].map(formatDuration)
     expect(texts).toEqual(["0.0 s", "8.5 s", "10 s", "45 s", "2 min", "12 min", "2 h 10 min", "47 h 59 min", "3 d 4 h"])
   })
@@ -100,7 +100,7 @@ describe("numbers for people", () => {
 })
 
 describe("a screen", () => {
-  it("draws its block again in its place and keeps lines above it", () => {
+  it("redraws its block in place and keeps the lines above", () => {
     const output = new FakeOutput()
     const screen = new Screen(output)
     screen.show(["one", "two"], true)
@@ -115,7 +115,7 @@ describe("a screen", () => {
     expect(shown(output.written)).toEqual(["kept", "kept too", "in two rows", "three"])
   })
 
-  it("cuts lines that would wrap, by characters", () => {
+  it("shortens lines that would wrap, by characters", () => {
     const output = new FakeOutput(6)
     new Screen(output).show(["123456789", "████████"], true)
     expect(shown(output.written)).toEqual(["12345", "█████"])
@@ -134,7 +134,7 @@ describe("a screen", () => {
     expect(shown(output.written)).toEqual([line])
   })
 
-  it("cuts an evaluation between its numbers", () => {
+  it("breaks an evaluation between its numbers", () => {
     const line = "evaluation after 12: success 43.0 % (95 %: 37.1 % to 49.1 %), return 1.92, steps 9.1"
     const widths = Array.from({ length: 70 }, (_, index) => 20 + index)
     const numbers = line.match(/[\d.]+/g)!
@@ -147,7 +147,7 @@ describe("a screen", () => {
     expect(shortened(line, 70)).toBe("evaluation after 12: success 43.0 % (95 %: 37.1 % to 49.1 %)")
   })
 
-  it("does not let what it shows move the cursor", () => {
+  it("prevents its texts from moving the cursor", () => {
     const output = new FakeOutput()
     const screen = new Screen(output)
     screen.show([`a${esc}[5A`], true)
@@ -155,7 +155,7 @@ describe("a screen", () => {
     expect(shown(output.written)).toEqual(["b\\x1b[2J\\r", "a\\x1b[5A"])
   })
 
-  it("shows no blocks and writes no escape codes where there is no terminal", () => {
+  it("shows no blocks and writes no escape codes without a terminal", () => {
     const output = new FakeOutput(80, false)
     const screen = new Screen(output)
     screen.show(["block"], true)
@@ -183,7 +183,7 @@ describe("the view of a training", () => {
     metrics: { success: 0.5 },
   } as const
 
-  it("says nothing of a success that nobody told", () => {
+  it("omits success if it is not reported", () => {
     expect(describeEvaluation({ ...evaluation, metrics: {} })).toBe(
       "success not reported, return 2, steps 9, 1 of 4 failed",
     )
@@ -214,7 +214,7 @@ describe("the view of a training", () => {
     episodes: [{ steps: [], outcome, return: seed / 2, metrics: success === undefined ? {} : { success } }],
   })
 
-  it("draws the curves of the whole run on a terminal, and the last episodes under them", () => {
+  it("draws the curves of the whole run on a terminal, and the last episodes below", () => {
     const output = new FakeOutput(80)
     const view = new TrainingView(new Screen(output), 10, 5, climbing(8))
     view.report({ iteration: 6, metrics: { ...metrics, "episode/success": 1 } })
@@ -238,7 +238,7 @@ describe("the view of a training", () => {
     ])
   })
 
-  it("draws no more than the terminal has rows", () => {
+  it("never exceeds the height of the terminal", () => {
     for (const rows of [3, 8, 12, 14, 16, 40]) {
       const output = Object.assign(new FakeOutput(80), { rows })
       const view = new TrainingView(new Screen(output), 10, 5, climbing(5))
@@ -252,7 +252,7 @@ describe("the view of a training", () => {
     }
   })
 
-  it("has colours where the terminal shows them and they are wanted", () => {
+  it("has colors if the terminal supports them and they are enabled", () => {
     for (const colours of [true, false]) {
       const output = Object.assign(new FakeOutput(80), { hasColors: () => colours })
       new TrainingView(new Screen(output), 10, 2, climbing(2)).report({ iteration: 3, metrics })
@@ -260,7 +260,7 @@ describe("the view of a training", () => {
     }
   })
 
-  it("draws nothing where there is no terminal", () => {
+  it("draws nothing without a terminal", () => {
     const output = new FakeOutput(80, false)
     const view = new TrainingView(new Screen(output), 10, 5, climbing(5))
     view.report({ iteration: 6, metrics })
@@ -268,7 +268,7 @@ describe("the view of a training", () => {
     expect(output.written).toMatch(/^iteration 6\/10 .*\n$/)
   })
 
-  it("tells each reason for which episodes fail once, counts them all, and says why the run ends early", () => {
+  it("prints each reason of failed episodes once, counts them all, and explains an early end", () => {
     const output = new FakeOutput(80, false)
     const view = new TrainingView(new Screen(output), 10, 0)
     const failure = (reason: string, count: number) => ({ reason, count, task: "{}", environment: "doors" })
@@ -284,7 +284,7 @@ describe("the view of a training", () => {
     expect(view.failures).toEqual(["4 × doors: no port 1, first in task {}", "1 × doors: late, first in task {}"])
   })
 
-  it("is a line an iteration elsewhere", () => {
+  it("is one line per iteration otherwise", () => {
     const output = new FakeOutput(80, false)
     const view = new TrainingView(new Screen(output), 10, 0)
     view.report({ iteration: 0, metrics: {}, evaluation })

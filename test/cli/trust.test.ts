@@ -175,7 +175,7 @@ describe.skipIf(!built)("a run of another origin (needs dist: npm run build:ts)"
       )
     })
 
-  it("is opened with --trust: what would have been refused is what happens then", async () => {
+  it("is opened with --trust, with exactly the announced effects", async () => {
     await bait({ environment: { name: "./lure.mjs" }, engine: { url: address } })
     const { stderr } = await run(openers.evaluate!, { trusted: true })
     expect(stderr).toContain(
@@ -187,7 +187,7 @@ describe.skipIf(!built)("a run of another origin (needs dist: npm run build:ts)"
     expect(await readFile(path("lured"), "utf8")).toBe("loaded\nloaded\n")
   })
 
-  it("has its adapter exported after consent alone, and never by its modules", async () => {
+  it("has its adapter exported with consent only, and never by its modules", async () => {
     await everywhere()
     const words = ["export", "theirs", "--as", "adapter", "--out", "adapter"]
     const { code, stderr } = await run(words)
@@ -203,7 +203,7 @@ describe.skipIf(!built)("a run of another origin (needs dist: npm run build:ts)"
     expect(received[0]).toContain(secrets.TINKER_API_KEY)
   })
 
-  it("needs no consent where the command line gives the server or the module itself", async () => {
+  it("needs no consent if the command line contains the server or the module", async () => {
     await bait({ engine: { url: address } })
     const given = await run([...openers.evaluate!, "--set", "engine.url=http://127.0.0.1:9"])
     expect(given).toMatchObject({ code: 4, stderr: expect.stringMatching(/127\.0\.0\.1:9.*ENGINE_LOST/s) })
@@ -223,7 +223,7 @@ describe.skipIf(!built)("a run of another origin (needs dist: npm run build:ts)"
     untouched()
   })
 
-  it("may name the server of TINKER_BASE_URL, whose key it is", async () => {
+  it("can use the server of TINKER_BASE_URL, which the key belongs to", async () => {
     await bait({ engine: { url: `${address}/` } })
     const env = { ...secrets, TINKER_BASE_URL: address }
     await gigpo(openers.evaluate!, { cwd: folder, env })
@@ -237,7 +237,7 @@ describe.skipIf(!built)("a run of another origin (needs dist: npm run build:ts)"
     untouched()
   })
 
-  it("writes to no other folder than its own", async () => {
+  it("writes only to its own folder", async () => {
     await bait({ run: "own/run" })
     const { code, stderr } = await run(["train", "theirs/config.json", "--overwrite"])
     expect({ code, stderr }).toEqual({
@@ -248,7 +248,7 @@ describe.skipIf(!built)("a run of another origin (needs dist: npm run build:ts)"
     expect(cloned.stderr).toMatch(/write to the folder .*own\/model \(model\)/)
   })
 
-  it("is known by its folder, too, where its configuration does not say that it is a run's", async () => {
+  it("is recognized by its folder, too, if its configuration does not show that it belongs to a run", async () => {
     await bait({ environment: { ...used }, gigpo: undefined })
     for (const name of ["config.json", "config.yaml"]) {
       await cp(path("theirs/config.json"), path("theirs", name)).catch(() => {})
@@ -257,7 +257,7 @@ describe.skipIf(!built)("a run of another origin (needs dist: npm run build:ts)"
     untouched()
   })
 
-  it("asks nothing of a run that was made here, and asks of a copy elsewhere", async () => {
+  it("needs no consent where it was created, but as a copy elsewhere", async () => {
     const environment = { use: path("mine.mjs") }
     await mkdir(path("node_modules"))
     await symlink(join(import.meta.dirname, "../.."), path("node_modules/gigpo"))

@@ -9,7 +9,7 @@ import { built, gigpo, tiny } from "./gigpo.ts"
 /** Any work at all is announced. */
 const env = { GIGPO_SILENCE: "0.001" }
 
-describe.skipIf(!built)("what a command says while it works (needs dist: npm run build:ts)", () => {
+describe.skipIf(!built)("progress messages of commands (need dist: npm run build:ts)", () => {
   let folder: string
   let silent: Server
   const run = async (...words: string[]) => await gigpo(words, { cwd: folder, env })
@@ -85,7 +85,7 @@ describe.skipIf(!built)("what a command says while it works (needs dist: npm run
     expect(outcome).toMatchObject({ code: 130, stdout: "", stderr: expect.stringMatching(said) })
   })
 
-  it("a service that waits for clients says nothing more", async () => {
+  it("end once a service waits for clients", async () => {
     const words = ["retriever", "corpus.jsonl", "--port", "0"]
     let after = ""
     const outcome = await gigpo(words, {
@@ -100,7 +100,7 @@ describe.skipIf(!built)("what a command says while it works (needs dist: npm run
     expect(after).not.toContain("Waiting (")
   })
 
-  it("is nothing where that is asked for", async () => {
+  it("are absent if disabled", async () => {
     const outcome = await gigpo(["--silence", "0", "evaluate", config, ...few], {
       cwd: folder,
       env: { GIGPO_SILENCE: "1" },

@@ -40,7 +40,7 @@ const commands: Record<string, { words: string[]; model: string; again?: string[
   },
 }
 
-describe.skipIf(!built)("what writes a folder (needs dist: npm run build:ts)", () => {
+describe.skipIf(!built)("writing of folders (needs dist: npm run build:ts)", () => {
   let folder: string
   let before: string
   beforeAll(async () => {
@@ -87,7 +87,7 @@ describe.skipIf(!built)("what writes a folder (needs dist: npm run build:ts)", (
     return { ...outcome, writes: fault === "" ? Number(await readFile(counted, "utf8")) : 0 }
   }
 
-  /** The weights at `model`, after whoever comes next; undefined where there are none. */
+  /** Weights at `model` after the next process has recovered them; undefined if there are none. */
   async function weightsOf(cwd: string, model: string): Promise<string | undefined> {
     await checkTarget(join(cwd, model), { overwrite: true })
     return await readFile(join(cwd, model, "model.safetensors"), "base64").catch(() => undefined)
@@ -100,7 +100,7 @@ describe.skipIf(!built)("what writes a folder (needs dist: npm run build:ts)", (
   }
 
   it.each(Object.entries(commands).map(([name, command], at) => [name, at, command] as const))(
-    "%s: leaves every file of others and the old or the new result, whatever happens to the disk",
+    "%s: keeps foreign files and either the old or the new result, whatever happens to the disk",
     async (_, at, { words, model, again = words }) => {
       const [start, whole] = [await contents(before), await copy()]
       const { code, stderr, writes } = await work(whole, words)

@@ -1,5 +1,6 @@
-// AdamW on the CPU against its definition for one weight (core/kernels/moments.h), on every instruction set of this machine: with
-// moments in bf16 bit for bit, whatever part of the model a call begins and ends with; in fp32, where products may be fused, closely.
+// AdamW on the CPU against its definition for one weight (core/kernels/moments.h), on every instruction set of this
+// machine. With bf16 moments results are bit-identical, wherever in the model a call begins and ends; in fp32, where
+// multiply-adds may be fused, they agree closely.
 #include <cmath>
 #include <vector>
 
@@ -56,7 +57,7 @@ int main() {
   test::on_each_isa([&](cpu::Isa) {
     for (const Type moments : {Type::f32, Type::bf16}) {
       for (const int64_t count : {1, 3, 15, 17, 63, 64, 65, 200}) {
-        // Also where the blocks of the noise no longer count in 32 bits.
+        // Includes indices at which the blocks of random numbers exceed 32 bits.
         for (const int64_t index : {int64_t{0}, int64_t{1}, int64_t{62}, int64_t{64}, int64_t{1} << 34, (int64_t{1} << 34) - 70}) {
           step_of(index, count, moments);
         }

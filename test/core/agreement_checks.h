@@ -1,4 +1,4 @@
-// A device beside the CPU in fp32, from the same weights: log-probabilities, values and gradients.
+// Comparison of a device with the CPU in fp32, from the same weights: log-probabilities, values and gradients.
 #pragma once
 #include "test/core/critic_checks.h"
 #include "test/core/engine_checks.h"
@@ -11,7 +11,7 @@ inline double cosine(const float* a, const float* b, int64_t count) {
   return ab / std::sqrt(aa * bb);
 }
 
-// Large enough that rounding errors average out as they do in a real model.
+// Model that is large enough for rounding errors to average out as in a real model.
 inline ModelConfig small_model(bool biases_and_tied, int64_t head_size) {
   ModelConfig c = tiny_model(biases_and_tied, head_size);
   c.vocabulary_size = 301, c.hidden_size = 192, c.intermediate_size = 320;
@@ -26,8 +26,8 @@ inline ModelConfig small_gemma_model(int64_t head_size) {
   return c;
 }
 
-// Log-probabilities and gradients beside the CPU's, from the same weights.
-inline void agrees_with_the_cpu(const DeviceFactory& make_device, const ModelConfig& config, const AdapterConfig& adapter,
+// Compares log-probabilities and gradients with the CPU's.
+inline void compare_with_the_cpu(const DeviceFactory& make_device, const ModelConfig& config, const AdapterConfig& adapter,
                                 double log_prob_bound, double cosine_bound) {
   const Setup setup{.adapter = adapter, .deviation = 0.08, .coarse_weights = true};
   Subject cpu([] { return make_cpu_device(1); }, config, setup), other(make_device, config, setup);
@@ -56,8 +56,8 @@ inline void agrees_with_the_cpu(const DeviceFactory& make_device, const ModelCon
               other.engine.device().activation_type() == Type::f32 ? "fp32" : "bf16", adapter ? "adapter" : "model", worst, least);
 }
 
-// Values and the critic's gradients beside the CPU's, from the same weights.
-inline void criticises_as_the_cpu(const DeviceFactory& make_device, const ModelConfig& config, const AdapterConfig& adapter,
+// Compares values and the gradients of the critic with the CPU's.
+inline void compare_critic_with_the_cpu(const DeviceFactory& make_device, const ModelConfig& config, const AdapterConfig& adapter,
                                   double value_bound, double cosine_bound) {
   const Setup setup{.adapter = adapter, .deviation = 0.08, .coarse_weights = true};
   CriticSubject cpu([] { return make_cpu_device(1); }, config, setup), other(make_device, config, setup);

@@ -1,4 +1,4 @@
-// Sampling a step ahead of the host: on a device that queues its work, with the results of one that does not.
+// Sampling one step ahead of the host: a device that queues its work must give the same results as one that does not.
 #include <numeric>
 
 #include "test/core/engine_checks.h"
@@ -27,28 +27,28 @@ void check_counts(Subject& found, Subject& wanted, const char* what) {
         int(a.preempted), int(b.computed), int(b.reused), int(b.sampled), int(b.preempted));
 }
 
-// The host never waits for a step with nothing queued behind it, but for the last.
-void queues_the_next_step_before_it_reads() {
+// The host never waits for a step without another one queued, except for the last.
+void test_next_step_is_queued_before_reading() {
   Subject subject(queued, test::tiny_model(true));
   SampleRequest request = test::sample_requests(53, 200).back();
   request.max_tokens = 30, request.stop_tokens.clear();
   CHECK(complete(subject, request).tokens.size() == 30);
   const auto& device = dynamic_cast<test::QueuedDevice&>(subject.engine.device());
   CHECK(device.idle_waits == 1, "%d waits with nothing queued", int(device.idle_waits));
-  CHECK(subject.engine.counts()->computed == 200 + 29);  // an end by length is known beforehand
+  CHECK(subject.engine.counts()->computed == 200 + 29);  // an end by length is known in advance
 }
 
-// A sequence ends by a stop token while the step that reads this token is under way. Where that token would fill a page, the page is not
-// found by a prompt that goes on behind it, as it is not where the token was never computed.
-void drops_what_was_drawn_behind_a_stop() {
+// A sequence ends by a stop token while the step after it is in progress. If the stop token would fill a page, that
+// page must not be found by a prompt that continues after it, just as if it had never been computed.
+void test_tokens_after_a_stop_are_dropped() {
   const ModelConfig config = test::tiny_model(true);
-  for (const int64_t reply : {3, 12, 13, 20, 28}) {  // behind a prompt of 20: the second and the last stop fill a page
+  for (const int64_t reply : {3, 12, 13, 20, 28}) {  // after a prompt of 20 tokens; the second and the last length fill a page
     Subject plain(on_cpu, config), ahead(queued, config);
     SampleRequest request;
     request.prompt = test::random_tokens(20, 5, config.vocabulary_size);
     request.max_tokens = reply, request.temperature = 3, request.key = {4, uint32_t(reply)};
     Completion whole = complete(plain, request);
-    while (std::count(whole.tokens.begin(), whole.tokens.end(), whole.tokens.back()) > 1) {  // a token that comes only there
+    while (std::count(whole.tokens.begin(), whole.tokens.end(), whole.tokens.back()) > 1) {  // the last token must be unique
       request.key.low++;
       whole = complete(plain, request);
     }
@@ -67,9 +67,9 @@ void drops_what_was_drawn_behind_a_stop() {
   }
 }
 
-// Four pages: the first sequence draws its last token with three of them, then the other one needs its second. It gets it, since that token
-// is read before anybody is preempted.
-void reads_before_it_preempts() {
+// Four pages: the first sequence samples its last token with three of them, then the second sequence needs its second
+// page. It gets one, because the last token is read before any sequence is preempted.
+void test_step_is_read_before_preemption() {
   const ModelConfig config = test::tiny_model(true);
   Subject plain(on_cpu, config, {.cache_bytes = 1}), ahead(queued, config, {.cache_bytes = 1});
   for (Subject* subject : {&plain, &ahead}) {
@@ -79,11 +79,11 @@ void reads_before_it_preempts() {
     test::run_until_idle(*subject, done);
     CHECK(done.size() == 2 && done[0].id == 0 && done[1].tokens.size() == 10);
   }
-  check_counts(ahead, plain, "in four pages");
+  check_counts(ahead, plain, "with four pages");
 }
 
-// Requests that come and go at any time, with beginnings in common, in caches of any size.
-void same_completions_whatever_happens() {
+// Random submission and cancellation of requests, with common prefixes and various cache sizes.
+void test_random_submissions_and_cancellations() {
   const ModelConfig config = test::tiny_model(false);
   Subject alone(on_cpu, config);
   int64_t preempted = 0, cancelled = 0, stopped = 0;
@@ -94,14 +94,14 @@ void same_completions_whatever_happens() {
     Subject subject(queued, config, {.cache_bytes = page_bytes * (7 + below(6)), .step_tokens = 5 + below(60)});
     std::vector<Completion> wanted, done;
     std::vector<SampleRequest> requests;
-    std::unordered_set<uint64_t> gone;
+    std::unordered_set<uint64_t> cancelled_ids;
     for (uint32_t i = 0; i < 14; i++) {
       SampleRequest request;
       request.id = i;
       request.prompt = test::random_tokens(1 + below(60), below(2), config.vocabulary_size);
       request.max_tokens = 1 + below(40), request.temperature = 2, request.key = {round, i};
       for (uint32_t stop = 0; stop < (round % 2 ? 1 : 8); stop++) request.stop_tokens.push_back(int32_t(below(53)));
-      if (i > 0 && below(4) == 0) request = requests.back(), request.id = i;  // one twice
+      if (i > 0 && below(4) == 0) request = requests.back(), request.id = i;  // a duplicate
       requests.push_back(request);
     }
     for (size_t next = 0; next < requests.size() || subject.engine.sampling();) {
@@ -110,27 +110,28 @@ void same_completions_whatever_happens() {
         const uint64_t id = below(uint32_t(next));
         const bool ended = std::any_of(done.begin(), done.end(), [&](const Completion& each) { return each.id == id; });
         subject.engine.cancel({id});
-        if (!ended) gone.insert(id);
+        if (!ended) cancelled_ids.insert(id);
       }
       subject.engine.sample_step(done);
     }
     alone.forget_cached();
     for (const SampleRequest& request : requests) {
-      if (!gone.contains(request.id)) wanted.push_back(complete(alone, request));
+      if (!cancelled_ids.contains(request.id)) wanted.push_back(complete(alone, request));
     }
-    test::expect_same(done, wanted, "at random");
-    preempted += subject.engine.counts()->preempted, cancelled += int64_t(gone.size());
+    test::expect_same(done, wanted, "random requests");
+    preempted += subject.engine.counts()->preempted, cancelled += int64_t(cancelled_ids.size());
     stopped += std::count_if(done.begin(), done.end(), [](const Completion& each) { return each.stopped; });
   }
   CHECK(preempted > 20 && cancelled > 100 && stopped > 500, "%d preempted, %d cancelled, %d stopped", int(preempted), int(cancelled),
         int(stopped));
 }
 
-// In a region that training takes after every step: what was drawn by then is read, before its sequence waits to be computed again.
-void reads_before_the_cache_is_lost() {
+// Region shared with training, which runs after every step: tokens sampled so far must be read before the sequence is
+// preempted.
+void test_step_is_read_before_the_cache_is_lost() {
   const ModelConfig config = test::tiny_model(true);
-  const test::Setup by_turns{.step_tokens = 24, .region_bytes = 1 << 20};
-  Subject plain(on_cpu, config, by_turns), ahead(queued, config, by_turns);
+  const test::Setup setup{.step_tokens = 24, .region_bytes = 1 << 20};
+  Subject plain(on_cpu, config, setup), ahead(queued, config, setup);
   const std::vector<test::TrainingRow> rows = test::training_rows(plain);
   std::vector<int32_t> stops(25);  // half of all tokens
   std::iota(stops.begin(), stops.end(), 0);
@@ -145,12 +146,12 @@ void reads_before_the_cache_is_lost() {
     }
   }
   std::sort(wanted.begin(), wanted.end(), [](const Completion& a, const Completion& b) { return a.id < b.id; });
-  test::expect_same(found, wanted, "by turns");
-  check_counts(ahead, plain, "by turns");
+  test::expect_same(found, wanted, "with a shared region");
+  check_counts(ahead, plain, "with a shared region");
 }
 
-// A group with one prompt, and all that an engine does.
-void all_that_an_engine_does() {
+// A group with one prompt, and all checks of the engine.
+void test_engine_checks() {
   for (const bool biases_and_tied : {false, true}) {
     const ModelConfig config = test::tiny_model(biases_and_tied);
     Subject plain(on_cpu, config), ahead(queued, config);
@@ -169,11 +170,11 @@ void all_that_an_engine_does() {
 }  // namespace
 
 int main() {
-  queues_the_next_step_before_it_reads();
-  drops_what_was_drawn_behind_a_stop();
-  reads_before_it_preempts();
-  same_completions_whatever_happens();
-  reads_before_the_cache_is_lost();
-  all_that_an_engine_does();
+  test_next_step_is_queued_before_reading();
+  test_tokens_after_a_stop_are_dropped();
+  test_step_is_read_before_preemption();
+  test_random_submissions_and_cancellations();
+  test_step_is_read_before_the_cache_is_lost();
+  test_engine_checks();
   return test::report();
 }

@@ -1,4 +1,4 @@
-// Anchor groups on the CPU against a map from (task, bytes), with hashes that collide and with many threads.
+// Anchor groups on the CPU against a map from (task, bytes), with colliding hashes and many threads.
 #include <cstdint>
 #include <map>
 #include <string>
@@ -44,7 +44,7 @@ struct States {
   }
 };
 
-// States of many lengths around the hash's stripes, some repeated, each pair of tasks sharing some.
+// States with lengths around the stripes of the hash, some repeated; each pair of tasks has some in common.
 States random_states(uint32_t stream, int32_t count, uint32_t kinds, uint32_t longest) {
   States states;
   for (int32_t i = 0; i < count; i++) {
@@ -56,7 +56,7 @@ States random_states(uint32_t stream, int32_t count, uint32_t kinds, uint32_t lo
   return states;
 }
 
-void equal_states_of_a_task_share_a_group_in_first_occurrence_order() {
+void test_equal_states_of_a_task_share_a_group_in_order_of_first_occurrence() {
   States states;
   for (const auto& [task, state] : std::vector<std::pair<int32_t, std::string>>{
            {7, "kitchen"}, {7, ""}, {7, "kitchen"}, {8, "kitchen"}, {7, std::string("\0", 1)}, {8, ""}, {7, ""},
@@ -78,7 +78,7 @@ Hash128 three_bit_hash(const uint8_t* bytes, int64_t length, uint64_t seed) {
 }
 Hash128 last_slot_hash(const uint8_t*, int64_t, uint64_t) { return {~uint64_t{0}, 0}; }  // probes wrap around
 
-void colliding_hashes_never_merge_states() {
+void test_colliding_hashes_never_merge_states() {
   const States states = random_states(100, 3000, 700, 300);
   int32_t count = 0, expected_count = 0;
   const std::vector<int32_t> expected = states.expected(&expected_count);
@@ -90,7 +90,7 @@ void colliding_hashes_never_merge_states() {
     }
 }
 
-void threads_do_not_change_the_groups() {
+void test_threads_do_not_change_the_groups() {
   const States states = random_states(200, 60000, 9000, 600);  // 18 MB: enough for four threads
   int32_t count = 0, expected_count = 0;
   const std::vector<int32_t> expected = states.expected(&expected_count);
@@ -102,7 +102,7 @@ void threads_do_not_change_the_groups() {
 }
 
 // Every flipped bit, every length and every seed changes both halves of the hash.
-void the_hash_reads_every_bit() {
+void test_hash_depends_on_every_bit() {
   std::map<uint64_t, int> low, high;
   const auto record = [&](Hash128 hash) { low[hash.low]++, high[hash.high]++; };
   size_t hashes = 0;
@@ -123,9 +123,9 @@ void the_hash_reads_every_bit() {
 }  // namespace
 
 int main() {
-  equal_states_of_a_task_share_a_group_in_first_occurrence_order();
-  colliding_hashes_never_merge_states();
-  threads_do_not_change_the_groups();
-  the_hash_reads_every_bit();
+  test_equal_states_of_a_task_share_a_group_in_order_of_first_occurrence();
+  test_colliding_hashes_never_merge_states();
+  test_threads_do_not_change_the_groups();
+  test_hash_depends_on_every_bit();
   return gigpo::test::report();
 }

@@ -1,5 +1,5 @@
-// Attention on the CPU over trees of tokens, against double precision; the same bits at any number of threads, and in bf16 those of
-// fp32 on the widened numbers.
+// Attention on the CPU over trees of tokens, against double precision. Results do not depend on the number of threads,
+// and in bf16 they are bit-identical to fp32 on the converted inputs.
 #include "core/cpu/attention_parts.h"
 
 #include <cmath>
@@ -11,7 +11,7 @@
 #include "core/packed_tokens.h"
 #include "test/core/each_isa.h"
 
-#if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // which allocate by themselves
+#if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // sanitizers allocate memory of their own
 #define GIGPO_COUNTS_MEMORY 1
 #include <malloc.h>
 #endif
@@ -21,7 +21,7 @@ using namespace gigpo::cpu;
 
 namespace {
 
-// Of numbers that bf16 can hold.
+// Matrix of numbers that bf16 can represent.
 struct Matrix {
   Matrix(Type type, int64_t rows, int64_t columns, uint32_t stream = 0) : type(type), rows(rows), columns(columns), halves(rows * columns) {
     for (size_t i = 0; i < halves.size() && stream > 0; i++)
@@ -33,7 +33,7 @@ struct Matrix {
   void take(const Matrix& from) {
     for (size_t i = 0; i < halves.size(); i++) halves[i] = to_bf16(from.floats[i]), floats[i] = from_bf16(halves[i]);
   }
-  // Also where this is bf16 and the other is not, once that is rounded.
+  // If this is bf16 and the other is not, the other is rounded first.
   bool operator==(const Matrix& other) const {
     if (type == Type::f32) return std::memcmp(floats.data(), other.floats.data(), floats.size() * sizeof(float)) == 0;
     for (size_t i = 0; i < halves.size(); i++) {
@@ -49,7 +49,7 @@ struct Matrix {
 };
 
 struct Branch {
-  int64_t depth, count;  // of tokens that follow the first `depth` tokens of the branch before
+  int64_t depth, count;  // number of tokens that continue the first `depth` tokens of the previous branch
 };
 struct Shape {
   const char* name;
@@ -59,18 +59,18 @@ struct Shape {
 };
 const Shape shapes[] = {
     {"a row", 4, 2, 32, {{0, 700}}},
-    {"rows of few tokens", 2, 2, 16, {{0, 1}, {0, 64}, {0, 65}, {0, 2}}},
-    {"a tree with a long beginning", 3, 1, 40, {{0, 300}, {290, 70}, {64, 600}, {640, 5}}},
+    {"short rows", 2, 2, 16, {{0, 1}, {0, 64}, {0, 65}, {0, 2}}},
+    {"a tree with a long prefix", 3, 1, 40, {{0, 300}, {290, 70}, {64, 600}, {640, 5}}},
     {"a long row among short ones", 2, 1, 64, {{0, 30}, {0, 1100}, {0, 30}, {3, 9}}},
     {"a row with a window", 4, 2, 32, {{0, 700}}, 100},
     {"a window of one token", 2, 2, 16, {{0, 70}, {0, 3}, {2, 90}}, 1},
     {"a window as long as a group of keys", 2, 1, 24, {{0, 200}, {0, 129}}, 64},
     {"a tree with a window", 3, 1, 40, {{0, 300}, {290, 70}, {64, 600}, {640, 5}}, 33},
-    {"a tree whose branches see its beginning through a window", 3, 1, 40, {{0, 90}, {80, 170}, {80, 300}, {85, 40}}, 150},
+    {"a tree whose branches see part of its prefix through a window", 3, 1, 40, {{0, 90}, {80, 170}, {80, 300}, {85, 40}}, 150},
     {"a window that hides nothing", 2, 1, 64, {{0, 30}, {0, 500}, {3, 9}}, 500},
 };
 
-// Who sees whom, as PackedRows.
+// Visibility of tokens, as in PackedRows.
 struct Seen {
   explicit Seen(const Shape& shape) {
     std::vector<int32_t> path;
@@ -97,7 +97,7 @@ struct Seen {
   int64_t tokens() const { return int64_t(starts.size()); }
   PackedRows rows() const { return {starts.data(), ends.data(), behind.empty() ? nullptr : behind.data()}; }
   std::vector<int32_t> starts, ends, depths;
-  std::vector<int32_t> behind;  // exactly; empty without a window
+  std::vector<int32_t> behind;  // exact; empty without a window
 };
 
 struct Pass {
@@ -121,7 +121,7 @@ struct Pass {
   std::vector<float> log_sums;
 };
 
-// The definition: o = Σ p v with p = softmax(q k / √D); with δ = d_o · o, d_s = p (d_o · v - δ) / √D.
+// Definition: o = Σ p v with p = softmax(q k / √D); with δ = d_o · o, d_s = p (d_o · v - δ) / √D.
 double worst_error(const Shape& shape, const Seen& seen, const Pass& pass) {
   const int64_t tokens = seen.tokens(), size = shape.head_size, group = shape.heads / shape.kv_heads;
   const double scale = 1 / std::sqrt(double(size));
@@ -166,14 +166,14 @@ double worst_error(const Shape& shape, const Seen& seen, const Pass& pass) {
   return worst;
 }
 
-void packed_rows(const Shape& shape) {
+void test_packed_rows(const Shape& shape) {
   const Seen seen(shape);
   Pass exact(shape, Type::f32, seen.tokens());
   const auto alone = make_cpu_device(1);
   exact.forward(*alone, shape, seen), exact.backward(*alone, shape, seen);
   const double error = worst_error(shape, seen, exact);
   CHECK(error < 2e-5, "%s: %.2g from double precision", shape.name, error);
-  // What goes into bf16's backward pass is rounded.
+  // Inputs of the backward pass in bf16 are rounded.
   Pass rounded(shape, Type::f32, seen.tokens());
   rounded.log_sums = exact.log_sums, rounded.out.take(exact.out);
   rounded.backward(*alone, shape, seen);
@@ -182,14 +182,14 @@ void packed_rows(const Shape& shape) {
     Pass same(shape, Type::f32, seen.tokens()), half(shape, Type::bf16, seen.tokens());
     const auto device = make_cpu_device(threads), half_device = make_cpu_device(threads, Type::bf16);
     same.forward(*device, shape, seen), same.backward(*device, shape, seen);
-    CHECK(same == exact, "%s: other bits with %d threads", shape.name, threads);
+    CHECK(same == exact, "%s: different bits with %d threads", shape.name, threads);
     half.forward(*half_device, shape, seen), half.backward(*half_device, shape, seen);
-    CHECK(half == rounded, "%s: other bits in bf16 with %d threads", shape.name, threads);
+    CHECK(half == rounded, "%s: different bits in bf16 with %d threads", shape.name, threads);
   }
 }
 
-// What is uploaded for a batch says the same: `behind` may be further on, but not where rows do not branch.
-void uploaded_rows(const Shape& shape) {
+// The uploaded arrays must agree; `behind` may be larger, but not for rows without branches.
+void test_uploaded_rows(const Shape& shape) {
   const Seen seen(shape);
   const auto device = make_cpu_device(1);
   Arena arena(*device);
@@ -208,7 +208,7 @@ void uploaded_rows(const Shape& shape) {
   }
 }
 
-// New tokens of several sequences, some of which stand together, over pages that lie anywhere.
+// New tokens of several sequences, some adjacent, over pages in any order.
 void pages(Type type, int64_t window) {
   constexpr int64_t heads = 4, kv_heads = 2, size = 32, sequences = 5, table = 4, tokens = 23;
   std::vector<int32_t> positions, owners, tables;
@@ -227,9 +227,9 @@ void pages(Type type, int64_t window) {
   for (const int threads : {2, 5, 16}) CHECK(outcome(threads) == alone, "%d threads", threads);
 }
 
-// A long row keeps all threads busy: no part of its backward pass has more than a thread's share to do. Where there is enough to
-// share out, nothing is computed twice.
-void long_rows_are_shared_out() {
+// A long row keeps all threads busy: no part of its backward pass has more work than a thread's share. With enough rows
+// to distribute, nothing is computed twice.
+void test_long_rows_are_distributed() {
   constexpr int64_t length = 4096, heads = 14, kv_heads = 2;
   const auto pairs = [](const BackwardPart& part) {
     double sum = 0;
@@ -250,8 +250,8 @@ void long_rows_are_shared_out() {
   for (const BackwardPart& part : backward_parts(rows, heads, kv_heads, 16)) CHECK(part.to_keys && part.to_queries);
 }
 
-// A pass takes no more than is planned for it; in bf16 that is a small part of what its rows would be in fp32.
-void memory_is_bounded() {
+// Scratch memory stays within attention_bytes; in bf16 this is a small part of the rows in fp32.
+void test_memory_bound() {
 #ifdef GIGPO_COUNTS_MEMORY
   constexpr int threads = 2;
   const Shape shape{"a long row", 8, 2, 64, {{0, 4096}}};
@@ -266,8 +266,8 @@ void memory_is_bounded() {
     const int64_t before = allocated();
     pass.forward(*device, shape, seen), pass.backward(*device, shape, seen);
     const int64_t taken = allocated() - before, planned = attention_bytes({shape.head_size, pass.k.columns, 4096, 4096}, type, threads);
-    constexpr int64_t lists = 1 << 20;  // parts, what keys are seen, and what a product packs
-    CHECK(taken < planned + lists, "%.2f MB taken, %.2f planned", double(taken) / 1e6, double(planned) / 1e6);
+    constexpr int64_t lists = 1 << 20;  // lists of parts and visible keys, and packed matrices
+    CHECK(taken < planned + lists, "%.2f MB used, %.2f planned", double(taken) / 1e6, double(planned) / 1e6);
     CHECK(planned < 4096 * 4 * (4 * pass.q.columns + 4 * pass.k.columns) / 3, "%.2f MB", double(planned) / 1e6);
   }
 #endif
@@ -276,11 +276,11 @@ void memory_is_bounded() {
 }  // namespace
 
 int main() {
-  memory_is_bounded();
-  long_rows_are_shared_out();
-  for (const Shape& shape : shapes) uploaded_rows(shape);
+  test_memory_bound();
+  test_long_rows_are_distributed();
+  for (const Shape& shape : shapes) test_uploaded_rows(shape);
   test::on_each_isa([](Isa) {
-    for (const Shape& shape : shapes) packed_rows(shape);
+    for (const Shape& shape : shapes) test_packed_rows(shape);
     for (const Type type : {Type::f32, Type::bf16}) {
       for (const int64_t window : {0, 1, 18, 100}) pages(type, window);
     }

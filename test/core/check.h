@@ -1,4 +1,4 @@
-// A check harness in a page: CHECK counts, a failed one prints itself, report() ends the program's output.
+// Minimal test harness: CHECK counts and prints failures, report() prints the totals.
 #pragma once
 #include <cstdio>
 #include <cstdlib>
@@ -11,7 +11,7 @@ inline int passed = 0, failed = 0;
 template <class... Details>
 bool check(bool ok, const char* what, const char* file, int line, const char* format = "", Details... details) {
   ++(ok ? passed : failed);
-  if (ok || failed > 20) return ok;  // the first failures say enough
+  if (ok || failed > 20) return ok;  // the first failures are enough
   std::printf("%s:%d: failed: %s ", file, line, what);
   if constexpr (sizeof...(details) > 0)
     std::printf(format, details...);
@@ -21,14 +21,14 @@ bool check(bool ok, const char* what, const char* file, int line, const char* fo
   return ok;
 }
 
-// The exit status of main.
+// Exit status of main.
 inline int report() {
   std::printf("%d passed, %d failed\n", passed, failed);
   return failed == 0 ? 0 : 1;
 }
 
-// Whether the next part of the program belongs to this process: with GIGPO_TEST_SHARD=K/N (K from 1), every N-th part does, so that N processes
-// run each part of a long program once. Without it, all do.
+// Whether the next part of the program runs in this process. With GIGPO_TEST_SHARD=K/N (K from 1), every N-th part
+// does, so that N processes share a long program. Without it, all parts do.
 inline bool next_part_is_mine() {
   static const char* const variable = std::getenv("GIGPO_TEST_SHARD");
   static int shard = 1, shards = 1, parts = 0;
@@ -48,7 +48,7 @@ struct Test {
   void (*run)();
 };
 
-// Names each test before it runs, and calls `after` behind each. The exit status of main.
+// Prints the name of each test, runs it, then calls `after`. Returns the exit status of main.
 template <class Tests, class After>
 int run_all(const Tests& tests, After after) {
   for (const Test& test : tests) {
@@ -65,11 +65,11 @@ int run_all(const Tests& tests) {
 
 }  // namespace gigpo::test
 
-// CHECK(condition[, printf format and values that say more when it fails])
+// CHECK(condition[, printf format and values for the failure message])
 #define CHECK(condition, ...) \
   gigpo::test::check(bool(condition), #condition, __FILE__, __LINE__ __VA_OPT__(, ) __VA_ARGS__)
 
-// CHECK_THROWS(expression, "CODE"): it throws a gigpo::Error of that code.
+// CHECK_THROWS(expression, "CODE"): requires a gigpo::Error with that code.
 #define CHECK_THROWS(expression, expected)                                        \
   try {                                                                           \
     expression;                                                                   \

@@ -1,20 +1,20 @@
-// What the CPU device keeps, and what it need not do again.
+// Caching and skipped work of the CPU device.
 #include <vector>
 
 #include "core/device.h"
 #include "test/core/check.h"
 #include "test/core/engine_checks.h"
 
-#if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // which allocate by themselves
+#if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // sanitizers allocate memory of their own
 #define GIGPO_COUNTS_MEMORY 1
 #include <malloc.h>
 #endif
 
 using namespace gigpo;
 
-// A weight is packed again where it was written, and only there: what changes unannounced does not show. (Device memory is host
-// memory here.)
-static void only_written_weights_are_packed_again() {
+// A packed weight is packed again only if it was reported as written; unreported changes have no effect. (Device memory
+// is host memory here.)
+static void test_only_written_weights_are_packed_again() {
   const auto device = make_cpu_device(2);
   constexpr int64_t in = 40, out = 24;
   std::vector<float> weights(2 * out * in, 1), x(in, 1), y(out);
@@ -29,15 +29,15 @@ static void only_written_weights_are_packed_again() {
     device->weights_changed(flat.matrix(offset, 1, count));
   };
   change(2, out * in, out * in);
-  CHECK(product(0) == in && product(1) == 2 * in, "the second was written: %g %g", double(product(0)), double(product(1)));
+  CHECK(product(0) == in && product(1) == 2 * in, "after writing the second weight: %g %g", double(product(0)), double(product(1)));
   change(3, out * in - 1, 1);
-  CHECK(product(0) == 3 * in && product(1) == 2 * in, "the first's last weight: %g %g", double(product(0)), double(product(1)));
+  CHECK(product(0) == 3 * in && product(1) == 2 * in, "after writing the last number of the first: %g %g", double(product(0)), double(product(1)));
   change(4, out * in - 1, 2);
   CHECK(product(0) == 4 * in && product(1) == 4 * in, "both: %g %g", double(product(0)), double(product(1)));
 }
 
-// A factor is what a pass over the finished product would do, to the bit: of few rows, whose weight is packed, and of many.
-static void factors_are_applied_last() {
+// A factor gives the same bits as scaling the finished product, for few rows (packed weight) and for many.
+static void test_factor_equals_scaled_product() {
   const auto device = make_cpu_device(2);
   constexpr int64_t in = 1100, out = 24;
   constexpr float factor = 0.3f;
@@ -61,8 +61,8 @@ static void factors_are_applied_last() {
   }
 }
 
-// Clearing what no training has made takes no memory for it.
-static void clearing_allocates_nothing() {
+// Clearing gradients that do not exist yet allocates no memory.
+static void test_clearing_allocates_nothing() {
 #ifdef GIGPO_COUNTS_MEMORY
   test::Subject subject([] { return make_cpu_device(1); }, test::tiny_model(true));
   const auto allocated = [] {
@@ -77,7 +77,7 @@ static void clearing_allocates_nothing() {
 #endif
 }
 
-static void a_matrix_is_read_as_what_it_is() {
+static void test_reading_another_type_throws() {
   float numbers[4];
   const Tensor floats{numbers, Type::f32, 2, 2, 2}, halves{numbers, Type::bf16, 2, 2, 2};
   CHECK(floats.floats() == numbers && halves.halves() == reinterpret_cast<uint16_t*>(numbers));
@@ -86,9 +86,9 @@ static void a_matrix_is_read_as_what_it_is() {
 }
 
 int main() {
-  a_matrix_is_read_as_what_it_is();
-  only_written_weights_are_packed_again();
-  factors_are_applied_last();
-  clearing_allocates_nothing();
+  test_reading_another_type_throws();
+  test_only_written_weights_are_packed_again();
+  test_factor_equals_scaled_product();
+  test_clearing_allocates_nothing();
   return test::report();
 }

@@ -1,5 +1,5 @@
-// The critic on any device: that it starts as the policy, its gradient against differences, training that lowers its loss and
-// leaves the policy alone, and rows, recomputing and memory as the policy has them.
+// Checks of the critic on any device: initialization from the policy, gradient against finite differences, training
+// that lowers its loss and leaves the policy unchanged, and rows, recomputation and memory as for the policy.
 #pragma once
 #include "test/core/engine_checks.h"
 
@@ -7,13 +7,13 @@ namespace gigpo::test {
 
 constexpr double value_clip = 0.5;
 
-// A policy's engine, and a critic of it whose head is not 0.
+// Engine of a policy, and its critic with a nonzero head.
 struct CriticSubject : Subject {
   CriticSubject(const DeviceFactory& make_device, const ModelConfig& config, const Setup& setup = {})
       : Subject(make_device, config, setup), critic(engine.critic()) {
     const int64_t head = trained().back().offset;
     given.assign(host.begin(), host.begin() + head);
-    const float size = 1.5f / std::sqrt(float(config.hidden_size));  // values of about 1, whatever the width
+    const float size = 1.5f / std::sqrt(float(config.hidden_size));  // values of about 1 at any width
     for (int64_t i = 0; i < config.hidden_size; i++) given.push_back(size * uniform(head + i));
     set(given);
   }
@@ -34,10 +34,10 @@ struct CriticSubject : Subject {
   }
 
   Critic& critic;
-  std::vector<float> given;  // what it trains, at first
+  std::vector<float> given;  // initial trained weights
 };
 
-// Old values on both sides of what is foretold and of the clip, returns that keep their distance from every kink.
+// Old values on both sides of the prediction and of the clip; returns that stay away from every kink of the loss.
 inline void add_returns(CriticSubject& subject, std::vector<TrainingRow>& rows) {
   const std::vector<float> values = subject.predict(rows);
   constexpr float moved[] = {-0.9f, -0.3f, 0.f, 0.1f, 0.9f, 0.4f}, missed[] = {-1.3f, 0.6f, 0.3f, -0.7f, 1.1f};
@@ -59,14 +59,14 @@ inline void check_critic_start(const DeviceFactory& make_device, const ModelConf
   std::vector<float> weights(critic.transformer().trained_size());
   critic.read(critic.trained_buffer(), 0, weights.data(), int64_t(weights.size()));
   const int64_t head = trained.back().offset;
-  CHECK(std::equal(weights.begin(), weights.begin() + head, subject.host.begin()), "all but the head is the policy's");
+  CHECK(std::equal(weights.begin(), weights.begin() + head, subject.host.begin()), "all weights except the head equal the policy's");
   CHECK(std::all_of(weights.begin() + head, weights.end(), [](float w) { return w == 0; }));
   const std::vector<TrainingRow> rows = training_rows(subject);
   const std::vector<float> values = critic.predict(FlatBatch(rows), subject.cancelled);
   CHECK(int64_t(values.size()) == TrainingBatch(FlatBatch(rows)).sampled() && std::all_of(values.begin(), values.end(), [](float v) { return v == 0; }));
 }
 
-// Values against the hidden states' own sums, loss and report against their definition, in double.
+// Values against sums over hidden states; loss and report against their definition in double.
 inline void check_value_loss(const DeviceFactory& make_device, const ModelConfig& config, const Bounds& bounds) {
   CriticSubject subject(make_device, config);
   std::vector<TrainingRow> rows = training_rows(subject);
@@ -92,7 +92,7 @@ inline void check_value_loss(const DeviceFactory& make_device, const ModelConfig
   }
   std::vector<TrainingRow> bare = rows;
   for (TrainingRow& row : bare) row.old_values.clear();
-  CHECK(subject.train(bare, INFINITY).loss == subject.train(rows, INFINITY).loss, "old values without a clip");
+  CHECK(subject.train(bare, INFINITY).loss == subject.train(rows, INFINITY).loss, "old values are ignored without a clip");
 }
 
 inline void check_critic_gradient(const DeviceFactory& make_device, const ModelConfig& config, const Bounds& bounds,
@@ -119,14 +119,15 @@ inline void check_critic_gradient(const DeviceFactory& make_device, const ModelC
       subject.set(moved);
       return subject.train(rows).loss;
     };
-    // Richardson's extrapolation of two central differences: the error of the fourth order drowns in fp32.
+    // Richardson extrapolation of two central differences: the remaining fourth-order error is below the rounding of
+    // fp32.
     const auto central = [&](double step) { return (along(step) - along(-step)) / (2 * step); };
     const double measured = (4 * central(4e-3) - central(8e-3)) / 3;
     CHECK(std::abs(measured / slope - 1) < bounds.slope, "%s: slope %g, measured %g", parameter.name.c_str(), slope, measured);
   }
 }
 
-// However it is computed: again, in pieces, from shared beginnings or one step at a time.
+// Critic with recomputation, with micro-batches, with shared prefixes and one step at a time.
 inline void check_critic_rows(const DeviceFactory& make_device, const ModelConfig& config, const Bounds& bounds,
                               const AdapterConfig& adapter) {
   CriticSubject subject(make_device, config, {.micro_batch_tokens = 1 << 20, .adapter = adapter});
@@ -150,7 +151,7 @@ inline void check_critic_rows(const DeviceFactory& make_device, const ModelConfi
   }
 }
 
-// Beside the policy, in one region with it and with sampling, and each as if it were alone.
+// Critic next to the policy, in one region with it and with sampling: all results as if each were alone.
 inline void check_critic_training(const DeviceFactory& make_device, const ModelConfig& config, const Bounds& bounds,
                                   const AdapterConfig& adapter) {
   CriticSubject subject(make_device, config, {.region_bytes = 1 << 20, .adapter = adapter});
@@ -177,8 +178,8 @@ inline void check_critic_training(const DeviceFactory& make_device, const ModelC
   while (subject.engine.sampling()) subject.engine.sample_step(found);
   CHECK(subject.train(rows, INFINITY).loss < bounds.learned(before), "%g at first, then %g", before, subject.train(rows, INFINITY).loss);
   CHECK(subject.predict(rows) != first && subject.critic.steps() == bounds.optimizer_steps && subject.engine.actor().steps() == 0);
-  CHECK(found.size() == 1 && found[0].tokens == wanted[0].tokens, "sampling beside it");
-  CHECK(log_probs_of(subject, rows) == log_probs, "the policy stays");
+  CHECK(found.size() == 1 && found[0].tokens == wanted[0].tokens, "sampling between critic updates");
+  CHECK(log_probs_of(subject, rows) == log_probs, "the policy is unchanged");
   CHECK(test::train(subject, rows, policy_loss()) == policy_loss_before && subject.Subject::gradients() == policy_gradients);
 
   subject.cancelled = true;
@@ -190,7 +191,7 @@ inline void check_critic_training(const DeviceFactory& make_device, const ModelC
   CHECK_THROWS(subject.critic.read(adapter ? Buffer::weights : Buffer::adapter, 0, &one, 1), "BAD_ARGUMENT");
 }
 
-// Low rank and all, its merged weights are a critic of their own.
+// With an adapter, the merged weights are a separate critic with the same values.
 inline void check_merged_critic(const DeviceFactory& make_device, const ModelConfig& config, const Bounds& bounds) {
   CriticSubject subject(make_device, config, {.adapter = {3, 5}}), plain(make_device, config);
   const std::vector<TrainingRow> rows = training_rows(subject);
@@ -199,7 +200,7 @@ inline void check_merged_critic(const DeviceFactory& make_device, const ModelCon
   for (size_t i = 0; i < found.size(); i++) CHECK(std::abs(found[i] - wanted[i]) < bounds.merged, "merged: %g, not %g", found[i], wanted[i]);
 }
 
-// What it is planned to take is what it takes, and its activations need no more room than the policy's.
+// Planned memory equals the memory used, and the activations of the critic need no more than the policy's.
 inline void check_critic_plan(const DeviceFactory& make_device, const ModelConfig& config, const AdapterConfig& adapter) {
   CriticSubject subject(make_device, config, {.adapter = adapter});
   EngineOptions options;

@@ -1,11 +1,11 @@
-// What is told of whole distributions on any device, and the gradient by other tokens than the sampled ones.
+// Checks of results about whole distributions on any device, and of gradients by other tokens than the sampled ones.
 #pragma once
 #include "test/core/engine_subject.h"
 
 namespace gigpo::test {
 
-// Rows with gradients of their own, and others by three more tokens at each place, of which one is the sampled token and another may
-// stand there twice.
+// Rows with gradients by the sampled tokens and by three other tokens per position, of which one is the sampled token
+// and another may occur twice.
 class RowsOfOthers {
  public:
   static constexpr int64_t count = 3;
@@ -45,7 +45,7 @@ inline std::vector<float> linear_gradients(Subject& subject, const TrainingBatch
   return subject.gradients();
 }
 
-// Of the distributions p and q at one place.
+// Hellinger distance of the distributions p and q at one position.
 inline double hellinger_of(const float* log_p, const float* log_q, int64_t vocabulary) {
   double squares = 0;
   for (int64_t j = 0; j < vocabulary; j++) squares += std::pow(std::exp(0.5 * double(log_p[j])) - std::exp(0.5 * double(log_q[j])), 2);
@@ -61,7 +61,7 @@ inline void check_distributions(const DeviceFactory& make_device, const ModelCon
   TrainingBatch batch = flat;
   const auto score = [&](Policy of, bool compare) { return subject.engine.scores(of, batch, 0.8f, subject.cancelled, compare); };
 
-  // All tokens, the likeliest first.
+  // All tokens, most likely first.
   batch.top = vocabulary;
   const Scores found = score(Policy::current, false);
   std::vector<int32_t> all;
@@ -85,7 +85,7 @@ inline void check_distributions(const DeviceFactory& make_device, const ModelCon
     }
   }
 
-  // The same tokens, asked for.
+  // The same tokens, requested explicitly.
   batch.top_tokens = found.top_tokens.data();
   const Scores given = score(Policy::current, false);
   double worst = 0;
@@ -95,7 +95,7 @@ inline void check_distributions(const DeviceFactory& make_device, const ModelCon
   }
   CHECK(worst < 1e-5, "log-probabilities differ by %g", worst);
 
-  // Nowhere from itself, and as far from what it was as both tell.
+  // Distance 0 to the same policy; to an earlier policy, the distance computed from both.
   CHECK_THROWS(score(Policy::current, true), "BAD_ARGUMENT");
   subject.engine.freeze_reference();
   const Scores same = score(Policy::current, true);
@@ -114,7 +114,7 @@ inline void check_distributions(const DeviceFactory& make_device, const ModelCon
   }
   CHECK(most > 0.01 && most < 1 && worst < 1e-5, "distances of up to %g differ by %g", most, worst);
 
-  // Gradients by the sampled tokens are the same wherever they stand.
+  // The gradient by a sampled token is the same if it is passed as another token.
   const auto bound = bounds.slope > 0 ? 1e-5 : 0.02;
   std::vector<TrainingRow> weighed = rows, none = rows;
   std::vector<float> gradients;

@@ -1,4 +1,4 @@
-// Runs tests once for every instruction set that the CPU kernels know and this machine has.
+// Runs tests once for every instruction set of the CPU kernels that this machine supports.
 #pragma once
 #include "core/cpu/isa.h"
 #include "core/error.h"

@@ -1,5 +1,5 @@
-// The engine on any device, on tiny random models. test/core/engine_test.cpp runs it on the CPU; a program for another device passes
-// that one's factory.
+// Checks of the engine on any device, with tiny random models. test/core/engine_test.cpp runs them on the CPU; programs
+// for other devices pass their own factory.
 #pragma once
 #include "test/core/distribution_checks.h"
 #include "test/core/generation_checks.h"

@@ -1,4 +1,4 @@
-// An engine on any device with a tiny random model, the rows that it is trained on, and how it is asked for log-probabilities, losses and
+// Engine on any device with a tiny random model and training rows, and helpers for log-probabilities, losses and
 // gradients.
 #pragma once
 #include <algorithm>
@@ -18,15 +18,15 @@ namespace gigpo::test {
 
 using DeviceFactory = std::function<std::unique_ptr<Device>()>;
 
-// What the device's number format allows.
+// Tolerances that the device's number format needs.
 struct Bounds {
-  double slope;     // relative error of a directional derivative; 0: too coarse to be measured by differences
+  double slope;     // relative error of a directional derivative; 0: too coarse for finite differences
   double log_prob;  // absolute difference between sampling and scoring
-  int64_t longest_prompt = 1500, step_tokens = 1024;  // less where it takes too long
-  int optimizer_steps = 20;                           // as well
-  double merged = log_prob;                           // between an adapter and the weights that it is merged into, rounded again
+  int64_t longest_prompt = 1500, step_tokens = 1024;  // smaller for slow devices
+  int optimizer_steps = 20;                           // likewise
+  double merged = log_prob;                           // between an adapter and the merged weights, which are rounded again
 
-  // What such a training must have made of a loss.
+  // Upper bound of a loss after optimizer_steps steps.
   double learned(double before) const { return before * (optimizer_steps < 20 ? 0.95 : 0.7); }
 };
 
@@ -40,14 +40,15 @@ inline ModelConfig tiny_model(bool biases_and_tied, int64_t head_size = 8) {
   return c;
 }
 
-// With a window shorter than most rows in one layer, and another that is not rotated.
+// Model with a sliding window shorter than most rows in one layer, and a layer without rotary positions.
 inline ModelConfig windowed_model(bool biases_and_tied, int64_t head_size = 8) {
   ModelConfig c = tiny_model(biases_and_tied, head_size);
   c.kinds = {{.window = 21}, {.rope = LayerKind::none}};
   return c;
 }
 
-// The form of Gemma 3: scaled embeddings, norms of 1 + w around both blocks, GeGLU, and two rotary tables, one of layers with windows.
+// Model in the form of Gemma 3: scaled embeddings, norms of 1 + w around both blocks, GeGLU, and two rotary tables, one
+// for layers with windows.
 inline ModelConfig gemma_model(bool tied, int64_t head_size = 8) {
   ModelConfig c = tiny_model(false, head_size);
   c.tie_embeddings = tied;
@@ -58,7 +59,7 @@ inline ModelConfig gemma_model(bool tied, int64_t head_size = 8) {
   return c;
 }
 
-// How a subject differs from the plainest.
+// Options of a subject.
 struct Setup {
   int64_t micro_batch_tokens = 64, longest_row = 0, cache_bytes = 1 << 20, step_tokens = 1024, region_bytes = 0;
   AdapterConfig adapter;
@@ -66,10 +67,10 @@ struct Setup {
   Type moments = Type::f32;
   bool share_prefixes = true, trained = true;
   double deviation = 0.3;          // of the initial weights
-  bool coarse_weights = false;     // they are numbers that bf16 can hold
+  bool coarse_weights = false;     // weights are rounded to bf16
 };
 
-// One model with its weights on a device.
+// A model with its weights on a device.
 struct Subject {
   Subject(const DeviceFactory& make_device, const ModelConfig& config, const Setup& setup = {})
       : engine(make_device(), config,
@@ -78,7 +79,7 @@ struct Subject {
                 .recompute = setup.recompute, .moments = setup.moments, .share_prefixes = setup.share_prefixes, .trained = setup.trained}),
         host(engine.transformer().layout().size) {
     initialize(config, engine.transformer().layout(), setup.deviation, {3, 4}, std::atomic<bool>(false), host.data());
-    for (const Parameter& parameter : engine.transformer().layout().parameters) {  // norms and biases that show
+    for (const Parameter& parameter : engine.transformer().layout().parameters) {  // norms and biases that affect results
       if (parameter.shape.size() > 1) continue;
       for (int64_t i = 0; i < parameter.size(); i++) host[parameter.offset + i] += 0.2f * uniform(parameter.offset + i);
     }
@@ -90,7 +91,7 @@ struct Subject {
     if (setup.adapter) {
       host.resize(engine.transformer().trained_size());
       for (size_t i = 0; i < host.size(); i++) host[i] = float(setup.deviation) * uniform(int64_t(i) + 7777);
-      for (const Parameter& parameter : engine.transformer().trained()) {  // norms that are trained whole
+      for (const Parameter& parameter : engine.transformer().trained()) {  // norms that are trained in full
         if (parameter.shape.size() > 1) continue;
         for (int64_t i = 0; i < parameter.size(); i++) host[parameter.offset + i] += 1 - config.norm_offset;
       }
@@ -101,9 +102,9 @@ struct Subject {
 
   static float uniform(int64_t i) { return 2 * open_uniform(philox({8, 8}, uint32_t(i), 0, 0, 0).word[0]) - 1; }
 
-  // Of what is trained.
+  // Sets the trained weights.
   void set_weights(const std::vector<float>& values) { engine.actor().write(engine.actor().trained_buffer(), 0, values); }
-  // What the cache holds is of other weights, for all that the engine knows.
+  // Invalidates the KV cache, because the weights count as changed.
   void forget_cached() { set_weights(weights()); }
   std::vector<float> weights() { return read(engine.actor().trained_buffer()); }
   std::vector<float> gradients() { return read(Buffer::gradients); }
@@ -114,7 +115,7 @@ struct Subject {
   }
 
   Engine engine;
-  std::vector<float> host;  // what is trained, at first
+  std::vector<float> host;  // initial trained weights
   std::atomic<bool> cancelled = false;
 };
 
@@ -126,7 +127,7 @@ inline std::vector<int32_t> random_tokens(int64_t count, uint32_t stream, int64_
   return tokens;
 }
 
-// Of each row.
+// Log-probabilities per row.
 inline std::vector<std::vector<float>> log_probs_of(Subject& subject, const std::vector<TrainingRow>& rows, float temperature = 0.8f,
                                                     Policy of = Policy::current) {
   const Scores scores = subject.engine.scores(of, FlatBatch(rows), temperature, subject.cancelled);
@@ -139,13 +140,13 @@ inline std::vector<std::vector<float>> log_probs_of(Subject& subject, const std:
   return result;
 }
 
-// They keep their distance from every bound of the clip.
+// Offsets of old log-probabilities that stay away from every bound of the clip.
 inline float log_ratio(size_t index) {
   constexpr float all[] = {-0.9f, -0.4f, -0.1f, 0.f, 0.1f, 0.4f, 0.9f, 1.4f};
   return all[index % std::size(all)];
 }
 
-// A ratio a token.
+// Adds old log-probabilities, with a different ratio per token.
 inline void add_log_probs(Subject& subject, std::vector<TrainingRow>& rows) {
   const auto log_probs = log_probs_of(subject, rows);
   for (size_t r = 0; r < rows.size(); r++) {
@@ -156,7 +157,8 @@ inline void add_log_probs(Subject& subject, std::vector<TrainingRow>& rows) {
   }
 }
 
-// Rows of several lengths, two of them with one prompt, and one that was held to a grammar: at its end one token alone could follow.
+// Rows of several lengths, two with the same prompt, and one sampled under a grammar that allowed a single token at its
+// end.
 inline std::vector<TrainingRow> training_rows(Subject& subject) {
   const int64_t vocabulary = subject.engine.transformer().config().vocabulary_size;
   std::vector<TrainingRow> rows;
@@ -187,7 +189,7 @@ inline double train(Subject& subject, const std::vector<TrainingRow>& rows, cons
   return train(subject, rows, {.head = options, .aggregation = Aggregation::sequence_mean_token_mean}).loss;
 }
 
-// The model's weights with the adapter in them, read in pieces that end within a row.
+// Weights of the model with the adapter merged, read in pieces that end within a row.
 inline std::vector<float> merged_weights(Learner& learner) {
   const ModelLayout& layout = learner.merged();
   std::vector<float> merged(layout.size);

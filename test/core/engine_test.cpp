@@ -5,8 +5,8 @@
 
 using namespace gigpo;
 
-// The known answers of the Random123 library; test/random.test.ts asks the same of TypeScript's.
-static void philox_gives_the_published_words() {
+// Known answers of the Random123 library; test/random.test.ts checks the same for TypeScript.
+static void test_philox_known_answers() {
   const auto check = [](Key key, Philox counter, Philox words) {
     const Philox found = philox(key, counter.word[0], counter.word[1], counter.word[2], counter.word[3]);
     CHECK(std::equal(found.word, found.word + 4, words.word));
@@ -17,7 +17,7 @@ static void philox_gives_the_published_words() {
         {{0xD16CFE09, 0x94FDCCEB, 0x5001E420, 0x24126EA1}});
 }
 
-// bf16 within what its rounding allows, and beside fp32 from the same weights.
+// bf16 within its rounding error, and compared with fp32 from the same weights.
 static void check_bf16() {
   test::Bounds bounds{0, 0.1};
   bounds.merged = 0.15;
@@ -28,19 +28,20 @@ static void check_bf16() {
     test::check_critic(device(threads), test::tiny_model(biases_and_tied), bounds);
   }
   test::check_engine(device(2), test::gemma_model(true), bounds);
-  test::part([&] { test::agrees_with_the_cpu(device(2), test::small_gemma_model(64), {}, 0.1, 0.999); });
+  test::part([&] { test::compare_with_the_cpu(device(2), test::small_gemma_model(64), {}, 0.1, 0.999); });
   for (const bool biases_and_tied : {false, true}) {
     const ModelConfig config = test::small_model(biases_and_tied, biases_and_tied ? 64 : 128);
     for (const AdapterConfig& adapter : {AdapterConfig{}, AdapterConfig{7, 16}}) {
-      test::part([&] { test::agrees_with_the_cpu(device(2), config, adapter, 0.1, 0.999); });
-      // All of a value's gradient goes one way, and its rounding with it: nothing averages out over a vocabulary.
-      test::part([&] { test::criticises_as_the_cpu(device(2), config, adapter, 0.02, 0.998); });
+      test::part([&] { test::compare_with_the_cpu(device(2), config, adapter, 0.1, 0.999); });
+      // The gradient of a value has one direction, and so has its rounding error: nothing averages out over a
+      // vocabulary.
+      test::part([&] { test::compare_critic_with_the_cpu(device(2), config, adapter, 0.02, 0.998); });
     }
   }
 }
 
-// Rows that share nothing: a token's log-probability has the bits that it has where its row is alone.
-static void a_row_by_itself_does_not_see_what_stands_beside_it() {
+// Without prefix sharing, a token's log-probability has the same bits as in a batch with its row alone.
+static void test_rows_without_sharing_are_independent() {
   const auto make_device = [] { return make_cpu_device(2); };
   test::Subject subject(make_device, test::tiny_model(true), {.micro_batch_tokens = 300, .share_prefixes = false});
   const std::vector<test::TrainingRow> rows = test::conversations(subject);
@@ -50,8 +51,8 @@ static void a_row_by_itself_does_not_see_what_stands_beside_it() {
   }
 }
 
-// Results of the head leave the device before they are all there, in the order in which they came.
-static void results_of_many_tokens_are_all_there() {
+// Results of the head are downloaded in several parts, in the right order.
+static void test_results_in_several_downloads() {
   test::Subject subject([] { return make_cpu_device(2); }, test::tiny_model(true), {.micro_batch_tokens = 2048, .share_prefixes = false});
   std::vector<test::TrainingRow> rows;
   for (int64_t tokens = 0; tokens < Trainer::most_results + 4096; tokens += 63)
@@ -61,8 +62,8 @@ static void results_of_many_tokens_are_all_there() {
     CHECK(test::log_probs_of(subject, {rows[row]})[0] == found[row], "row %d", int(row));
 }
 
-// The rows of the head's logits: on a GPU no chunk is shorter than the others by more than their remainder.
-static void head_chunks_are_equal() {
+// Rows per chunk of the head's logits: on a GPU all chunks have equal sizes up to the remainder.
+static void test_head_chunk_sizes() {
   const DeviceTraits cpu = cpu_traits(Type::f32), cuda = cuda_traits(Type::bf16);
   const int64_t vocabulary = 151936, most = cuda.head_rows(vocabulary);
   CHECK(cuda.head_chunk(most, vocabulary) == most && cuda.head_chunk(most + 1, vocabulary) == most / 2 + 1);
@@ -71,11 +72,11 @@ static void head_chunks_are_equal() {
 }
 
 int main() {
-  test::part([&] { head_chunks_are_equal(); });
-  test::part([&] { results_of_many_tokens_are_all_there(); });
-  test::part([&] { philox_gives_the_published_words(); });
+  test::part([&] { test_head_chunk_sizes(); });
+  test::part([&] { test_results_in_several_downloads(); });
+  test::part([&] { test_philox_known_answers(); });
   test::on_each_isa([&](cpu::Isa) {
-    test::part([&] { a_row_by_itself_does_not_see_what_stands_beside_it(); });
+    test::part([&] { test_rows_without_sharing_are_independent(); });
     for (const int threads : {1, 3}) {
       for (const bool biases_and_tied : {false, true}) {
         test::check_engine([=] { return make_cpu_device(threads); }, test::tiny_model(biases_and_tied), {5e-3, 2e-5});

@@ -1,4 +1,4 @@
-// Sampling on any device: completions that depend on their own request alone.
+// Checks of sampling on any device: completions depend only on their own request.
 #pragma once
 #include <map>
 
@@ -6,8 +6,8 @@
 
 namespace gigpo::test {
 
-// Groups with one prompt, and one prompt that takes several steps to read. `constraint` is
-// of some, which can be whole and need not.
+// Groups with one prompt each, and one prompt that takes several steps to process. `constraint` applies to some
+// requests; their texts may end early or be cut off.
 inline std::vector<SampleRequest> sample_requests(int64_t vocabulary, int64_t longest,
                                                   const std::shared_ptr<TokenMasks>& constraint = nullptr) {
   std::vector<SampleRequest> requests;
@@ -48,11 +48,11 @@ inline void check_generation(const DeviceFactory& make_device, const ModelConfig
   const std::vector<SampleRequest> requests = sample_requests(config.vocabulary_size, bounds.longest_prompt, small_grammar());
   std::vector<Completion> alone;
   for (const SampleRequest& request : requests) {
-    subject.forget_cached();  // nothing is shared
+    subject.forget_cached();  // no shared prefixes
     subject.engine.submit(request);
     run_until_idle(subject, alone);
   }
-  // The last token of a reply is drawn and not computed, whatever a device that is ahead makes of it.
+  // The last token of a completion is sampled but not computed, even on a device that is one step ahead.
   int64_t sampled = 0, computed = 0;
   for (size_t i = 0; i < requests.size(); i++) {
     sampled += int64_t(alone[i].tokens.size());
@@ -77,7 +77,7 @@ inline void check_generation(const DeviceFactory& make_device, const ModelConfig
     }
   }
 
-  CHECK(held == 11 && ended >= 5 && ended < held, "%d held to a grammar, %d to its end", int(held), int(ended));
+  CHECK(held == 11 && ended >= 5 && ended < held, "%d constrained by a grammar, %d of them complete", int(held), int(ended));
 
   const auto run_all = [&](Subject& with, const char* what) {
     std::vector<Completion> done;
@@ -86,11 +86,11 @@ inline void check_generation(const DeviceFactory& make_device, const ModelConfig
     expect_same(std::move(done), alone, what);
   };
   subject.forget_cached();
-  run_all(subject, "together");
+  run_all(subject, "all requests together");
   CHECK(subject.engine.counts()->reused > 0);
   run_all(subject, "again, from the cache");
 
-  // Room for the longest and no more: the others take turns.
+  // The cache has room for the longest request only, so the others are preempted.
   const int64_t page_bytes = 2 * config.layers * config.key_value_columns() * PagedCache::page_size *
                              bytes_of(subject.engine.device().activation_type());
   const int64_t few_pages = (bounds.longest_prompt + 36) / PagedCache::page_size;
@@ -98,7 +98,7 @@ inline void check_generation(const DeviceFactory& make_device, const ModelConfig
   run_all(small, "with a small cache");
   CHECK(small.engine.counts()->preempted > 0);
 
-  // Cancelling, and abandoning a step, free what was taken and leave nothing wrong behind.
+  // Cancelling requests, and abandoning a step, release their resources and leave a consistent state.
   std::vector<Completion> done;
   for (const SampleRequest& request : requests) small.engine.submit(request);
   for (int i = 0; i < 3; i++) small.engine.sample_step(done);

@@ -1,5 +1,5 @@
-// Grammars: which texts they hold, against the language worked out from its definition, and which tokens they allow, against a walk of
-// each token by itself.
+// Grammars: accepted texts against the language computed from its definition, and allowed tokens against a separate
+// walk per token.
 #include "core/grammar/grammar.h"
 
 #include <algorithm>
@@ -38,7 +38,7 @@ bool holds(Grammar& grammar, const std::string& text) {
   return state != Grammar::none && grammar.ends(state);
 }
 
-// The texts of up to `longest` bytes from each instruction to the end of its rule: the least solution of the definition.
+// Texts of up to `longest` bytes from each instruction to the end of its rule: the least solution of the definition.
 std::vector<Language> languages(const Program& program, const std::vector<ByteSet>& sets, size_t longest) {
   std::vector<Language> found(program.size());
   for (bool changed = true; changed;) {
@@ -79,7 +79,7 @@ std::string refusal(Program program, std::vector<ByteSet> sets) {
 
 bool contains(const std::string& text, const char* part) { return text.find(part) != std::string::npos; }
 
-// Whether some text goes on from a state to an end, by a walk of the automaton.
+// Whether some text continues from a state to an end, by a walk of the automaton.
 bool leads_out(Grammar& grammar, Grammar::State from) {
   std::set<Grammar::State> seen{from};
   std::vector<Grammar::State> open{from};
@@ -92,10 +92,10 @@ bool leads_out(Grammar& grammar, Grammar::State from) {
       if (next != Grammar::none && seen.insert(next).second) open.push_back(next);
     }
   }
-  return seen.size() >= 2000;  // nesting that goes on: cannot be told in this way
+  return seen.size() >= 2000;  // unbounded test_nesting: cannot be decided this way
 }
 
-void random_grammars() {
+void test_random_grammars() {
   const std::vector<ByteSet> sets{set_of("a"), set_of("b"), set_of("ab"), ByteSet()};
   int refused = 0, held = 0;
   for (uint32_t seed = 0; seed < 600; seed++) {
@@ -132,27 +132,27 @@ void random_grammars() {
   CHECK(refused > 50 && held > 500, "%d %d", refused, held);
 }
 
-// ( nested ) or nothing: as deep as is allowed, and no deeper.
-void nesting() {
+// ( nested ) or nothing: accepted up to the maximum depth, rejected beyond.
+void test_nesting() {
   const Program program{{Instruction::either, 1, 4}, {Instruction::match, 0, 2}, {Instruction::call, 0, 3}, {Instruction::match, 1, 4},
                         {Instruction::end}};
   Grammar grammar(program, {set_of("("), set_of(")")});
   const auto nested = [](int depth) { return std::string(size_t(depth), '(') + std::string(size_t(depth), ')'); };
   CHECK(holds(grammar, "") && holds(grammar, nested(1)) && holds(grammar, nested(Grammar::most_depth)));
   CHECK(!holds(grammar, nested(Grammar::most_depth + 2)) && !holds(grammar, "(()") && !holds(grammar, "())"));
-  // What repeats by calling itself last needs no stack at all.
+  // A rule that repeats by a tail call needs no stack.
   Grammar list({{Instruction::match, 0, 1}, {Instruction::either, 2, 3}, {Instruction::call, 0, 3}, {Instruction::end}}, {set_of("x")});
   CHECK(holds(list, std::string(5000, 'x')));
 }
 
-void refusals() {
+void test_invalid_grammars() {
   const ByteSet x = set_of("x");
   CHECK(contains(refusal({}, {}), "no instructions"));
   CHECK(contains(refusal({{Instruction::match, 1, 1}, {Instruction::end}}, {x}), "leads nowhere"));
   CHECK(contains(refusal({{Instruction::match, 0, 2}, {Instruction::end}}, {x}), "leads nowhere"));
   CHECK(contains(refusal({{Instruction::call, -1, 1}, {Instruction::end}}, {x}), "leads nowhere"));
   CHECK(contains(refusal({{Instruction::call, 0, 1}, {Instruction::end}}, {x}), "calls itself"));
-  // By way of another rule, behind one that may be empty.
+  // Left recursion through another rule, after one that may be empty.
   CHECK(contains(refusal({{Instruction::call, 2, 1}, {Instruction::end}, {Instruction::call, 1, 3}, {Instruction::call, 0, 1}}, {x}), "calls itself"));
   CHECK(contains(refusal({{Instruction::match, 0, 0}}, {x}), "no text that ends"));
   CHECK(contains(refusal({{Instruction::match, 0, 1}, {Instruction::end}}, {ByteSet()}), "no text that ends"));
@@ -166,7 +166,7 @@ std::shared_ptr<const TokenBytes> vocabulary(const std::vector<std::string>& tok
 }
 
 void masks() {
-  // Some tokens begin like others, some are equal, some have no bytes; 40 and 41 end replies.
+  // Some tokens share prefixes, some are equal, some have no bytes; 40 and 41 are end tokens.
   std::vector<std::string> tokens;
   for (uint32_t t = 0; t < 70; t++) {
     std::string token;
@@ -209,14 +209,14 @@ void masks() {
       expected = walk(reference, tokens[size_t(token)], expected);
     }
   }
-  // A vocabulary that cannot say what must come.
+  // A vocabulary without any token for the required text.
   TokenMasks stuck(Grammar({{Instruction::match, 0, 1}, {Instruction::end}}, {set_of("z")}), bytes);
   CHECK_THROWS(stuck.mask(stuck.start()), "BAD_ARGUMENT");
   CHECK_THROWS(TokenBytes({1}, {0, 2}, {}), "BAD_ARGUMENT");
   CHECK_THROWS(TokenBytes({1}, {0, 1}, {1}), "BAD_ARGUMENT");
 }
 
-// Any bytes of "a" and "b", an "a", and so many more of either: a state for each set of the places where an "a" stood.
+// Any bytes of "a" and "b", an "a", and `more` bytes of either: one state per set of earlier positions of "a".
 Program subsets(int32_t more) {
   Program program{{Instruction::either, 1, 2}, {Instruction::match, 1, 0}, {Instruction::match, 0, 3}};
   for (int32_t i = 0; i < more; i++) program.push_back({Instruction::match, 1, int32_t(program.size()) + 1});
@@ -224,7 +224,7 @@ Program subsets(int32_t more) {
   return program;
 }
 
-// Of the program's rules each, in brackets, either of two that begin with the rule before: a stack for each way to be so deep.
+// Each rule, in brackets, is one of two alternatives that begin with the previous rule: one stack per way to nest.
 Program ambiguous(int32_t rules) {
   Program program{{Instruction::call, 0, 1}, {Instruction::end}, {Instruction::match, 1, 1}};
   for (int32_t rule = 0, before = 2; rule < rules; rule++) {
@@ -253,7 +253,7 @@ std::string failure(const std::function<void()>& work) {
 
 void bounds() {
   const std::vector<ByteSet> sets{set_of("a"), set_of("ab")};
-  // Refused once and again, while what was known goes on being known.
+  // Exceeding the bound fails repeatedly, while known states stay usable.
   Grammar many(subsets(60), sets);
   const auto reads = [&](uint32_t seed) {
     Grammar::State state = many.start();
@@ -276,7 +276,7 @@ void bounds() {
   const Grammar::State stuck = state;
   CHECK(contains(failure(deeper), "too many ways at once") && state == stuck);
 
-  // Each token of 14 letters leads to a state of its own, of some 200 places by then.
+  // Each token of 14 letters leads to a different state, each with about 200 places.
   std::vector<std::string> tokens{"a", "b"};
   for (uint32_t t = 0; t < 1u << 14; t++) {
     std::string token;
@@ -295,9 +295,9 @@ void bounds() {
 }  // namespace
 
 int main() {
-  random_grammars();
-  nesting();
-  refusals();
+  test_random_grammars();
+  test_nesting();
+  test_invalid_grammars();
   masks();
   bounds();
   return test::report();

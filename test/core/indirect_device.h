@@ -1,4 +1,5 @@
-// Another device's operations, through one hand: a test decides when they run, a benchmark whether.
+// Device that forwards all operations of another one through one function, so that a test decides when they run, and a
+// benchmark whether.
 #pragma once
 #include <cstring>
 #include <deque>
@@ -116,13 +117,13 @@ class IndirectDevice : public Device {
 
  protected:
   virtual void perform(std::function<void()> operation) = 0;
-  // All that was asked for must have been done.
+  // Must run all queued operations.
   virtual void finish() = 0;
 
   std::unique_ptr<Device> inner_;
 };
 
-// Runs what is queued as late as a GPU might: when somebody waits for it. So whoever does not wait sees old bytes.
+// Runs queued operations as late as possible: when the host waits for them. Code that forgets to wait reads old bytes.
 class QueuedDevice final : public IndirectDevice {
  public:
   using IndirectDevice::IndirectDevice;
@@ -138,7 +139,7 @@ class QueuedDevice final : public IndirectDevice {
     };
   }
 
-  int64_t idle_waits = 0;  // after which nothing was left to do until the host had thought of it
+  int64_t idle_waits = 0;  // number of waits that left the queue empty
 
  private:
   void perform(std::function<void()> operation) override {
@@ -151,7 +152,7 @@ class QueuedDevice final : public IndirectDevice {
   }
 
   std::deque<std::function<void()>> queue_;
-  int64_t queued_ = 0;  // ever
+  int64_t queued_ = 0;  // number of operations ever queued
 };
 
 }  // namespace gigpo::test

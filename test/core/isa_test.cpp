@@ -1,4 +1,4 @@
-// Which instruction sets are taken for supported, against the compiler's own answer.
+// Detection of supported instruction sets, against the compiler's.
 #include "core/cpu/isa.h"
 
 #include "test/core/each_isa.h"
@@ -8,7 +8,7 @@ using cpu::Isa;
 
 namespace {
 
-void the_compiler_says_the_same() {
+void test_detection_matches_the_compiler() {
 #if defined(GIGPO_X86) && defined(__GNUC__) && !defined(__clang__)
   __builtin_cpu_init();
   const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
@@ -21,8 +21,8 @@ void the_compiler_says_the_same() {
   CHECK(cpu::isa_supported(Isa::portable));
 }
 
-// The default is the last that is supported.
-void the_best_is_taken() {
+// The default is the last supported one.
+void test_default_is_the_last_supported() {
   Isa best = Isa::portable;
   for (const Isa isa : cpu::every_isa)
     if (cpu::isa_supported(isa)) best = isa;
@@ -33,7 +33,7 @@ void the_best_is_taken() {
 
 int main() {
   return test::run_all(std::initializer_list<test::Test>{
-      {"the compiler says the same", the_compiler_says_the_same},
-      {"the best is taken", the_best_is_taken},
+      {"detection matches the compiler", test_detection_matches_the_compiler},
+      {"the default is the last supported set", test_default_is_the_last_supported},
   });
 }

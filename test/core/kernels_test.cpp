@@ -1,5 +1,5 @@
-// Token log-probabilities, the fused head and the clipped surrogate on the CPU against plain double precision, on every
-// instruction set of this machine. (anchor_groups_test.cpp has the third named kernel.)
+// Token log-probabilities, the fused head and the clipped surrogate on the CPU against double precision, on every
+// instruction set of this machine. (The third named kernel is in anchor_groups_test.cpp.)
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -26,7 +26,7 @@ constexpr float inf = std::numeric_limits<float>::infinity(), nan = std::numeric
 
 uint32_t random_word(uint32_t stream, uint32_t i) { return philox({17, 4}, i, stream, 0, 0).word[0]; }
 
-// Normal with this standard deviation (Box-Muller).
+// Normal random number with this standard deviation (Box-Muller).
 float normal(uint32_t stream, uint32_t i, double deviation) {
   const Philox words = philox({5, 9}, i, stream, 0, 0);
   return float(deviation * std::sqrt(-2 * std::log(double(open_uniform(words.word[0])))) *
@@ -62,7 +62,7 @@ double entropy_of(const std::vector<double>& log_probs) {
 
 std::vector<double> widen(const float* values, int64_t count) { return {values, values + count}; }
 
-void log_probabilities_match_double_precision() {
+void test_log_probabilities_match_double_precision() {
   for (const int64_t vocab : {1, 2, 7, 16, 17, 31, 33, 511, 512, 513, 1000, 32000, 151936}) {
     for (const auto& [temperature, deviation] : {std::pair{1.0, 1.0}, {0.4, 3.0}, {2.0, 20.0}, {1.0, 100.0}}) {
       const int64_t rows = 3;
@@ -85,7 +85,7 @@ void log_probabilities_match_double_precision() {
   token_log_probs(0, 10, nullptr, nullptr, 1, nullptr, nullptr);
 }
 
-void impossible_and_broken_logits_are_told_apart() {
+void test_impossible_and_non_finite_logits() {
   for (const int64_t vocab : {5, 40, 600}) {
     std::vector<float> logits(vocab, -inf);
     logits[1] = logits[3] = 2;
@@ -113,7 +113,7 @@ void impossible_and_broken_logits_are_told_apart() {
 constexpr KlEstimator all_estimators[] = {KlEstimator::k1,  KlEstimator::k2,      KlEstimator::k3,
                                           KlEstimator::abs, KlEstimator::k1_plus, KlEstimator::k3_plus};
 
-// The estimators as they are defined.
+// Definitions of the estimators.
 double kl_value(double d, KlEstimator estimator) {
   switch (estimator) {
     case KlEstimator::k1:
@@ -124,12 +124,12 @@ double kl_value(double d, KlEstimator estimator) {
   }
 }
 
-// The one whose value has the gradient of this one.
+// Estimator whose derivative is the gradient of this one.
 KlEstimator slope_of(KlEstimator estimator) {
   return estimator == KlEstimator::k1_plus || estimator == KlEstimator::k3_plus ? KlEstimator::k2 : estimator;
 }
 
-// One row's loss as written in token_log_probs.h and clipped_surrogate.h, of logits in double.
+// Loss of one row as defined in token_log_probs.h and clipped_surrogate.h, from logits in double.
 double row_loss(const std::vector<double>& z, const PolicyHeadRow& row, const PolicyHeadOptions& options,
                 const HeadTokens& others = {}) {
   const std::vector<double> log_probs = log_softmax(z, options.temperature);
@@ -152,13 +152,13 @@ double row_loss(const std::vector<double>& z, const PolicyHeadRow& row, const Po
   return row.weight * (loss - options.entropy_weight * entropy);
 }
 
-// The gradient that the kernel leaves, and what it reports, against central differences of `row_loss`.
+// Compares the gradient and the results of the kernel with central differences of `row_loss`.
 void check_head(int64_t vocab, double deviation, PolicyHeadRow row, const PolicyHeadOptions& options, uint32_t stream,
                 const char* what, const HeadTokens& others = {}) {
   const std::vector<float> logits = random_logits(stream, vocab, deviation);
   std::vector<double> z = widen(logits.data(), vocab);
   const std::vector<double> log_probs = log_softmax(z, options.temperature);
-  row.old_log_prob += float(log_probs[row.token]);  // the cases give differences
+  row.old_log_prob += float(log_probs[row.token]);  // the test cases contain differences
   row.reference_log_prob += float(log_probs[row.token]);
   std::vector<float> gradient = logits;
   PolicyHeadResult result;
@@ -186,26 +186,26 @@ void check_head(int64_t vocab, double deviation, PolicyHeadRow row, const Policy
           what, int(j), gradient[j], expected);
     total += gradient[j];
   }
-  CHECK(std::abs(total) < 1e-5, "%s: logits may not move all together, %g", what, total);
+  CHECK(std::abs(total) < 1e-5, "%s: the gradients of a row must sum to 0, not %g", what, total);
 }
 
-void head_gradients_match_finite_differences() {
+void test_head_gradients_match_finite_differences() {
   const auto row = [](float weight, float advantage, float old_minus_new, float reference_minus_new) {
     return PolicyHeadRow{.token = 3, .weight = weight, .advantage = advantage, .old_log_prob = old_minus_new,
                          .reference_log_prob = reference_minus_new, .gradient = 0.7f, .entropy_gradient = -0.4f};
   };
-  // Both sides of each edge: inside the clip, above and below it, beyond the dual clip, beyond every clamp.
+  // Both sides of each bound: inside the clip, above and below it, beyond the dual clip, beyond every clamp.
   for (const float advantage : {1.5f, -0.8f, 0.0f})
     for (const float old_minus_new : {0.0f, 0.1f, -0.1f, 0.23f, -0.19f, 0.5f, -0.5f, -1.05f, -1.2f, 21.0f, -21.0f})
       for (const double clip_dual : {3.0, double(inf)}) {
-        if (clip_dual == inf && old_minus_new < -2 && advantage < 0) continue;  // e^20: finite differences have no digits
+        if (clip_dual == inf && old_minus_new < -2 && advantage < 0) continue;  // e^20: finite differences have no precision
         PolicyHeadOptions options;
         options.loss.clip_dual = clip_dual;
         options.loss.clip_high = 0.28;
         check_head(19, 1, row(0.25f, advantage, old_minus_new, 0), options, 1, "policy");
       }
   for (const KlEstimator estimator : all_estimators)
-    // Where k3 is free, held to 10, and where its exponent is clamped, on both sides; |d| has no slope at 0.
+    // k3 unbounded, bounded by 10, and with clamped exponent, on both sides; |d| has no derivative at 0.
     for (const float reference_minus_new : {0.01f, 0.3f, -0.3f, 2.0f, -2.0f, 3.0f, -9.0f, -12.0f, 25.0f, -25.0f}) {
       PolicyHeadOptions options;
       options.has_reference = true;
@@ -224,21 +224,21 @@ void head_gradients_match_finite_differences() {
           options.mode = mode;
           options.temperature = temperature;
           options.entropy_weight = entropy_weight;
-          check_head(vocab, 1.5, row(0.125f, 0.9f, 0.05f, 0), options, uint32_t(vocab), "every mode");
+          check_head(vocab, 1.5, row(0.125f, 0.9f, 0.05f, 0), options, uint32_t(vocab), "all modes");
           if (mode != HeadMode::linear) continue;
-          const int32_t tokens[] = {vocab > 4 ? int32_t(vocab - 1) : 1, -1, 3, 0};  // the second is none, the third the sampled one
+          const int32_t tokens[] = {vocab > 4 ? int32_t(vocab - 1) : 1, -1, 3, 0};  // the second is empty, the third the sampled token
           const float gradients[] = {0.8f, nan, -0.3f, 0.6f};
           PolicyHeadRow with_others = row(0.125f, 0.9f, 0.05f, 0);
           with_others.others_gradient = gradients[0] + gradients[2] + gradients[3];
           const HeadTokens others = {4, tokens, gradients, nullptr};
           check_head(vocab, 1.5, with_others, options, uint32_t(vocab), "gradients by other tokens", others);
           options.has_entropy_gradient = true;
-          check_head(vocab, 1.5, with_others, options, uint32_t(vocab), "all of them", others);
-          check_head(vocab, 1.5, row(0.125f, 0.9f, 0.05f, 0), options, uint32_t(vocab), "a gradient by the entropy");
+          check_head(vocab, 1.5, with_others, options, uint32_t(vocab), "gradients by other tokens and the entropy", others);
+          check_head(vocab, 1.5, row(0.125f, 0.9f, 0.05f, 0), options, uint32_t(vocab), "gradient by the entropy");
         }
 }
 
-void masked_rows_leave_no_trace() {
+void test_masked_rows_are_zero() {
   const int64_t vocab = 21;
   for (const HeadMode mode : {HeadMode::policy, HeadMode::sft, HeadMode::linear})
     for (const double entropy_weight : {0.0, 0.1}) {
@@ -256,7 +256,7 @@ void masked_rows_leave_no_trace() {
     }
 }
 
-void broken_rows_are_loud() {
+void test_non_finite_rows_give_nan() {
   const int64_t vocab = 21;
   for (const HeadMode mode : {HeadMode::policy, HeadMode::sft, HeadMode::linear}) {
     PolicyHeadOptions options;
@@ -274,7 +274,7 @@ void broken_rows_are_loud() {
   }
 }
 
-void scoring_leaves_the_logits_and_agrees() {
+void test_scoring_keeps_the_logits() {
   const int64_t rows = 4, vocab = 777;
   const std::vector<float> before = random_logits(8, rows * vocab, 2);
   std::vector<float> logits = before;
@@ -286,7 +286,7 @@ void scoring_leaves_the_logits_and_agrees() {
   options.temperature = 0.9;
   options.entropy_weight = 1;
   std::vector<PolicyHeadResult> results(rows);
-  const std::vector<int32_t> other_tokens = {0, 5, 5, 776, 200, 3, 300, 299};  // two a row
+  const std::vector<int32_t> other_tokens = {0, 5, 5, 776, 200, 3, 300, 299};  // two per row
   std::vector<float> of_others(other_tokens.size());
   policy_head_chunk(rows, vocab, logits.data(), inputs.data(), options, results.data(),
                     {2, other_tokens.data(), nullptr, of_others.data()});
@@ -301,13 +301,13 @@ void scoring_leaves_the_logits_and_agrees() {
   }
 }
 
-void distances_match_double_precision() {
+void test_distances_match_double_precision() {
   for (const int64_t vocab : {1, 2, 7, 16, 17, 33, 513, 32000, 151936})
     for (const double temperature : {1.0, 0.4, 2.0})
       for (const double apart : {0.0, 1e-6, 1e-3, 1.0, 30.0}) {
         const std::vector<float> z = random_logits(uint32_t(vocab), vocab, 3);
         std::vector<float> w = z;
-        for (size_t j = 0; j < w.size(); j++) w[j] += normal(uint32_t(vocab) + 1, uint32_t(j), apart) + 2;  // a shift is none
+        for (size_t j = 0; j < w.size(); j++) w[j] += normal(uint32_t(vocab) + 1, uint32_t(j), apart) + 2;  // a common shift has no effect
         const std::vector<double> p = log_softmax(widen(z.data(), vocab), temperature), q = log_softmax(widen(w.data(), vocab), temperature);
         double squares = 0;
         for (size_t j = 0; j < p.size(); j++) squares += std::pow(std::exp(p[j] / 2) - std::exp(q[j] / 2), 2);
@@ -320,10 +320,10 @@ void distances_match_double_precision() {
   CHECK(std::isnan(hellinger(4, one.data(), broken.data(), 1)) && std::isnan(hellinger(4, broken.data(), one.data(), 1)));
 }
 
-void the_likeliest_tokens_are_in_order() {
+void test_top_tokens_are_sorted() {
   const int64_t vocab = 1003;
   std::vector<float> logits = random_logits(12, vocab, 2);
-  for (size_t j = 0; j < logits.size(); j++) logits[j] = std::round(logits[j]);  // many are equal
+  for (size_t j = 0; j < logits.size(); j++) logits[j] = std::round(logits[j]);  // many ties
   logits[3] = -inf, logits[4] = nan, logits[5] = -1e30f;
   std::vector<int32_t> order(vocab);
   std::iota(order.begin(), order.end(), 0);
@@ -340,7 +340,7 @@ void the_likeliest_tokens_are_in_order() {
   }
 }
 
-void rows_do_not_depend_on_how_they_are_split() {
+void test_rows_do_not_depend_on_the_split() {
   const int64_t rows = 7, vocab = 1003;
   PolicyHeadOptions options;
   options.entropy_weight = 0.01;
@@ -355,7 +355,7 @@ void rows_do_not_depend_on_how_they_are_split() {
   CHECK(std::memcmp(whole_results.data(), split_results.data(), rows * sizeof(PolicyHeadResult)) == 0);
 }
 
-// Four rows, the third and longest of them padding; masked tokens hold NaN.
+// Four rows, the third and longest of them padding; masked tokens are NaN.
 struct Batch {
   std::vector<int32_t> lengths = {6, 3, 7, 4};
   std::vector<float> mask = {1, 0, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1};
@@ -376,8 +376,8 @@ struct Batch {
   }
 };
 
-// The definition, with the log-probabilities in double so that it can be differentiated. With a sequence ratio the mean
-// is taken at `frozen`, and each token moves its own ratio from there.
+// Definition with log-probabilities in double, so that it can be differentiated numerically. With a sequence ratio the
+// mean is taken at `frozen`, and each token changes its own ratio relative to it.
 double surrogate(const Batch& batch, const std::vector<double>& log_probs, const std::vector<double>& frozen,
                  const ClippedSurrogateOptions& o, bool only_policy = false) {
   double token_sum = 0, row_sums = 0, row_means = 0;
@@ -413,7 +413,7 @@ double surrogate(const Batch& batch, const std::vector<double>& log_probs, const
   return 0;
 }
 
-void the_surrogate_and_its_gradient_match_their_definition() {
+void test_surrogate_matches_its_definition() {
   Batch batch;
   for (const Aggregation aggregation :
        {Aggregation::token_mean, Aggregation::token_sum, Aggregation::sequence_mean_token_sum, Aggregation::sequence_mean_token_mean,
@@ -453,7 +453,7 @@ void the_surrogate_and_its_gradient_match_their_definition() {
         }
 }
 
-void reports_count_what_they_say() {
+void test_report_fields() {
   const std::vector<int32_t> lengths = {5};
   const std::vector<float> mask(5, 1), old_log_probs(5, -1);
   // Clipped above, inside, dual clip, clipped below, and inside for a negative advantage above the clip.
@@ -472,7 +472,7 @@ void reports_count_what_they_say() {
   CHECK(near(report.ratio, ratio, 1e-12) && near(report.policy_kl, policy_kl, 1e-12) && report.kl == 0);
 }
 
-void clip_edges_belong_to_the_inside() {
+void test_clip_bounds_are_inclusive() {
   PolicyLossOptions options;
   options.clip_low = 0.5, options.clip_high = 1, options.clip_dual = 4;
   const auto gradient = [&](double ratio, double advantage) {
@@ -482,11 +482,11 @@ void clip_edges_belong_to_the_inside() {
   CHECK(gradient(0.5 + 1e-9, -1) > 0 && gradient(0.5 - 1e-9, -1) == 0);
   CHECK(gradient(4 - 1e-9, -1) > 0 && gradient(4 + 1e-9, -1) == 0);
   CHECK(token_loss(-1, 0, 1, false, 0, options).gradient == -1);
-  options.clip_low = options.clip_high = 0;  // r = 1 lies on both edges
+  options.clip_low = options.clip_high = 0;  // r = 1 is on both bounds
   CHECK(token_loss(-1, 0, 1, false, 0, options).gradient == -1 && !token_loss(-1, 0, 1, false, 0, options).clipped);
 }
 
-void kl_estimates_hold_at_their_edges() {
+void test_kl_estimators_at_their_bounds() {
   for (const double d : {2.610, 2.612, -10.9999, -11.0}) {
     const double value = std::exp(d) - d - 1;
     const KlEstimate k3 = kl_estimate(d, KlEstimator::k3), plus = kl_estimate(d, KlEstimator::k3_plus);
@@ -498,7 +498,7 @@ void kl_estimates_hold_at_their_edges() {
   CHECK(kl_estimate(1e30, KlEstimator::k3).value == 10 && kl_estimate(-1e30, KlEstimator::k3).value == 10);
 }
 
-void extreme_log_probabilities_stay_finite_and_nan_stays_nan() {
+void test_extreme_and_nan_log_probabilities() {
   PolicyLossOptions options;
   options.kl_weight = 1, options.clip_dual = inf;
   for (const KlEstimator estimator : all_estimators)
@@ -514,7 +514,7 @@ void extreme_log_probabilities_stay_finite_and_nan_stays_nan() {
   CHECK(std::isnan(broken.policy) && std::isnan(broken.gradient) && std::isnan(broken.kl));
 }
 
-void surrogate_inputs_are_checked() {
+void test_invalid_surrogate_inputs() {
   Batch batch;
   ClippedSurrogateInput input = batch.input();
   ClippedSurrogateOptions options;
@@ -534,8 +534,8 @@ void surrogate_inputs_are_checked() {
   CHECK(none.loss == 0 && none.ratio == 0 && none.active == 0);
 }
 
-// Score, then the surrogate on its own, then its gradient through the head: the same as the fused pass.
-void the_fused_head_agrees_with_the_surrogate_on_its_own() {
+// Scoring, then the separate surrogate, then its gradient through the head: equal to the fused pass.
+void test_fused_head_equals_separate_surrogate() {
   const int64_t rows = 6, vocab = 50;
   const std::vector<float> logits = random_logits(21, rows * vocab, 1);
   const std::vector<int32_t> lengths = {2, 4};
@@ -578,22 +578,22 @@ void the_fused_head_agrees_with_the_surrogate_on_its_own() {
 
 int main() {
   test::on_each_isa([&](cpu::Isa) {
-    log_probabilities_match_double_precision();
-    impossible_and_broken_logits_are_told_apart();
-    head_gradients_match_finite_differences();
-    masked_rows_leave_no_trace();
-    broken_rows_are_loud();
-    scoring_leaves_the_logits_and_agrees();
-    distances_match_double_precision();
-    the_likeliest_tokens_are_in_order();
-    rows_do_not_depend_on_how_they_are_split();
-    the_fused_head_agrees_with_the_surrogate_on_its_own();
+    test_log_probabilities_match_double_precision();
+    test_impossible_and_non_finite_logits();
+    test_head_gradients_match_finite_differences();
+    test_masked_rows_are_zero();
+    test_non_finite_rows_give_nan();
+    test_scoring_keeps_the_logits();
+    test_distances_match_double_precision();
+    test_top_tokens_are_sorted();
+    test_rows_do_not_depend_on_the_split();
+    test_fused_head_equals_separate_surrogate();
   });
-  the_surrogate_and_its_gradient_match_their_definition();
-  reports_count_what_they_say();
-  clip_edges_belong_to_the_inside();
-  kl_estimates_hold_at_their_edges();
-  extreme_log_probabilities_stay_finite_and_nan_stays_nan();
-  surrogate_inputs_are_checked();
+  test_surrogate_matches_its_definition();
+  test_report_fields();
+  test_clip_bounds_are_inclusive();
+  test_kl_estimators_at_their_bounds();
+  test_extreme_and_nan_log_probabilities();
+  test_invalid_surrogate_inputs();
   return gigpo::test::report();
 }

@@ -1,5 +1,5 @@
-// Products of bf16 on the CPU against double precision and, where products are widened, against their definition bit for bit; the
-// same bits in every storage order, batch and number of threads.
+// bf16 products on the CPU against double precision and, where products are converted to fp32, bit for bit against
+// their definition. Results do not depend on storage order, batch and number of threads.
 #include "core/cpu/matmul_bf16.h"
 
 #include <algorithm>
@@ -20,7 +20,8 @@ namespace {
 
 constexpr uint16_t nan_bits = 0x7FC1;
 
-// Stored as f32 or bf16, of numbers that bf16 can hold, `gap` elements between rows: NaN, so that reading them would show.
+// Matrix stored as f32 or bf16, of numbers that bf16 can represent, with `gap` elements between rows. The gaps are NaN,
+// so that reading them would show.
 struct Matrix {
   Matrix(int64_t rows, int64_t columns, int64_t gap, uint32_t stream, bool transposed = false)
       : rows(transposed ? columns : rows), columns(transposed ? rows : columns), ld(this->columns + gap),
@@ -52,10 +53,10 @@ struct Problem {
     return {a[ta].tensor(Type::bf16), ta, b[tb].tensor(Type::bf16), tb, out, accumulate, with_bias ? bias.tensor(Type::bf16) : Tensor{}};
   }
   int64_t k;
-  Matrix a[2], b[2], c, bias;  // as they are, and transposed
+  Matrix a[2], b[2], c, bias;  // original and transposed
 };
 
-// The definition in matmul_bf16.h; |error| of `c` beside the exact sum, in units of the magnitudes' rounding to float.
+// Definition in matmul_bf16.h. |error| of `c` relative to the exact sum, in units of float rounding of the magnitudes.
 double check_definition(const Problem& x, const Matrix& c, bool accumulate, bool with_bias) {
   double worst = 0;
   for (int64_t i = 0; i < x.c.rows; i++) {
@@ -119,9 +120,9 @@ void test_products(ThreadPool& pool) {
   }
   for (const int64_t m : {4, 28, 29, 64, 113, 700}) test_product(pool, m, 130, 70, 6);
   for (const int64_t n : {63, 64, 127, 500, 2049}) test_product(pool, 30, n, 40, 0);
-  test_product(pool, 2, 530, 4100, 2);  // more of B than is packed at a time
-  test_product(pool, 910, 3, 8192, 0);  // and of A
-  test_product(pool, 1030, 3, bf16_k_block + 10, 2);  // more rows than have sums in fp32 at a time
+  test_product(pool, 2, 530, 4100, 2);  // exceeds the part of B that is packed at a time
+  test_product(pool, 910, 3, 8192, 0);  // exceeds that of A
+  test_product(pool, 1030, 3, bf16_k_block + 10, 2);  // exceeds the rows with fp32 sums at a time
 }
 
 void test_invariance() {
@@ -148,7 +149,7 @@ void test_invariance() {
   }
 }
 
-// Every bf16 and the floats around the middle between it and the next; and partial vectors.
+// All bf16 numbers and the floats around the midpoint to the next; and partial vectors.
 void test_conversions() {
   const Bf16Kernels& kernels = bf16_kernels(isa());
   for (uint32_t upper = 0; upper < 0x10000; upper++) {

@@ -1,4 +1,4 @@
-// The CPU matrix multiply against its definition (bit for bit) and against double precision, on every instruction set
+// Matrix product on the CPU against its definition (bit for bit) and against double precision, on every instruction set
 // of this machine; and the thread pool.
 #include "core/cpu/matmul.h"
 
@@ -21,7 +21,7 @@
 using namespace gigpo;
 using namespace gigpo::cpu;
 
-// A stored matrix whose rows lie `ld` apart. What lies between them is NaN: reading it would show.
+// Matrix with row distance `ld`. The gaps are NaN, so that reading them would show.
 struct Matrix {
   Matrix(int64_t rows, int64_t columns, int64_t ld, uint32_t stream)
       : ld(ld), data(size_t(rows == 0 ? 0 : (rows - 1) * ld + columns), NAN) {
@@ -33,7 +33,7 @@ struct Matrix {
   std::vector<float> data;
 };
 
-// One product in all its storage orders.
+// One product in all storage orders.
 struct Problem {
   Problem(int64_t m, int64_t n, int64_t k, int64_t gap)
       : m(m), n(n), k(k), a(m, k, k + gap, 0), a_transposed(k, m, m + gap, 0), b(k, n, n + gap, 1),
@@ -52,8 +52,8 @@ struct Problem {
   Matrix a, a_transposed, b, b_transposed, c, bias;
 };
 
-// x·y + z as the instruction set computes it. This file is compiled for the plain CPU; a volatile keeps the two
-// operations apart where plain means that.
+// x·y + z as computed by the instruction set. This file is compiled for the baseline CPU; `volatile` keeps the two
+// operations separate on the portable one.
 static float multiply_add(float x, float y, float z) {
 #if defined(__aarch64__)
   return std::fma(x, y, z);
@@ -64,7 +64,7 @@ static float multiply_add(float x, float y, float z) {
 #endif
 }
 
-// The definition in matmul.h.
+// Definition in matmul.h.
 static std::vector<float> defined(const Problem& x, bool accumulate, bool with_bias) {
   std::vector<float> c = x.c.data;
   for (int64_t i = 0; i < x.m; i++)
@@ -83,7 +83,7 @@ static std::vector<float> defined(const Problem& x, bool accumulate, bool with_b
 }
 
 static void check_precision(const Problem& x, const std::vector<float>& c) {
-  double worst = 0;  // error over the sum of the products' magnitudes, in units of float rounding
+  double worst = 0;  // error relative to the sum of the magnitudes of the products, in units of float rounding
   for (int64_t i = 0; i < x.m; i++)
     for (int64_t j = 0; j < x.n; j++) {
       double exact = 0, magnitude = 1e-30;
@@ -96,7 +96,7 @@ static void check_precision(const Problem& x, const std::vector<float>& c) {
   CHECK(worst < 16, "%s m=%ld n=%ld k=%ld: error %g", isa_name(isa()), long(x.m), long(x.n), long(x.k), worst);
 }
 
-// Also that what lies between the rows of C is left alone: NaN there must keep its bits.
+// Also checks that the gaps between the rows of C are unchanged: their NaNs must keep their bits.
 static bool same_bits(const std::vector<float>& x, const std::vector<float>& y) {
   return x.size() == y.size() && std::memcmp(x.data(), y.data(), x.size() * sizeof(float)) == 0;
 }
@@ -104,7 +104,7 @@ static bool same_bits(const std::vector<float>& x, const std::vector<float>& y) 
 static void test_product(ThreadPool& pool, int64_t m, int64_t n, int64_t k, int64_t gap) {
   const Problem x(m, n, k, gap);
   PackedWeight weight;
-  // A weight is packed without a gap.
+  // A weight is packed without gaps.
   const Problem tight(1, n, k, 0);
   weight.pack(pool, tight.b_transposed.data.data(), n, k);
   for (const bool accumulate : {false, true})
@@ -140,11 +140,11 @@ static void test_products(ThreadPool& pool) {
   for (const int64_t m : {1, 4, 14, 15, 28, 29, 64, 113, 250, 700}) test_product(pool, m, 130, 70, 5);
   for (const int64_t n : {1, 63, 64, 127, 500, 2049}) test_product(pool, 30, n, 40, 0);
   for (const int64_t m : {113, 700, 769}) test_product(pool, m, 90, 1100, 3);  // as many panels as threads, or twice as many
-  test_product(pool, 40, 1100, 1030, 2);  // more of B than is packed at a time
+  test_product(pool, 40, 1100, 1030, 2);  // exceeds the part of B that is packed at a time
   test_product(pool, 3, 5, 0, 1);         // an empty sum is zero, or C, and the bias
 }
 
-// A row's result is the same alone and among others, with any number of threads.
+// A row has the same result alone and among others, with any number of threads.
 static void test_batch_invariance() {
   const Problem x(301, 203, 700, 0);
   std::vector<std::vector<float>> results;
@@ -166,7 +166,7 @@ static void test_batch_invariance() {
   }
 }
 
-// A sum over k taken a few blocks at a time and added up, as a table's gradient is: the same bits as at once.
+// A sum over k in pieces of a few blocks, as for the gradient of an embedding, has the same bits as in one call.
 static void test_sums_in_pieces() {
   constexpr int64_t unit = DeviceTraits::head_unit;
   const Problem x(70, 90, 3 * unit + 100, 0);
@@ -181,7 +181,7 @@ static void test_sums_in_pieces() {
         piece.k = std::min(rows, x.k - first), piece.a += first * piece.lda, piece.b += first * piece.ldb;
         matmul(pool, piece);
       }
-      CHECK(same_bits(c, whole), "%s in pieces of %ld", isa_name(isa()), long(rows));
+      CHECK(same_bits(c, whole), "%s: sums in pieces of %ld rows", isa_name(isa()), long(rows));
     }
   }
 }
@@ -196,7 +196,7 @@ static void test_rows_of_the_head() {
 
 static void test_same_bits_on_every_fma() {
   if (!isa_supported(Isa::avx512)) {
-    std::printf("skipped: the same bits on AVX2 and AVX-512, for want of AVX-512\n");
+    std::printf("skipped: comparison of AVX2 and AVX-512, which this machine lacks\n");
     return;
   }
   const Problem x(45, 77, 600, 0);
@@ -239,7 +239,7 @@ static void test_thread_pool() {
 
     std::vector<int> sums(6, 0);
     pool.parallel_for(6, [&](int64_t i) { pool.parallel_for(5, [&](int64_t j) { sums[size_t(i)] += int(j); }); });
-    CHECK(sums == std::vector<int>(6, 10), "a nested loop runs whole");
+    CHECK(sums == std::vector<int>(6, 10), "a nested loop runs completely");
 
     bool thrown = false;
     try {
@@ -254,7 +254,7 @@ static void test_thread_pool() {
     pool.parallel_for(50, [&](int64_t) { after++; });
     CHECK(after == 50, "a loop after one that threw");
 
-    // Two threads share the pool: whoever comes second works alone.
+    // Two threads share the pool: the second one works alone.
     std::atomic<int64_t> total = 0;
     std::vector<std::thread> callers;
     for (int c = 0; c < 2; c++)

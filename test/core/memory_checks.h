@@ -1,11 +1,11 @@
-// The memory of an engine on any device: one region by turns, and a plan that says what is taken.
+// Checks of the memory of an engine on any device: a region used in turns, and plans that match the memory used.
 #pragma once
 #include "core/memory_plan.h"
 #include "test/core/engine_subject.h"
 
 namespace gigpo::test {
 
-// Sampling and training in one region, by turns, even in the middle of a completion.
+// Sampling and training use one region in turns, even in the middle of a completion.
 inline void check_shared_region(const DeviceFactory& make_device, const ModelConfig& config) {
   Subject apart(make_device, config), shared(make_device, config, {.region_bytes = 1 << 20});
   const std::vector<TrainingRow> rows = training_rows(apart);
@@ -25,14 +25,14 @@ inline void check_shared_region(const DeviceFactory& make_device, const ModelCon
   CHECK(shared.gradients() == apart.gradients());
 }
 
-// A reply that asks for as much as its length can: every token of the vocabulary occurs in it.
+// Completion with the maximum memory for its length: it contains every token of the vocabulary.
 inline TrainingRow fullest_row(int64_t reply, const ModelConfig& config) {
   std::vector<int32_t> tokens;
   for (int64_t i = 0; i < reply; i++) tokens.push_back(int32_t(i % config.vocabulary_size));
   return step_row({0}, tokens);
 }
 
-// The plan says what is then taken, to the byte.
+// The plan equals the memory used, to the byte.
 inline void check_plan(const DeviceFactory& make_device, const ModelConfig& config) {
   for (const Recompute level : {Recompute::none, Recompute::norms, Recompute::mlp, Recompute::block}) {
     for (const AdapterConfig& adapter : {AdapterConfig{}, AdapterConfig{4, 8}}) {
@@ -42,36 +42,36 @@ inline void check_plan(const DeviceFactory& make_device, const ModelConfig& conf
       Device& device = subject.engine.device();
       const MemoryPlan plan = plan_memory(config, options, device.traits(), {.reference = true});
       train(subject, {fullest_row(64, config)}, policy_loss());
-      CHECK(size_t(plan.activations) == subject.engine.peak_bytes(), "%d planned, %d taken", int(plan.activations),
+      CHECK(size_t(plan.activations) == subject.engine.peak_bytes(), "%d planned, %d used", int(plan.activations),
             int(subject.engine.peak_bytes()));
       CHECK(plan.gradients == int64_t(subject.gradients().size() * sizeof(float)));
       CHECK(plan.moments == 2 * plan.gradients && plan.total() > plan.weights + 4 * plan.reference);
 
-      // So do rows that begin alike, for whom no micro-batch is made larger.
+      // Rows with common prefixes do not make a micro-batch larger.
       std::vector<TrainingRow> alike;
       for (int32_t i = 0; i < 9; i++) alike.push_back(step_row(std::vector<int32_t>(50, 1), std::vector<int32_t>(14, i)));
       train(subject, alike, policy_loss());
-      CHECK(size_t(plan.activations) == subject.engine.peak_bytes(), "%d planned, %d taken", int(plan.activations),
+      CHECK(size_t(plan.activations) == subject.engine.peak_bytes(), "%d planned, %d used", int(plan.activations),
             int(subject.engine.peak_bytes()));
 
       options.longest_row = 300;
       Subject longer(make_device, config, {.longest_row = 300, .adapter = adapter, .recompute = level});
       train(longer, {fullest_row(300, config)}, policy_loss());
       const MemoryPlan with = plan_memory(config, options, device.traits(), {.reference = true});
-      CHECK(size_t(with.activations) == longer.engine.peak_bytes() && with.activations > 3 * plan.activations, "%d planned, %d taken",
+      CHECK(size_t(with.activations) == longer.engine.peak_bytes() && with.activations > 3 * plan.activations, "%d planned, %d used",
             int(with.activations), int(longer.engine.peak_bytes()));
       CHECK_THROWS(train(longer, {step_row({0}, std::vector<int32_t>(301, 0))}, policy_loss()), "BAD_ARGUMENT");
-      // Prompts that are shared, and single tokens asked for again and again, stay within it too.
+      // Shared prompts, and tokens wanted repeatedly, stay within the plan, too.
       std::vector<TrainingRow> rows;
       for (int32_t i = 0; i < 330; i++) {
         rows.push_back(step_row(std::vector<int32_t>(200, 1), std::vector<int32_t>(i % 50 == 0 ? 40 : 1, i % 53)));
       }
       train(longer, rows, policy_loss());
-      CHECK(size_t(with.activations) >= longer.engine.peak_bytes(), "%d planned, %d taken", int(with.activations),
+      CHECK(size_t(with.activations) >= longer.engine.peak_bytes(), "%d planned, %d used", int(with.activations),
             int(longer.engine.peak_bytes()));
     }
   }
-  // What is left decides where nobody told.
+  // Options that are not set are chosen by the available memory.
   EngineOptions options;
   options.micro_batch_tokens = 64, options.step_tokens = 64, options.cache_bytes = 1 << 16;
   const auto device = make_device();

@@ -1,5 +1,5 @@
-// What a plan says against what the system says was taken: the peak of a process that trains, samples until its cache is full, and
-// keeps a reference. Each shape runs in a process of its own.
+// Planned memory against the peak that the system reports, for a process that trains, samples until its cache is full,
+// and has a reference policy. Each shape runs in a separate process.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -8,7 +8,7 @@
 #include "test/core/engine_checks.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define GIGPO_SANITIZED 1  // whose own memory would be measured
+#define GIGPO_SANITIZED 1  // sanitizers allocate memory of their own
 #endif
 
 using namespace gigpo;
@@ -63,17 +63,17 @@ void train_once(Engine& engine, const ModelConfig& config, int64_t longest) {
   engine.actor().optimizer_step({1e-4, 0.9, 0.99, 1e-8, 0, 1});
 }
 
-// In the process of the shape.
+// Runs in the process of the shape.
 bool measure(const Shape& shape) {
   const ModelConfig config = config_of(shape);
   auto device = make_cpu_device(2, shape.precision);
-  EngineOptions asked;
-  asked.micro_batch_tokens = shape.micro_batch_tokens, asked.longest_row = shape.longest_row, asked.cache_bytes = shape.cache_bytes;
-  asked.step_tokens = 512, asked.adapter = shape.adapter, asked.recompute = shape.recompute;
-  const auto [options, plan] = fit_options(config, asked, device->traits(), shape.purpose, int64_t{1} << 40);
+  EngineOptions requested;
+  requested.micro_batch_tokens = shape.micro_batch_tokens, requested.longest_row = shape.longest_row, requested.cache_bytes = shape.cache_bytes;
+  requested.step_tokens = 512, requested.adapter = shape.adapter, requested.recompute = shape.recompute;
+  const auto [options, plan] = fit_options(config, requested, device->traits(), shape.purpose, int64_t{1} << 40);
   const int64_t before = of_status("VmRSS:");
   Engine engine(std::move(device), config, options);
-  const std::vector<float> zeros(1 << 12);  // a large one would count, and change how the allocator keeps what is freed
+  const std::vector<float> zeros(1 << 12);  // a large array would count, and change how the allocator caches freed memory
   for (int64_t at = 0, size = engine.transformer().layout().size; at < size; at += int64_t(zeros.size()))
     engine.actor().write(Buffer::weights, at, std::span(zeros).first(std::min(zeros.size(), size_t(size - at))));
   if (shape.purpose.trained) train_once(engine, config, shape.longest_row);
@@ -84,23 +84,23 @@ bool measure(const Shape& shape) {
     const std::atomic<bool> cancelled = false;
     engine.scores(Policy::reference, test::FlatBatch(rows), 1, cancelled);
   }
-  if (shape.purpose.trained) train_once(engine, config, shape.longest_row);  // in the one block that its arena is by now
+  if (shape.purpose.trained) train_once(engine, config, shape.longest_row);  // the arena is one block by now
   const double taken = double(of_status("VmHWM:") - before), planned = double(plan.total());
-  // Lists, threads and their scratch are not of the plan.
-  return CHECK(std::abs(planned - taken) < 0.04 * taken + 6e6, "%s: planned %.1f MB, taken %.1f MB (%s)", shape.name, planned / 1e6,
+  // Lists, threads and their scratch memory are not part of the plan.
+  return CHECK(std::abs(planned - taken) < 0.04 * taken + 6e6, "%s: planned %.1f MB, used %.1f MB (%s)", shape.name, planned / 1e6,
                taken / 1e6, describe(plan).c_str());
 }
 
 const Shape shapes[] = {
     {"all weights", true, 384, 4, 8000, 512, 0, 24 << 20, {}, Recompute::none, {}},
-    {"untied, norms, computed again", false, 384, 4, 8000, 1000, 0, 48 << 20, {}, Recompute::mlp, {}},
-    {"an adapter and its reference", true, 512, 4, 8000, 512, 0, 24 << 20, {16, 32}, Recompute::norms, {.reference = true}},
-    {"a reference", true, 384, 4, 4000, 512, 0, 24 << 20, {}, Recompute::block, {.reference = true}},
+    {"untied, with norms and recomputation", false, 384, 4, 8000, 1000, 0, 48 << 20, {}, Recompute::mlp, {}},
+    {"an adapter and a reference policy", true, 512, 4, 8000, 512, 0, 24 << 20, {16, 32}, Recompute::norms, {.reference = true}},
+    {"a reference policy", true, 384, 4, 4000, 512, 0, 24 << 20, {}, Recompute::block, {.reference = true}},
     {"rows longer than a micro-batch", true, 256, 6, 4000, 64, 500, 24 << 20, {}, Recompute::none, {}},
-    {"sampling alone", true, 512, 4, 8000, 512, 0, 64 << 20, {}, Recompute::none, {.trained = false}},
-    {"sampling alone in bf16", true, 512, 8, 8000, 512, 0, 32 << 20, {}, Recompute::none, {.trained = false}, Type::bf16},
+    {"sampling only", true, 512, 4, 8000, 512, 0, 64 << 20, {}, Recompute::none, {.trained = false}},
+    {"sampling only, in bf16", true, 512, 8, 8000, 512, 0, 32 << 20, {}, Recompute::none, {.trained = false}, Type::bf16},
     {"bf16, all weights", true, 384, 4, 8000, 512, 0, 24 << 20, {}, Recompute::none, {}, Type::bf16},
-    {"bf16, an adapter and its reference", true, 512, 4, 8000, 1000, 0, 24 << 20, {16, 32}, Recompute::norms, {.reference = true}, Type::bf16},
+    {"bf16, an adapter and a reference policy", true, 512, 4, 8000, 1000, 0, 24 << 20, {16, 32}, Recompute::norms, {.reference = true}, Type::bf16},
     {"bf16, many tokens at a time", true, 384, 4, 8000, 4000, 0, 24 << 20, {}, Recompute::none, {}, Type::bf16},
     {"bf16, rows longer than a micro-batch", true, 256, 6, 4000, 64, 500, 24 << 20, {}, Recompute::none, {}, Type::bf16},
 };
@@ -109,7 +109,7 @@ const Shape shapes[] = {
 
 int main() {
 #ifdef GIGPO_SANITIZED
-  std::printf("skipped: a sanitizer's own memory would be measured\n");
+  std::printf("skipped: the memory of sanitizers would be measured, too\n");
   return 0;
 #endif
   for (const Shape& shape : shapes) {

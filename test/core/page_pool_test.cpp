@@ -1,4 +1,4 @@
-// Pages of the key/value cache: who holds which, who may find which, and which is forgotten first.
+// Pages of the KV cache: users, lookup and eviction order.
 #include "core/page_pool.h"
 #include "test/core/check.h"
 
@@ -14,7 +14,7 @@ PagePool::PageTokens tokens(int32_t first) {
   return result;
 }
 
-void pages_are_given_until_there_are_none() {
+void test_pages_run_out() {
   PagePool pool(3);
   const int32_t a = pool.take(), b = pool.take(), c = pool.take();
   CHECK(a != b && b != c && a != c && a >= 0 && b >= 0 && c >= 0);
@@ -23,7 +23,7 @@ void pages_are_given_until_there_are_none() {
   CHECK(pool.available() == 1 && pool.take() == b && pool.take() == none);
 }
 
-void a_shared_page_is_found_by_its_parent_and_its_tokens() {
+void test_shared_page_is_found_by_parent_and_tokens() {
   PagePool pool(4);
   const int32_t first = pool.take(), second = pool.take();
   CHECK(pool.find(none, tokens(1)) == none);
@@ -35,7 +35,7 @@ void a_shared_page_is_found_by_its_parent_and_its_tokens() {
   CHECK(pool.find(none, tokens(2)) == none);
 }
 
-void a_page_is_free_when_its_last_user_has_given_it_back() {
+void test_page_is_free_after_its_last_user() {
   PagePool pool(1);
   const int32_t page = pool.take();
   pool.share(page, none, tokens(1));
@@ -44,24 +44,24 @@ void a_page_is_free_when_its_last_user_has_given_it_back() {
   CHECK(pool.available() == 0 && pool.take() == none);
   pool.give_back(page);
   CHECK(pool.available() == 1);
-  CHECK(pool.find(none, tokens(1)) == page && pool.available() == 0);  // and can still be found
+  CHECK(pool.find(none, tokens(1)) == page && pool.available() == 0);  // it can still be found
 }
 
-void the_page_unused_for_longest_is_forgotten_first_and_private_ones_before_shared() {
+void test_eviction_order() {
   PagePool pool(3);
   const int32_t a = pool.take(), b = pool.take(), c = pool.take();
   pool.share(a, none, tokens(1));
   pool.share(b, none, tokens(2));
   pool.give_back(b);
   pool.give_back(a);
-  pool.give_back(c);  // was shared with nobody
+  pool.give_back(c);  // was never shared
   CHECK(pool.take() == c);
   CHECK(pool.take() == b);
   CHECK(pool.find(none, tokens(2)) == none);
   CHECK(pool.find(none, tokens(1)) == a);
 }
 
-void a_page_that_was_used_anew_is_not_taken_for_its_former_self() {
+void test_reused_page_is_not_its_former_parent() {
   PagePool pool(2);
   const int32_t parent = pool.take(), child = pool.take();
   pool.share(parent, none, tokens(1));
@@ -70,21 +70,21 @@ void a_page_that_was_used_anew_is_not_taken_for_its_former_self() {
   const int32_t again = pool.take();
   CHECK(again == parent);
   pool.share(again, none, tokens(9));
-  CHECK(pool.find(again, tokens(2)) == none);  // the child's parent was another page of the same number
+  CHECK(pool.find(again, tokens(2)) == none);  // the parent of the child was an earlier use of the same page
 }
 
-void the_older_of_two_equal_pages_is_kept() {
+void test_older_of_two_equal_pages_is_kept() {
   PagePool pool(3);
   const int32_t older = pool.take(), newer = pool.take();
   pool.share(older, none, tokens(1));
   pool.share(newer, none, tokens(1));
   CHECK(pool.find(none, tokens(1)) == older);
   pool.give_back(newer);
-  CHECK(pool.take() == newer);  // forgetting the newer one leaves the older to be found
+  CHECK(pool.take() == newer);  // evicting the newer one leaves the older one findable
   CHECK(pool.find(none, tokens(1)) == older);
 }
 
-void nothing_is_found_after_the_weights_changed() {
+void test_nothing_is_found_after_a_weight_change() {
   PagePool pool(2);
   const int32_t held = pool.take(), given = pool.take();
   pool.share(held, none, tokens(1));
@@ -100,12 +100,12 @@ void nothing_is_found_after_the_weights_changed() {
 }  // namespace
 
 int main() {
-  pages_are_given_until_there_are_none();
-  a_shared_page_is_found_by_its_parent_and_its_tokens();
-  a_page_is_free_when_its_last_user_has_given_it_back();
-  the_page_unused_for_longest_is_forgotten_first_and_private_ones_before_shared();
-  a_page_that_was_used_anew_is_not_taken_for_its_former_self();
-  the_older_of_two_equal_pages_is_kept();
-  nothing_is_found_after_the_weights_changed();
+  test_pages_run_out();
+  test_shared_page_is_found_by_parent_and_tokens();
+  test_page_is_free_after_its_last_user();
+  test_eviction_order();
+  test_reused_page_is_not_its_former_parent();
+  test_older_of_two_equal_pages_is_kept();
+  test_nothing_is_found_after_a_weight_change();
   return test::report();
 }

@@ -1,4 +1,5 @@
-// What a process may take; on Linux with limits of control groups, in folders that are laid out as the system shows them.
+// Memory and processor limits of a process; on Linux with limits of control groups, in folders laid out like /proc and
+// /sys.
 #include "core/process_limits.h"
 
 #ifdef __linux__
@@ -21,7 +22,7 @@ constexpr int64_t mib = int64_t{1} << 20;
 
 #ifdef __linux__
 
-// A machine of 8 GiB, of which 6 are free.
+// Machine with 8 GiB of memory, of which 6 are free.
 class Machine {
  public:
   Machine() : root_(std::filesystem::temp_directory_path() / ("gigpo-limits-" + std::to_string(getpid()))) {
@@ -45,13 +46,13 @@ class Machine {
   std::filesystem::path root_;
 };
 
-void without_groups_all_that_is_free() {
+void test_without_groups() {
   Machine machine;
   CHECK(machine.memory() == 6144);
   CHECK(machine.cpus() >= 1 && machine.cpus() == usable_cpus());
 }
 
-void version_2_with_the_limits_of_parents() {
+void test_version_2_with_parent_limits() {
   Machine machine;
   machine.write("/proc/self/mountinfo", "30 23 0:26 / /sys/fs/cgroup rw,nosuid shared:4 - cgroup2 cgroup2 rw,nsdelegate\n");
   machine.write("/proc/self/cgroup", "0::/batch.slice/job 7/step\n");
@@ -62,7 +63,7 @@ void version_2_with_the_limits_of_parents() {
   CHECK(machine.memory() == 4096 - 800, "%d", int(machine.memory()));
   machine.limit(slice, std::to_string(2048 * mib), 2040 * mib, 0);
   CHECK(machine.memory() == 8, "%d", int(machine.memory()));
-  machine.limit(slice, std::to_string(2048 * mib), 2100 * mib, 10 * mib);  // over it, as it may be for a moment
+  machine.limit(slice, std::to_string(2048 * mib), 2100 * mib, 10 * mib);  // over the limit, as can happen briefly
   CHECK(machine.memory() == 0);
 
   const int all = machine.cpus();
@@ -70,12 +71,12 @@ void version_2_with_the_limits_of_parents() {
   CHECK(machine.cpus() == all);
   machine.write(slice + "/cpu.max", "150000 100000\n");
   CHECK(machine.cpus() == 1);
-  machine.write(slice + "/cpu.max", "20000 100000\n");  // a fifth of one
+  machine.write(slice + "/cpu.max", "20000 100000\n");  // a fifth of a processor
   CHECK(machine.cpus() == 1);
 }
 
-// The container's group is the top of its mount; the path is the machine's, its own view, or outside of what it sees.
-void version_2_in_a_container() {
+// The container's group is the root of its mount; the path is the machine's, the container's, or outside of its view.
+void test_version_2_in_a_container() {
   for (const std::string& path : {"/docker/abc", "/", "/../def"}) {
     Machine machine;
     const std::string top = path == "/docker/abc" ? "/docker/abc" : "/";
@@ -86,7 +87,7 @@ void version_2_in_a_container() {
   }
 }
 
-void version_1_beside_an_empty_version_2() {
+void test_version_1_with_an_empty_version_2() {
   Machine machine;
   machine.write("/proc/self/mountinfo",
                 "35 31 0:32 / /sys/fs/cgroup/memory rw,relatime - cgroup cgroup rw,memory\n"
@@ -98,7 +99,7 @@ void version_1_beside_an_empty_version_2() {
     machine.write("/sys/fs/cgroup/memory" + group + "/memory.usage_in_bytes", std::to_string(used));
     machine.write("/sys/fs/cgroup/memory" + group + "/memory.stat", "inactive_file 1\ntotal_inactive_file " + std::to_string(mib));
   };
-  limit("", "9223372036854771712", 7000 * mib);  // which is how version 1 says that there is none
+  limit("", "9223372036854771712", 7000 * mib);  // version 1's value for no limit
   limit("/pod", std::to_string(3000 * mib), 1001 * mib);
   CHECK(machine.memory() == 2000, "%d", int(machine.memory()));
   limit("/pod/one", std::to_string(100 * mib), 51 * mib);
@@ -112,7 +113,7 @@ void version_1_beside_an_empty_version_2() {
   CHECK(machine.cpus() == 1);
 }
 
-void processors_that_are_not_allowed_do_not_count() {
+void test_processors_outside_the_affinity_mask() {
   cpu_set_t all, one;
   sched_getaffinity(0, sizeof all, &all);
   CHECK(usable_cpus("/nowhere") == CPU_COUNT(&all));
@@ -127,7 +128,7 @@ void processors_that_are_not_allowed_do_not_count() {
 
 #endif
 
-void this_machine_has_some_of_both() {
+void test_this_machine() {
   CHECK(available_memory() > mib && usable_cpus() >= 1);
 }
 
@@ -136,12 +137,12 @@ void this_machine_has_some_of_both() {
 int main() {
   return test::run_all(std::initializer_list<test::Test>{
 #ifdef __linux__
-      {"without groups all that is free", without_groups_all_that_is_free},
-      {"version 2, with the limits of parents", version_2_with_the_limits_of_parents},
-      {"version 2 in a container", version_2_in_a_container},
-      {"version 1 beside an empty version 2", version_1_beside_an_empty_version_2},
-      {"processors that are not allowed do not count", processors_that_are_not_allowed_do_not_count},
+      {"without control groups", test_without_groups},
+      {"version 2, with limits of parent groups", test_version_2_with_parent_limits},
+      {"version 2 in a container", test_version_2_in_a_container},
+      {"version 1, with an empty version 2", test_version_1_with_an_empty_version_2},
+      {"processors outside the affinity mask do not count", test_processors_outside_the_affinity_mask},
 #endif
-      {"this machine has some of both", this_machine_has_some_of_both},
+      {"limits of this machine are plausible", test_this_machine},
   });
 }

@@ -1,4 +1,4 @@
-// Which rows are computed together: every row once, nothing twice that need not be, and no micro-batch too large.
+// Trees of rows: every row occurs once, shared prefixes are computed once, and no micro-batch is too large.
 #include "core/row_trees.h"
 
 #include <algorithm>
@@ -15,14 +15,14 @@ namespace {
 
 uint32_t below(uint32_t most, uint32_t stream, uint32_t i) { return philox({5, 6}, i, stream, 0, 0).word[0] % most; }
 
-// Rows over few tokens, so that many begin alike, at every depth; some are equal, some go on from others.
+// Rows over few tokens, so that many have common prefixes of every length; some are equal, some extend others.
 std::vector<TrainingRow> random_rows(uint32_t stream, int64_t count) {
   std::vector<TrainingRow> rows;
   uint32_t drawn = 0;
   const auto draw = [&](uint32_t most) { return below(most, stream, drawn++); };
   for (int64_t r = 0; r < count; r++) {
     TrainingRow row;
-    if (!rows.empty() && draw(3) > 0) {  // begins like an earlier one
+    if (!rows.empty() && draw(3) > 0) {  // shares a prefix with an earlier row
       const TrainingRow& other = rows[draw(uint32_t(rows.size()))];
       row.tokens.assign(other.tokens.begin(), other.tokens.begin() + 1 + draw(uint32_t(other.tokens.size())));
     }
@@ -34,7 +34,7 @@ std::vector<TrainingRow> random_rows(uint32_t stream, int64_t count) {
   return rows;
 }
 
-// Different beginnings of all rows: the tokens of the least tree that holds them.
+// Number of distinct prefixes of all rows: the tokens of the smallest tree that contains them.
 int64_t beginnings(const BatchRows& batch, const std::vector<const BatchRows::Row*>& rows) {
   std::set<std::vector<int32_t>> found;
   for (const BatchRows::Row* row : rows) {
@@ -62,15 +62,15 @@ void check_trees(const BatchRows& batch, const std::vector<RowTree>& trees, int6
     CHECK(tree.wanted == wanted && tree.tokens == beginnings(batch, rows), "%d tokens, not %d", int(tree.tokens), int(beginnings(batch, rows)));
     CHECK(rows.size() == 1 || (tree.tokens <= most && tree.wanted <= most), "%d tokens of %d", int(tree.tokens), int(most));
     const BatchRows::Row* earliest = *std::min_element(rows.begin(), rows.end());
-    CHECK(!first || first < earliest, "trees stand in the order of their first rows");
+    CHECK(!first || first < earliest, "trees are in the order of their first rows");
     first = earliest;
     seen.insert(seen.end(), rows.begin(), rows.end());
   }
   std::sort(seen.begin(), seen.end());
-  CHECK(seen.size() == batch.rows.size() && std::unique(seen.begin(), seen.end()) == seen.end(), "every row once");
+  CHECK(seen.size() == batch.rows.size() && std::unique(seen.begin(), seen.end()) == seen.end(), "every row occurs once");
 }
 
-void every_row_is_in_one_tree_that_holds_each_beginning_once() {
+void test_every_row_is_in_one_tree_with_each_prefix_once() {
   for (uint32_t stream = 0; stream < 60; stream++) {
     const std::vector<TrainingRow> rows = random_rows(stream, 1 + below(30, 1000, stream));
     const test::FlatBatch flat(rows);
@@ -84,8 +84,8 @@ void every_row_is_in_one_tree_that_holds_each_beginning_once() {
   }
 }
 
-// Against all the ways to cut the sorted rows.
-void no_other_cut_costs_less() {
+// Comparison with all ways to split the sorted rows.
+void test_split_has_minimum_cost() {
   for (uint32_t stream = 100; stream < 140; stream++) {
     std::vector<TrainingRow> rows = random_rows(stream, 9);
     std::sort(rows.begin(), rows.end(), [](const TrainingRow& a, const TrainingRow& b) {
@@ -94,7 +94,7 @@ void no_other_cut_costs_less() {
     const test::FlatBatch flat(rows);
     const BatchRows batch(flat);
     const auto length = [&](size_t row) { return RowTree::computed(batch, batch.rows[row]); };
-    // A ninth of its own cost more for each token behind another row.
+    // Each token after another row of a tree costs an eighth more.
     const auto cost_of = [&](size_t begin, size_t end, int64_t most) -> int64_t {
       std::vector<const BatchRows::Row*> some;
       int64_t wanted = 0;
@@ -121,22 +121,22 @@ void no_other_cut_costs_less() {
   }
 }
 
-void rows_that_share_nothing_stay_in_their_order() {
+void test_rows_without_common_prefixes_keep_their_order() {
   std::vector<TrainingRow> rows;
   for (const int32_t first : {5, 3, 9, 1}) rows.push_back(test::step_row({first, 7, 7}, {7, 7}));
   rows.push_back(test::step_row({3, 7, 7}, {7, 8}));
   const test::FlatBatch flat(rows);
   const BatchRows batch(flat);
   const std::vector<RowTree> trees = row_trees(batch, 100, true);
-  CHECK(trees.size() == 4 && trees[1].branches.size() == 2 && trees[1].tokens == 4);  // 8 is a last token: not computed
+  CHECK(trees.size() == 4 && trees[1].branches.size() == 2 && trees[1].tokens == 4);  // 8 is a last token, which is not computed
   for (size_t i = 0; i < trees.size(); i++) CHECK(trees[i].branches[0].row == &batch.rows[i]);
 }
 
 }  // namespace
 
 int main() {
-  every_row_is_in_one_tree_that_holds_each_beginning_once();
-  no_other_cut_costs_less();
-  rows_that_share_nothing_stay_in_their_order();
+  test_every_row_is_in_one_tree_with_each_prefix_once();
+  test_split_has_minimum_cost();
+  test_rows_without_common_prefixes_keep_their_order();
   return test::report();
 }

@@ -1,4 +1,4 @@
-// Sampling on the CPU: rare tokens are drawn as often as they should be, and the entropy is that of what was drawn from.
+// Sampling on the CPU: rare tokens have the right frequency, and the entropy is that of the sampling distribution.
 #include <cmath>
 #include <vector>
 
@@ -8,10 +8,10 @@
 
 using namespace gigpo;
 
-// One token that is nearly certain among many of probability 1e-8, 3e-8 and 1e-7: Pearson's chi-square of how often each
-// kind is drawn, with three degrees of freedom, whose quantile of 0.999 is 16.3. (The keys are fixed.) With 23 random bits a token of
-// 1e-8 is drawn once where it should be thirty times.
-static void rare_tokens() {
+// One nearly certain token among many of probability 1e-8, 3e-8 and 1e-7: Pearson's chi-square of the frequencies of
+// the three kinds, with three degrees of freedom, whose 0.999 quantile is 16.3. (The keys are fixed.) With 23 random
+// bits a token of 1e-8 would be sampled once instead of thirty times.
+static void test_rare_tokens() {
   constexpr int64_t vocabulary = 16384, rows = 64, batches = 2000;
   constexpr double kinds[] = {1e-8, 3e-8, 1e-7};
   const auto device = make_cpu_device(0);
@@ -40,7 +40,7 @@ static void rare_tokens() {
   CHECK(chi_square < 16.3, "chi-square %g", chi_square);
 }
 
-// In double, of softmax(z / T) over the tokens that may be.
+// Entropy in double of softmax(z / T) over the possible tokens.
 static double entropy_of(const float* logits, int64_t vocabulary, double temperature) {
   double top = -INFINITY, total = 0, weighted = 0;
   for (int64_t j = 0; j < vocabulary; j++) top = std::fmax(top, logits[j]);
@@ -52,7 +52,7 @@ static double entropy_of(const float* logits, int64_t vocabulary, double tempera
   return std::log(total) - weighted / total;
 }
 
-// Flat and pointed rows, rows of which a mask leaves some tokens or one, and tokens of probability 0 among the others.
+// Flat and peaked rows, rows of which a mask leaves some tokens or one, and tokens of probability 0 among the others.
 static void entropies(cpu::Isa isa) {
   const std::vector<float> temperatures = {1, 0.7f, 0, 5, 1e-3f, 1, 0.7f, 1, 0};
   constexpr int64_t masked = 5, left_one = 7, impossible = 8;
@@ -88,7 +88,7 @@ static void entropies(cpu::Isa isa) {
           const double wanted = entropy_of(&logits[row * vocabulary], vocabulary, temperature);
           const double error = std::abs(double(found[row]) - wanted);
           worst = std::max(worst, error);
-          // As right as the log-probability, whose sum is one of floats in few lanes.
+          // Same accuracy as the log-probability, whose sum is in float over few lanes.
           CHECK(error < 5e-5 && found[row] >= 0, "%s, %d tokens, deviation %g, row %d: %.9g, not %.9g", cpu::isa_name(isa), int(vocabulary),
                 double(deviation), int(row), double(found[row]), wanted);
         }
@@ -97,8 +97,8 @@ static void entropies(cpu::Isa isa) {
   std::printf("%s: the entropies are right to %.2g\n", cpu::isa_name(isa), worst);
 }
 
-// What the log-probability shows, the entropy shows too.
-static void broken_rows() {
+// A NaN log-probability implies a NaN entropy.
+static void test_non_finite_rows() {
   constexpr int64_t vocabulary = 40;
   const auto device = make_cpu_device(1);
   for (const float temperature : {0.f, 1.f})
@@ -115,10 +115,10 @@ static void broken_rows() {
 }
 
 int main() {
-  rare_tokens();
+  test_rare_tokens();
   test::on_each_isa([](cpu::Isa isa) {
     entropies(isa);
-    broken_rows();
+    test_non_finite_rows();
   });
   return test::report();
 }

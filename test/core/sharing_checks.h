@@ -1,10 +1,10 @@
-// Rows that have beginnings in common, on any device: they score and train as they do one by one.
+// Checks of rows with common prefixes on any device: they score and train as if separate.
 #pragma once
 #include "test/core/engine_subject.h"
 
 namespace gigpo::test {
 
-// Conversations of a group: they begin alike, part at a sampled token or at what was answered, and go on.
+// Conversations of a group: they start with the same prefix and diverge at a sampled token or at an observation.
 inline std::vector<TrainingRow> conversations(Subject& subject) {
   const int64_t vocabulary = subject.engine.transformer().config().vocabulary_size;
   std::vector<TrainingRow> rows;
@@ -17,22 +17,22 @@ inline std::vector<TrainingRow> conversations(Subject& subject) {
     };
     add(20, 1, false);
     for (uint32_t turn = 0; turn < 2 + member % 3; turn++) {
-      const uint32_t own = turn < member / 2 ? 0 : 10 * member;  // up to then as others
+      const uint32_t own = turn < member / 2 ? 0 : 10 * member;  // the same as the others up to this turn
       add(5 + 3 * turn, 100 + turn + own, true);
-      if (turn % 2 == 0) add(4, 200 + turn + own, false);  // sometimes a span follows a span
+      if (turn % 2 == 0) add(4, 200 + turn + own, false);  // sometimes two spans are adjacent
     }
-    if (member == 3) add(9, 300, false);  // and nobody asks for what comes last
+    if (member == 3) add(9, 300, false);  // trailing context that no span needs
     for (int64_t i = 0; i < row.sampled(); i++) row.advantages.push_back(Subject::uniform(1000 * member + i));
     rows.push_back(std::move(row));
   }
-  rows.push_back(rows[4]);  // one twice
+  rows.push_back(rows[4]);  // a duplicate
   rows.push_back(step_row(random_tokens(20, 1, vocabulary), random_tokens(6, 9, vocabulary), 0.5f));
   rows.push_back(step_row(random_tokens(20, 1, vocabulary), {5, 50, 20, 49}, -0.5f, small_grammar()));
   add_log_probs(subject, rows);
   return rows;
 }
 
-// The same, a row a span.
+// The same spans with one row each.
 inline std::vector<TrainingRow> one_by_one(const std::vector<TrainingRow>& rows) {
   std::vector<TrainingRow> result;
   for (const TrainingRow& row : rows) {
@@ -55,8 +55,9 @@ inline std::vector<TrainingRow> one_by_one(const std::vector<TrainingRow>& rows)
   return result;
 }
 
-// The same rows with a ratio a span instead of one a token: the mean of several might lie anywhere, at a bound of the clip too.
-inline std::vector<TrainingRow> with_a_ratio_a_span(std::vector<TrainingRow> rows) {
+// The same rows with one ratio per span instead of one per token: the mean of several might be anywhere, even at a
+// bound of the clip.
+inline std::vector<TrainingRow> with_span_ratios(std::vector<TrainingRow> rows) {
   for (size_t r = 0; r < rows.size(); r++) {
     size_t token = 0;
     for (size_t span = 0; span < rows[r].spans.size(); span++) {
@@ -67,7 +68,7 @@ inline std::vector<TrainingRow> with_a_ratio_a_span(std::vector<TrainingRow> row
   return rows;
 }
 
-// Rows of many spans score and train as their steps do one by one, however they are cut into micro-batches.
+// Rows of many spans score and train like one row per step, in micro-batches of any size.
 inline void check_many_spans(const DeviceFactory& make_device, const ModelConfig& config, const Bounds& bounds,
                              const AdapterConfig& adapter = {}) {
   const auto flat = [](const std::vector<std::vector<float>>& parts) {
@@ -93,8 +94,8 @@ inline void check_many_spans(const DeviceFactory& make_device, const ModelConfig
     check({.head = policy_loss()}, "token mean");
     check({.head = policy_loss(), .aggregation = Aggregation::sequence_mean_token_mean}, "sequence mean");
     std::vector<TrainingRow> by_token = rows;
-    rows = with_a_ratio_a_span(std::move(rows));
-    check({.head = policy_loss(), .ratio = RatioLevel::sequence}, "one ratio a sequence");
+    rows = with_span_ratios(std::move(rows));
+    check({.head = policy_loss(), .ratio = RatioLevel::sequence}, "one ratio per sequence");
     rows = std::move(by_token);
     check({.head = {.mode = HeadMode::sft}}, "cloning");
     for (TrainingRow& row : rows) {
@@ -107,8 +108,8 @@ inline void check_many_spans(const DeviceFactory& make_device, const ModelConfig
   }
 }
 
-// Conversations, their steps one by one, and steps whose prompts begin like others: what they share at any depth is computed once, in
-// micro-batches of any size, and nobody notices but by the counts.
+// Conversations, their steps as separate rows, and steps whose prompts share prefixes: prefixes are computed once at
+// any depth, in micro-batches of any size, and only the counts change.
 inline void check_shared_prefixes(const DeviceFactory& make_device, const ModelConfig& config, const Bounds& bounds) {
   Subject apart(make_device, config, {.share_prefixes = false});
   std::vector<TrainingRow> rows = conversations(apart);

@@ -1,4 +1,4 @@
-// A constraint over 51 tokens, fewer than the models of the tests have.
+// Constraint over 51 tokens, fewer than the models of the tests have.
 #pragma once
 #include <memory>
 
@@ -6,8 +6,8 @@
 
 namespace gigpo::test {
 
-// Token t of the first 49 is the byte t; 49 ends a text, and 50 is the bytes 7 and 8. A text is one to ten of the bytes 5 to 16, and
-// then 20.
+// Token t of the first 49 is the byte t; 49 is the end token, and 50 is the bytes 7 and 8. A text is one to ten of the
+// bytes 5 to 16, followed by 20.
 inline std::shared_ptr<TokenMasks> small_grammar() {
   using Instruction = GrammarInstruction;
   std::vector<uint8_t> bytes;

@@ -1,4 +1,4 @@
-// Every half-precision number against its definition, and how numbers come from a file's bytes into a device's memory.
+// Half-precision numbers against their definition, and the transfer of numbers from a file's bytes to device memory.
 #include "core/stored_floats.h"
 
 #include <cmath>
@@ -10,7 +10,7 @@ using namespace gigpo;
 
 namespace {
 
-// (-1)^sign · 2^(exponent - 15) · 1.fraction, without the leading one where the exponent is 0 (IEEE 754-2008, 3.4).
+// (-1)^sign · 2^(exponent - 15) · 1.fraction, without the leading one if the exponent is 0 (IEEE 754-2008, 3.4).
 double half_by_definition(uint16_t bits) {
   const int exponent = bits >> 10 & 31, fraction = bits & 1023;
   const double sign = bits & 0x8000 ? -1 : 1;
@@ -20,15 +20,15 @@ double half_by_definition(uint16_t bits) {
 
 bool same(double a, double b) { return std::isnan(a) ? std::isnan(b) : a == b && std::signbit(a) == std::signbit(b); }
 
-void every_half_is_what_its_bits_say() {
+void test_every_half_matches_its_definition() {
   for (uint32_t bits = 0; bits < 1 << 16; bits++) {
     const double wanted = half_by_definition(uint16_t(bits));
     CHECK(same(from_f16(uint16_t(bits)), wanted), "%x: %g, not %g", bits, from_f16(uint16_t(bits)), wanted);
   }
 }
 
-// From an odd address, at an offset, and longer than one thread takes at a time.
-void numbers_arrive_as_they_are_stored() {
+// From an odd address, at an offset, and longer than one thread's part.
+void test_numbers_arrive_as_stored() {
   constexpr int64_t count = 200'001, offset = 7;
   for (const int threads : {1, 3}) {
     const auto device = make_cpu_device(threads);
@@ -60,7 +60,7 @@ void numbers_arrive_as_they_are_stored() {
 
 int main() {
   return test::run_all(std::initializer_list<test::Test>{
-      {"every half is what its bits say", every_half_is_what_its_bits_say},
-      {"numbers arrive as they are stored", numbers_arrive_as_they_are_stored},
+      {"every half-precision number matches its definition", test_every_half_matches_its_definition},
+      {"numbers arrive on the device as stored", test_numbers_arrive_as_stored},
   });
 }

@@ -1,11 +1,11 @@
-// Training on any device: gradients against differences, steps that lower the loss, an adapter beside its merged weights, and the same
-// bits with whatever is computed again.
+// Checks of training on any device: gradients against finite differences, steps that lower the loss, an adapter against
+// its merged weights, and bit-identical results of recomputation.
 #pragma once
 #include "test/core/engine_subject.h"
 
 namespace gigpo::test {
 
-// Every weight tensor moved along its gradient, a little askew.
+// Moves every weight tensor along its gradient plus a small random deviation.
 inline void check_gradient(const DeviceFactory& make_device, const ModelConfig& config, const Bounds& bounds,
                            const AdapterConfig& adapter = {}) {
   Subject subject(make_device, config, {.adapter = adapter});
@@ -39,7 +39,7 @@ inline void check_gradient(const DeviceFactory& make_device, const ModelConfig& 
   }
 }
 
-// What is computed again is the same to the bit, with an adapter or without.
+// Recomputed activations are bit-identical, with an adapter or without.
 inline void check_recompute(const DeviceFactory& make_device, const ModelConfig& config, const AdapterConfig& adapter) {
   Subject keeps(make_device, config, {.adapter = adapter});
   const std::vector<TrainingRow> rows = training_rows(keeps);
@@ -55,7 +55,7 @@ inline void check_recompute(const DeviceFactory& make_device, const ModelConfig&
   }
 }
 
-// The adapter moves the policy away from the model, which stays what it was: the reference, when it is switched off.
+// The adapter changes the policy, while the model, which is the reference without the adapter, stays the same.
 inline void check_adapter(const DeviceFactory& make_device, const ModelConfig& config, const Bounds& bounds, const AdapterConfig& adapter) {
   if (bounds.slope > 0) check_gradient(make_device, config, bounds, adapter);
   check_recompute(make_device, config, adapter);
@@ -63,14 +63,14 @@ inline void check_adapter(const DeviceFactory& make_device, const ModelConfig& c
   Subject plain(make_device, config), subject(make_device, config, {.adapter = adapter});
   const std::vector<TrainingRow> rows = training_rows(plain);
   const auto model = log_probs_of(plain, rows);
-  CHECK(log_probs_of(subject, rows) != model, "switched on");
+  CHECK(log_probs_of(subject, rows) != model, "adapter enabled");
 
   std::vector<float> zero_b = subject.host;
   for (const Parameter& parameter : subject.engine.transformer().trained()) {
     if (parameter.name.find("lora_A") != std::string::npos) continue;
     const auto place = zero_b.begin() + parameter.offset;
     if (parameter.name.find("lora_B") != std::string::npos) std::fill_n(place, parameter.size(), 0.f);
-    for (const Parameter& own : plain.engine.transformer().layout().parameters) {  // what is trained whole starts as the model's
+    for (const Parameter& own : plain.engine.transformer().layout().parameters) {  // parameters trained in full start as copies of the model's
       const bool head = config.tie_embeddings && own.name == "model.embed_tokens.weight" && parameter.name == "base_model.model.lm_head.weight";
       if (head || parameter.name == "base_model.model." + own.name) std::copy_n(plain.host.begin() + own.offset, own.size(), place);
     }
@@ -89,7 +89,7 @@ inline void check_adapter(const DeviceFactory& make_device, const ModelConfig& c
   CHECK(train(subject, rows, sft) < bounds.learned(before) + 0.1 * before, "%g at first, then %g", before, train(subject, rows, sft));
   CHECK(log_probs_of(subject, rows, 0.8f, Policy::reference) == model, "the reference");
 
-  // Low rank and all: the same as the merged weights W + scale B A.
+  // Adapter and parameters trained in full: equal to the merged weights W + scale B A.
   Subject merged(make_device, merged_config(config, adapter));
   merged.set_weights(merged_weights(subject.engine.actor()));
   const auto found = log_probs_of(subject, rows), wanted = log_probs_of(merged, rows);
@@ -100,7 +100,7 @@ inline void check_adapter(const DeviceFactory& make_device, const ModelConfig& c
   }
 }
 
-// Pairs of every size and none, each scaled in its own way, and parameters that are trained whole.
+// Pairs of various ranks and scales, also none, and parameters that are trained in full.
 inline AdapterConfig ragged(const ModelConfig& config, bool tied) {
   AdapterConfig adapter;
   adapter.layers.resize(config.layers);
@@ -113,12 +113,13 @@ inline AdapterConfig ragged(const ModelConfig& config, bool tied) {
   return adapter;
 }
 
-// What only samples keeps no fp32 beside what the device computes with, which an optimizer's step would need.
+// A policy that only samples keeps no fp32 copy next to the weights used in computation; an optimizer step would need
+// it.
 inline void check_untrained(const DeviceFactory& make_device, const ModelConfig& config) {
   for (const AdapterConfig& adapter : {AdapterConfig{}, AdapterConfig{3, 5}}) {
     Subject subject(make_device, config, {.adapter = adapter, .trained = false, .coarse_weights = true});
     Subject trained(make_device, config, {.adapter = adapter, .coarse_weights = true});
-    CHECK(subject.weights() == subject.host, "as they were written");
+    CHECK(subject.weights() == subject.host, "weights are read back as written");
     const std::vector<TrainingRow> rows = training_rows(trained);
     CHECK(log_probs_of(subject, rows) == log_probs_of(trained, rows));
     CHECK_THROWS(subject.engine.actor().optimizer_step({1e-2, 0.9, 0.95, 1e-8, 0.01, 1}), "BAD_ARGUMENT");

@@ -1,4 +1,4 @@
-// Rows that own what they hold, for tests and benchmarks, and the flat batch of them.
+// Training rows that own their data, for tests and benchmarks, and the flat batch built from them.
 #pragma once
 #include <vector>
 
@@ -24,7 +24,7 @@ struct TrainingRow {
   }
 };
 
-// A prompt and the reply to it.
+// Row of a prompt and its completion.
 inline TrainingRow step_row(std::vector<int32_t> prompt, const std::vector<int32_t>& reply, float advantage = 0,
                             std::shared_ptr<TokenMasks> constraint = nullptr) {
   TrainingRow row;

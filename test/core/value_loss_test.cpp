@@ -1,4 +1,4 @@
-// The clipped value loss on its own: its edges, its mask and its gradient.
+// The clipped value loss: its bounds, its mask and its gradient.
 #include <cmath>
 #include <vector>
 
@@ -12,21 +12,21 @@ namespace {
 
 constexpr double inf = std::numeric_limits<double>::infinity(), nan = std::numeric_limits<double>::quiet_NaN();
 
-void each_side_of_the_clip() {
+void test_each_side_of_the_clip() {
   // v, v_old, R, clip -> loss, gradient, clipped
   struct Case {
     double value, old_value, target, clip, loss, gradient;
     bool clipped;
   };
   const Case cases[] = {
-      {1, 0, 3, 0.5, 3.125, 0, true},     // on its way to R, beyond the bound: 0.5 is further off
-      {1, 0, -3, 0.5, 8, 4, false},       // on its way from R: it is pulled back
+      {1, 0, 3, 0.5, 3.125, 0, true},     // moved toward R, beyond the bound: 0.5 is further from R
+      {1, 0, -3, 0.5, 8, 4, false},       // moved away from R: full gradient back
       {-1, 0, -3, 0.5, 3.125, 0, true},   // likewise on the other side
       {-1, 0, 3, 0.5, 8, -4, false},
-      {0.5, 0, 3, 0.5, 3.125, -2.5, false},  // a bound belongs to the inside
+      {0.5, 0, 3, 0.5, 3.125, -2.5, false},  // the bound itself counts as inside
       {-0.5, 0, 3, 0.5, 6.125, -3.5, false},
       {0.2, 0, 0.2, 0.5, 0, 0, false},
-      {0.75, 0, 0.625, 0.5, 0.0078125, 0.125, false},  // R in the middle: neither is larger
+      {0.75, 0, 0.625, 0.5, 0.0078125, 0.125, false},  // R in the middle: both terms are equal
       {9, 0, 3, inf, 18, 6, false},  // no clip
   };
   for (const Case& at : cases) {
@@ -37,7 +37,7 @@ void each_side_of_the_clip() {
   CHECK(std::isnan(token_value_loss(nan, 0, 1, 0.5).loss) && std::isnan(token_value_loss(nan, 0, 1, 0.5).gradient), "NaN stays NaN");
 }
 
-void masked_tokens_leave_no_trace() {
+void test_masked_tokens_are_zero() {
   const std::vector<double> values = {1, nan, -1, 0.2}, returns = {3, nan, 3, 0.2}, old = {0, nan, 0, 0}, mask = {1, 0, 1, 1};
   std::vector<double> gradient(4, 7);
   const ValueLossReport report = value_loss({4, values.data(), returns.data(), old.data(), mask.data()}, 0.5, gradient.data());
@@ -52,7 +52,7 @@ void masked_tokens_leave_no_trace() {
 }  // namespace
 
 int main() {
-  each_side_of_the_clip();
-  masked_tokens_leave_no_trace();
+  test_each_side_of_the_clip();
+  test_masked_tokens_are_zero();
   return gigpo::test::report();
 }

@@ -1,4 +1,4 @@
-// What vector_test.cpp calls of core/cpu/vector.h; compiled once per instruction set, like the kernels.
+// Functions of core/cpu/vector.h that vector_test.cpp calls; compiled once per instruction set, like the kernels.
 #pragma once
 #include <stdint.h>
 

@@ -1,5 +1,5 @@
-// core/cpu/vector.h against double precision, on every instruction set of this machine.
-// Usage: vector_test [stride = 61]; exp and log are tried at every stride-th float of their range, all of them with 1.
+// core/cpu/vector.h against double precision, on every instruction set of this machine. Usage: vector_test [stride =
+// 61]. exp and log are tested at every stride-th float of their range; 1 tests all.
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
@@ -26,14 +26,14 @@ static uint32_t bits_of(float x) {
   return bits;
 }
 
-// |value - exact| in units of the last place of a float near `exact`.
+// value - exact| in units in the last place of a float near `exact`.
 static double ulps(float value, double exact) {
   int exponent;
   std::frexp(exact, &exponent);
   return std::abs(value - exact) / std::ldexp(1.0, std::max(exponent, -125) - 24);
 }
 
-// The worst error over the floats from bits `first` to `last`, and where.
+// Largest error over the floats from bits `first` to `last`, and where it occurs.
 template <class Exact>
 static std::pair<double, float> worst(void (*function)(const float*, float*, int64_t), Exact exact, uint32_t first,
                                       uint32_t last, uint32_t stride) {
@@ -85,7 +85,7 @@ static void test_log(const char* name, const VectorKernel& kernel, uint32_t stri
   CHECK(bits_of(zero) == 0, "%s: log 1 is 0", name);
 }
 
-// The numbers that tokens are drawn with, of which the smallest decide.
+// Random numbers of sampling, of which the smallest decide.
 static void test_log_one_minus(const char* name, const VectorKernel& kernel, uint32_t stride) {
   const auto exact = [](double v) { return std::log1p(-v); };
   const auto [error, at] = worst(kernel.log_one_minus, exact, bits_of(0x1p-33f), bits_of(1 - 0x1p-24f), stride);
@@ -112,7 +112,7 @@ static void test_lanes(const char* name, const VectorKernel& kernel) {
     for (int64_t j = 0; j < lanes; j++)
       CHECK(y[size_t(i * lanes + j)] == x[size_t(j * lanes + i)], "%s: transpose %ld %ld", name, long(i), long(j));
 
-  // The order that vector.h promises: the upper half onto the lower, until one lane is left.
+  // Order that vector.h documents: the upper half is added to the lower, until one lane is left.
   std::vector<float> folded(x.begin(), x.begin() + lanes);
   for (int64_t half = lanes / 2; half > 0; half /= 2)
     for (int64_t i = 0; i < half; i++) folded[size_t(i)] += folded[size_t(i + half)];
@@ -132,7 +132,7 @@ static void test_lanes(const char* name, const VectorKernel& kernel) {
     CHECK(greater[size_t(i)] == std::max(a, b) && less[size_t(i)] == std::min(a, b), "%s", name);
   }
 
-  // Heap blocks of the exact size, so that a sanitizer sees a touch beyond them.
+  // Heap blocks of the exact size, so that a sanitizer detects accesses beyond them.
   for (int64_t count = 0; count <= lanes; count++) {
     const std::vector<float> from(x.begin(), x.begin() + count);
     std::vector<float> to(static_cast<size_t>(count)), whole(size_t(lanes), -1);

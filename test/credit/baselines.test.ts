@@ -6,8 +6,8 @@ import { compareFile } from "../vectors/run.ts"
 
 const file = fileURLToPath(new URL("../../../shared/vectors/baselines.json", import.meta.url))
 
-describe.skipIf(!existsSync(file))("verl's own numbers (skipped where ../shared is absent)", () => {
-  it("are those of every estimator that it has too", async () => {
+describe.skipIf(!existsSync(file))("advantages recorded from verl (skipped where ../shared is absent)", () => {
+  it("agree with every estimator that verl has too", async () => {
     const reports = (await compareFile(file)).filter(({ topic }) => Object.hasOwn(estimatorTopics, topic))
     expect(reports.map(({ topic }) => topic).sort()).toEqual(Object.keys(estimatorTopics).sort())
     for (const { topic, compared, differ, first, failed } of reports) {

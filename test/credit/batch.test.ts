@@ -22,7 +22,7 @@ const steps: BatchStep[] = [
 ]
 
 describe("toBatch", () => {
-  it("lays steps out in columns", () => {
+  it("converts steps to columns", () => {
     expect(toBatch(steps)).toEqual({
       length: 4,
       task: Int32Array.of(0, 1, 0, 0),
@@ -41,7 +41,7 @@ describe("toBatch", () => {
     })
   })
 
-  it("leaves padding out, and columns that nobody told", () => {
+  it("omits padding, and columns without values", () => {
     const padding: BatchStep = { task: "x", episode: 0, reward: NaN, padding: true }
     const bare: BatchStep = { task: "x", episode: 0, anchor: "s", reward: 1 }
     const batch = toBatch([padding, bare, padding, bare])
@@ -51,12 +51,12 @@ describe("toBatch", () => {
     expect(toBatch([]).anchorGroups).toHaveLength(0)
   })
 
-  it("puts steps without a conversation or an agent together where others have one", () => {
+  it("groups steps without a conversation or an agent if others have one", () => {
     const batch = toBatch([{ ...steps[0]!, agent: undefined }, steps[1]!, { ...steps[2]!, agent: undefined }])
     expect(batch.agent).toEqual(Int32Array.of(0, 1, 0))
   })
 
-  it("asks for anchors only where they are read", () => {
+  it("requests anchors only if they are read", () => {
     const { anchor: _, ...without } = steps[1]!
     const batch = toBatch([steps[0]!, without])
     expect(batch.rewards).toEqual(Float64Array.of(1, 2))

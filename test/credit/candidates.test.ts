@@ -27,7 +27,7 @@ function stateGroups(batch: Batch): Credit {
   }
 }
 
-it("candidates are compared with the reply that was acted on, and become rows", () => {
+it("candidates are compared with the chosen completion, and become rows", () => {
   const batch = toBatch([
     step(1, [candidate(0, 4), candidate(0, 5), candidate(1, 6)]),
     step(2, [candidate(2)]),
@@ -46,7 +46,7 @@ it("candidates are compared with the reply that was acted on, and become rows", 
   expect([...candidateScores(batch).scores]).toEqual([1, 0, 0, 1, 2, 2, 5])
 })
 
-it("tokens that were not sampled weigh nothing, and NaN leaves a candidate out", () => {
+it("tokens that were not sampled have weight 0, and NaN skips a candidate", () => {
   const forced = { reply: Int32Array.of(3, 4), logProbs: Float32Array.of(-1, 0), forced: Uint8Array.of(0, 1) }
   const batch = toBatch([step(1, [candidate(0, 3, forced), candidate(2)])])
   const rows = candidateRows(batch, () => [0.5, Number.NaN])
@@ -54,14 +54,14 @@ it("tokens that were not sampled weigh nothing, and NaN leaves a candidate out",
   expect(rows[0]!.spans[0]).toMatchObject({ advantage: 0.5, weights: Float32Array.of(1, 0), length: 2 })
 })
 
-it("candidates of a step that was sampled with a hint were so, too", () => {
+it("candidates of a step sampled with a hint are off-policy, too", () => {
   const hinted = step(1, [candidate(0)])
   const batch = toBatch([{ ...hinted, record: { ...hinted.record, offPolicy: true } }, step(1, [candidate(2)])])
   const spans = candidateRows(batch, () => [0.5]).map((row) => row.spans[0]!)
   expect(spans.map(({ offPolicy }) => offPolicy)).toEqual([true, undefined])
 })
 
-it("what cannot be is refused", () => {
+it("refuses invalid candidates", () => {
   const batch = toBatch([step(1, [candidate(0)])])
   expect(() => candidateRows(batch, () => [])).toThrow(/step 0 has 1 candidates but 0 advantages/)
   const bare = toBatch([{ task: 0, episode: 0, reward: 1 }])

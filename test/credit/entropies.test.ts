@@ -58,7 +58,7 @@ function empgOf(steps: readonly Told[], under: ArrayLike<number>, isLearned: (st
 
 describe("empg", () => {
   const how = { sharpness: 2, clarity: 0.1, claritySharpness: 3 }
-  it("gives what its definition says, around GRPO and around one that leaves steps out", async () => {
+  it("matches its definition, around GRPO and around an estimator that skips steps", async () => {
     for (const steps of worlds) {
       const under = await advantagesOf(grpo(), steps)
       const all = await advantagesOf(empg({ of: { name: "grpo" }, ...how }), steps, statistics(steps))
@@ -76,7 +76,7 @@ describe("empg", () => {
     }
   })
 
-  it("changes advantages of tokens as those of their step", async () => {
+  it("changes the advantages of tokens like those of their step", async () => {
     const steps = worlds[0]!
     const found = tokensOf(await creditOf(empg({ of: perToken, clarity: 0 }), steps, statistics(steps)))
     const values = found.flat()
@@ -117,7 +117,7 @@ describe("aepo", () => {
     }
   })
 
-  it("weighs each token of advantages that are one a token, and leaves them where entropies are equal", async () => {
+  it("weights each token of per-token advantages, and changes nothing if entropies are equal", async () => {
     const steps = worlds[1]!
     const equal = { entropy: steps.map(({ length }) => new Float32Array(length).fill(0.7)) }
     const under = tokensOf(await creditOf(perToken, steps))
@@ -145,7 +145,7 @@ describe.each([
     }
   })
 
-  it("is around GiGPO where nothing else is said, or any other, and asks for entropies", async () => {
+  it("modifies GiGPO by default, or any other estimator, and requests entropies", async () => {
     expect(make({})).toMatchObject({ name, needs: ["entropy"], groups: "wanted" })
     expect(make({ of: { name: "ppo" } }).needs).toEqual(["value", "entropy"])
     expect(make({ of: { name: "ema-grpo" } }).state).toBeTypeOf("function")
@@ -154,7 +154,7 @@ describe.each([
     )
   })
 
-  it("refuses what has no meaning", () => {
+  it("refuses invalid options", () => {
     expect(() => make({ of: { name: "gigpoo" } } as object)).toThrow(/of.name must be .* Did you mean gigpo\?/)
     expect(() => make({ of: { name: "grpo", epsilon: -1 } })).toThrow(/of.epsilon must be/)
     expect(() => make({ of: 7 } as object)).toThrow(/of must be/)

@@ -33,7 +33,7 @@ const nonFinite = (message: RegExp) =>
   expect.objectContaining({ code: "NON_FINITE", message: expect.stringMatching(message) })
 
 describe("gigpo", () => {
-  it("gives the credit of gigpoAdvantages, with its details and metrics", async () => {
+  it("returns the credit of gigpoAdvantages, with its details and metrics", async () => {
     for (const placement of ["reward", "row"] as const) {
       const options = { gamma: 0.9, omega: 0.5, invalidActionPenalty: 0.2, penaltyPlacement: placement }
       const { advantages, metrics, details } = await gigpo(options).estimate(batch, at(0))
@@ -52,7 +52,7 @@ describe("gigpo", () => {
     }
   })
 
-  it("takes numbers that change over the run", async () => {
+  it("accepts schedules", async () => {
     const moving = gigpo({
       omega: { from: 0, to: 1 },
       gamma: ({ iteration }) => 0.5 + iteration / 100,
@@ -68,7 +68,7 @@ describe("gigpo", () => {
     )
   })
 
-  it("refuses options as soon as it is made", () => {
+  it("refuses invalid options when it is created", () => {
     expect(() => gigpo({ gamma: 2 })).toThrow(bad(/gamma must be above 0 and at most 1, not 2/))
     expect(() => gigpo({ similarity: 1.5 })).toThrow(bad(/similarity must be above 0 and at most 1.* not 1.5/))
     expect(() => gigpo({ omga: 1 } as object)).toThrow(bad(/omga is not an option; did you mean omega/))
@@ -76,7 +76,7 @@ describe("gigpo", () => {
 })
 
 describe("grpo and rloo", () => {
-  it("give the credit of grpoAdvantages", async () => {
+  it("return the credit of grpoAdvantages", async () => {
     const { advantages, metrics, details } = await grpo().estimate(batch, at(0))
     expect(advantages).toEqual(grpoAdvantages(steps).advantages)
     expect(metrics).toEqual({ "group/constant": 1 / 2 })
@@ -92,7 +92,7 @@ describe("grpo and rloo", () => {
     [() => grpoAdvantages([], { omge: 1 } as object), /^grpo: omge is not an option; did you mean omega/],
     [() => rloo({ singletonEpisode: "one" as "raw" }), /^rloo: singletonEpisode must be/],
     [() => rloo({ normalization: "std" } as object), /^rloo: normalization is not an option/],
-  ])("refuse what is wrong in their options, or in GiGPO's that may stand beside (%s)", (call, message) => {
+  ])("refuse invalid options, and invalid ones of GiGPO (%s)", (call, message) => {
     expect(call).toThrow(bad(message))
   })
 
@@ -101,13 +101,13 @@ describe("grpo and rloo", () => {
     expect((await grpo().estimate(bare, at(0))).advantages).toEqual(grpoAdvantages(steps).advantages)
   })
 
-  it("report 0 for no steps", async () => {
+  it("report 0 without steps", async () => {
     expect((await grpo().estimate(toBatch([]), at(0))).metrics).toEqual({ "group/constant": 0 })
   })
 })
 
 describe("advantageMetrics", () => {
-  it("are of the steps that are learned, or of their tokens", () => {
+  it("cover the steps that are learned from, or their tokens", () => {
     const perStep = advantageMetrics({ advantages: Float64Array.of(1, 100, 3), skip: Uint8Array.of(0, 1, 0) })
     expect(perStep).toEqual({ "advantage/mean": 2, "advantage/std": Math.SQRT2 })
     const advantages = [Float32Array.of(1, 3), Float32Array.of(50), Float32Array.of(2)]
@@ -118,7 +118,7 @@ describe("advantageMetrics", () => {
     expect(advantageMetrics({ advantages: Float64Array.of(1), skip: Uint8Array.of(1) })).toEqual({})
   })
 
-  it("are those of the diagnostics", () => {
+  it("equal those of the diagnostics", () => {
     const { advantages, diagnostics } = gigpoAdvantages(steps)
     expect(advantageMetrics({ advantages })).toEqual({
       "advantage/mean": diagnostics.advantageMean,
@@ -128,7 +128,7 @@ describe("advantageMetrics", () => {
 })
 
 describe("wrapEstimator", () => {
-  it("takes what its page shows, as it is typed there", async () => {
+  it("accepts the example of its documentation, with the types shown there", async () => {
     const bolder = wrapEstimator(gigpo(), {
       name: "bolder",
       change: (credit) => ({ ...credit, advantages: credit.advantages.map((a) => 2 * a) }),
@@ -137,7 +137,7 @@ describe("wrapEstimator", () => {
     expect((await bolder.estimate(batch, at(0))).advantages).toEqual(plain.map((a) => 2 * a))
   })
 
-  it("says which of the two is at fault", async () => {
+  it("names the function that failed", async () => {
     const broken: Estimator = { name: "under", estimate: () => ({ advantages: new Float64Array(1) }) }
     const amended = wrapEstimator(broken, { name: "over", change: (credit) => credit })
     await expect(estimate(amended, batch, at(0))).rejects.toThrow(bad(/^The estimator under gave 1 advantages/))
@@ -145,7 +145,7 @@ describe("wrapEstimator", () => {
     await expect(estimate(wrong, batch, at(0))).rejects.toThrow(bad(/^The estimator over gave advantages that are/))
   })
 
-  it("changes the credit of an estimator and keeps its needs and memory", async () => {
+  it("changes the credit of an estimator and keeps its needs and state", async () => {
     let memory = 0
     const under: Estimator = {
       name: "under",
@@ -185,13 +185,13 @@ describe("estimate", () => {
     },
   })
 
-  it("gives checked credit", async () => {
+  it("returns checked credit", async () => {
     expect(await estimate(grpo(), batch, at(0))).toEqual(grpo().estimate(batch, at(0)))
     const empty: Estimator = { name: "mine", estimate: async () => ({ advantages: new Float64Array(0) }) }
     await expect(estimate(empty, batch, at(0))).rejects.toThrow(bad(/mine gave 0 advantages for 7 steps/))
   })
 
-  it("says whose code threw; our errors, and what an abort throws, stay", async () => {
+  it("names the code that threw, but passes GigpoErrors and reasons of aborts", async () => {
     const cause = new TypeError("x is not a function")
     await expect(estimate(throwing(cause), batch, at(0))).rejects.toThrow(
       expect.objectContaining({
@@ -209,7 +209,7 @@ describe("estimate", () => {
 })
 
 describe("asEstimator", () => {
-  it("takes an estimator as it is, and a function by its name", () => {
+  it("accepts an estimator unchanged, and a function under its name", () => {
     const estimator = gigpo()
     expect(asEstimator(estimator)).toBe(estimator)
     const flat = (): Credit => ({ advantages: new Float64Array(0) })
@@ -253,7 +253,7 @@ describe("checkCredit", () => {
   const advantages = Float64Array.of(1, 2)
   const perToken = [Float32Array.of(1, 2), Float32Array.of(3)]
 
-  it("lets good credit pass, whatever a skipped step holds", () => {
+  it("accepts valid credit, whatever the values of skipped steps", () => {
     checkCredit({ advantages }, two, "mine")
     checkCredit({ advantages: perToken, returns: perToken, weights: perToken }, two, "mine")
     checkCredit(

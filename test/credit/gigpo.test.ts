@@ -19,7 +19,7 @@ const fork = [
 ]
 
 describe("gigpoAdvantages", () => {
-  it("adds the episode's and the step's advantage, as computed by hand", () => {
+  it("adds episode and step advantages, as computed by hand", () => {
     const result = gigpoAdvantages(fork)
     const episodeLevel = 5 / (Math.sqrt(50) + 1e-6)
     const stepLevel = 4.5125 / (9.025 / Math.SQRT2 + 1e-6)
@@ -40,27 +40,27 @@ describe("gigpoAdvantages", () => {
     expectTypeOf(result.diagnostics).toEqualTypeOf<GigpoDiagnostics>()
   })
 
-  it("divides by nothing under normalization none", () => {
+  it("does not divide with normalization none", () => {
     expectClose(gigpoAdvantages(fork, { normalization: "none" }).advantages, [9.5125, 5, 5, -9.5125, -5])
   })
 
-  it("compares with the mean of the others under normalization leaveOneOut", () => {
+  it("subtracts the mean of the others with normalization leaveOneOut", () => {
     expectClose(gigpoAdvantages(fork, { normalization: "leaveOneOut" }).advantages, [19.025, 10, 10, -19.025, -10])
   })
 
-  it("weighs the step level by omega", () => {
+  it("weights the step level by omega", () => {
     const half = gigpoAdvantages(fork, { normalization: "none", omega: 0.5 })
     expectClose(half.advantages, [7.25625, 5, 5, -7.25625, -5])
     expectClose(half.stepAdvantages, [4.5125, 0, 0, -4.5125, 0])
     expectClose(gigpoAdvantages(fork, { normalization: "none", omega: 0 }).advantages, [5, 5, 5, -5, -5])
   })
 
-  it("lets long episodes weigh more where the statistic runs over steps", () => {
+  it("weights long episodes more if the statistics are over steps", () => {
     const options = { normalization: "none", episodeStatistics: "steps" } as const
     expectClose(gigpoAdvantages(fork, options).episodeAdvantages, [4, 4, 4, -6, -6])
   })
 
-  it("gives a lone episode 0, or its raw return on request", () => {
+  it("gives a single episode 0, or its raw return on request", () => {
     const lone = episode("t", "a", [
       ["x", 0],
       ["y", 10],
@@ -70,7 +70,7 @@ describe("gigpoAdvantages", () => {
     expectClose(gigpoAdvantages(lone, { singletonEpisode: "raw" }).advantages, [10 / 1.000001, 10 / 1.000001])
   })
 
-  it("counts every visit of one episode to a state", () => {
+  it("counts every visit of an episode to a state", () => {
     const loop = [
       ...episode("t", "a", [
         ["k", 0],
@@ -99,7 +99,7 @@ describe("gigpoAdvantages", () => {
     expect([...result.advantages]).toEqual([10, -10, 4, -4])
   })
 
-  it("puts the penalty of an invalid action into the rewards, or on its own row alone", () => {
+  it("applies the invalid-action penalty to the rewards, or only to its row", () => {
     const steps = [
       ...episode("t", "a", [
         ["s", 0, false],
@@ -119,7 +119,7 @@ describe("gigpoAdvantages", () => {
     expectClose(onRow.advantages, [4.5 + 2, 5.5, -4.5 - 2, -4.5])
   })
 
-  it("puts steps with similar anchors into one group on request", () => {
+  it("groups steps with similar anchors on request", () => {
     const steps = [
       ...episode("t", "a", [["Paris is the capital of France.", 1]]),
       ...episode("t", "b", [["Paris is the capital of France!", 0]]),
@@ -132,7 +132,7 @@ describe("gigpoAdvantages", () => {
     expect([...gigpoAdvantages(steps, { similarity: { threshold: 0.99 } }).stepGroups]).toEqual([0, 1, 2])
   })
 
-  it("keeps padding rows out of everything, whatever they hold", () => {
+  it("ignores padding rows, whatever their values", () => {
     const pad: GigpoStep = { task: "t", episode: "a", anchor: "s0", reward: Number.NaN, padding: true }
     const clean = gigpoAdvantages(fork)
     const padded = gigpoAdvantages([pad, ...fork.slice(0, 2), pad, ...fork.slice(2), pad])
@@ -164,7 +164,7 @@ describe("gigpoAdvantages", () => {
     })
   })
 
-  it("counts the groups that teach nothing", () => {
+  it("counts groups without a learning signal", () => {
     const { diagnostics } = gigpoAdvantages([
       ...episode("won", 0, [
         ["x", 0],
@@ -188,7 +188,7 @@ describe("gigpoAdvantages", () => {
     })
   })
 
-  it("tells what several episodes compare from an episode's own loops", () => {
+  it("distinguishes comparisons between episodes from repeated states of one episode", () => {
     const { diagnostics } = gigpoAdvantages([
       // Comes back to x, which is worth more the second time: 0.95² and 1.
       ...episode("loop", 0, [
@@ -208,14 +208,14 @@ describe("gigpoAdvantages", () => {
     expect(diagnostics).toMatchObject({ comparedShare: 5 / 8, comparedAcrossShare: 3 / 8 })
   })
 
-  it("gives an empty result for no steps", () => {
+  it("returns an empty result for no steps", () => {
     const { diagnostics, ...arrays } = gigpoAdvantages([])
     for (const array of Object.values(arrays)) expect(array).toHaveLength(0)
     expect(Object.values(diagnostics).filter((value) => typeof value === "number")).toEqual(Array(12).fill(0))
     expect(diagnostics.stepGroupSizes).toEqual({})
   })
 
-  it("takes a preset as options", () => {
+  it("accepts a preset as options", () => {
     const options = { ...presets.verlAgent, normalization: "none" } as const
     const lone = episode("t", "a", [["x", 10, false]])
     expectClose(gigpoAdvantages(lone, options).episodeAdvantages, [9.9])

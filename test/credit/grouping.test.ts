@@ -11,12 +11,12 @@ describe("groupByAnchor", () => {
     expectTypeOf(groupByAnchor).returns.toEqualTypeOf<Int32Array>()
   })
 
-  it("keeps equal anchors of different tasks apart", () => {
+  it("separates equal anchors of different tasks", () => {
     expect([...groupByAnchor(["x", "y", "x", "y"], ["s", "s", "s", "t"])]).toEqual([0, 1, 0, 2])
     expect([...groupByAnchor([1, "1"], ["s", "s"])]).toEqual([0, 1])
   })
 
-  it("tells all pairs apart that could run together as one text", () => {
+  it("distinguishes pairs whose concatenations are equal", () => {
     expect([...groupByAnchor(["a", "ab", "a b", "a"], ["bc", "c", "c", "b c"])]).toEqual([0, 1, 2, 3])
     expect([...groupByAnchor(["", "__proto__"], ["__proto__", ""])]).toEqual([0, 1])
   })
@@ -27,7 +27,7 @@ describe("groupByAnchor", () => {
 })
 
 describe("groupBySimilarity", () => {
-  it("joins the first group whose first member is near enough, not the nearest", () => {
+  it("joins the first group whose first member is similar enough, not the most similar", () => {
     // Ratios: bbbb-aabb 0.5; aaab-aabb 0.75; abbb-aabb 0.75 and abbb-bbbb 0.75.
     const anchors = ["aabb", "bbbb", "aaab", "abbb"]
     expect([...groupBySimilarity([0, 0, 0, 0], anchors, { threshold: 0.6 })]).toEqual([0, 1, 0, 0])
@@ -35,7 +35,7 @@ describe("groupBySimilarity", () => {
     expect([...groupBySimilarity([0, 0, 0, 0], reversed, { threshold: 0.6 })]).toEqual([0, 1, 1, 0])
   })
 
-  it("compares with the first member only, so likeness does not chain", () => {
+  it("compares with the first member only, so similarity is not transitive", () => {
     expect([...groupBySimilarity([0, 0, 0], ["aaaa", "aaab", "aabb"], { threshold: 0.75 })]).toEqual([0, 0, 1])
   })
 
@@ -43,13 +43,13 @@ describe("groupBySimilarity", () => {
     expect([...groupBySimilarity(["x", "y", "x"], ["same", "same", "same!"], { threshold: 0.8 })]).toEqual([0, 1, 0])
   })
 
-  it("is exact grouping at threshold 1", () => {
+  it("equals exact grouping at threshold 1", () => {
     const anchors = ["ab", "ba", "ab", "", "abc", ""]
     const tasks = anchors.map(() => 0)
     expect(groupBySimilarity(tasks, anchors, { threshold: 1 })).toEqual(groupByAnchor(tasks, anchors))
   })
 
-  it("agrees with comparing every anchor in full", () => {
+  it("equals the comparison of all anchors in full", () => {
     const random = new Random(7)
     const texts = Array.from({ length: 3 }, () => Array.from({ length: 240 }, () => "abcdefgh "[random.below(9)]!))
     for (const threshold of [0.3, 0.8, 0.9, 0.97])
@@ -70,17 +70,17 @@ describe("groupBySimilarity", () => {
 })
 
 describe("discountedReturns", () => {
-  it("sums later rewards, each step further off by gamma less", () => {
+  it("sums later rewards, discounted by gamma per step", () => {
     expectClose(discountedReturns([1, 2, 4], 0.5), [3, 4, 4])
     expectClose(discountedReturns(new Float64Array([0, 0, 10]), 0.95), [9.025, 9.5, 10])
     expectClose(discountedReturns([1, -1, 1], 1), [1, 0, 1])
   })
 
-  it("keeps interleaved episodes apart", () => {
+  it("separates interleaved episodes", () => {
     expectClose(discountedReturns([0, 5, 8, 6], 0.5, ["a", "b", "a", "b"]), [4, 8, 8, 6])
   })
 
-  it("gives nothing for nothing and refuses what has no meaning", () => {
+  it("returns nothing for no steps and refuses invalid input", () => {
     expect(discountedReturns([], 0.9)).toHaveLength(0)
     expect(() => discountedReturns([1], 0)).toThrow(expect.objectContaining({ code: "BAD_ARGUMENT" }))
     expect(() => discountedReturns([1], 0.9, [])).toThrow(expect.objectContaining({ code: "BAD_ARGUMENT" }))

@@ -20,7 +20,7 @@ const steps = [
 ]
 
 describe("grpoAdvantages", () => {
-  it("gives every step its episode's advantage, as computed by hand", () => {
+  it("gives every step the advantage of its episode, as computed by hand", () => {
     // Returns 3, 1, 2: mean 2, standard deviation 1.
     const unit = 1 / (1 + 1e-6)
     const result = grpoAdvantages(steps)
@@ -32,7 +32,7 @@ describe("grpoAdvantages", () => {
     expectTypeOf(result).toEqualTypeOf<GrpoResult>()
   })
 
-  it("is GiGPO's episode level under all options that they share", () => {
+  it("equals the episode level of GiGPO under all common options", () => {
     for (const normalization of ["sample", "none", "leaveOneOut"] as const)
       for (const episodeStatistics of ["episodes", "steps"] as const)
         for (const penaltyPlacement of ["reward", "row"] as const) {
@@ -52,7 +52,7 @@ describe("grpoAdvantages", () => {
     >()
   })
 
-  it("takes GiGPO's presets and leaves their step level aside", () => {
+  it("accepts presets of GiGPO and ignores their step level", () => {
     expectClose(grpoAdvantages(steps, { ...presets.verlAgent, normalization: "none" }).advantages, [
       // Row scores 3, 2.9, 1, 1, 1, 2: mean 10.9 / 6.
       ...[3, 2.9, 1, 1, 1, 2].map((score) => score - 10.9 / 6),

@@ -89,7 +89,7 @@ describe("hgpo", () => {
         )
   })
 
-  it("reports the groups of single states, and keeps no episode's advantage that it does not use", async () => {
+  it("reports groups of single states, and does not use their episode advantages", async () => {
     const steps = worlds[0]!
     const { details, metrics } = await creditOf(hgpo(), steps)
     expect(details!.stepGroups).toEqual(toBatch(steps).anchorGroups)
@@ -110,7 +110,7 @@ describe("hgpo", () => {
 })
 
 describe("treeLevels", () => {
-  it("hold the steps that came to a state by the same states", () => {
+  it("group steps that reached a state by the same earlier states", () => {
     for (const steps of worlds) {
       const [level] = treeLevels(toBatch(steps), context())
       const keys = steps.map((step) => history(steps, step, step.turn + 1)!)
@@ -119,7 +119,7 @@ describe("treeLevels", () => {
     }
   })
 
-  it("are what gigpoTree compares steps by", async () => {
+  it("equal the levels of gigpoTree", async () => {
     for (const steps of worlds.slice(0, 5)) {
       const peers = amongPeers(
         steps,

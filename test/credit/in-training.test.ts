@@ -15,7 +15,7 @@ import { characters, TablePolicy } from "../training/table-policy.ts"
 import { openDoors, timeless } from "../training/tiny.ts"
 import { creditOf } from "./worlds.ts"
 
-// Every estimator by its name, in the loop, on rooms with doors; what is to be known of steps is told by metrics, as an environment would.
+// Every estimator by its name, in the loop, on rooms with doors; step signals are metrics of the environment.
 
 const told = (environment: Environment): Environment => ({
   ...environment,
@@ -76,7 +76,7 @@ const setup = (name: string, policy = new TablePolicy()) => ({
 })
 
 describe.each(Object.keys(estimators))("%s", (name) => {
-  it("trains, by its name", async () => {
+  it("trains when selected by name", async () => {
     const { policy, ...rest } = setup(name)
     const reports = await train({ ...rest, policy })
     expect(reports.length).toBe(4)
@@ -123,7 +123,7 @@ it.each(Object.keys(estimators).filter((name) => name !== "remax"))("%s gives no
 })
 
 describe.each(["ema-grpo", "spear"])("%s", (name) => {
-  it("goes on from a checkpoint as if it had not been stopped", async () => {
+  it("continues from a checkpoint as without interruption", async () => {
     const whole = await train(setup(name))
     const folder = await mkdtemp(join(tmpdir(), "gigpo-credit-"))
     try {

@@ -30,7 +30,7 @@ const firstsOf = (steps: readonly Told[]) => steps.filter(({ turn }) => turn ===
 describe("emaGrpo", () => {
   const how = { kind: "kind", decay: 0.9, minStd: 0.05, guard: 1.5 }
 
-  it("gives what its definition says, over iterations", async () => {
+  it("matches its definition over several iterations", async () => {
     const estimator = emaGrpo(how)
     const moments = new Map<number, [number, number]>()
     let guarded = 0
@@ -57,7 +57,7 @@ describe("emaGrpo", () => {
     expect(guarded).toBeGreaterThan(10)
   })
 
-  it("goes on from its state as if it had never stopped", async () => {
+  it("continues from its state as without interruption", async () => {
     const [first, second, third] = worlds
     const whole = emaGrpo(how)
     const [part, rest] = [emaGrpo(how), emaGrpo(how)]
@@ -68,7 +68,7 @@ describe("emaGrpo", () => {
     expect(await advantagesOf(emaGrpo(how), third!)).not.toEqual(await advantagesOf(rest, third!))
   })
 
-  it("has one kind of task where none is named", async () => {
+  it("uses a single kind of task by default", async () => {
     const steps = worlds[0]!
     const returns = firstsOf(steps).map((step) => returnOf(steps, step))
     const width = Math.sqrt(mean(returns.map((one) => one * one)) - mean(returns) ** 2) + 1e-6
@@ -82,7 +82,7 @@ describe("emaGrpo", () => {
 })
 
 describe("memAgent", () => {
-  it("compares what the last conversation was rewarded with, for all of the sample", async () => {
+  it("gives all conversations of a sample the advantage of the last one", async () => {
     for (const steps of worlds) {
       const final = (step: Told) => {
         const own = steps.filter((other) => keyOf(other) === keyOf(step))
@@ -101,14 +101,14 @@ describe("memAgent", () => {
     }
   })
 
-  it("is Dr. GRPO for one conversation", async () => {
+  it("equals Dr. GRPO with one conversation", async () => {
     const steps = worlds[0]!.map(({ conversation: _, ...step }) => step)
     expect(await advantagesOf(memAgent(), steps)).toEqual(await advantagesOf(drGrpo(), steps))
   })
 })
 
 describe("drMas", () => {
-  it("compares the episodes in which an agent took a step, agent by agent", async () => {
+  it("compares, per agent, the episodes in which the agent took a step", async () => {
     for (const steps of worlds) {
       const expected = steps.map((step) => {
         const played = new Map<string, number>()
@@ -122,7 +122,7 @@ describe("drMas", () => {
     }
   })
 
-  it("is GRPO where no step names its agent", async () => {
+  it("equals GRPO if no step names its agent", async () => {
     const steps = worlds[0]!.map(({ agent: _, ...step }) => step)
     for (const options of [{}, { episodeStatistics: "steps", normalization: "population" }] as const)
       expect(await advantagesOf(drMas(options), steps)).toEqual(await advantagesOf(grpo(options), steps))
@@ -132,7 +132,7 @@ describe("drMas", () => {
 describe("strata", () => {
   const zScore = (value: number, all: readonly number[]) => (value - mean(all)) / (deviation(all) + 1e-6)
 
-  it("gives what its definition says", async () => {
+  it("matches its definition", async () => {
     for (const topShare of [0.5, 0.3, 1])
       for (const steps of worlds) {
         const follows = ({ task, metrics }: Told) => `${task} ${metrics.strategy}`
@@ -157,7 +157,7 @@ describe("strata", () => {
       }
   })
 
-  it("refuses steps of no strategy at all", async () => {
+  it("refuses steps without a strategy", async () => {
     await expect(advantagesOf(strata({ strategy: "style" }), worlds[0]!)).rejects.toThrow(
       /no step has the metric "style"/,
     )
@@ -166,7 +166,7 @@ describe("strata", () => {
 })
 
 describe("dpepo", () => {
-  it("weighs GRPO's advantages by the variety of what was done", async () => {
+  it("weights GRPO advantages by the variety of actions", async () => {
     for (const steps of worlds.slice(0, 4)) {
       const z = await advantagesOf(grpo(), steps)
       const varied = steps.map((_, row) => (row % 4) / 4)
@@ -180,7 +180,7 @@ describe("dpepo", () => {
     }
   })
 
-  it("counts what environments got, in the lines of actions", async () => {
+  it("counts the actions of each environment, by the lines of actions", async () => {
     const actions = [
       ["a", "look"],
       ["b", "look"],
@@ -280,14 +280,14 @@ describe("dpepo", () => {
     expectClose(parallelVariety(lines.map((line) => line.split("|"))), [...expected], 1e-12)
   })
 
-  it("is the same with environments that were never there", () => {
+  it("ignores environments without actions", () => {
     const live = [["a"], ["b"], ["a"], ["b"], ["b"]]
     const beside = live.map(([action]) => ["", action!, ""])
     expect(parallelVariety(beside)).toEqual(parallelVariety(live))
     expect(parallelVariety([["", ""]], { noAction: 0.25 })).toEqual(Float64Array.of(0.25))
   })
 
-  it("refuses steps of different numbers of actions, and none", () => {
+  it("refuses steps with different numbers of actions, or none", () => {
     expect(() => parallelVariety([["a", "b"], ["a"]])).toThrow(/step 1 has 1 actions, the first 2/)
     expect(() => parallelVariety([[]])).toThrow(/step 0 has 0 actions/)
     expect(() => parallelVariety([], { actionBase: 2 })).toThrow(/parallelVariety: actionBase must be/)
@@ -295,7 +295,7 @@ describe("dpepo", () => {
 })
 
 describe("farthestPoints", () => {
-  it("picks what is least like all that was picked, the earlier of equals", () => {
+  it("selects the farthest point from all selected ones, the first of equals", () => {
     const points = [
       [1, 0],
       [1, 0.1],
@@ -308,7 +308,7 @@ describe("farthestPoints", () => {
     expect(farthestPoints(points, 1, 4)).toEqual([4])
   })
 
-  it("refuses more than there are", () => {
+  it("refuses to select more points than there are", () => {
     for (const [count, first] of [
       [6, 0],
       [0, 0],
@@ -333,5 +333,5 @@ describe.each([
       expect((await advantagesOf(make(), equalEpisodes(reward))).every((value) => value === 0)).toBe(true)
   })
 
-  it("goes by its name, and needs groups", () => expect(make()).toMatchObject({ name, groups: "needed" }))
+  it("is selected by its name, and needs groups", () => expect(make()).toMatchObject({ name, groups: "needed" }))
 })

@@ -237,14 +237,14 @@ describe.each(Object.entries(definitions))("%s", (_, [definition, make]) => {
       }
   })
 
-  it("refuses options that have no meaning", () => {
+  it("refuses invalid options", () => {
     expect(() => make({ singletonEpisode: "one" })).toThrow(bad(/singletonEpisode must be "zero" or "raw"/))
     expect(() => make({ invalidActionPenalty: -1 })).toThrow(bad(/invalidActionPenalty must be/))
     expect(() => make({ singeltonEpisode: "raw" })).toThrow(bad(/did you mean singletonEpisode/))
   })
 })
 
-it("estimators of outcomes report tasks that teach nothing and keep the returns", async () => {
+it("estimators of outcomes report tasks without a learning signal and keep the returns", async () => {
   const steps = [
     { task: 0, episode: 0, reward: 1, length: 3 },
     { task: 0, episode: 1, reward: 0, length: 1 },
@@ -260,7 +260,7 @@ it("estimators of outcomes report tasks that teach nothing and keep the returns"
   expect(both.metrics).toEqual({ "group/constant-reward": 1 / 2 })
 })
 
-it("the penalty of a row, and a mean over steps, are as in grpo without its deviation", async () => {
+it("the penalty per row, and a mean over steps, equal grpo without the standard deviation", async () => {
   for (const episodeStatistics of ["episodes", "steps"] as const) {
     const options = { episodeStatistics, penaltyPlacement: "row", invalidActionPenalty: 0.5 } as const
     for (const steps of batches.slice(0, 5))
@@ -272,20 +272,20 @@ it("the penalty of a row, and a mean over steps, are as in grpo without its devi
   expect(() => passAtK({ penaltyPlacement: "row" } as object)).toThrow(bad(/penaltyPlacement is not an option/))
 })
 
-it("grpo's deviation gets the epsilon that is asked for", async () => {
+it("grpo adds the configured epsilon to the standard deviation", async () => {
   const steps = [0, 1, 2].map((reward, episode) => ({ task: 0, episode, reward }))
   expectClose(await advantagesOf(grpo({ epsilon: 1 }), steps), [-0.5, 0, 0.5])
   expectClose(await advantagesOf(grpo({ epsilon: 0 }), steps), [-1, 0, 1])
   expect(() => grpo({ epsilon: -1 })).toThrow(bad(/grpo: epsilon must be/))
 })
 
-it("pass-at-k gives equals at the top nothing", async () => {
+it("pass-at-k gives 0 if several episodes are best", async () => {
   const steps = [3, 3, 1].map((reward, episode) => ({ task: 0, episode, reward }))
   expect([...(await advantagesOf(passAtK(), steps))]).toEqual([0, 0, 0])
 })
 
 describe("whiten", () => {
-  it("counts each value as often as it has tokens", () => {
+  it("counts each value once per token", () => {
     const lengths = Int32Array.of(1, 3, 2)
     const [values, tokens] = [Float64Array.of(4, -1, 2), Float64Array.of(4, -1, -1, -1, 2, 2)]
     const found = whiten(tokens)
@@ -293,7 +293,7 @@ describe("whiten", () => {
     expectClose([sum([...found]), sum([...found].map((x) => x * x))], [0, 5], 1e-7)
   })
 
-  it("gives 0 for equal values, for one and for none", () => {
+  it("gives 0 for equal values, a single value and none", () => {
     expect([...whiten(new Float64Array(9).fill(0.1), new Int32Array(9).fill(7))]).toEqual(Array(9).fill(0))
     expect([...whiten(Float64Array.of(5))]).toEqual([0])
     expect(whiten(new Float64Array(0))).toHaveLength(0)
@@ -308,7 +308,7 @@ describe("remax", () => {
     { task: "a", episode: 1, reward: -1, baseline: 0.25 },
   ]
 
-  it("compares with the greedy episode, and leaves out what has none", async () => {
+  it("compares with the greedy episode, and skips tasks without one", async () => {
     const { advantages, skip, metrics, details } = await estimate(remax(), toBatch(steps), context)
     expect(advantages).toEqual(Float64Array.of(2.75, 0, 2.75, -1.25))
     expect(skip).toEqual(Uint8Array.of(0, 1, 0, 0))
@@ -318,7 +318,7 @@ describe("remax", () => {
     expect(remax().needs).toEqual(["greedy"])
   })
 
-  it("takes the penalty of invalid actions where it is placed", async () => {
+  it("applies the invalid-action penalty at its placement", async () => {
     expect(await advantagesOf(remax({ invalidActionPenalty: 0.5 }), steps)).toEqual(
       Float64Array.of(2.25, 0, 2.25, -1.25),
     )
@@ -334,7 +334,7 @@ describe("remax", () => {
 })
 
 describe("gdpo", () => {
-  it("refuses channels that nobody measures, and says what there is", async () => {
+  it("refuses unknown reward channels, and lists the known ones", async () => {
     const asked = (channel: string, steps = batches[0]!) => advantagesOf(gdpo({ channels: ["reward", channel] }), steps)
     await expect(asked("knid")).rejects.toThrow(bad(/no step has the metric "knid"; there are "at", "kind"\. Name/))
     const bare = batches[0]!.map(({ record: _, ...step }) => step)

@@ -33,7 +33,7 @@ describe.each<[string, (options: object) => Estimator]>([
   ["strata", strata],
   ["dpepo", (options) => dpepo({ ...options, variety: "kind" })],
 ])("the penalty of invalid actions in %s", (_, make) => {
-  it("is as if rewards had been less", async () => {
+  it("equals lower rewards", async () => {
     for (const steps of worlds.slice(0, 5)) {
       const less = steps.map((step) => ({ ...step, reward: step.reward - (step.valid ? 0 : 0.5), valid: true }))
       const expected = await advantagesOf(make({}), less)

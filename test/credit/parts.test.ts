@@ -33,7 +33,7 @@ describe("normalizer", () => {
   const values = Float64Array.of(1, 3, 8, 5, 5, 7, 9)
   const groups = Int32Array.of(0, 0, 0, 1, 1, 2, -1)
 
-  it("divides by the deviation that it is told to", () => {
+  it("divides by the configured deviation", () => {
     const [sample, population] = [Math.sqrt(13), Math.sqrt(26 / 3)]
     expectClose(normalizer({ epsilon: 0 })(values, groups), [-3 / sample, -1 / sample, 4 / sample, 0, 0, 0, 0])
     expectClose(
@@ -43,7 +43,7 @@ describe("normalizer", () => {
     expectClose(normalizer({ std: "none" })(values, groups), [-3, -1, 4, 0, 0, 0, 0])
   })
 
-  it("leaves one out, and keeps a lone value, where it is told to", () => {
+  it("supports leave-one-out, and keeps a single value on request", () => {
     expectClose(normalizer({ std: "none", leaveOneOut: true })(values, groups), [-4.5, -1.5, 6, 0, 0, 0, 0])
     expectClose(normalizer({ std: "none", singleton: "raw" })(values, groups), [-3, -1, 4, 0, 0, 7, 0])
     expectClose(normalizer({ epsilon: 1, singleton: "raw" })(values, groups).slice(3), [0, 0, 3.5, 0])
@@ -56,7 +56,7 @@ describe("normalizer", () => {
         expect([...normalizer({ std, leaveOneOut, epsilon: 0 })(same, new Int32Array(7))]).toEqual(Array(7).fill(0))
   })
 
-  it("refuses options that have no meaning", () => {
+  it("refuses invalid options", () => {
     expect(() => normalizer({ std: "batch" as "none" })).toThrow(/std is "batch"; give one of "none", "sample"/)
     expect(() => normalizer({ singleton: "one" as "raw" })).toThrow(/singleton is "one"/)
     expect(() => normalizer({ epsilon: -1 })).toThrow(/epsilon is -1/)
@@ -64,7 +64,7 @@ describe("normalizer", () => {
 })
 
 describe("GiGPO's parts", () => {
-  it("are GiGPO where they are handed in as they are", async () => {
+  it("give GiGPO if combined without changes", async () => {
     const own = gigpo({
       signal: discountedReturn(0.9),
       levels: anchorLevels,
@@ -83,14 +83,14 @@ describe("GiGPO's parts", () => {
     expect(metrics!["advantage/step-share"]).toBeCloseTo(wanted.diagnostics.stepShare, 12)
   })
 
-  it("group similar states as the option does", async () => {
+  it("group similar states like the option", async () => {
     const like = [...episode("t", "a", [["a red door", 1]]), ...episode("t", "b", [["a red door!", 0]])]
     const found = await gigpo({ levels: similarityLevels({ threshold: 0.9 }) }).estimate(toBatch(like), context)
     expect(found.advantages).toEqual(gigpoAdvantages(like, { similarity: 0.9 }).advantages)
     expect(() => similarityLevels({ threshold: 2 })).toThrow(/threshold is 2/)
   })
 
-  it("group by any key: a metric, or what a function says of a step", async () => {
+  it("group by any key: a metric, or a function of the step", async () => {
     const told = steps.map((step, row) => ({
       ...step,
       record: {
@@ -114,7 +114,7 @@ describe("GiGPO's parts", () => {
     )
   })
 
-  it("compare at several levels, which may look back, as HGPO does", async () => {
+  it("compare at several levels, with histories, as HGPO does", async () => {
     /** Steps with equal last `length` anchors; those that have not that many behind them are in no group. */
     const lastAnchors = ({ task, episode: ids, anchors }: Batch, length: number): Int32Array => {
       const seen = new Map<number, string[]>()
@@ -151,7 +151,7 @@ describe("GiGPO's parts", () => {
     expect(metrics).toMatchObject({ "step-group/count": 5, "step-group/singletons": 3 / 8 })
   })
 
-  it("compare several signals, as ReBel does, and replace the episode's", async () => {
+  it("compare several signals, as ReBel does, and replace the episode level", async () => {
     const belief = Float64Array.of(1, 2, 3, 4, 5, 6, 7, 8)
     const estimator = gigpo({
       omega: 0.5,
@@ -168,7 +168,7 @@ describe("GiGPO's parts", () => {
     expect(details!.episodeAdvantages).toEqual(new Float64Array(8).fill(10))
   })
 
-  it("see the penalty in the rewards, or have it taken off their scores", async () => {
+  it("include the penalty in the rewards, or subtract it from the scores", async () => {
     const rewards = (penaltyPlacement: "reward" | "row") =>
       gigpo({ signal: (given) => given.rewards, invalidActionPenalty: 1, penaltyPlacement }).estimate(batch, context)
     const [inReward, onRow] = [await rewards("reward"), await rewards("row")]
@@ -178,7 +178,7 @@ describe("GiGPO's parts", () => {
     expect(batch.rewards[1]).toBe(0)
   })
 
-  it("need no anchors that they do not read, penalty or not", async () => {
+  it("need no anchors that they do not read, with or without a penalty", async () => {
     const bare = toBatch(steps.map(({ anchor: _, ...step }) => step))
     const columns: string[][] = []
     const levels: GigpoParts["levels"] = (given) => {
@@ -193,7 +193,7 @@ describe("GiGPO's parts", () => {
     expect(columns[1]!.sort()).toEqual(columns[0]!.sort())
   })
 
-  it("take numbers that change over the run", () => {
+  it("accept schedules", () => {
     const signal = discountedReturn({ from: 0.5, to: 1 })
     const moment = { iteration: 5, iterations: 10 }
     expect(signal(batch, { ...context, moment })).toEqual(discountedReturn(0.75)(batch, context))

@@ -26,19 +26,19 @@ const steps = [
 ]
 
 describe("presets", () => {
-  it("are options that gigpo, grpo and their pure functions take", () => {
+  it("are valid options of gigpo, grpo and their pure functions", () => {
     for (const preset of Object.values(presets)) {
       expect(gigpo(preset).name).toBe("gigpo")
       expect(grpoAdvantages(steps, preset).advantages).toHaveLength(steps.length)
     }
   })
 
-  it("of the paper are the defaults, all of them", () => {
+  it("of the paper equal the defaults", () => {
     expect(presets.paper).toEqual(readOptions("gigpo", {}, gigpoFields))
     expect(gigpoAdvantages(steps, presets.paper)).toEqual(gigpoAdvantages(steps))
   })
 
-  it("become the defaults of a table", () => {
+  it("can become the defaults of an option table", () => {
     for (const preset of Object.values(presets)) {
       const table = withDefaults(gigpoFields, preset)
       expect(readOptions("gigpo", {}, table)).toEqual(readOptions("gigpo", preset, gigpoFields))
@@ -47,7 +47,7 @@ describe("presets", () => {
     expect(readOptions("gigpo", {}, gigpoFields).episodeStatistics).toBe("episodes")
   })
 
-  it("of Trinity-RFT compare equal states of the whole batch, undiscounted and undivided", () => {
+  it("of Trinity-RFT compare equal states of the whole batch, without discount and normalization", () => {
     const { episodeAdvantages, stepAdvantages, stepGroups } = gigpoAdvantages(steps, presets.trinity)
     // Returns 4, 1 of one task; the other has one episode, whose return stays. Of "s" the returns are 4, 1, 3, 3: mean 11/4.
     expectClose(episodeAdvantages, [1.5, 1.5, -1.5, 3, 3, 3])
@@ -55,7 +55,7 @@ describe("presets", () => {
     expectClose(stepAdvantages, [1.25, 0, -1.75, 0.25, 0, 0.25])
   })
 
-  it("of ROLL do so too, with long episodes weighing more, and whiten over tokens", async () => {
+  it("of ROLL do the same, weight long episodes more, and whiten over tokens", async () => {
     const lengths = [3, 1, 2, 5, 1, 1]
     const batch = toBatch(steps.map((step, row) => ({ ...step, length: lengths[row] })))
     const { advantages, details } = await estimate(gigpo(presets.roll), batch, {
@@ -79,7 +79,7 @@ describe("presets", () => {
 })
 
 describe("stepScope", () => {
-  it("keeps tasks apart unless the batch is asked for, also where states are only similar", () => {
+  it("separates tasks unless the whole batch is compared, also for similar states", () => {
     const groups = (options: object) => [...gigpoAdvantages(steps, options).stepGroups]
     expect(groups({})).toEqual([0, 1, 0, 2, 3, 2])
     expect(groups({ stepScope: "batch" })).toEqual([0, 1, 0, 0, 2, 0])
@@ -87,7 +87,7 @@ describe("stepScope", () => {
     expect(groups({ similarity: 1 })).toEqual([0, 1, 0, 2, 3, 2])
   })
 
-  it("is replaced by levels of one's own", () => {
+  it("is replaced by custom levels", () => {
     expect(() => gigpo({ stepScope: "batch", levels: () => [] })).toThrow(/levels, which replaces stepScope/)
     expect(() => gigpo({ stepScope: "group" as "task" })).toThrow(/stepScope must be "task" or "batch"/)
   })

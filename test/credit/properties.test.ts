@@ -40,7 +40,7 @@ describe.each(everyOption)(
   (options) => {
     const seeds = Array.from({ length: 20 }, (_, seed) => new Random(seed))
 
-    it("the order of episodes changes nothing, nor does interleaving them", () => {
+    it("advantages do not depend on the order of episodes or on interleaving", () => {
       for (const random of seeds) {
         const episodes = randomEpisodes(random)
         const inOrder = episodes.flat()
@@ -90,7 +90,7 @@ describe.each(everyOption)(
 )
 
 describe("the guard for constant groups", () => {
-  it("sees through the rounding of sums in another order", () => {
+  it("detects equal values despite rounding", () => {
     const steps = [
       ...episode("t", "a", [
         ["x", 0.1],
@@ -107,7 +107,7 @@ describe("the guard for constant groups", () => {
     expect([...gigpoAdvantages(steps).episodeAdvantages]).toEqual([0, 0, 0, 0, 0, 0])
   })
 
-  it("leaves a small difference between large returns alone", () => {
+  it("keeps a small difference between large returns", () => {
     const steps = [...episode("t", "a", [["x", 1000]]), ...episode("t", "b", [["y", 1000.0001]])]
     const expected = 5e-5 / (1e-4 / Math.SQRT2 + 1e-6)
     expectClose(gigpoAdvantages(steps).episodeAdvantages, [-expected, expected], 1e-6)

@@ -64,7 +64,7 @@ describe("rebel", () => {
       expectClose(await advantagesOf(rebel({ ...options, ...convention }), steps), definition(steps, convention), 1e-9)
   })
 
-  it("normalises kinds of task on their own, weighed by how seldom they succeed", async () => {
+  it("normalizes kinds of task separately, weighted by their failure rate", async () => {
     const convention = { beliefInReward: true, normalization: "none", omega: 0.5 } as const
     for (const [minSteps, minStd] of [
       [2, 0.1],
@@ -104,7 +104,7 @@ describe("rebel", () => {
         ).toBe(true)
   })
 
-  it("refuses weights that do not fit, metrics that nobody gives, keys that are none", async () => {
+  it("refuses weights of the wrong number, missing metrics and invalid keys", async () => {
     expect(() => rebel({ beliefWeights: [1] })).toThrow(/there are 1 beliefWeights for 4 beliefRewards/)
     await expect(advantagesOf(rebel(), worlds[0]!)).rejects.toThrow(
       /no step has the metric "belief-state"; there are "belief"/,
@@ -124,11 +124,11 @@ describe("beliefKey", () => {
     beliefKey({ text: `so <belief>${JSON.stringify(belief)}</belief><action>go</action>` })
   const apple = { task: { phase: "Find", target: "the apple 1." }, state: { objects: { key: "drawer" }, states: {} } }
 
-  it("is equal for what is believed alike", () => {
+  it("is equal for equal beliefs", () => {
     expect(key({ task: { phase: "find ", target: "Apple 1" }, state: null })).toBe(key(apple))
   })
 
-  it("tells targets by number, phases, what is in the hand and what was changed", () => {
+  it("distinguishes targets by number, phases, held objects and changes", () => {
     const others = [
       { ...apple, task: { ...apple.task, target: "apple 2" } },
       { ...apple, task: { ...apple.task, phase: "take" } },
@@ -138,7 +138,7 @@ describe("beliefKey", () => {
     expect(new Set([apple, ...others].map(key)).size).toBe(5)
   })
 
-  it("is one for all that cannot be read", () => {
+  it("is a common key for all unreadable beliefs", () => {
     for (const text of ["", "<belief>{</belief>", "<belief>7</belief>", "{}"])
       expect(beliefKey({ text })).toBe("unreadable")
   })

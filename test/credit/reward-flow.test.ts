@@ -31,7 +31,7 @@ function values(steps: readonly Told[], gamma: number): Map<string, number> {
 }
 
 describe("rewardFlow", () => {
-  it.each([0.9, 0.5, 1])("gives what its definition says, with gamma %d", async (gamma) => {
+  it.each([0.9, 0.5, 1])("matches its definition, with gamma %d", async (gamma) => {
     for (const steps of worlds) {
       const v = values(steps, gamma)
       const signal = ({ task, anchor, nextAnchor, reward, record }: Told) =>
@@ -48,7 +48,7 @@ describe("rewardFlow", () => {
     }
   })
 
-  it("does not depend on the order of episodes, but where the first arrival counts", async () => {
+  it("does not depend on the order of episodes, except if the first arrival counts", async () => {
     await expectOrderless(() => rewardFlow())
     const episode = (id: number, reward: number) => ({ task: 0, episode: id, anchor: "a", nextAnchor: "b", reward })
     const [poor, rich] = [episode(0, 0), episode(1, 1)]
@@ -65,7 +65,7 @@ describe("rewardFlow", () => {
       expect(worth(steps, "largest")).toEqual([0.5, 1])
   })
 
-  it("hands losses on in a circle until they are nothing", () => {
+  it("propagates losses around a cycle until they vanish", () => {
     const step = (anchor: string, nextAnchor: string, id: number) => ({
       task: 0,
       episode: id,
@@ -83,7 +83,7 @@ describe("rewardFlow", () => {
       expect((await advantagesOf(rewardFlow(), equalEpisodes(reward))).every((value) => value === 0)).toBe(true)
   })
 
-  it("refuses steps that lead nowhere, and options without meaning", async () => {
+  it("refuses steps without next states, and invalid options", async () => {
     const bare = [{ task: 0, episode: 0, anchor: "a", reward: 1 }]
     await expect(advantagesOf(rewardFlow(), bare)).rejects.toThrow(/no step has a nextAnchor; give each/)
     expect(() => rewardFlow({ arrivals: "last" as "first" })).toThrow(/arrivals must be "largest" or "first"/)

@@ -22,7 +22,7 @@ describe("klRewards", () => {
   const reference = [Float32Array.of(-2, -1.5), Float32Array.of(-0.5, -3, -1)]
   const batch = toBatch(steps, { old, reference })
 
-  it("takes the weighted KL off each token's reward, k1 where nothing else is said", () => {
+  it("subtracts the weighted KL from each token's reward, with k1 by default", () => {
     const { rewards, tokenRewards } = klRewards(batch, 0.5)
     // log p_old - log p_ref: 1, -0.5 and 0, 2, -0.5
     expectClose(tokenRewards![0]!, [-0.5, 1.25])
@@ -30,13 +30,13 @@ describe("klRewards", () => {
     expectClose(rewards, [0.75, -0.25])
   })
 
-  it("takes other estimates, of log p_ref - log p_old", () => {
+  it("supports other estimators, of log p_ref - log p_old", () => {
     const { tokenRewards } = klRewards(batch, 2, (d) => (d * d) / 2)
     expectClose(tokenRewards![0]!, [-1, 0.75])
     expectClose(tokenRewards![1]!, [1, -4, -0.75])
   })
 
-  it("leaves the batch as it was, and the same where the weight is 0", () => {
+  it("does not modify the batch, and returns equal rewards at weight 0", () => {
     klRewards(batch, 1)
     expect([...batch.rewards]).toEqual([1, 0.5])
     expect(batch.tokenRewards!.map((tokens) => [...tokens])).toEqual([
@@ -46,7 +46,7 @@ describe("klRewards", () => {
     expect(klRewards(batch, 0)).toBe(batch)
   })
 
-  it("asks for no anchors that nobody asks for, and finds them where somebody does", async () => {
+  it("requests anchors only if the estimator does, and passes them on", async () => {
     const bare = klRewards(batch, 0.5)
     const { details } = await estimate(grpo(), bare, context)
     expectClose(details!.episodeReturns as Float64Array, [0.75, -0.25])
@@ -59,7 +59,7 @@ describe("klRewards", () => {
     expect([...both!.stepGroups!]).toEqual([0, 0])
   })
 
-  it("refuses what cannot be compared", () => {
+  it("refuses batches without log-probabilities", () => {
     expect(() => klRewards(toBatch(steps, { old }), 1)).toThrow(bad(/give statistics\.old and statistics\.reference/))
     expect(() => klRewards(batch, -1)).toThrow(bad(/weight of the KL penalty in the reward is -1/))
     expect(() => klRewards(batch, Number.NaN)).toThrow(bad(/is NaN/))
@@ -67,7 +67,7 @@ describe("klRewards", () => {
 })
 
 describe("overlongPenalty", () => {
-  it("falls in a line over the last tokens", () => {
+  it("decreases linearly over the last tokens", () => {
     expect([1, 12, 13, 14, 15, 16, 17].map((length) => overlongPenalty(length, 16, 4))).toEqual([
       0, 0, -0.25, -0.5, -0.75, -1, -1,
     ])
@@ -75,7 +75,7 @@ describe("overlongPenalty", () => {
     expect(overlongPenalty(16, 16, 1)).toBe(-1)
   })
 
-  it("refuses a cache that is none", () => {
+  it("refuses an invalid cache", () => {
     for (const cache of [0, 17, Number.NaN])
       expect(() => overlongPenalty(1, 16, cache)).toThrow(bad(/use 1 to 16 tokens/))
   })

@@ -40,7 +40,7 @@ const median = (values: readonly number[]) => {
 const how = { of: { name: "grpo" }, warmup: 0, rows: 10_000, keepGroups: 1, minAdvantage: 0.5, maxAge: 3 } as const
 
 describe("spear", () => {
-  it("learns again what did better than tasks mostly do, and forgets what is old", async () => {
+  it("replays steps that did better than past tasks, and forgets old ones", async () => {
     const credits = await play(spear({ ...how, coefficient: 0.5 }), 0, 8)
     const means: number[] = []
     for (const [now, { extraRows, metrics }] of credits.entries()) {
@@ -69,7 +69,7 @@ describe("spear", () => {
     expect(credits[0]!.extraRows).toEqual([])
   })
 
-  it("keeps what steps were sampled with, and the advantages of the estimator under it", async () => {
+  it("keeps the sampled log-probabilities, and the advantages of the inner estimator", async () => {
     const [, second] = await play(spear(how), 0, 2)
     const [
       {
@@ -85,7 +85,7 @@ describe("spear", () => {
     expect(sampledTokens(second!.extraRows!)).toBeGreaterThan(0)
   })
 
-  it("learns nothing from tokens that were not sampled, and says what was sampled with a hint, after a resume too", async () => {
+  it("ignores tokens that were not sampled, and marks steps sampled with a hint, also after a resume", async () => {
     const marked = (steps: readonly Told[]) =>
       steps.map((step, row) => {
         const forced = Uint8Array.from({ length: step.length }, (_, token) => (token === 0 ? 1 : 0))
@@ -107,7 +107,7 @@ describe("spear", () => {
     expect(kinds.size).toBe(4)
   })
 
-  it("goes on from its state as if it had never stopped, and so does what it stands around", async () => {
+  it("continues from its state as without interruption, like its inner estimator", async () => {
     const make = () => spear({ ...how, of: emaGrpo({ decay: 0.5 }), rows: 7 })
     const whole = await play(make(), 0, 6)
     const [part, rest] = [make(), make()]
@@ -117,14 +117,14 @@ describe("spear", () => {
     expect(await play(make(), 3, 6)).not.toEqual(whole.slice(3))
   })
 
-  it("draws no more rows than it is told to, others in every iteration, and holds no more than its capacity", async () => {
+  it("draws at most the configured number of rows, different in every iteration, and respects its capacity", async () => {
     const few = await play(spear({ ...how, rows: 4 }), 0, 6)
     expect(Math.max(...few.map(({ extraRows }) => extraRows!.length))).toBe(4)
     const small = await play(spear({ ...how, capacity: 5 }), 0, 6)
     expect(Math.max(...small.map(({ metrics }) => metrics!["replay/remembered"]!))).toBe(5)
   })
 
-  it("leaves out the tasks whose returns differ least", async () => {
+  it("skips the tasks whose returns differ least", async () => {
     for (const steps of iterations.slice(0, 5)) {
       const width = (task: unknown) => {
         const returns = steps
@@ -140,7 +140,7 @@ describe("spear", () => {
     }
   })
 
-  it("weighs by half a cosine until it is warm", () => {
+  it("weights by half a cosine during its warm-up", () => {
     const settings = { coefficient: 2, warmup: 200 }
     expectClose(
       [0, 50, 100, 200, 900].map((at) => imitationWeight(at, settings)),
@@ -150,7 +150,7 @@ describe("spear", () => {
     expect(imitationWeight(0, { coefficient: 1, warmup: 0 })).toBe(1)
   })
 
-  it("refuses steps without tokens, and options without meaning", async () => {
+  it("refuses steps without tokens, and invalid options", async () => {
     await expect(creditOf(spear(how), worlds[0]!)).rejects.toThrow(/give each step a record with its tokens/)
     expect(() => spear({ keepGroups: 0 })).toThrow(/spear: keepGroups must be/)
     expect(() => spear({ capacity: 0 })).toThrow(/capacity must be/)

@@ -49,7 +49,7 @@ describe.each([
     }
   })
 
-  it("gives exactly 0 for equal surprises", async () => {
+  it("gives exactly 0 for equal temporal differences", async () => {
     const steps = equalEpisodes(0.1).filter(({ turn }) => turn === 0)
     const value = steps.map(({ length }) => new Float64Array(length).fill(0.3))
     const { advantages } = (await creditOf(estimator, steps, { value })) as Credit
@@ -58,14 +58,14 @@ describe.each([
 })
 
 describe("ppo", () => {
-  it("whitens steps only where steps are decisions", () => {
+  it("whitens steps only if steps are the unit of decisions", () => {
     expect(() => ppo({ whitenOver: "steps" })).toThrow(/whitenOver is "steps", which needs level: "step"/)
     expect(() => ppo({ epsilon: -1 })).toThrow(/epsilon must be/)
   })
 })
 
 describe("whiten", () => {
-  it("divides by the deviation that it is told to, plus what it is told to", () => {
+  it("divides by the configured deviation plus epsilon", () => {
     const values = Float64Array.of(1, 2, 6, 100)
     const counted = Int32Array.of(1, 2, 1, 0)
     const all = [1, 2, 2, 6]
@@ -80,7 +80,7 @@ describe("whiten", () => {
 })
 
 describe("vinePpo", () => {
-  it("compares what a step came to with what its state was worth, whitened over tokens", async () => {
+  it("subtracts the value of a state from reward plus next value, whitened over tokens", async () => {
     for (const steps of worlds) {
       const known = steps.map((step) => {
         const next = fromOn(steps, step)[1]
@@ -103,13 +103,13 @@ describe("vinePpo", () => {
   it("does not depend on the order of episodes", () =>
     expectOrderless(() => vinePpo({ value: ({ rewards }) => rewards.map((reward) => reward / 2) })))
 
-  it("gives exactly 0 for equal surprises", async () => {
+  it("gives exactly 0 for equal temporal differences", async () => {
     const steps = equalEpisodes(0.1).filter(({ turn }) => turn === 0)
     const { advantages } = await creditOf(vinePpo({ value: "value" }), steps)
     expect((advantages as Float64Array).every((one) => one === 0)).toBe(true)
   })
 
-  it("refuses values that nobody gives", async () => {
+  it("refuses missing values", async () => {
     await expect(creditOf(vinePpo(), worlds[0]!)).rejects.toThrow(/no step has the metric "monte-carlo-value"/)
   })
 })

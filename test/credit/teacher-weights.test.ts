@@ -36,7 +36,7 @@ const credit = async (options: TeacherWeightOptions, under: Partial<Credit> = {}
 const close = (values: readonly number[]) => values.map((value) => expect.closeTo(value, 6))
 
 describe("teacherWeights", () => {
-  it("weigh an action's tokens by whether the teacher finds of them what the advantage says", async () => {
+  it("weight action tokens by the agreement of teacher and advantage", async () => {
     const { weights, metrics, advantages: kept } = await credit({ alpha: 0.5 })
     expect([...weights![0]!]).toEqual(close([1, Math.exp(0.05), Math.exp(-0.1), 2]))
     expect([...weights![1]!]).toEqual(close([Math.exp(-0.15), 2, Math.exp(-0.2), 1]))
@@ -49,13 +49,13 @@ describe("teacherWeights", () => {
     })
   })
 
-  it("may be one for a step, by the mean over its action", async () => {
+  it("can be per step, by the mean over its action", async () => {
     const { weights } = await credit({ level: "step", alpha: 0.1 })
     expect([...weights![0]!]).toEqual(close([1, ...new Array(3).fill(Math.exp(0.1 * (2.9 / 3)))]))
     expect([...weights![1]!]).toEqual(close([...new Array(3).fill(Math.exp(0.1 * (4.3 / 3))), 1]))
   })
 
-  it("are 1 once alpha is 0, or where an advantage is, and stay within their bounds", async () => {
+  it("are 1 if alpha or an advantage is 0, and stay within their bounds", async () => {
     const one = ({ weights }: Credit) => weights!.every((of) => of.every((weight) => weight === 1))
     expect(one(await credit({ alpha: 0 }))).toBe(true)
     expect(one(await credit({ alpha: { from: 1, to: 0, over: 5 } }))).toBe(true)
@@ -64,7 +64,7 @@ describe("teacherWeights", () => {
     expect([...weights![1]!]).toEqual(close([0.9, 1.25, 0.9, 1]))
   })
 
-  it("go by each token's own advantage, multiply what weights there are, and leave skipped steps alone", async () => {
+  it("use per-token advantages, multiply existing weights, and ignore skipped steps", async () => {
     const { weights } = await credit(
       { alpha: 0.5 },
       {
@@ -77,7 +77,7 @@ describe("teacherWeights", () => {
     expect([...weights![1]!]).toEqual([3, 3, 3, 3])
   })
 
-  it("ask whoever has seen what came of it, in place of the training's teacher", async () => {
+  it("use a teacher with hindsight instead of the training's teacher", async () => {
     const seen: number[] = []
     const hindsight: Hindsight = async (batch, { moment }) => {
       seen.push(batch.length, moment.iteration)
@@ -93,7 +93,7 @@ describe("teacherWeights", () => {
     )
   })
 
-  it("refuse what has no meaning, and batches without what they read", async () => {
+  it("refuse invalid options, and batches without the needed columns", async () => {
     expect(() => teacherWeights(grpo(), { low: 2 })).toThrow(badArgument(/low must be a number from 0 to 1/))
     expect(() => teacherWeights(grpo(), { high: 0.5 })).toThrow(badArgument(/high must be at least 1/))
     await expect(estimate(teacherWeights(grpo()), toBatch(steps, { old }), context)).rejects.toEqual(

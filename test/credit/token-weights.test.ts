@@ -37,12 +37,12 @@ describe("replySpans", () => {
     expect(parts(text)).toEqual(expected)
   })
 
-  it("are none without tags", () => {
+  it("are empty without tags", () => {
     expect(replySpans("<think>a</think>", { think: [], action: [], tool: [] })).toEqual([])
   })
 })
 
-it("a token is of the part that its text begins in; one without text is of what follows", () => {
+it("assign a token to the part in which its text begins, and tokens without text to the next part", () => {
   const texts = ["<thi", "nk>a</", "think", "><", "", "action>", "go", "</action", ">.", ""]
   expect(tokenKinds(texts, tags)).toEqual([
     ...["think", "think", "think", "think"],
@@ -70,7 +70,7 @@ describe("tokenWeights", () => {
   }
   const weights = async (...given: Parameters<typeof credit>) => (await credit(...given)).weights!.map((of) => [...of])
 
-  it("give thoughts, actions, calls of tools and all else their own weight", async () => {
+  it("differ for thinking, actions, tool calls and other tokens", async () => {
     expect(await weights({ think: 0.5, action: 2, tool: 3, other: 0.25 })).toEqual([
       [0.5, 0.5, 0.5, 2, 2, 2, 0.25],
       [3, 3, 3, 0.25],
@@ -87,14 +87,14 @@ describe("tokenWeights", () => {
     })
   })
 
-  it("multiply those that the estimator gives, and leave what else it says", async () => {
+  it("multiply the weights of the estimator, and keep its other results", async () => {
     const given = { weights: texts.map((of) => new Float32Array(of.length).fill(2)), metrics: { "base/one": 1 } }
     const found = await credit({ action: 3 }, given)
     expect([...found.weights![0]!]).toEqual([2, 2, 2, 6, 6, 6, 2])
     expect(found).toMatchObject({ advantages: Float64Array.of(1, -1), metrics: { "base/one": 1 } })
   })
 
-  it("may have a mean of 1 over the tokens that are learned from", async () => {
+  it("can be normalized to mean 1 over the learned tokens", async () => {
     const mean = (of: readonly number[]) => of.reduce((a, b) => a + b, 0) / of.length
     expect(mean((await weights({ action: 5, think: 0.1, normalize: true })).flat())).toBeCloseTo(1, 6)
     const skipping = await weights({ action: 5, think: 0.1, normalize: true }, { skip: Uint8Array.of(0, 1) })
@@ -103,13 +103,13 @@ describe("tokenWeights", () => {
     expect(nothing.flat().every((weight) => weight === 0)).toBe(true)
   })
 
-  it("keep an estimator's name, needs and groups in sight", () => {
+  it("keep name, needs and groups of the estimator", () => {
     const { name, needs, groups } = tokenWeights(grpo())
     expect([name, needs, groups]).toEqual(["grpo+token-weights", ["text"], grpo().groups])
     expect(tokenWeights(() => ({ advantages: new Float64Array(2) })).needs).toEqual(["text"])
   })
 
-  it("refuse what has no meaning, and steps without texts", async () => {
+  it("refuse invalid options, and steps without texts", async () => {
     expect(() => tokenWeights(grpo(), { think: -1 })).toThrow(badArgument(/tokenWeights: think must be at least 0/))
     expect(() => tokenWeights(grpo(), { toolTags: ["<a>"] })).toThrow(badArgument(/toolTags must be a list of names/))
     expect(() => tokenWeights(grpo(), { toolTags: ["Action"] })).toThrow(

@@ -15,7 +15,7 @@ const bad = (message: RegExp) =>
   expect.objectContaining({ code: "BAD_ARGUMENT", message: expect.stringMatching(message) })
 
 describe("generalizedAdvantages", () => {
-  it("are as computed by hand, each episode for itself", () => {
+  it("match computation by hand, per episode", () => {
     // Episode 0: moments 0, 2, 3; episode 1: moment 1. γ = 1/2, λ = 1/2.
     const found = generalizedAdvantages(
       Float64Array.of(0, 7, 1, 2),
@@ -27,7 +27,7 @@ describe("generalizedAdvantages", () => {
     expectClose(found, [0 + 0.25 * (2 - 0.25 * 2), 7 - 3, 2 - 0.25 * 2, -2])
   })
 
-  it("are the next surprise with lambda 0, and what is left of the return with 1", () => {
+  it("equal the next temporal difference with lambda 0, and the remaining return with lambda 1", () => {
     const [rewards, values, one] = [Float64Array.of(1, 2, 4), Float64Array.of(3, 5, 6), new Int32Array(3)]
     expectClose(generalizedAdvantages(rewards, values, { gamma: 0.5, lambda: 0 }, one), [0.5, 0, -2])
     expectClose(generalizedAdvantages(rewards, values, { gamma: 0.5, lambda: 1 }, one), [0, -1, -2])
@@ -144,7 +144,7 @@ describe("ppo", () => {
     },
   )
 
-  it("over steps gives every token its step's, as computed by hand", async () => {
+  it("over steps equals the step's advantage for every token, as computed by hand", async () => {
     const steps: Step[] = [
       { task: 0, episode: 0, reward: 0, length: 2, values: Float64Array.of(0.5, 90) },
       { task: 0, episode: 1, reward: 3, length: 1, values: Float64Array.of(1) },
@@ -177,14 +177,14 @@ describe("ppo", () => {
       }
   })
 
-  it("takes numbers that change over the run", async () => {
+  it("accepts schedules", async () => {
     const moving = ppo({ lambda: { from: 0, to: 1 }, whiten: false })
     const batch = toBatch(batches[0]!, { value: batches[0]!.map(({ values }) => values) })
     const half = await estimate(moving, batch, { ...context, moment: { iteration: 5, iterations: 10 } })
     expect(half).toEqual(await estimate(ppo({ lambda: 0.5, whiten: false }), batch, context))
   })
 
-  it("says what it needs", async () => {
+  it("states its needs", async () => {
     expect(ppo().needs).toEqual(["value"])
     await expect(estimate(ppo(), toBatch(batches[0]!), context)).rejects.toThrow(bad(/give statistics\.value/))
     const empty = await estimate(ppo(), toBatch([], { value: [] }), context)
@@ -222,7 +222,7 @@ describe("reinforcePlusPlus", () => {
     expect((await creditOf(reinforcePlusPlus(), same)).advantages).toEqual(Array(6).fill(0))
   })
 
-  it("refuses options that have no meaning", () => {
+  it("refuses invalid options", () => {
     expect(() => reinforcePlusPlus({ gamma: 2 })).toThrow(bad(/reinforce-plus-plus: gamma must be above 0/))
     expect(() => reinforcePlusPlus({ lambda: 1 } as object)).toThrow(bad(/lambda is not an option/))
   })

@@ -21,7 +21,7 @@ import {
   worlds,
 } from "./worlds.ts"
 
-/** The gain of a turn that does not answer; undefined for one that does, and where nobody told. */
+/** Gain of a turn without an answer; undefined for a turn with one, and if unknown. */
 const gainOf = ({ last, metrics }: Told) => (last ? undefined : metrics.gain)
 const zScore = (value: number, peers: readonly number[]) =>
   (value - mean(peers)) / (deviation(peers, "population") + 1e-6)
@@ -55,7 +55,7 @@ describe("a2tgpo", () => {
     }
   })
 
-  it("takes the last turn of an episode that was cut off for one that does not answer", async () => {
+  it("treats the last turn of a truncated episode as one without an answer", async () => {
     const steps = [0, 1].map((episode) => ({ task: 0, episode, reward: 0, truncated: true }))
     const told = a2tgpo({ gain: () => Float64Array.of(1, 3), deviation: "none" })
     expectClose((await creditOf(told, steps)).advantages as Float64Array, [-0.3, 0.3])
@@ -84,7 +84,7 @@ describe("igpo", () => {
 })
 
 describe("mica", () => {
-  it("gives what its definition says", async () => {
+  it("matches its definition", async () => {
     for (const alone of ["outcome", "zero"] as const)
       for (const steps of worlds) {
         const key = (step: Told) => (step.metrics.gain === undefined ? undefined : `${step.task} ${step.turn}`)
@@ -104,7 +104,7 @@ describe("mica", () => {
       }
   })
 
-  it("takes rewards for what turns bring, where nothing else is said", async () => {
+  it("uses rewards as gains by default", async () => {
     const steps = worlds[2]!
     const said = mica({ progress: ({ rewards }) => rewards })
     expect(await advantagesOf(mica(), steps)).toEqual(await advantagesOf(said, steps))
@@ -124,7 +124,7 @@ describe.each([
       expect((await advantagesOf(same(), equalEpisodes(reward))).every((value) => value === 0)).toBe(true)
   })
 
-  it("says which metric it misses", async () => {
+  it("names a missing metric", async () => {
     await expect(advantagesOf(untold(), worlds[0]!)).rejects.toThrow(
       new RegExp(`${name}: no step has the metric "information-gain"; there are "belief", .*\\. Use one of them`),
     )
@@ -132,7 +132,7 @@ describe.each([
 })
 
 describe("answerProbabilities", () => {
-  it("are the exponentials of mean log-probabilities of the answer, after each context", async () => {
+  it("equal exp of the mean log-probability of the answer after each context", async () => {
     const rows: Sequence[] = []
     const policy = {
       logProbs: async (given: readonly Sequence[]) => {

@@ -56,13 +56,13 @@ const vectors: Vectors = existsSync(file)
   : { cases: [], sequence_matcher_ratio: [] }
 
 describe.skipIf(!existsSync(file))("independent vectors (skipped where ../shared is absent)", () => {
-  it("are there", () => {
+  it("exist", () => {
     expect(vectors.cases.length).toBeGreaterThanOrEqual(6)
     expect(vectors.sequence_matcher_ratio.length).toBeGreaterThanOrEqual(8)
   })
 
   for (const { name, steps, expected, ...given } of vectors.cases)
-    it.each(Object.keys(conventions))(`${name} gives the advantages of %s`, (convention) => {
+    it.each(Object.keys(conventions))(`${name} computes the advantages of %s`, (convention) => {
       const { step_return, step_group, A_E, A_S, advantage } = expected[convention]!
       const result = gigpoAdvantages(
         steps.map(({ traj, ...step }) => ({ ...step, episode: traj })),

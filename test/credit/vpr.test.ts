@@ -42,7 +42,7 @@ describe("vpr", () => {
     expect(left).toBeGreaterThan(20)
   })
 
-  it("takes what names the state, and adds the bonus of success", async () => {
+  it("uses the configured state key, and adds the bonus for success", async () => {
     const steps = worlds[1]!
     const credit = await creditOf(vpr({ state: "kind", bonus: 2, deviation: "sample", epsilon: 0 }), steps)
     const value = (step: Told) => step.reward + (step.last && step.metrics.success === 1 ? 2 : 0)
@@ -53,7 +53,7 @@ describe("vpr", () => {
     expectClose(credit.advantages as Float64Array, expected, 1e-9)
   })
 
-  it("compares steps of one number, or of all where these are few", async () => {
+  it("compares steps with the same index, or all steps if these are few", async () => {
     for (const minTurns of [1, 4, 9])
       for (const steps of worlds) {
         const expected = steps.map((step) => {
@@ -70,7 +70,7 @@ describe("vpr", () => {
     for (const options of [{ whiten: "batch" }, { compare: "turn" }] as const) await expectOrderless(() => vpr(options))
   })
 
-  it("leaves out equal rewards, which by turns give exactly 0", async () => {
+  it("skips states with equal rewards; with comparison by turn, gives exactly 0", async () => {
     for (const reward of [10, 0.1, -3e7]) {
       const { advantages, skip } = await creditOf(vpr({ whiten: "batch" }), equalEpisodes(reward))
       expect([...skip!]).toEqual(Array(15).fill(1))
@@ -83,7 +83,7 @@ describe("vpr", () => {
     }
   })
 
-  it("refuses what has no meaning", async () => {
+  it("refuses invalid options", async () => {
     expect(() => vpr({ whiten: "task" as "group" })).toThrow(/vpr: whiten must be/)
     await expect(advantagesOf(vpr({ score: "oracle" }), worlds[0]!)).rejects.toThrow(
       /vpr: no step has the metric "oracle"/,
@@ -94,7 +94,7 @@ describe("vpr", () => {
     )
   })
 
-  it("compares candidates with the reply that was acted on, bonus and penalty among them", async () => {
+  it("compares candidates with the chosen completion, with bonus and penalty", async () => {
     const [prompt, logProbs, reply] = [Int32Array.of(1), Float32Array.of(-1), Int32Array.of(2)]
     const candidate = (score: number, valid = true) => ({ prompt, logProbs, reply, text: "", action: "", valid, score })
     const step = (score: number, others: readonly ReturnType<typeof candidate>[], success = 0) => ({
@@ -116,7 +116,7 @@ describe("vpr", () => {
     expect(metrics).toEqual({ "step-group/skipped": 1 / 3, "step-group/candidates": 3 })
     const alone = await creditOf(vpr({ compare: "state" }), steps)
     expect([alone.extraRows, [...alone.skip!]]).toEqual([undefined, [1, 1, 1]])
-    await expect(creditOf(vpr({ score: "gain" }), steps)).rejects.toThrow(/vpr: score is not asked where candidates/)
-    expect(() => vpr({ compare: "candidates", state: "kind" })).toThrow(/vpr: state is not asked/)
+    await expect(creditOf(vpr({ score: "gain" }), steps)).rejects.toThrow(/vpr: score is not used if candidates/)
+    expect(() => vpr({ compare: "candidates", state: "kind" })).toThrow(/vpr: state is not used/)
   })
 })

@@ -5,7 +5,7 @@ import { Random } from "../../src/util/random.ts"
 import { expectClose } from "./close.ts"
 import { interleave } from "./steps.ts"
 
-/** A step of which everything is told that an estimator may ask. */
+/** Step with all fields that an estimator can use. */
 export interface Told extends BatchStep {
   readonly anchor: string
   readonly nextAnchor: string | undefined
@@ -148,7 +148,7 @@ export const mean = (values: readonly number[]) => sum(values) / values.length
 export const deviation = (values: readonly number[], kind: "sample" | "population" = "sample") =>
   Math.sqrt(sum(values.map((value) => (value - mean(values)) ** 2)) / (values.length - (kind === "sample" ? 1 : 0)))
 
-/** What each step has among those of one key, by its place in the world; `alone` where there is no other. */
+/** What each step has among those of one key, by its place in the world; `alone` if there is no other. */
 export function amongPeers(
   steps: readonly Told[],
   keyOfStep: (step: Told) => string | undefined,

@@ -17,7 +17,7 @@ AdamW example_step() {
   return step;
 }
 
-// All that a step reads and writes, `offset` elements from an aligned address.
+// All memory that a step accesses, `offset` elements from an aligned address.
 struct State {
   State(Type moments, int64_t count, int64_t offset)
       : weights(Type::f32, 1, count, at(offset)),
@@ -54,7 +54,7 @@ struct Expected {
   std::vector<double> w, m, v;
 };
 
-// In double; moments in bf16 are those of the rounding's own bits.
+// Computed in double; bf16 moments are rounded with the same random bits as in the kernel.
 Expected expected_step(const State& state, const AdamW& by, int64_t index, Type moments) {
   Expected next;
   for (size_t i = 0; i < state.w.size(); i++) {
@@ -71,7 +71,8 @@ Expected expected_step(const State& state, const AdamW& by, int64_t index, Type 
   return next;
 }
 
-// The same random bits round the same way, but for a value whose last digit differs and that lies on the edge: rare.
+// Equal random bits round equally, except for values that differ in the last digit and are on a rounding boundary:
+// rare.
 void check_rounded(const std::string& what, const std::vector<float>& found, const std::vector<double>& expected) {
   size_t different = 0;
   for (size_t i = 0; i < found.size(); i++) {
@@ -79,7 +80,7 @@ void check_rounded(const std::string& what, const std::vector<float>& found, con
     const bool near = std::fabs(found[i] - expected[i]) <= std::fabs(expected[i]) / 100;
     CHECK(near, "%s: element %d is %g, not %g", what.c_str(), int(i), double(found[i]), expected[i]);
   }
-  CHECK(different <= 2 + found.size() / 500, "%s: %d are not rounded alike", what.c_str(), int(different));
+  CHECK(different <= 2 + found.size() / 500, "%s: %d are rounded differently", what.c_str(), int(different));
 }
 
 void steps() {
@@ -107,19 +108,19 @@ void steps() {
             CHECK(copy[i] == from_bf16(to_bf16(w[i])), "%s: copy of %d", what.c_str(), int(i));
           state.gradients.read(what);
 
-          // Cut in two and without a copy: the same to the bit.
+          // In two calls and without a copy: bit-identical.
           State again(moments, count, offset);
           const int64_t cut = count / 3;
           again.step(by, 0, cut, index, false);
           again.step(by, cut, count - cut, index, false);
           const bool same = again.weights.read(what) == w && again.first.read(what) == m && again.second.read(what) == v;
-          CHECK(same, "%s: the cut changes it", what.c_str());
-          for (const float value : again.compute.read(what)) CHECK(std::isnan(value), "%s: a copy", what.c_str());
+          CHECK(same, "%s: two calls give other results", what.c_str());
+          for (const float value : again.compute.read(what)) CHECK(std::isnan(value), "%s: a copy was written", what.c_str());
         }
 }
 
 void rounding() {
-  // The mean of all 65536 roundings is the value, and each is a neighbour.
+  // The mean of all 65536 roundings is the value, and each result is an adjacent bf16.
   for (const float value : {1.0f, 1.0009765625f, -3.14159274f, 1e-39f, 3.3e38f, -2.00781226f}) {
     double sum = 0;
     uint32_t bits;
@@ -154,7 +155,7 @@ void norms() {
       cuda::squared_norm(shifted.view.floats(), count, result.data + 1, workspace.data, nullptr);
       const std::vector<double> found = result.read();
       CHECK(std::fabs(found[0] - expected) <= 1e-12 * expected, "%d: %.17g, not %.17g", int(count), found[0], expected);
-      CHECK(found[0] == found[1], "%d: the address changes the order", int(count));
+      CHECK(found[0] == found[1], "%d elements: the sum depends on the address", int(count));
     }
 }
 

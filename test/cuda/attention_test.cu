@@ -1,6 +1,6 @@
-// Attention of packed batches against loops in double: forward, log-sums and gradients, over rows that are trees of token
-// sequences. Sums of bf16 products are held to what rounding the weights and the results once each may cost; nothing else of
-// either path is that coarse.
+// Attention of packed batches against loops in double: forward, log-sums and gradients, over rows that are trees of
+// token sequences. The tolerance for bf16 is the cost of rounding the weights and the results once each; all other
+// errors are smaller.
 #include <cuda_bf16.h>
 
 #include <cmath>
@@ -20,10 +20,10 @@ using namespace gigpo::test;
 
 namespace {
 
-// The tokens of a packed batch, and who sees them.
+// Tokens of a packed batch and their visibility.
 struct Forest {
   std::vector<int32_t> starts, ends;
-  std::vector<int32_t> behind;  // with a window
+  std::vector<int32_t> behind;  // for windows
 
   int64_t tokens() const { return int64_t(ends.size()); }
   bool sees(int64_t query, int64_t key) const { return starts[query] <= key && key <= query && query < ends[key]; }
@@ -31,7 +31,7 @@ struct Forest {
   void add(int64_t count, int32_t start) {
     for (int64_t i = 0; i < count; i++) starts.push_back(start), ends.push_back(-1);
   }
-  // The latest tokens from `first` on that have not ended yet end here.
+  // Ends the open subtrees of the tokens from `first` on at the current position.
   void close(size_t first) {
     for (size_t i = first; i < ends.size(); i++) {
       if (ends[i] < 0) ends[i] = int32_t(ends.size());
@@ -42,7 +42,7 @@ struct Forest {
     add(length, int32_t(start));
     close(start);
   }
-  // A row that branches `depth` times.
+  // Adds a row that branches `depth` times.
   void add_tree(uint32_t stream, int64_t length, int depth, int32_t start = -1) {
     const size_t first = ends.size();
     if (start < 0) start = int32_t(first);
@@ -53,7 +53,8 @@ struct Forest {
   }
 };
 
-// The same tokens, of which each sees the nearest `window` of those that it saw. `exact`: whether `behind` is no further on than it must be.
+// The same tokens with a sliding window: each sees the nearest `window` of the tokens that it saw. `exact`: `behind` is
+// as small as possible.
 Forest through_window(Forest forest, int64_t window, bool exact = true) {
   forest.behind = forest.ends;
   std::vector<int32_t> last(forest.ends.size());
@@ -76,7 +77,7 @@ Forest rows_of(const std::vector<int64_t>& lengths) {
   return forest;
 }
 
-// A prompt and replies to it, twice over, among rows without any.
+// A prompt with completions, twice, among rows without shared prefixes.
 Forest shared_prompts(int64_t prompt, const std::vector<int64_t>& replies) {
   Forest forest;
   for (int repeat = 0; repeat < 2; repeat++) {
@@ -108,7 +109,7 @@ struct Case {
   double deviation = 1.5;
 };
 
-// Everything of one case: q, k, v lie beside each other in one matrix, and so do their gradients.
+// Memory of one case: q, k, v are adjacent columns of one matrix, and so are their gradients.
 struct Run {
   explicit Run(const Case& c)
       : heads(c.heads), kv_heads(c.kv_heads), size(c.head_size), tokens(c.forest.tokens()),
@@ -137,7 +138,7 @@ struct Run {
   DeviceArray<char> workspace;
 };
 
-// What should come out, and how far off it may be.
+// Expected values and tolerances.
 struct Expected {
   explicit Expected(size_t count) : values(count), bounds(count) {}
   std::vector<double> values, bounds;
@@ -149,14 +150,14 @@ struct Expected {
       const double error = std::fabs(double(found[i]) - values[i]);
       if (!(error <= bounds[i])) wrong++, worst = std::fmax(worst, error / bounds[i]);
     }
-    CHECK(wrong == 0, "%s, %s: %d of %d wrong, up to %g times what may be", c.name.c_str(), what, wrong, int(values.size()),
+    CHECK(wrong == 0, "%s, %s: %d of %d wrong, up to %g times the tolerance", c.name.c_str(), what, wrong, int(values.size()),
           worst);
   }
 };
 
-constexpr double fp32_noise = 3e-5;  // of sums of products and of the exponentials of scores
+constexpr double fp32_noise = 3e-5;  // relative error of sums of products and of the exponentials of scores
 
-// A weight's and the result's.
+// Relative rounding of a weight and of the result.
 double rounding(const Case& c) { return c.type == Type::bf16 ? 2.0 / 256 : 0; }
 
 struct Reference {
@@ -206,7 +207,7 @@ struct Reference {
     }
   }
 
-  // From the output and log-sums that the forward pass gave.
+  // Uses the output and log-sums of the forward pass.
   void backward(const std::vector<float>& d_out, const std::vector<float>& out, const std::vector<float>& log_sums,
                 Expected& d_qkv) const {
     const auto add = [&](size_t to, double value, double size) {
@@ -256,7 +257,7 @@ void check_case(const Case& c) {
   reference.backward(d_out, found, found_sums, d_qkv);
   d_qkv.compare(c, "gradients", gradients);
   CHECK(run.qkv.read(c.name + " inputs") == qkv && run.log_sums.read() == found_sums, "%s", c.name.c_str());
-  // The same bits again.
+  // Repeated calls give the same bits.
   run.forward();
   run.backward();
   CHECK(run.out.read(c.name) == found && run.d_qkv.read(c.name) == gradients && run.log_sums.read() == found_sums, "%s",
@@ -301,11 +302,11 @@ void test_trees() {
   for (const Type type : {Type::bf16, Type::f32}) {
     for (const int64_t size : {16, 64, 80, 128}) {
       if (type == Type::f32 && size == 16) continue;
-      check_type(type, "a prompt and replies", 2, 1, size, shared_prompts(33, {20, 1, 45}));
+      check_type(type, "a prompt and completions", 2, 1, size, shared_prompts(33, {20, 1, 45}));
       check_type(type, "trees", 2, 1, size, trees(uint32_t(size), 14, 3, 2));
     }
   }
-  // Replies of more than a tile, of which later ones skip the earlier.
+  // Completions of more than a tile, so that later ones skip the earlier ones.
   check_type(Type::bf16, "long replies", 2, 1, 64, shared_prompts(70, {150, 90}));
   check_type(Type::bf16, "long replies", 1, 1, 128, shared_prompts(40, {130, 140}));
   check_type(Type::bf16, "deep trees", 1, 1, 64, trees(77, 60, 3, 1));
@@ -316,17 +317,17 @@ void test_windows() {
     for (const int64_t size : {16, 64, 80, 128}) {
       if (type == Type::f32 && size == 16) continue;
       for (const int64_t window : {1, 30, 64})
-        check_type(type, "rows through a window of " + std::to_string(window), 2, 1, size, through_window(rows_of({3, 90, 1, 40}), window));
-      check_type(type, "a prompt and replies through a window", 2, 1, size, through_window(shared_prompts(33, {20, 1, 45}), 25, false));
-      check_type(type, "trees through a window", 2, 1, size, through_window(trees(uint32_t(size), 14, 3, 2), 11));
+        check_type(type, "rows with a window of " + std::to_string(window), 2, 1, size, through_window(rows_of({3, 90, 1, 40}), window));
+      check_type(type, "a prompt and completions with a window", 2, 1, size, through_window(shared_prompts(33, {20, 1, 45}), 25, false));
+      check_type(type, "trees with a window", 2, 1, size, through_window(trees(uint32_t(size), 14, 3, 2), 11));
     }
   }
   check_type(Type::bf16, "a long row through a window", 1, 1, 64, through_window(rows_of({20, 700}), 150));
   check_type(Type::bf16, "a long row through a window", 1, 1, 128, through_window(rows_of({401}), 64));
   check_type(Type::bf16, "long replies through a window", 2, 1, 64, through_window(shared_prompts(70, {150, 90}), 100, false));
   check_type(Type::bf16, "long replies through a window", 1, 1, 128, through_window(shared_prompts(40, {130, 140}), 150));
-  check_type(Type::bf16, "groups through a window", 14, 2, 64, through_window(rows_of({70}), 20));
-  // A window that hides nothing.
+  check_type(Type::bf16, "groups with a window", 14, 2, 64, through_window(rows_of({70}), 20));
+  // A window longer than all sequences.
   const Case plain = {"no window", Type::bf16, 2, 1, 64, shared_prompts(50, {30, 20})};
   Case wide = plain;
   wide.forest = through_window(plain.forest, 80, false);
@@ -347,7 +348,7 @@ void test_layouts() {
   }
 }
 
-// Scores far from 0, up to weights that underflow.
+// Scores far from 0, including weights that underflow.
 void test_large_scores() {
   for (const Type type : {Type::bf16, Type::f32}) {
     const Forest forest = shared_prompts(50, {30, 20});
@@ -365,7 +366,7 @@ void test_large_scores() {
   }
 }
 
-// Both paths on the same bf16 inputs.
+// Both code paths on the same bf16 inputs.
 void test_paths_agree() {
   for (const int64_t size : {64, 128}) {
     const Case c = {"paths", Type::bf16, 4, 2, size, trees(5, 12, 3, 1), layouts[1]};

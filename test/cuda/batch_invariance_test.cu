@@ -1,5 +1,5 @@
-// Completions that depend on their own request alone, beside a matrix library that adds up by the size of the batch: on a GPU
-// the machine's own, in the emulator the one that stands in for it, whose path is this program's argument.
+// Batch invariance of completions, with a matrix library whose sums depend on the batch size: on a GPU the installed
+// one, in the emulator the fake cuBLASLt, whose path is this program's argument.
 #include "test/core/engine_checks.h"
 #include "test/cuda/fake_library.h"
 #include "test/cuda/on_card.h"
@@ -35,8 +35,8 @@ std::array<std::vector<float>, 2> alone_and_together(const CudaOptions& options,
   return found;
 }
 
-// Sampled without the library and with it, in both precisions; trained with it.
-void same_in_any_batch() {
+// Sampling without the library and with it, in both precisions; training with it.
+void test_batch_invariance() {
   for (const Type precision : {Type::f32, Type::bf16}) {
     const ModelConfig config = test::tiny_model(precision == Type::f32, 16);
     const CudaOptions plain{.precision = precision};
@@ -47,16 +47,17 @@ void same_in_any_batch() {
 #ifdef GIGPO_CUDA_EMULATOR
     CHECK(!make_cuda_device(library)->deterministic());
     const auto [library_alone, library_together] = alone_and_together(library, config);
-    CHECK(library_alone != library_together, "the stand-in's bits do not depend on the batch: this test proves nothing");
+    CHECK(library_alone != library_together, "the results of the fake library do not depend on the batch, so this test cannot fail");
 #endif
   }
 }
 
 #ifdef GIGPO_CUDA_EMULATOR
 
-// A step that reads whole prompts and draws a token for each is repeated as one that only draws: here it is all that happens, to
-// other prompts each time: 42 tokens of 7 prompts, 33 of 6, then 40 of 5 and again 42 of 7, which are filled up to what came before.
-void short_steps_are_repeated() {
+// A step that processes whole prompts and samples a token for each is replayed like a step that only samples. Here
+// every step is of this kind, with different prompts: 42 tokens of 7 prompts, 33 of 6, then 40 of 5 and again 42 of 7,
+// which are padded to earlier sizes.
+void test_short_steps_are_replayed() {
   const ModelConfig config = test::tiny_model(true, 16);
   Subject plain([] { return make_cuda_device({.graphs = false}); }, config), repeated([] { return make_cuda_device({}); }, config);
   for (uint32_t round = 0; round < 4; round++) {
@@ -76,8 +77,8 @@ void short_steps_are_repeated() {
   }
 }
 
-// Where the library is on it does what is trained, and nothing of what is sampled.
-void trains_with_the_library(const test::FakeLibrary& fake) {
+// An enabled library computes training, but not sampling.
+void test_training_uses_the_library(const test::FakeLibrary& fake) {
   const ModelConfig config = test::tiny_model(false, 16);
   Subject subject([] { return make_cuda_device({}); }, config);
   const auto products_of = [&](auto operation) {
@@ -98,17 +99,17 @@ void trains_with_the_library(const test::FakeLibrary& fake) {
 
 int main([[maybe_unused]] int argc, [[maybe_unused]] char** argv) {
 #ifdef GIGPO_CUDA_EMULATOR
-  CHECK(argc > 1, "the argument is the stand-in library's path");
+  CHECK(argc > 1, "the argument must be the path of the fake library");
   if (argc < 2) return test::report();
   const test::FakeLibrary fake(argv[1]);
   if (!fake) return test::report();
   test::choose_library(argv[1]);
-  trains_with_the_library(fake);
+  test_training_uses_the_library(fake);
 #endif
   return test::on_card(std::initializer_list<test::Test> {
-    {"same in any batch", same_in_any_batch},
+    {"same in any batch", test_batch_invariance},
 #ifdef GIGPO_CUDA_EMULATOR
-        {"short steps are repeated", short_steps_are_repeated},
+        {"short steps are repeated", test_short_steps_are_replayed},
 #endif
   });
 }

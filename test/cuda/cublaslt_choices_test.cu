@@ -1,5 +1,5 @@
-// cuda/cublaslt_choices.h, with the library's stand-in, whose path is the argument: what is timed, what is kept for the next
-// process (another MatmulLibrary sees what that would see), and what is not taken for such a file.
+// cuda/cublaslt_choices.h with the fake cuBLASLt, whose path is the argument: which products are timed, which choices
+// are stored for the next process (a second MatmulLibrary, which sees the same), and which files are rejected.
 #include "cuda/cublaslt_choices.h"
 
 #include <cstdlib>
@@ -20,7 +20,7 @@ namespace {
 
 #ifdef GIGPO_CUDA_EMULATOR
 
-std::string stand_in;  // its path
+std::string fake_path;  // its path
 constexpr long candidates = 3, timings = 4 * candidates;
 
 std::unique_ptr<MatmulLibrary> opened() {
@@ -30,11 +30,11 @@ std::unique_ptr<MatmulLibrary> opened() {
   return library;
 }
 
-// A device's products, and what the library was asked for meanwhile.
+// Products of one device, with counts of the calls to the library.
 struct Process {
   explicit Process(const FakeLibrary& fake) : fake(fake), library(opened()) {}
 
-  // The bits of a product, which must be right; `expected` calls.
+  // Returns the bits of a product, which must be correct; checks the numbers of calls.
   std::vector<uint32_t> multiply(const Case& c, long searches, long checks, long products) {
     const long before[] = {fake.get("searches"), fake.get("checks"), fake.get("products")};
     const auto take = [&](const cuda::Matmul& product, void* workspace, size_t bytes) {
@@ -67,9 +67,9 @@ Case gradient(int64_t tokens) {
   return c;
 }
 
-// The stand-in with three algorithms, the last of which is the fastest, and an empty cache.
+// Fake library with three algorithms, of which the last is the fastest, and an empty cache.
 struct Fresh : FakeLibrary {
-  Fresh() : FakeLibrary(stand_in) {
+  Fresh() : FakeLibrary(fake_path) {
     set("candidates", candidates);
     set("fastest", 2);
   }
@@ -79,11 +79,11 @@ struct Fresh : FakeLibrary {
   }
 };
 
-// The file that the stand-in's choices are in.
+// Path of the file with the choices of the fake library.
 std::string only_file() {
   std::string found;
   for (const auto& entry : std::filesystem::directory_iterator(cuda::user_cache())) {
-    CHECK(found.empty(), "beside %s lies %s", found.c_str(), entry.path().c_str());
+    CHECK(found.empty(), "%s and %s are both in the cache", found.c_str(), entry.path().c_str());
     found = entry.path().string();
   }
   return found;
@@ -104,7 +104,7 @@ void test_timed_once() {
       CHECK(first.multiply(c, 0, 0, 1) == bits.back());
     }
   }
-  fake.set("fastest", 0);  // what would be found now
+  fake.set("fastest", 0);  // the first algorithm would be found now
   Process second(fake);
   int i = 0;
   for (const Case& c : all) {
@@ -114,7 +114,7 @@ void test_timed_once() {
   CHECK(second.library->kept_choices() == "kept in " + only_file());
 }
 
-// One choice for neighbouring numbers of tokens, so that not every micro-batch is timed.
+// Adjacent numbers of tokens share a choice, so that not every micro-batch is timed.
 void test_ranges_of_tokens() {
   const Fresh fake;
   Process process(fake);
@@ -130,7 +130,7 @@ void test_ranges_of_tokens() {
   process.times(wider);
 }
 
-// What is as fast is not taken for faster.
+// An algorithm that is equally fast does not replace the first.
 void test_ties() {
   const Fresh fake;
   fake.set("fastest", -1);
@@ -148,7 +148,7 @@ void test_two_devices() {
   one.restores(product(48));
 }
 
-void test_foreign() {
+void test_other_library_version() {
   const Fresh fake;
   Process(fake).times(product(24));
   const std::string own = only_file(), text = *cuda::read_file(own);
@@ -165,13 +165,13 @@ void test_foreign() {
   fake.set("version", 130001);
   Process(fake).restores(product(24));
   CHECK(fake.get("algorithm") == 2);
-  std::filesystem::rename(others, own);  // a file in this one's place
+  std::filesystem::rename(others, own);  // replaces this file by another device's
   Process(fake).times(product(24));
   CHECK(fake.get("algorithm") == 1);
   CHECK(cuda::read_file(own)->find("cuBLASLt 13.0.1") != std::string::npos);
 }
 
-void test_torn() {
+void test_damaged_file() {
   const Fresh fake;
   Process(fake).times(product(24));
   const std::string path = only_file(), text = *cuda::read_file(path);
@@ -188,7 +188,7 @@ void test_torn() {
   ignored(changed);
 }
 
-void test_refused() {
+void test_stored_choice_refused() {
   const Fresh fake;
   Process(fake).times(product(24));
   fake.set("refuse_known", 1);
@@ -198,7 +198,7 @@ void test_refused() {
   Process(fake).restores(product(24));
 }
 
-void test_not_kept() {
+void test_unwritable_cache() {
   const Fresh fake;
   const std::string in_the_way = fake.cache.path + "/file";
   CHECK(cuda::replace_file(in_the_way, "").empty());
@@ -217,16 +217,16 @@ void test_not_kept() {
   if (!home.empty()) setenv("HOME", home.c_str(), 1);
 }
 
-// What was not measured is not kept: the next process measures it.
-void times_in_the_next_process(const Fresh& fake, Run& r) {
+// A choice that was not measured is not stored: the next process measures it.
+void check_timed_in_the_next_process(const Fresh& fake, Run& r) {
   Process next(fake);
   const long products = fake.get("products");
   CHECK(next.library->matmul(r.product, nullptr, 0, nullptr));
   CHECK(fake.get("products") > products + 1);
 }
 
-// Nothing can be timed then.
-void test_recorded() {
+// Products cannot be timed while a stream is captured.
+void test_captured_stream() {
   const Fresh fake;
   Process process(fake);
   Run r(product(24));
@@ -240,11 +240,11 @@ void test_recorded() {
   CUDA_CHECK(cudaStreamEndCapture(stream, &graph));
   CUDA_CHECK(cudaGraphDestroy(graph));
   CUDA_CHECK(cudaStreamDestroy(stream));
-  times_in_the_next_process(fake, r);
+  check_timed_in_the_next_process(fake, r);
 }
 
-// A gradient is timed beside where it is added up; where there is no room for that, it is not.
-void test_no_room() {
+// A gradient that is accumulated is timed in separate memory; without memory for that, it is not timed.
+void test_no_memory_for_timing() {
   const Fresh fake;
   Process process(fake);
   Case c = gradient(40);
@@ -259,10 +259,10 @@ void test_no_room() {
   CHECK(fake.get("products") == products + 1 && process.algorithm() == 0);
   CUDA_CHECK(cudaFree(taken));
   CHECK(cudaGetLastError() == cudaSuccess);
-  times_in_the_next_process(fake, r);
+  check_timed_in_the_next_process(fake, r);
 }
 
-// Descriptions are kept, the addresses in them are not.
+// Descriptors are cached; the addresses in them are not.
 void test_other_bias() {
   const Fresh fake;
   Run r({.c_type = Type::bf16, .transpose_b = true, .m = 24, .n = 32, .k = 40, .bias = true});
@@ -288,24 +288,24 @@ void test_other_bias() {
 
 int main(int argc, char** argv) {
 #ifdef GIGPO_CUDA_EMULATOR
-  CHECK(argc > 1, "the argument is the stand-in library's path");
+  CHECK(argc > 1, "the argument must be the path of the fake library");
   if (argc < 2) return report();
-  stand_in = argv[1];
-  choose_library(stand_in);
+  fake_path = argv[1];
+  choose_library(fake_path);
   return on_card(std::initializer_list<Test>{{"timed once", test_timed_once},
                                              {"ranges of tokens", test_ranges_of_tokens},
                                              {"ties", test_ties},
                                              {"two devices", test_two_devices},
-                                             {"foreign", test_foreign},
-                                             {"torn", test_torn},
-                                             {"refused", test_refused},
-                                             {"not kept", test_not_kept},
-                                             {"recorded", test_recorded},
-                                             {"no room", test_no_room},
+                                             {"file of another library version", test_other_library_version},
+                                             {"damaged file", test_damaged_file},
+                                             {"stored choice refused", test_stored_choice_refused},
+                                             {"cache not writable", test_unwritable_cache},
+                                             {"captured stream", test_captured_stream},
+                                             {"no memory for timing", test_no_memory_for_timing},
                                              {"other bias", test_other_bias}});
 #else
   (void)argc, (void)argv;
-  std::printf("skipped: only the stand-in counts what it is asked for\n");
+  std::printf("skipped: only the fake library counts its calls\n");
   return 0;
 #endif
 }

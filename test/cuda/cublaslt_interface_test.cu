@@ -1,6 +1,6 @@
-// cuda/cublaslt_interface.h beside NVIDIA's own: its numbers, structures and signatures where cublasLt.h is found (which CMake looks
-// for beside nvcc, and beside the library that GIGPO_CUBLASLT names), its names and version where the library is, and what the
-// stand-in (fake_cublaslt.cpp) says of itself. Neither needs a driver.
+// cuda/cublaslt_interface.h against NVIDIA's: constants, structures and signatures if cublasLt.h is found (CMake
+// searches next to nvcc, and next to the library that GIGPO_CUBLASLT names), function names and version if the library
+// is found, and the constants of the fake library (fake_cublaslt.cpp). No driver is needed.
 #include <dlfcn.h>
 
 #include <cstdlib>
@@ -44,7 +44,7 @@ static_assert(offsetof(cublaslt::Heuristic, workspace_bytes) == offsetof(cublasL
 static_assert(offsetof(cublaslt::Heuristic, status) == offsetof(cublasLtMatmulHeuristicResult_t, state));
 static_assert(offsetof(cublaslt::Heuristic, waves) == offsetof(cublasLtMatmulHeuristicResult_t, wavesCount));
 
-// Whether arguments pass in the same places: pointers as pointers, numbers of the same size.
+// Whether arguments are passed in the same way: pointers as pointers, numbers of the same size.
 template <class A, class B>
 constexpr bool passes = sizeof(A) == sizeof(B) && std::is_pointer_v<A> == std::is_pointer_v<B>;
 template <class Ours, class Theirs>
@@ -71,7 +71,7 @@ static_assert(alike<decltype(F::multiply), decltype(&cublasLtMatmul)>);
 
 #endif
 
-// Every library that is there has all the functions, and is of a version that `open` takes.
+// Every library that is found must have all functions, and a version that `open` accepts.
 int check_library(const std::string& path) {
   void* const library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!library) return 0;

@@ -1,6 +1,6 @@
-// cuda/cublaslt.h. On a GPU: the machine's own library against sums in double, if there is one. In the emulator: a library
-// that stands in for it (test/cuda/fake_cublaslt.cpp), whose path is this program's argument, in good health and with each
-// fault that `open` has to notice.
+// cuda/cublaslt.h. On a GPU: the installed library, if any, against sums in double. In the emulator: the fake library
+// (test/cuda/fake_cublaslt.cpp), whose path is this program's argument, without faults and with each fault that `open`
+// must detect.
 #include <cstdlib>
 #include <map>
 #include <string>
@@ -16,8 +16,8 @@ using cuda::MatmulLibrary;
 
 namespace {
 
-// How many of `count` random products the library took. Those it refused must have left C alone, and the own kernels take
-// them.
+// Number of `count` random products that the library accepted. For refused ones C must be unchanged, and this package's
+// kernels compute them.
 int check_products(MatmulLibrary& library, uint32_t count) {
   int taken = 0;
   for (uint32_t i = 0; i < count; i++) {
@@ -31,7 +31,7 @@ int check_products(MatmulLibrary& library, uint32_t count) {
 
 #ifdef GIGPO_CUDA_EMULATOR
 
-// That no library is found, for the reason that says `part`.
+// Checks that no library is used, with a reason that contains `part`.
 void expect_none(const std::string& part) {
   std::string why_not;
   const auto library = MatmulLibrary::open(&why_not);
@@ -63,12 +63,12 @@ void test_faults(const FakeLibrary& fake) {
   };
   with("version", 110103, "version 11.1.3, not 12 or 13");
   with("version", 140000, "version 14.0.0");
-  with("create", 1, "cublasLtCreate says 1");
+  with("create", 1, "cublasLtCreate returned 1");
   with("refuse", 1, "it has no algorithm for 128 x 128 x 128");
   with("multiply", 13, "it has no algorithm");
-  with("off_by_one", 1, "product of 128 x 128 x 128 is wrong");
-  with("no_bias", 1, "is wrong");
-  with("no_beta", 1, "is wrong");
+  with("off_by_one", 1, "wrong product of 128 x 128 x 128");
+  with("no_bias", 1, "wrong product of");
+  with("no_beta", 1, "wrong product of");
 }
 
 void test_health(const FakeLibrary& fake, const std::string& path) {
@@ -82,7 +82,7 @@ void test_health(const FakeLibrary& fake, const std::string& path) {
   const int taken = check_products(*library, 96);
   CHECK(taken > 24 && taken < 96, "%d taken", taken);
 
-  // The same product again is not looked up again, nor is anything made for it; one of other alignment is.
+  // A repeated product needs no new search and no new descriptors; one with another alignment does.
   Case c;
   c.m = 24, c.n = 32, c.k = 40, c.transpose_b = true, c.c_type = Type::bf16;
   const auto multiply = [&](const cuda::Matmul& product, void* workspace, size_t bytes) {
@@ -97,7 +97,8 @@ void test_health(const FakeLibrary& fake, const std::string& path) {
   CHECK(fake.get("searches") == searches + 1);
   CHECK(fake.get("creates") == creates + 6, "%ld made", fake.get("creates") - creates);  // operation, layouts, preference
 
-  // Nothing to do, and what is left to the own kernels: k of 0, pointers off by one, a call that fails, also afterwards.
+  // Products that are left to this package's kernels: k of 0, unaligned pointers, a call that fails, including the
+  // calls after it.
   const auto outcome = [&](const Case& tried) {
     bool taken_over = true;
     bool untouched = true;
@@ -139,7 +140,7 @@ int main(int argc, char** argv) {
     return 0;
   }
 #ifdef GIGPO_CUDA_EMULATOR
-  CHECK(argc > 1, "the argument is the stand-in library's path");
+  CHECK(argc > 1, "the argument must be the path of the fake library");
   if (argc < 2) return report();
   test_no_library();
   const FakeLibrary fake(argv[1]);

@@ -1,5 +1,5 @@
-// Matrices and arrays on the device for tests of operations: NaN stands between the rows, before and behind them, and in
-// what an operation has yet to write; whoever reads a matrix back learns whether that was left alone.
+// Matrices and arrays on the device for tests of operations. The gaps between, before and after rows, and outputs not
+// written yet, are NaN; reading a matrix back checks that the gaps are unchanged.
 #pragma once
 #include <cuda_bf16.h>
 
@@ -24,7 +24,7 @@ inline float normal(uint32_t stream, uint32_t i, double deviation) {
                std::cos(6.283185307179586 * double(open_uniform(words.word[1]))));
 }
 
-// A flat array on the device.
+// Flat array on the device.
 template <class T>
 struct DeviceArray {
   explicit DeviceArray(size_t count) : count(count) {
@@ -48,7 +48,7 @@ struct DeviceArray {
   size_t count;
 };
 
-// How a matrix lies: elements between its rows, and from an aligned address to its first.
+// Layout of a matrix: elements between its rows, and from an aligned address to its first element.
 struct Layout {
   const char* name;
   int64_t gap, offset;
@@ -66,7 +66,7 @@ class DeviceMatrix {
   ~DeviceMatrix() { cudaFree(data_); }
   DeviceMatrix(const DeviceMatrix&) = delete;
 
-  // Fills it and returns what it holds then, rounded to its type.
+  // Fills the matrix and returns its contents, rounded to its type.
   std::vector<float> fill(std::vector<float> values) {
     for (size_t i = 0; i < values.size(); i++) {
       char* to = place(int64_t(i));
@@ -87,7 +87,7 @@ class DeviceMatrix {
     return fill(values);
   }
 
-  // The values; everything else must be as it was.
+  // Returns the values, and checks that all other memory is unchanged.
   std::vector<float> read(const std::string& what) {
     std::vector<char> expected = bytes_;
     CUDA_CHECK(cudaMemcpy(bytes_.data(), data_, bytes_.size(), cudaMemcpyDeviceToHost));
@@ -99,7 +99,7 @@ class DeviceMatrix {
       else std::memcpy(&half, from, 2), values[i] = from_bf16(half);
       std::memcpy(&expected[size_t(from - bytes_.data())], from, size_t(bytes_of(view.type)));
     }
-    CHECK(expected == bytes_, "%s: something else was written", what.c_str());
+    CHECK(expected == bytes_, "%s: written outside of the matrix", what.c_str());
     return values;
   }
 
@@ -114,10 +114,10 @@ class DeviceMatrix {
   }
 
   void* data_ = nullptr;
-  std::vector<char> bytes_;  // what the device's memory held last
+  std::vector<char> bytes_;  // last known contents of the device memory
 };
 
-// Each value within `tolerance` of its size or of `scale`, and, in bf16, of one rounding.
+// Checks each value within `tolerance` relative to its size or to `scale`, plus one rounding in bf16.
 inline void check_near(const std::string& what, Type type, const std::vector<float>& found,
                        const std::vector<double>& expected, double tolerance, double scale = 1) {
   if (!CHECK(found.size() == expected.size(), "%s", what.c_str())) return;

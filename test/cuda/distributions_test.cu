@@ -1,5 +1,5 @@
-// What is told of whole distributions, and the gradient by other tokens than the sampled ones, against the CPU's kernels: at vocabularies
-// that are read in packs and that are not, in both types.
+// Results about whole distributions, and gradients by other tokens than the sampled ones, against the CPU's kernels:
+// for vocabularies with and without packed access, in both types.
 #include "core/bf16.h"
 #include "core/device.h"
 #include "core/kernels/hellinger.h"
@@ -13,7 +13,7 @@ using namespace gigpo::test;
 
 namespace {
 
-// Of matrices that are laid out in every way, of rows that are the same, nearly the same and far apart, and with impossible tokens.
+// Rows that are equal, nearly equal, far apart, and with impossible tokens, in all layouts.
 void distances() {
   const int64_t rows = 6;
   for (const Type type : {Type::f32, Type::bf16})
@@ -39,7 +39,7 @@ void distances() {
             const float wanted = hellinger(vocab, &z[size_t(r * vocab)], &w[size_t(r * vocab)], temperature), is = distances[size_t(r)];
             if (r == 5) CHECK(std::isnan(is) && std::isnan(wanted), "%s: %g", what.c_str(), double(is));
             else CHECK(std::fabs(is - wanted) <= 1e-6f + 3e-6f * wanted, "%s, row %d: %g, not %g", what.c_str(), int(r), double(is), double(wanted));
-            if (r == 0 || r == 4) CHECK(is == 0, "%s: the same row is %g apart", what.c_str(), double(is));
+            if (r == 0 || r == 4) CHECK(is == 0, "%s: distance %g of equal rows", what.c_str(), double(is));
           }
         }
 }
@@ -74,7 +74,7 @@ Head on_device(Device& device, const std::vector<float>& logits, int64_t vocab, 
   device.download(head.of_others.data(), others.log_probs, head.of_others.size() * sizeof(float));
   device.download(head.logits.data(), matrix.data, head.logits.size() * sizeof(float));
   if (options.mode != HeadMode::score && device.activation_type() == Type::bf16) {
-    for (int64_t r = 0; r < rows; r++) {  // half as wide, where the row began
+    for (int64_t r = 0; r < rows; r++) {  // half as wide, at the start of the row
       std::vector<uint16_t> halves(static_cast<size_t>(vocab));
       std::memcpy(halves.data(), &head.logits[size_t(r * vocab)], halves.size() * sizeof(uint16_t));
       for (int64_t j = 0; j < vocab; j++) head.logits[size_t(r * vocab + j)] = from_bf16(halves[size_t(j)]);
@@ -100,7 +100,7 @@ void other_tokens() {
             PolicyHeadRow row{.token = int32_t(r % vocab), .weight = r == 4 && mode > 0 ? 0.f : 0.1f, .gradient = normal(1, uint32_t(r), 1),
                               .entropy_gradient = normal(2, uint32_t(r), 0.1)};
             if (r == 5) row.token = int32_t(vocab);
-            logits[size_t(r * vocab + r % vocab)] = normal(3, uint32_t(r), 2);  // what was sampled could be
+            logits[size_t(r * vocab + r % vocab)] = normal(3, uint32_t(r), 2);  // the sampled token must be possible
             for (int64_t i = 0; i < count; i++) {
               const bool none = mode > 0 && i == 1, sampled = i == 2;
               inputs.tokens.push_back(none ? -1 : sampled ? row.token % int32_t(vocab) : int32_t((r + 3 * i + 1) % vocab));

@@ -1,5 +1,5 @@
-// The engine on the CUDA device: the same checks as on the CPU, and the CPU's results in another number format. On a machine
-// without a GPU it says why, and skips.
+// The engine on the CUDA device: the same checks as on the CPU, and comparison with the CPU. Without a GPU it is
+// skipped, with the reason.
 #include <cstdlib>
 #include <optional>
 
@@ -28,8 +28,8 @@ DeviceFactory on_cpu() {
   return [] { return make_cpu_device(1); };
 }
 
-// Ten steps of AdamW end where the CPU's do.
-void trains_as_the_cpu(const CudaOptions& options, Type moments, const ModelConfig& config, double bound) {
+// After ten steps of AdamW the weights agree with the CPU's.
+void check_training_agrees_with_the_cpu(const CudaOptions& options, Type moments, const ModelConfig& config, double bound) {
   Subject cpu(on_cpu(), config, {.moments = moments}), cuda(on_cuda(options), config, {.moments = moments});
   const std::vector<test::TrainingRow> rows = test::training_rows(cpu);
   for (Subject* subject : {&cpu, &cuda}) {
@@ -43,11 +43,11 @@ void trains_as_the_cpu(const CudaOptions& options, Type moments, const ModelConf
   for (size_t i = 0; i < wanted.size(); i++) {
     difference += std::pow(double(found[i]) - wanted[i], 2), moved += std::pow(double(wanted[i]) - cpu.host[i], 2);
   }
-  CHECK(std::sqrt(difference / moved) < bound, "%g of the way", std::sqrt(difference / moved));
+  CHECK(std::sqrt(difference / moved) < bound, "the weights differ by %g of their change", std::sqrt(difference / moved));
 }
 
-// Whether steps of sampling are replayed or launched anew.
-void replays_exactly(const CudaOptions& options, const ModelConfig& config) {
+// Replayed sampling steps give the same results as launched ones.
+void check_replay_is_exact(const CudaOptions& options, const ModelConfig& config) {
   std::vector<std::vector<Completion>> completions;
   for (const bool graphs : {false, true}) {
     CudaOptions with = options;
@@ -68,17 +68,17 @@ void replays_exactly(const CudaOptions& options, const ModelConfig& config) {
   for (size_t i = 0; i < completions[0].size(); i++) CHECK(test::same(completions[0][i], completions[1][i]), "%d", int(i));
 }
 
-void refuses_what_does_not_fit(const CudaOptions& options) {
+void check_out_of_memory(const CudaOptions& options) {
   const auto device = make_cuda_device(options);
   CHECK_THROWS(device->allocate(size_t{1} << 50), "OUT_OF_MEMORY");
   device->release(device->allocate(1000));
 }
 
-// Why products do without the library: said by the device that was to use it.
-void tells_of_the_library(const CudaOptions& with, const CudaOptions& without) {
+// Device::without_library states why the library is not used.
+void check_without_library(const CudaOptions& with, const CudaOptions& without) {
   const char* const chosen = std::getenv("GIGPO_CUBLASLT");
   const std::optional<std::string> before = chosen ? std::optional<std::string>(chosen) : std::nullopt;
-  CHECK(make_cuda_device(without)->without_library().empty());  // nobody asked for it
+  CHECK(make_cuda_device(without)->without_library().empty());  // not requested
 #ifdef GIGPO_CUDA_EMULATOR
   CHECK(make_cuda_device(with)->without_library().empty(), "%s", make_cuda_device(with)->without_library().c_str());
 #endif
@@ -90,7 +90,7 @@ void tells_of_the_library(const CudaOptions& with, const CudaOptions& without) {
 
 #ifdef GIGPO_CUDA_EMULATOR
 // All micro-batches of a batch are queued before the host waits for the first.
-void waits_once(const CudaOptions& options) {
+void check_one_wait_per_batch(const CudaOptions& options) {
   Subject subject(on_cuda(options), test::tiny_model(true), {.micro_batch_tokens = 1});
   const std::vector<test::TrainingRow> rows = test::training_rows(subject);
   test::train(subject, rows, test::policy_loss());  // memory grows
@@ -99,8 +99,8 @@ void waits_once(const CudaOptions& options) {
   CHECK(rows.size() > 2 && cuda::emulator::waits == before + 1, "%d waits", int(cuda::emulator::waits - before));
 }
 
-// A token is read once the step that computes it has been queued: the host waits once a step, and never for all that is queued.
-void decodes_ahead(const CudaOptions& options) {
+// A token is read once the next step has been queued: the host waits once per step, and never for all queued work.
+void check_one_wait_per_step(const CudaOptions& options) {
   Subject subject(on_cuda(options), test::tiny_model(true));
   std::vector<Completion> done;
   for (SampleRequest request : test::sample_requests(53, 20)) {
@@ -118,16 +118,16 @@ void decodes_ahead(const CudaOptions& options) {
 }
 #endif
 
-// What users get where there is the library, `fp32` and `bf16`, and what they get where there is none: each check is of one of them,
-// those that demand the same bits of the own kernels. In the emulator the library is the one that stands in for it.
+// Options with the library (`fp32` and `bf16`) and without; each check uses one of them, and checks that require
+// identical bits use this package's kernels. In the emulator the library is the fake one.
 void engine() {
   const CudaOptions fp32{Type::f32}, bf16{Type::bf16}, own_fp32{Type::f32, true, false}, own_bf16{Type::bf16, true, false};
   const test::Bounds near{0, 2e-5, longest_prompt, step_tokens, optimizer_steps};
   const test::Bounds coarse{0, 0.15, longest_prompt, step_tokens, optimizer_steps};
-  test::part([&] { tells_of_the_library(bf16, own_bf16); });
+  test::part([&] { check_without_library(bf16, own_bf16); });
 #ifdef GIGPO_CUDA_EMULATOR
-  test::part([&] { waits_once(bf16); });
-  test::part([&] { decodes_ahead(bf16); });
+  test::part([&] { check_one_wait_per_batch(bf16); });
+  test::part([&] { check_one_wait_per_step(bf16); });
 #endif
   test::part([&] { test::check_micro_batches(on_cuda(own_fp32), test::tiny_model(true), near); });
   test::part([&] { test::check_many_spans(on_cuda(fp32), test::tiny_model(false), near); });
@@ -146,29 +146,30 @@ void engine() {
     const CudaOptions& exact = biases_and_tied ? fp32 : own_fp32;
     for (const AdapterConfig& adapter : {AdapterConfig{}, AdapterConfig{8, 16}}) {
       const CudaOptions& rounded = bool(adapter) == biases_and_tied ? bf16 : own_bf16;
-      test::part([&] { test::agrees_with_the_cpu(on_cuda(exact), config, adapter, 1e-4, 0.999999); });
-      test::part([&] { test::agrees_with_the_cpu(on_cuda(rounded), config, adapter, 0.1, 0.999); });
-      test::part([&] { test::criticises_as_the_cpu(on_cuda(exact), config, adapter, 1e-4, 0.999999); });
-      // All of a value's gradient goes one way, and its rounding with it: nothing averages out over a vocabulary.
-      test::part([&] { test::criticises_as_the_cpu(on_cuda(rounded), config, adapter, 0.02, 0.998); });
+      test::part([&] { test::compare_with_the_cpu(on_cuda(exact), config, adapter, 1e-4, 0.999999); });
+      test::part([&] { test::compare_with_the_cpu(on_cuda(rounded), config, adapter, 0.1, 0.999); });
+      test::part([&] { test::compare_critic_with_the_cpu(on_cuda(exact), config, adapter, 1e-4, 0.999999); });
+      // The gradient of a value has one direction, and so has its rounding error: nothing averages out over a
+      // vocabulary.
+      test::part([&] { test::compare_critic_with_the_cpu(on_cuda(rounded), config, adapter, 0.02, 0.998); });
     }
   }
   for (const int64_t head_size : {64, 128}) {
-    ModelConfig config = test::small_model(false, head_size);  // keys' biases have no gradient where nothing is rotated
+    ModelConfig config = test::small_model(false, head_size);  // biases of keys have no gradient without rotary positions
     config.kinds = test::windowed_model(false).kinds;
-    test::part([&] { test::agrees_with_the_cpu(on_cuda(fp32), config, {}, 1e-4, 0.999999); });
-    test::part([&] { test::agrees_with_the_cpu(on_cuda(own_bf16), config, {}, 0.1, 0.999); });
+    test::part([&] { test::compare_with_the_cpu(on_cuda(fp32), config, {}, 1e-4, 0.999999); });
+    test::part([&] { test::compare_with_the_cpu(on_cuda(own_bf16), config, {}, 0.1, 0.999); });
   }
-  for (const int64_t head_size : {64, 256}) {  // 256: that of Gemma 3, which the kernels of any size take
+  for (const int64_t head_size : {64, 256}) {  // 256: head size of Gemma 3, which the general kernels compute
     const ModelConfig config = test::small_gemma_model(head_size);
-    test::part([&] { test::agrees_with_the_cpu(on_cuda(own_fp32), config, {}, 1e-4, 0.999999); });
-    test::part([&] { test::agrees_with_the_cpu(on_cuda(bf16), config, {8, 16}, 0.1, 0.999); });
+    test::part([&] { test::compare_with_the_cpu(on_cuda(own_fp32), config, {}, 1e-4, 0.999999); });
+    test::part([&] { test::compare_with_the_cpu(on_cuda(bf16), config, {8, 16}, 0.1, 0.999); });
   }
-  test::part([&] { trains_as_the_cpu(fp32, Type::f32, test::tiny_model(true), 1e-3); });
-  test::part([&] { trains_as_the_cpu(own_fp32, Type::bf16, test::tiny_model(false), 0.05); });
-  test::part([&] { replays_exactly(bf16, test::tiny_model(true, 16)); });
-  test::part([&] { replays_exactly(own_bf16, test::tiny_model(true, 16)); });
-  test::part([&] { refuses_what_does_not_fit(bf16); });
+  test::part([&] { check_training_agrees_with_the_cpu(fp32, Type::f32, test::tiny_model(true), 1e-3); });
+  test::part([&] { check_training_agrees_with_the_cpu(own_fp32, Type::bf16, test::tiny_model(false), 0.05); });
+  test::part([&] { check_replay_is_exact(bf16, test::tiny_model(true, 16)); });
+  test::part([&] { check_replay_is_exact(own_bf16, test::tiny_model(true, 16)); });
+  test::part([&] { check_out_of_memory(bf16); });
 }
 
 }  // namespace

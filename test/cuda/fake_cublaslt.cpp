@@ -1,6 +1,6 @@
-// Stands in for cuBLASLt where there is no GPU: its functions over host memory, column-major, with the numbers of its
-// interface written down a second time. It refuses what it does not know, and counts its objects. As the library may, it adds
-// up in an order that depends on how many columns (rows of the engine's batch) there are. Built as a shared library:
+// Fake cuBLASLt for machines without a GPU: its functions over host memory, column-major, with independently written
+// constants of the interface. It refuses unknown inputs and counts its objects. As the real library may, it sums in an
+// order that depends on the number of columns (rows of the engine's batch). Built as a shared library:
 //   g++ -std=c++20 -O1 -shared -fPIC test/cuda/fake_cublaslt.cpp -o libfake_cublaslt.so
 #include <cstdint>
 #include <cstring>
@@ -12,10 +12,10 @@ namespace {
 
 enum Status { success = 0, not_initialized = 1, invalid_value = 7, execution_failed = 13, not_supported = 15 };
 
-// What a test can turn: "version", "create", "multiply" (statuses to return), "refuse", "refuse_known", "off_by_one", "no_bias",
-// "no_beta"; how many algorithms there are ("candidates"), and which takes no time ("fastest").
-// And read: "objects" that live, "creates", "searches", "checks", "products", and the last one's "algorithm". "enqueue" and "spend" are
-// functions of test/cuda/fake_library.h.
+// Settings of a test: "version", "create", "multiply" (statuses to return), "refuse", "refuse_known", "off_by_one",
+// "no_bias", "no_beta", the number of algorithms ("candidates"), and the one that takes no time ("fastest"). Readable:
+// living "objects", "creates", "searches", "checks", "products", and the last one's "algorithm". "enqueue" and "spend"
+// are functions of test/cuda/fake_library.h.
 std::map<std::string, long>& settings() {
   static std::map<std::string, long> values = {{"version", 130001}, {"candidates", 1}};
   return values;
@@ -48,9 +48,9 @@ struct Found {
   int reserved[4];
 };
 
-constexpr uint64_t mark = 0x6769'6770'6F00'0001;  // in the last word, so that the structure's size matters
+constexpr uint64_t mark = 0x6769'6770'6F00'0001;  // in the last word, so that a wrong structure size is detected
 constexpr size_t workspace_needed = 4096;
-constexpr int word_of_workspace = 4, word_of_number = 5;  // of an algorithm
+constexpr int word_of_workspace = 4, word_of_number = 5;  // words of an algorithm
 
 template <class T>
 int create(T** to) {
@@ -98,7 +98,7 @@ void write(void* data, int type, int64_t i, float value) {
   }
 }
 
-// Whether the shapes and types fit each other; bf16 only where rows are multiples of 16 bytes.
+// Whether shapes and types match; bf16 only with rows of a multiple of 16 bytes.
 int examine(const Operation& o, const Layout& a, const Layout& b, const Layout& c, const Layout& d) {
   for (const Layout* l : {&a, &b, &c, &d}) {
     if (!known_type(l->type) || l->stride < int64_t(l->rows)) return invalid_value;
@@ -110,7 +110,7 @@ int examine(const Operation& o, const Layout& a, const Layout& b, const Layout& 
     return invalid_value;
   if (a.type != b.type || c.type != d.type || (a.type == 0 && d.type != 0)) return not_supported;
   if (o.epilogue == 4 && (!o.bias || !known_type(o.bias_type))) return invalid_value;
-  if (o.epilogue == 4 && o.bias_type != d.type) return not_supported;  // a bf16 bias goes with a bf16 result
+  if (o.epilogue == 4 && o.bias_type != d.type) return not_supported;  // the bias has the type of the result
   return success;
 }
 
@@ -214,7 +214,7 @@ int cublasLtMatmulAlgoGetHeuristic(Handle* handle, const Operation* o, const Lay
   Algorithm algorithm = {};
   for (int i = 0; i < 4; i++) {
     if (p->alignments[i] < (layouts[i]->type == 14 ? 16 : 4)) return not_supported;
-    algorithm.words[i] = p->alignments[i];  // it holds for pointers of these alignments
+    algorithm.words[i] = p->alignments[i];  // valid only for pointers with these alignments
   }
   algorithm.words[word_of_workspace] = p->workspace_bytes >= workspace_needed ? workspace_needed : 0;
   algorithm.words[7] = mark;

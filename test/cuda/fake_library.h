@@ -1,4 +1,4 @@
-// The stand-in for cuBLASLt (test/cuda/fake_cublaslt.cpp) as tests see it.
+// Interface of tests to the fake cuBLASLt (test/cuda/fake_cublaslt.cpp).
 #pragma once
 #include <dlfcn.h>
 
@@ -14,7 +14,7 @@
 
 namespace gigpo::test {
 
-// What devices find from now on: a path, or "off".
+// Sets the library that devices open from now on: a path, or "off".
 inline void choose_library(const std::string& path) { setenv("GIGPO_CUBLASLT", path.c_str(), 1); }
 
 #ifdef GIGPO_CUDA_EMULATOR
@@ -22,7 +22,7 @@ inline void choose_library(const std::string& path) { setenv("GIGPO_CUBLASLT", p
 struct TemporaryFolder {
   TemporaryFolder() {
     std::string name = (std::filesystem::temp_directory_path() / "gigpo-XXXXXX").string();
-    if (CHECK(mkdtemp(name.data()), "%s cannot be made", name.c_str())) path = name;
+    if (CHECK(mkdtemp(name.data()), "%s cannot be created", name.c_str())) path = name;
   }
   ~TemporaryFolder() {
     std::error_code ignored;
@@ -33,15 +33,15 @@ struct TemporaryFolder {
   std::string path;
 };
 
-// The same object that a device loads, since both name the same file. Its products are queued on the emulator's streams, and
-// recorded with what else is. What is found out about it is kept in a folder that goes with it.
+// The fake library, in the same instance that a device loads, because both use the same file. Its products are queued
+// on the emulator's streams and recorded with other work. Algorithm choices are stored in a temporary folder.
 struct FakeLibrary {
   explicit FakeLibrary(const std::string& path) : library(dlopen(path.c_str(), RTLD_NOW)) {
     if (library) {
       set = reinterpret_cast<void (*)(const char*, long)>(dlsym(library, "fake_cublaslt_set"));
       get = reinterpret_cast<long (*)(const char*)>(dlsym(library, "fake_cublaslt_get"));
     }
-    CHECK(*this, "%s is not the stand-in library", path.c_str());
+    CHECK(*this, "%s is not the fake library", path.c_str());
     if (!*this) return;
     set("enqueue", reinterpret_cast<long>(&enqueue));
     set("spend", reinterpret_cast<long>(&spend));

@@ -1,5 +1,6 @@
-// The head's losses beside its products (cuda/side_stream.h): the bits of one stream, in memory that the plan knows, as they are and
-// recorded. In the emulator the second stream runs as late as its events allow, and as early: so that an event that is missing shows.
+// The head's losses concurrent with its products (cuda/side_stream.h): bit-identical to one stream, within planned
+// memory, directly and recorded. In the emulator the second stream runs as late as its events allow, and as early, so
+// that a missing event shows.
 #include "cuda/side_stream.h"
 #include "test/core/memory_checks.h"
 #include "test/cuda/on_card.h"
@@ -12,7 +13,7 @@ using test::Subject;
 
 namespace {
 
-// Own kernels; a pass of the head takes 512 rows.
+// Without the library; a pass of the head has 512 rows.
 CudaOptions options_of(Type precision, bool two_streams, const ModelConfig& config) {
   return {.precision = precision, .cublas = false, .two_streams = two_streams, .head_logits = DeviceTraits::head_unit * config.vocabulary_size};
 }
@@ -24,7 +25,7 @@ ModelConfig shallow_model() {
 }
 
 template <class Check>
-void late_and_early(Check check) {
+void with_late_and_early_streams(Check check) {
 #ifdef GIGPO_CUDA_EMULATOR
   for (const bool early : {false, true}) {
     cuda::emulator::priority_is_early = early;
@@ -43,7 +44,7 @@ struct Found {
   bool operator==(const Found&) const = default;
 };
 
-// 1,230 sampled tokens at once: three chunks, of which the third takes the first one's place.
+// 1,230 sampled tokens at once: three chunks, of which the third reuses the memory of the first.
 Found train(const CudaOptions& options, const ModelConfig& config) {
   Subject subject([&] { return make_cuda_device(options); }, config, {.micro_batch_tokens = 1300});
   std::vector<test::TrainingRow> rows;
@@ -57,15 +58,15 @@ Found train(const CudaOptions& options, const ModelConfig& config) {
   return found;
 }
 
-void keeps_the_bits() {
+void test_bits() {
   const ModelConfig config = shallow_model();
   for (const Type precision : {Type::bf16, Type::f32}) {
     const Found wanted = train(options_of(precision, false, config), config);
-    late_and_early([&] { CHECK(train(options_of(precision, true, config), config) == wanted); });
+    with_late_and_early_streams([&] { CHECK(train(options_of(precision, true, config), config) == wanted); });
   }
 }
 
-void keeps_to_the_plan() {
+void test_plan() {
   const ModelConfig config = shallow_model();
   for (const bool two_streams : {false, true}) {
     const auto make_device = [&] { return make_cuda_device(options_of(Type::bf16, two_streams, config)); };
@@ -75,10 +76,10 @@ void keeps_to_the_plan() {
     const DeviceTraits traits = subject.engine.device().traits();
     const MemoryPlan plan = plan_memory(config, options, traits, {});
     test::train(subject, {test::fullest_row(700, config)}, test::policy_loss());
-    // One stream would need more for 512 tokens, whose logits come at once, than for 700.
+    // One stream would need more memory for 512 tokens, whose logits are computed in one chunk, than for 700.
     const auto planned = size_t(plan.activations), taken = subject.engine.peak_bytes();
-    CHECK(two_streams ? planned == taken : planned > taken, "%d planned, %d taken", int(planned), int(taken));
-    // A plan is for fewer tokens too.
+    CHECK(two_streams ? planned == taken : planned > taken, "%d planned, %d used", int(planned), int(taken));
+    // The plan also covers fewer tokens.
     const auto head_bytes = [&](int64_t tokens) {
       Arena arena(traits.activation_type);
       HeadBuffers({config, {}, tokens, tokens}, traits.head_rows(config.vocabulary_size), traits.lanes, true, arena);
@@ -88,8 +89,8 @@ void keeps_to_the_plan() {
   }
 }
 
-// Two chunks of a head on a device, recorded and replayed: each pass leaves what the first did.
-void is_recorded() {
+// Two chunks of a head, recorded and replayed: each replay gives the results of the first run.
+void test_recording() {
   constexpr int64_t vocabulary = 96, rows = 40, columns = 16;
   const auto device = make_cuda_device({.cublas = false, .two_streams = true});
   Arena arena(*device);
@@ -108,7 +109,7 @@ void is_recorded() {
   const auto head = [&] {
     for (int lane = 0; lane < 2; lane++) {
       device->matmul(hidden.row_range(lane * rows, rows), false, table, true, logits[lane], false);
-      device->policy_head_beside(lane, 1e6, logits[lane], inputs + lane * rows, options, results + lane * rows);
+      device->policy_head_concurrent(lane, 1e6, logits[lane], inputs + lane * rows, options, results + lane * rows);
     }
     for (int lane = 0; lane < 2; lane++) {
       device->join(lane);
@@ -124,7 +125,7 @@ void is_recorded() {
   };
   const std::vector<uint16_t> wanted = found(false);
   CHECK(std::any_of(wanted.begin(), wanted.end(), [](uint16_t bits) { return bits != 0; }));
-  late_and_early([&] {
+  with_late_and_early_streams([&] {
 #ifdef GIGPO_CUDA_EMULATOR
     const int64_t before = cuda::emulator::graph_launches;
 #endif
@@ -136,8 +137,8 @@ void is_recorded() {
   });
 }
 
-// Both sides are done at the same time, and each has something.
-void shares_are_balanced() {
+// Both sides take the same time, and each has multiprocessors.
+void test_shares_are_balanced() {
   CHECK(cuda::share_of_losses(4096. * 151936 * 10, 3. * 4096 * 151936 * 1536, 132, Type::bf16) == 11);
   CHECK(cuda::share_of_losses(4096. * 151936 * 10, 3. * 4096 * 151936 * 896, 132, Type::bf16) == 18);
   CHECK(cuda::share_of_losses(4096. * 151936 * 12, 3. * 4096 * 151936 * 896, 132, Type::f32) == 2);
@@ -148,5 +149,5 @@ void shares_are_balanced() {
 
 int main() {
   return test::on_card(std::initializer_list<test::Test>{
-      {"bits", keeps_the_bits}, {"plan", keeps_to_the_plan}, {"recording", is_recorded}, {"shares", shares_are_balanced}});
+      {"bits", test_bits}, {"plan", test_plan}, {"recording", test_recording}, {"shares", test_shares_are_balanced}});
 }

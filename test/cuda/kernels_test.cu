@@ -1,4 +1,4 @@
-// Each CUDA kernel against its namesake on the CPU. On a machine without a GPU it says why, and skips.
+// Each CUDA kernel against the CPU kernel of the same name. Without a GPU it is skipped, with the reason.
 #include <cuda_bf16.h>
 
 #include <cmath>
@@ -23,7 +23,7 @@ namespace {
 
 using test::as_float, test::DeviceArray, test::from_float, test::inf, test::nan, test::normal, test::random_word;
 
-// Logits that both types can hold, some of them impossible tokens. Token 1 of a row is never one.
+// Logits that both types can represent, some of them impossible tokens. Token 1 of a row is always possible.
 template <class Logit>
 std::vector<Logit> random_logits(uint32_t stream, int64_t rows, int64_t vocab, double deviation) {
   std::vector<Logit> logits;
@@ -47,7 +47,7 @@ bool near(double value, double expected, double tolerance) {
 }
 
 template <class Logit>
-void log_probabilities_match() {
+void test_log_probabilities() {
   for (const int64_t vocab : {2, 7, 32, 511, 1001, 4096, 32003, 151936})
     for (const double temperature : {1.0, 0.4}) {
       const int64_t rows = 5;
@@ -73,7 +73,7 @@ void log_probabilities_match() {
 }
 
 template <class Logit, class Gradient = Logit>
-void heads_match() {
+void test_heads() {
   const double tolerance = std::is_same_v<Gradient, float> ? 2e-6 : 1.0 / 256;
   for (const int64_t vocab : {7, 48, 1001, 32768})
     for (const HeadMode mode : {HeadMode::score, HeadMode::policy, HeadMode::sft, HeadMode::linear})
@@ -123,7 +123,7 @@ void heads_match() {
       }
 }
 
-void surrogates_match() {
+void test_surrogates() {
   std::vector<int32_t> lengths;
   std::vector<float> mask, log_probs, old_log_probs, advantages, reference;
   for (uint32_t row = 0; row < 1500; row++) {
@@ -187,7 +187,7 @@ void surrogates_match() {
   compare(0, 0, ClippedSurrogateOptions(), true);
 }
 
-void groups_match() {
+void test_anchor_groups() {
   for (const int32_t count : {0, 1, 31, 1023, 1024, 1025, 20000}) {
     std::vector<int32_t> tasks;
     std::vector<uint8_t> bytes;
@@ -206,7 +206,7 @@ void groups_match() {
     const DeviceArray<int64_t> device_offsets(offsets);
     const DeviceArray<char> workspace(cuda::anchor_groups_workspace(count));
     for (const uint64_t hash_mask : {~uint64_t{0}, ~uint64_t{63}, uint64_t{63}, uint64_t{0}}) {
-      if (hash_mask < 64 && count > 2000) continue;  // every state against many groups
+      if (hash_mask < 64 && count > 2000) continue;  // weak hashes compare every state with many groups
       cuda::group_anchors(count, device_tasks.data, device_bytes.data, device_offsets.data, device_groups.data,
                           group_count.data, workspace.data, nullptr, hash_mask);
       CHECK(device_groups.read() == groups, "%d states", int(count));
@@ -215,13 +215,13 @@ void groups_match() {
   }
 }
 
-constexpr gigpo::test::Test tests[] = {{"log-probabilities of fp32 logits", log_probabilities_match<float>},
-                          {"log-probabilities of bf16 logits", log_probabilities_match<__nv_bfloat16>},
-                          {"head on fp32 logits", heads_match<float>},
-                          {"head on bf16 logits", heads_match<__nv_bfloat16>},
-                          {"head on fp32 logits with gradients in bf16", heads_match<float, __nv_bfloat16>},
-                          {"clipped surrogate", surrogates_match},
-                          {"anchor groups", groups_match}};
+constexpr gigpo::test::Test tests[] = {{"log-probabilities of fp32 logits", test_log_probabilities<float>},
+                          {"log-probabilities of bf16 logits", test_log_probabilities<__nv_bfloat16>},
+                          {"head on fp32 logits", test_heads<float>},
+                          {"head on bf16 logits", test_heads<__nv_bfloat16>},
+                          {"head on fp32 logits with gradients in bf16", test_heads<float, __nv_bfloat16>},
+                          {"clipped surrogate", test_surrogates},
+                          {"anchor groups", test_anchor_groups}};
 
 }  // namespace
 

@@ -1,4 +1,4 @@
-// What tests of kernels on logits share: the numbers that logits may be, in both types.
+// Common parts of tests of kernels on logits: values of logits in both types.
 #pragma once
 #include <cuda_bf16.h>
 
@@ -19,7 +19,7 @@ Logit from_float(float x) {
   else return __float2bfloat16_rn(x);
 }
 
-// The head with a gradient of this type.
+// The head with gradients of this type.
 template <class Gradient, class Logit, class... Rest>
 void policy_head_chunk_of(int64_t rows, int64_t vocab, Logit* logits, Rest... rest) {
   if constexpr (std::is_same_v<Logit, float>) {

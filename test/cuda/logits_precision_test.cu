@@ -1,5 +1,5 @@
-// Log-probabilities of what was sampled beside those that the trainer finds for it, in bf16 and with logits of up to ±32, where a
-// bf16 logit may be off by 1/16, 6 % of a ratio.
+// Log-probabilities of the sampler against those of the trainer, in bf16 and with logits of up to ±32, where the
+// rounding error of a bf16 logit is up to 1/16, 6 % of a ratio.
 #include "test/core/engine_checks.h"
 #include "test/cuda/on_card.h"
 
@@ -10,14 +10,14 @@ namespace {
 
 constexpr int64_t vocabulary = 304, hidden = 192;
 
-// As a trained model has them: some logits far above the others.
+// Raises some logits far above the others, as in a trained model.
 void sharpen(Subject& subject) {
   const int64_t head = subject.engine.transformer().layout().head;
   for (int64_t i = head; i < head + vocabulary * hidden; i++) subject.host[size_t(i)] *= 8;
   subject.set_weights(subject.host);
 }
 
-// Replies to `count` prompts of `length` tokens and more, each token with its log-probability.
+// Sampled completions to `count` prompts of at least `length` tokens, each token with its log-probability.
 std::vector<test::TrainingRow> sampled_rows(Subject& subject, uint32_t count, int64_t length, int64_t reply) {
   std::vector<SampleRequest> requests(count);
   for (uint32_t i = 0; i < count; i++) {
@@ -43,9 +43,9 @@ struct Mismatch {
   void add(double a, double b) { sum += std::abs(a - b), most = std::max(most, std::abs(a - b)), count++; }
 };
 
-// A sequence of one token has the same hidden state in every pass, whatever stands beside it: what is sampled, scored and trained
-// from it must have the log-probability that its logits in fp32 say.
-void nothing_is_rounded(Subject& subject) {
+// A sequence of one token has the same hidden state in every pass, in any batch: sampling, scoring and training must
+// give the log-probability computed from its fp32 logits.
+void check_single_tokens(Subject& subject) {
   const std::vector<test::TrainingRow> rows = sampled_rows(subject, 24, 1, 1);
   const auto scored = test::log_probs_of(subject, rows, 1);
   const LossReport report = test::train(subject, rows, TrainingLoss{});
@@ -64,8 +64,8 @@ void nothing_is_rounded(Subject& subject) {
   CHECK(highest > 16, "the highest logit is %g", highest);
 }
 
-// Sampled and trained tokens of longer sequences differ by what their hidden states do.
-void little_is_left(Subject& subject) {
+// Sampler and trainer differ on longer sequences only by their hidden states.
+void check_longer_sequences(Subject& subject) {
   const std::vector<test::TrainingRow> rows = sampled_rows(subject, 12, 4, 16);
   const LossReport report = test::train(subject, rows, TrainingLoss{});
   Mismatch mismatch;
@@ -77,15 +77,15 @@ void little_is_left(Subject& subject) {
   CHECK(mismatch.count == 192 && mismatch.most < 0.3);
 }
 
-void sampled_as_trained() {
+void test_sampler_and_trainer_agree() {
   ModelConfig config = test::tiny_model(false, 64);
   config.vocabulary_size = vocabulary, config.hidden_size = hidden, config.intermediate_size = 320;
   Subject subject([] { return make_cuda_device({.cublas = false}); }, config, {.deviation = 0.08, .coarse_weights = true});
   sharpen(subject);
-  nothing_is_rounded(subject);
-  little_is_left(subject);
+  check_single_tokens(subject);
+  check_longer_sequences(subject);
 }
 
 }  // namespace
 
-int main() { return test::on_card(std::initializer_list<test::Test>{{"sampled as trained", sampled_as_trained}}); }
+int main() { return test::on_card(std::initializer_list<test::Test>{{"sampler and trainer agree", test_sampler_and_trainer_agree}}); }

@@ -1,5 +1,4 @@
-// One product of random matrices: what it should be in double, how far off fp32 may be, and whether anything else was
-// written.
+// One product of random matrices: expected values in double, error bounds of fp32, and a check for writes outside of C.
 #pragma once
 #include <cuda_bf16.h>
 
@@ -31,12 +30,13 @@ struct Case {
   bool workspace = false;
   float factor = 1;
   MatmulTile tile = MatmulTile::chosen;
-  int64_t first_row = 0, of_rows = 0;  // op(A) and `added` are rows of larger ones (A not transposed)
+  int64_t first_row = 0, of_rows = 0;  // op(A) and `added` are rows of larger matrices (A not transposed)
 };
 
 inline uint32_t random_word(uint32_t stream, uint32_t i) { return philox({41, 3}, i, stream, 0, 0).word[0]; }
 
-// Up to 2 in size, of 8 bits, with exponents so different that fp32 rounds nearly every sum: the same in bf16 and fp32.
+// Up to 2 in magnitude, with 8 bits and exponents so different that fp32 rounds nearly every sum; the same values in
+// bf16 and fp32.
 inline float random_value(uint32_t stream, uint32_t i) {
   const uint32_t word = random_word(stream, i);
   const float size = std::ldexp(float(128 + word % 128), -7 - int(word >> 8) % 10);
@@ -50,15 +50,15 @@ inline uint16_t bf16_bits(float x) {
   return bits;
 }
 
-// All that a product can be, in small: the cases differ by their number.
+// Random small product with all options; the number determines the case.
 inline Case random_case(uint32_t number) {
   auto pick = [number, at = uint32_t(0)](int64_t below) mutable { return int64_t(random_word(900 + at++, number) % below); };
   Case c;
   c.type = number % 4 == 3 ? Type::f32 : Type::bf16;
   c.transpose_a = pick(2), c.transpose_b = pick(2);
-  const int64_t step = pick(2) ? 8 : 1;  // only multiples of 8 are copied in sixteens
+  const int64_t step = pick(2) ? 8 : 1;  // only multiples of 8 support 16-byte copies
   c.m = (1 + pick(140 / step)) * step, c.n = (1 + pick(140 / step)) * step, c.k = (1 + pick(200 / step)) * step;
-  if (step == 8 && c.transpose_a && !c.transpose_b) c.k += pick(8);  // k then counts rows
+  if (step == 8 && c.transpose_a && !c.transpose_b) c.k += pick(8);  // k counts rows in this case
   if (step == 8 && !c.transpose_a) c.m += pick(8);
   c.padding = pick(3) * step;
   c.offset = step == 8 ? 0 : pick(3);
@@ -71,7 +71,7 @@ inline Case random_case(uint32_t number) {
   return c;
 }
 
-// A matrix on the device. Between its rows, before and behind it stand NaNs.
+// Matrix on the device. The gaps between, before and after its rows are NaN.
 class Matrix {
  public:
   Matrix(Type type, int64_t rows, int64_t columns, int64_t stride, int64_t offset) : offset_(offset) {
@@ -101,7 +101,7 @@ class Matrix {
     CUDA_CHECK(cudaMemcpy(data_, bytes.data(), bytes_, cudaMemcpyHostToDevice));
   }
 
-  // The elements' bits; `clean` says whether all else is as it was.
+  // Returns the bits of the elements; `clean` receives whether all other memory is unchanged.
   std::vector<uint32_t> read(bool* clean) const {
     std::vector<unsigned char> bytes(bytes_);
     CUDA_CHECK(cudaMemcpy(bytes.data(), data_, bytes_, cudaMemcpyDeviceToHost));
@@ -141,7 +141,7 @@ class Matrix {
 
 using Multiply = std::function<void(const Matmul&, void* workspace, size_t bytes)>;
 
-// The product of a case and the matrices it was made of.
+// The product of a case and its matrices.
 struct Run {
   explicit Run(const Case& c)
       : rows(c.of_rows ? c.of_rows : c.m),
@@ -187,8 +187,8 @@ inline std::vector<uint32_t> run(const Case& c, const Multiply& multiply = nullp
 }
 
 // Products of two bf16 are exact in fp32, and a tensor core adds 16 of them to a sum with at most four roundings or
-// truncations at the largest's scale; in fp32 each multiply-add rounds once. Every rounding is within 2^-23 of Σ |a b| +
-// |bias| + |added|.
+// truncations at the scale of the largest; in fp32 each multiply-add rounds once. Every rounding is within 2^-23 of Σ
+// |a b| + |bias| + |added|.
 inline void check_case(const Case& c, const Multiply& multiply = nullptr) {
   Run r(c);
   const std::vector<uint32_t> bits = run(c, multiply, &r);

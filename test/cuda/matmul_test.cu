@@ -1,5 +1,5 @@
-// The product's kernels against sums in double: all transposes, types, edges, strides and alignments, every tile shape; and
-// that a row's bits do not depend on the others.
+// Kernels of the matrix product against sums in double: all transposes, types, edges, strides and alignments, every
+// tile shape; and batch invariance.
 #include <utility>
 #include <vector>
 
@@ -36,7 +36,7 @@ void test_against_double() {
       check_case(c);
       c.m = 1, c.n = 1, c.k = 1;
       check_case(c);
-      c.m = 6, c.n = 5, c.k = 9, c.c_padding = 3;  // rows in fours, but not the last four
+      c.m = 6, c.n = 5, c.k = 9, c.c_padding = 3;  // rows in groups of four, with a partial last group
       c.bias = false, c.added = Added::none;
       check_case(c);
       c.bias = true, c.added = Added::other, c.c_padding = 0;
@@ -47,7 +47,7 @@ void test_against_double() {
 // Every tile shape, with and without ranges: k of 1,600 and few columns make four.
 void test_tiles() {
   for (const MatmulTile tile : tiles) {
-    Case short_one;  // all of k in the stage whose memory the output passes through
+    Case short_one;  // all of k is in the stage whose memory is reused for the output
     short_one.tile = tile;
     short_one.transpose_b = true;
     short_one.m = 128, short_one.n = 256, short_one.k = 32;
@@ -70,7 +70,7 @@ void test_tiles() {
     c.m = 152, c.k = 101;
     check_case(c);
   }
-  Case gradient;  // many tokens, few weights: in ranges
+  Case gradient;  // many tokens, few weights: summed in ranges
   gradient.transpose_a = true;
   gradient.m = 40, gradient.n = 48, gradient.k = 2100;
   gradient.added = Added::same;
@@ -79,7 +79,7 @@ void test_tiles() {
   CHECK(run(gradient) == run(gradient));
 }
 
-// Rows [first, first + count) alone have the bits they have among all.
+// Rows [first, first + count) alone are bit-identical to the same rows among all.
 void test_rows() {
   for (const Type type : {Type::bf16, Type::f32}) {
     for (const bool transposed : {false, true}) {

@@ -1,5 +1,5 @@
-// Products with wgmma against sums in double: layouts, tile widths, edges, strides, what is added, ranges of k; and what they
-// leave to others.
+// Products with wgmma against sums in double: layouts, tile widths, edges, strides, added matrices, ranges of k; and
+// the refused products.
 #include "cuda/matmul_wgmma.h"
 
 #include <vector>
@@ -20,11 +20,11 @@ using namespace gigpo::cuda;
 
 namespace {
 
-using test::Multiply;  // not the self-test's
+using test::Multiply;  // instead of the self-test's
 
 Multiply with_columns(int columns) {
   return [columns](const Matmul& product, void* workspace, size_t bytes) {
-    CHECK(matmul_wgmma(product, workspace, bytes, nullptr, columns), "not taken: m %d n %d k %d", int(product.m()),
+    CHECK(matmul_wgmma(product, workspace, bytes, nullptr, columns), "refused: m %d n %d k %d", int(product.m()),
           int(product.n()), int(product.k()));
   };
 }
@@ -48,13 +48,13 @@ void test_layouts() {
       c.padding = 8, c.c_padding = 1;
       c.bias = true, c.added = Added::other;
       check_case(c, with_columns(columns));
-      c.m = 264;  // three tiles below each other: none in pairs
+      c.m = 264;  // three tiles vertically: no pairs
       check_case(c, with_columns(columns));
     }
   }
 }
 
-// Sizes and strides drawn at random; only addresses and strides are multiples of eight.
+// Random sizes and strides; only addresses and strides are multiples of eight.
 void test_random_cases() {
   for (uint32_t i = 0; i < 18; i++) {
     auto pick = [i, at = uint32_t(0)](int64_t below) mutable { return int64_t(random_word(700 + at++, i) % below); };
@@ -72,7 +72,8 @@ void test_random_cases() {
   }
 }
 
-// More tiles than blocks: each goes on to a second one, whose first stages are fetched while the first is written.
+// More tiles than blocks: each block continues with a second tile, whose first stages are fetched while the first tile
+// is written.
 void test_many_tiles() {
   Case c = with_layout(0);
   c.m = 1, c.n = 133 * 128 + 40, c.k = 136;
@@ -81,7 +82,7 @@ void test_many_tiles() {
   check_case(c, with_columns(128));
 }
 
-// A weight's gradient over many tokens: k in ranges, if there is memory for their sums; the same bits every time.
+// A weight's gradient over many tokens: k in ranges, if there is memory for their sums; deterministic.
 void test_ranges() {
   Case c = with_layout(2);
   c.m = 104, c.n = 72, c.k = 2100;
@@ -96,7 +97,7 @@ void test_ranges() {
   CHECK(run(c, with_columns(0)) != whole, "the workspace was not used");
 }
 
-// gate_up = X · Wᵀ and SwiGLU of it in one have the bits of one after the other, at any width.
+// gate_up = X · Wᵀ and its SwiGLU in one kernel are bit-identical to separate operations, at any width.
 void test_swiglu() {
   for (const int64_t half : {8, 128, 200, 516}) {
     const Type type = Type::bf16;
@@ -118,7 +119,7 @@ void test_swiglu() {
   CHECK(!matmul_wgmma_swiglu(x.view(), weight.view(), other.view(), out.view(), nullptr));
 }
 
-void test_what_it_leaves() {
+void test_refused_products() {
   const auto taken = [](const Case& c) {
     bool result = false;
     run(c, [&](const Matmul& product, void*, size_t) { result = matmul_wgmma(product, nullptr, 0, nullptr); });
@@ -136,7 +137,7 @@ void test_what_it_leaves() {
   }
 }
 
-// The plan of the products of Qwen2.5-0.5B and 1.5B: never below what is noted in cuda/matmul_wgmma_plan.h.
+// Plans of the products of Qwen2.5-0.5B and 1.5B: at least the shares documented in cuda/matmul_wgmma_plan.h.
 void test_plans() {
   struct Weight {
     int64_t out, in;
@@ -157,7 +158,7 @@ void test_plans() {
   }
 }
 
-// The test that it has to pass looks at ranges of k, too.
+// The self-test also covers ranges of k.
 void test_self_test() {
   const std::string found = matmul_self_test([](Matmul p, void* workspace, size_t bytes, cudaStream_t stream) {
     const double output_bytes = double((p.added ? 2 : 1) * bytes_of(p.c.type));
@@ -165,11 +166,11 @@ void test_self_test() {
     if (plan.ranges > 1) p.a = p.a.row_range(0, p.a.rows - 1), p.b = p.b.row_range(0, p.b.rows - 1);
     return matmul_wgmma(p, workspace, bytes, stream);
   });
-  CHECK(found == "its product of 72 x 72 x 1037 is wrong", "%s", found.c_str());
+  CHECK(found == "wrong product of 72 x 72 x 1037", "%s", found.c_str());
 }
 
-// What a layer's products are to the device: what is large comes here, in every layout, and what must be the same in any batch
-// does not. In the emulator the kernel tells its name.
+// Products of a layer on the device: large ones use this kernel, in every layout; those that must be batch-invariant do
+// not. In the emulator the name of the launched kernel shows which.
 void test_layers() {
   const auto device = make_cuda_device({.cublas = false});
   const auto taken = [](const char* what, bool expected) {
@@ -185,7 +186,7 @@ void test_layers() {
   check_case(forward, linear);
   taken("linear", true);
   device->batch_invariant([&] { run(forward, linear); });
-  taken("linear of what is sampled", false);
+  taken("linear in sampling", false);
   forward.m = 248;
   run(forward, linear);
   taken("linear of few rows", false);
@@ -207,12 +208,12 @@ void test_layers() {
   CHECK(activated.read(&clean) == expected.read(&clean));
 }
 
-// The device takes it for what is large, which shows in the ranges of k that a gradient is summed in.
+// The device uses this kernel for large products, which shows in the ranges of k of a gradient.
 void test_device() {
   CHECK(why_no_wgmma().empty(), "%s", why_no_wgmma().c_str());
   CHECK(!make_cuda_device({.cublas = false, .cublas_samples = true})->deterministic());
   const auto device = make_cuda_device({.cublas = false});
-  CHECK(device->deterministic());  // what samples does without it
+  CHECK(device->deterministic());  // sampling does not use it
   Case c = with_layout(2);
   c.m = 256, c.n = 512, c.k = 2048;
   c.added = Added::same;
@@ -228,11 +229,11 @@ void test_device() {
   const Multiply others = with_room([](auto... arguments) { cuda::matmul(arguments...); });
   const Multiply chosen = [&](const Matmul& p, void*, size_t) { device->matmul(p.a, true, p.b, false, p.c, true); };
   const std::vector<uint32_t> expected = run(c, own);
-  CHECK(expected != run(c, others), "the two cannot be told apart");
+  CHECK(expected != run(c, others), "the two kernels give equal results, so this test cannot fail");
   CHECK(expected == run(c, chosen));
   check_case(c, chosen);
   c.k = 512;
-  CHECK(run(c, others) == run(c, chosen), "what is small is left to the kernels that any card has");
+  CHECK(run(c, others) == run(c, chosen), "small products use the other kernels");
 }
 
 }  // namespace
@@ -253,5 +254,5 @@ int main() {
                                              {"many tiles", test_many_tiles},
                                              {"ranges", test_ranges},
                                              {"swiglu", test_swiglu},
-                                             {"what it leaves", test_what_it_leaves}});
+                                             {"refused products", test_refused_products}});
 }

@@ -1,4 +1,4 @@
-// The main of every test program of the CUDA device: runs its tests where there is a GPU, and elsewhere says why not.
+// Main function of the test programs of the CUDA device: runs the tests if there is a GPU, otherwise prints the reason.
 #pragma once
 #include <cstdio>
 #include <initializer_list>
@@ -9,7 +9,7 @@
 
 namespace gigpo::test {
 
-// The exit status of main.
+// Returns the exit status of main.
 template <class Tests>
 int on_card(const Tests& tests) {
   const DeviceReport report = device_report();
@@ -18,7 +18,7 @@ int on_card(const Tests& tests) {
     return 0;
   }
   CUDA_CHECK(cudaSetDevice(report.devices[0].index));
-  return run_all(tests, [] { CUDA_CHECK(cudaDeviceSynchronize()); });  // a kernel that failed late belongs to its test
+  return run_all(tests, [] { CUDA_CHECK(cudaDeviceSynchronize()); });  // attributes asynchronous failures to their test
 }
 
 }  // namespace gigpo::test

@@ -1,5 +1,5 @@
-// Norms, rotary embedding, gated units, scaling and the moving of rows: each kernel against a loop in double, for both types, for rows
-// that 16-byte accesses can take and for those that they cannot.
+// Norms, rotary embedding, gated units, scaling and moving of rows: each kernel against a loop in double, for both
+// types, with rows that support 16-byte accesses and rows that do not.
 #include <utility>
 
 #include "cuda/operations.h"
@@ -18,7 +18,7 @@ std::string describe(const char* what, Type type, int64_t rows, int64_t columns,
   return std::string(what) + " " + name_of(type) + " " + size + " " + layout.name;
 }
 
-// body(type, layout)
+// Calls body(type, layout).
 template <class Body>
 void each_layout(Body body) {
   for (const Type type : types)
@@ -52,7 +52,7 @@ Norm expected_norm(const NormShape& shape, const std::vector<float>& x, const st
 void norms() {
   for (const NormShape& shape : norm_shapes) {
     const int64_t columns = shape.groups * shape.size;
-    if (shape.rows * columns > many) continue;  // for the backward pass, whose blocks take several rows
+    if (shape.rows * columns > many) continue;  // only for the backward pass, whose blocks process several rows
     each_layout([&](Type type, const Layout& layout) {
       const std::string what = describe("rms_norm", type, shape.rows, columns, layout);
       DeviceMatrix x(type, shape.rows, columns, layout), out(type, shape.rows, columns, layout);
@@ -62,7 +62,7 @@ void norms() {
       cuda::rms_norm(x.view, weight.view, shape.groups, 1e-5f, out.view, scales.view.floats(), nullptr);
       check_near(what, type, out.read(what), expected.out, 2e-6);
       check_near(what + " scales", Type::f32, scales.read(what), expected.scales, 1e-6);
-      // With the form of Gemma: 1 + w, added to a matrix, in its place or in another.
+      // In the form of Gemma: weights 1 + w, with an added matrix, in place or separate.
       std::vector<float> shifted = weights;
       for (float& w : shifted) w += 1;
       std::vector<double> sums = expected_norm(shape, values, shifted, 1e-5).out;
@@ -226,7 +226,7 @@ void gated_units(Gate f, const char* name) {
     });
 }
 
-// Moved values are the same to the bit, whatever they are.
+// Moved values are bit-identical, including NaN.
 void check_equal(const std::string& what, const std::vector<float>& found, const std::vector<float>& expected) {
   const bool equal = found.size() == expected.size() &&
                      (found.empty() || std::memcmp(found.data(), expected.data(), found.size() * sizeof(float)) == 0);
@@ -269,7 +269,7 @@ void scatters() {
         const std::string what = describe("scatter_add", of.from, sources, columns, layout) + " to " + name_of(of.to);
         DeviceMatrix from(of.from, sources, columns, layout), to(of.to, rows, columns, layout);
         const std::vector<float> values = from.fill(12), before = to.fill(13);
-        // Every other target, backwards; the first has no source, the second many.
+        // Every other target, in descending order; the first has no source, the second many.
         std::vector<int32_t> targets, offsets = {0, 0}, order;
         for (int32_t row = int32_t(rows) - 1; row > 0; row -= 2) targets.push_back(row);
         for (size_t i = 1; i < targets.size(); i++) {
@@ -348,7 +348,7 @@ void weighted_rows() {
     });
 }
 
-// Rows on every side of the clip, with a loop in double beside them.
+// Rows on every side of the clip, against a loop in double.
 void value_heads() {
   struct Shape {
     int64_t rows, columns;
@@ -406,7 +406,7 @@ void value_heads() {
     });
 }
 
-// Some rows of the logits, and of each some tokens; the others stay as they are to the bit.
+// Masks some tokens of some rows; all other logits must keep their bits.
 void masks_of_logits() {
   struct Shape {
     int64_t rows, columns;

@@ -1,5 +1,5 @@
-// Attention over pages against loops in double, and against itself: a token's bits must not depend on what else is in the
-// batch or how much of its sequence comes with it. Pages lie in random order, between NaNs.
+// Paged attention against loops in double, and against itself: a token's bits must not depend on the rest of the batch
+// or on the number of tokens of its sequence in it. Pages are in random order, between NaNs.
 #include <cuda_bf16.h>
 
 #include <algorithm>
@@ -29,18 +29,18 @@ struct Shape {
   int64_t columns() const { return (heads + 2 * kv_heads) * size; }
   std::string name() const {
     return name_of(type) + " " + std::to_string(heads) + "/" + std::to_string(kv_heads) + " heads of " +
-           std::to_string(size) + (window > 0 ? " through a window of " + std::to_string(window) : "");
+           std::to_string(size) + (window > 0 ? " with a window of " + std::to_string(window) : "");
   }
 };
 
-// Tokens [first, first + count) of a sequence; padding where it is -1.
+// Tokens [first, first + count) of a sequence; sequence -1 is padding.
 struct Piece {
   int32_t sequence;
   int64_t first, count;
 };
 using Batch = std::vector<Piece>;
 
-// What every token of some sequences asks and holds.
+// Queries, keys and values of every token of some sequences.
 struct Sequences {
   Sequences(const Shape& shape, std::vector<int64_t> of_lengths) : shape(shape), lengths(std::move(of_lengths)) {
     for (const int64_t length : lengths) offsets.push_back(offsets.back() + length);
@@ -58,7 +58,7 @@ struct Sequences {
   std::vector<float> qkv;
 };
 
-// A cache that fills as batches come.
+// KV cache that is filled by successive batches.
 class Server {
  public:
   Server(const Sequences& sequences, int64_t table_stride, uint32_t stream, const Layout& layout = layouts[0],
@@ -68,7 +68,7 @@ class Server {
         values(sequences.shape.type, pages_, sequences.shape.kv_heads * sequences.shape.size * page_size, cache_layout),
         device_tables_(tables_) {}
 
-  // Output rows by token, as they come; those of padding must be zeros.
+  // Writes output rows by token; those of padding must be zeros.
   void run(const Batch& batch, std::vector<float>& outputs) {
     const Shape& shape = all_.shape;
     const int64_t out_columns = shape.heads * shape.size;
@@ -113,7 +113,7 @@ class Server {
     return {positions.data, sequences.data, device_tables_.data, table_stride, all_.shape.window};
   }
 
-  // Every token that came is in its page, and nothing else was written.
+  // Every processed token must be in its page, and no other memory written.
   void check_cache(const std::vector<int64_t>& lengths) {
     const Shape& shape = all_.shape;
     std::vector<float> expected_keys(size_t(keys.view.rows * keys.view.columns), NAN), expected_values = expected_keys;
@@ -140,7 +140,7 @@ class Server {
   int64_t table_stride;
 
  private:
-  // Every sequence's pages, scattered; -1 behind them.
+  // Pages of every sequence, in random order; -1 after the last.
   std::vector<int32_t> page_tables(uint32_t stream) {
     std::vector<int32_t> free, tables(all_.lengths.size() * size_t(table_stride), -1);
     for (const int64_t length : all_.lengths) pages_ += (length + page_size - 1) / page_size;
@@ -175,7 +175,8 @@ Batch everything(const Sequences& all) {
   return batch;
 }
 
-// Each sequence in pieces of random length up to `longest`, one of each sequence to a batch, and padding now and then.
+// Splits each sequence into pieces of random length up to `longest`, one piece per sequence in a batch, with occasional
+// padding.
 std::vector<Batch> in_pieces(const Sequences& all, uint32_t stream, int64_t longest) {
   std::vector<Batch> batches;
   std::vector<int64_t> done(all.lengths.size(), 0);
@@ -203,7 +204,8 @@ bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
   return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
 }
 
-// Each value within what rounding the weights and the result may cost. `every`: one position of so many, and the last.
+// Checks each value within the rounding of the weights and the result. `every`: checks one of so many positions, and
+// the last.
 void check_outputs(const Sequences& all, const std::vector<float>& outputs, int64_t every = 1) {
   const Shape& shape = all.shape;
   const double noise = 3e-5 + (shape.type == Type::bf16 ? 2.0 / 256 : 0), scale = 1 / std::sqrt(double(shape.size));
@@ -238,7 +240,7 @@ void check_outputs(const Sequences& all, const std::vector<float>& outputs, int6
   CHECK(wrong == 0, "%s: %d wrong", shape.name().c_str(), wrong);
 }
 
-// All at once, in pieces, one by one: the same bits, right.
+// All tokens at once, in pieces, and one by one: the same bits, and correct.
 void check_shape(const Shape& shape, const std::vector<int64_t>& lengths, const Layout& layout = layouts[0],
                  const Layout& cache_layout = layouts[0]) {
   const Sequences all(shape, lengths);
@@ -290,7 +292,8 @@ void test_layouts() {
   }
 }
 
-// Sequences longer than a span of keys: batches whose spans are spread over blocks, and batches that are large enough.
+// Sequences longer than a span of keys: batches whose spans are distributed over blocks, and batches that are large
+// enough.
 void test_long_sequences() {
   for (const Shape& shape : {Shape{Type::bf16, 6, 1, 64}, Shape{Type::bf16, 2, 2, 64}, Shape{Type::bf16, 2, 1, 128},
                              Shape{Type::bf16, 6, 1, 64, 530}, Shape{Type::bf16, 2, 1, 128, 70}}) {
@@ -300,7 +303,7 @@ void test_long_sequences() {
     check_outputs(all, outputs, 61);
     CHECK(same_bits(outputs_of(pieces, in_pieces(all, 5, 200)), outputs), "%s: in pieces", shape.name().c_str());
     CHECK(same_bits(outputs_of(again, in_pieces(all, 6, 500)), outputs), "%s: in large pieces", shape.name().c_str());
-    // Single tokens, with what comes after them in their pages already.
+    // Single tokens, while later tokens are already in their pages.
     std::vector<float> repeated = outputs;
     for (const int64_t position : {0, 15, 16, 510, 511, 512, 513, 519, 1023, 1024, 1300, 1535, 1536, 1549}) {
       Batch batch = {{-1, 0, 1}, {0, position, 1}, {-1, 0, 2}};
@@ -309,13 +312,13 @@ void test_long_sequences() {
     }
     CHECK(same_bits(repeated, outputs), "%s: single tokens", shape.name().c_str());
   }
-  // One span, whether the table has room for more or not.
+  // One span, with and without more room in the page table.
   const Sequences all({Type::bf16, 2, 1, 64}, {512});
   Server narrow(all, 32, 1), wide(all, 33, 2);
   CHECK(same_bits(outputs_of(narrow, in_pieces(all, 7, 99)), outputs_of(wide, in_pieces(all, 8, 99))));
 }
 
-// Blocks that share a row's spans end in any order (the emulator draws it): the bits are the same whichever comes last.
+// Blocks that share a row's spans finish in random order (of the emulator): the bits are the same whichever is last.
 void test_orders() {
   const Shape shape = {Type::bf16, 6, 2, 64};
   const Sequences all(shape, {1800, 700});
@@ -329,7 +332,7 @@ void test_orders() {
   }
 }
 
-// Many sequences of a token each: more blocks than a card needs, without and with rows of two tiles.
+// Many sequences of one token each: more blocks than a GPU needs, with row tiles of one and two.
 void test_large_batches() {
   const Shape shape = {Type::bf16, 4, 2, 32};
   std::vector<int64_t> lengths;
@@ -419,12 +422,12 @@ void test_no_tokens() {
 
 constexpr gigpo::test::Test tests[] = {{"shapes", test_shapes},
                           {"windows", test_windows},
-                          {"the plain path", test_plain_path},
+                          {"the general kernels", test_plain_path},
                           {"layouts", test_layouts},
                           {"long sequences", test_long_sequences},
                           {"orders", test_orders},
                           {"large batches", test_large_batches},
-                          {"a graph", test_graph},
+                          {"CUDA graph", test_graph},
                           {"no tokens", test_no_tokens}};
 
 }  // namespace

@@ -23,7 +23,7 @@ import {
   weightNames,
 } from "../engine/fixtures.ts"
 
-// The policy on a CUDA device, against what transformers computes. Without a GPU: `npm run test:cuda` runs these on the
+// The policy on a CUDA device, against results of transformers. Without a GPU, `npm run test:cuda` runs these on the
 // emulator of test/cuda/emulator.
 
 const { unavailable } = deviceReport()
@@ -60,13 +60,13 @@ onCard.each(architectures)(titled("the model %s on a CUDA device"), (name) => {
     })
   })
 
-  it("is as near to the truth in bfloat16 as transformers is", async () => {
+  it("has an error in bfloat16 comparable to that of transformers", async () => {
     const theirs = normError(readTensors(`${modelPath(name)}/bf16.safetensors`).get("logits")!, truth)
     const ours = await using(small, name, async (policy) => normError(await allLogits(policy, expected), truth))
     expect(ours).toBeLessThan(1.2 * theirs)
   })
 
-  it("samples what it scores", async () => {
+  it("decodes greedily the expected tokens", async () => {
     await using({ ...small, precision: "float32" }, name, async (policy) => {
       for (const { prompt, reply } of expected.greedy) {
         const request = { prompt, maxTokens: reply.length, temperature: 0, stopTokens: [], key: [1, 2] } as const
@@ -78,7 +78,7 @@ onCard.each(architectures)(titled("the model %s on a CUDA device"), (name) => {
 })
 
 onCard.each(adapters)(titled("an adapter of %s on a CUDA device"), (name) => {
-  it("computes what PEFT does", async () => {
+  it("computes the logits that PEFT does", async () => {
     const expected = readExpected(name, adapterPath(name))
     const policy = await NativePolicy.open(adapterPath(name), { ...small, precision: "float32", base: modelPath(name) })
     try {
@@ -99,7 +99,7 @@ onCard(titled("a CUDA device without cuBLASLt"), () => {
   })
   const opened = () => using(small, "qwen3", async ({ plan }) => plan.withoutLibrary)
 
-  it("keeps the reason in the plan, and says it once", async () => {
+  it("stores the reason in the plan and warns once", async () => {
     const warnings = vi.spyOn(process, "emitWarning").mockImplementation(() => {})
     process.env.GIGPO_CUBLASLT = "off"
     expect(await opened()).toBe("GIGPO_CUBLASLT is off")
@@ -116,7 +116,7 @@ onCard(titled("a CUDA device without cuBLASLt"), () => {
 })
 
 onCard(titled("training on a CUDA device"), () => {
-  it("lowers the loss with bf16 moments, and leaves the reference where it was", async () => {
+  it("lowers the loss with bf16 moments, and keeps the reference policy unchanged", async () => {
     await using({ ...small, moments: "bfloat16" }, "qwen3", async (policy) => {
       const rows = await rolloutRows(policy, new Random(3))
       await policy.reference.freeze()
@@ -172,29 +172,32 @@ onCard(titled("training on a CUDA device"), () => {
     expect(none.logProbs.length).toBe(0)
   })
 
-  it.each(["token", "sequence"] as const)("computes the clipped surrogate as the CPU does, a ratio a %s", (ratio) => {
-    const random = new Random(6)
-    const rows = Int32Array.of(5, 0, 33, 1, 70)
-    const column = (scale: number) => Float32Array.from({ length: 109 }, () => scale * (random.uniform() - 0.5))
-    const logProbs = column(2)
-    const input = {
-      logProbs,
-      oldLogProbs: logProbs.map((value) => value + random.uniform() - 0.5),
-      referenceLogProbs: logProbs.map((value) => value + random.uniform() - 0.5),
-      advantages: column(3),
-      mask: column(1).map((value) => (value > -0.3 ? 1 : 0)),
-      rows,
-    }
-    for (const given of [input, { ...input, referenceLogProbs: undefined as unknown as Float32Array }]) {
-      const options = { ratio, aggregation: "sequence-mean-token-mean", klWeight: given === input ? 0.1 : 0 } as const
-      const [found, wanted] = (["cuda", "cpu"] as const).map((device) => policyLoss(given, { ...options, device }))
-      const { gradient, ...report } = found!
-      expect(relativeError(gradient, wanted!.gradient)).toBeLessThan(1e-6)
-      for (const [name, value] of Object.entries(report)) expect(value).toBeCloseTo(wanted![name as "loss"], 10)
-    }
-  })
+  it.each(["token", "sequence"] as const)(
+    "computes the clipped surrogate as the CPU does, with one ratio per %s",
+    (ratio) => {
+      const random = new Random(6)
+      const rows = Int32Array.of(5, 0, 33, 1, 70)
+      const column = (scale: number) => Float32Array.from({ length: 109 }, () => scale * (random.uniform() - 0.5))
+      const logProbs = column(2)
+      const input = {
+        logProbs,
+        oldLogProbs: logProbs.map((value) => value + random.uniform() - 0.5),
+        referenceLogProbs: logProbs.map((value) => value + random.uniform() - 0.5),
+        advantages: column(3),
+        mask: column(1).map((value) => (value > -0.3 ? 1 : 0)),
+        rows,
+      }
+      for (const given of [input, { ...input, referenceLogProbs: undefined as unknown as Float32Array }]) {
+        const options = { ratio, aggregation: "sequence-mean-token-mean", klWeight: given === input ? 0.1 : 0 } as const
+        const [found, wanted] = (["cuda", "cpu"] as const).map((device) => policyLoss(given, { ...options, device }))
+        const { gradient, ...report } = found!
+        expect(relativeError(gradient, wanted!.gradient)).toBeLessThan(1e-6)
+        for (const [name, value] of Object.entries(report)) expect(value).toBeCloseTo(wanted![name as "loss"], 10)
+      }
+    },
+  )
 
-  it("groups anchors as the CPU does, beside whatever goes on", async () => {
+  it("groups anchors as the CPU does, in concurrent calls whose inputs change afterwards", async () => {
     const random = new Random(4)
     const states = Array.from({ length: 500 }, () => `state ${"x".repeat(random.below(40))} ${random.below(60)}`)
     const tasks = Int32Array.from(states, (_, i) => i % 7)

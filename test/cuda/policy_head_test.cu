@@ -1,6 +1,6 @@
-// The head's kernels (cuda/policy_head.cu) against sums in double precision: at the vocabularies of Qwen2.5, at each size
-// where another block or another path begins, with more rows than blocks, and with logits that are hard on the sums. On a
-// machine without a GPU it says why, and skips.
+// Kernels of the head (cuda/policy_head.cu) against sums in double precision: at the vocabularies of Qwen2.5, at each
+// size where another block shape or code path begins, with more rows than blocks, and with numerically hard logits.
+// Without a GPU it is skipped, with the reason.
 #include <cuda_bf16.h>
 
 #include <algorithm>
@@ -26,7 +26,7 @@ using test::as_float, test::from_float, test::inf, test::nan;
 
 constexpr float lowest = std::numeric_limits<float>::lowest();
 
-// Rows of logits on the device, `shift` elements behind an aligned address, between two bands that nobody may touch.
+// Rows of logits on the device, `shift` elements after an aligned address, between two guard bands.
 template <class Logit>
 class DeviceRows {
  public:
@@ -47,7 +47,7 @@ class DeviceRows {
       return std::all_of(bytes + from * sizeof(Logit), bytes + to * sizeof(Logit),
                          [](uint8_t byte) { return byte == 0xFF; });
     };
-    CHECK(untouched(0, start) && untouched(start + count, all.size()), "written beside the logits");
+    CHECK(untouched(0, start) && untouched(start + count, all.size()), "written outside of the logits");
     return {all.begin() + std::ptrdiff_t(start), all.begin() + std::ptrdiff_t(start + count)};
   }
 
@@ -83,7 +83,7 @@ float random_normal(uint32_t stream, uint32_t i, double deviation) {
                std::cos(6.283185307179586 * double(open_uniform(words.word[1]))));
 }
 
-// Normally distributed, one in sixteen impossible, and now and then one far above the others.
+// Normally distributed logits, one in sixteen impossible, occasionally one far above the others.
 template <class Logit>
 std::vector<Logit> random_logits(int64_t rows, int64_t vocab) {
   static const std::vector<float> drawn = [] {
@@ -138,8 +138,8 @@ bool near(const PolicyHeadResult& a, const PolicyHeadResult& b) {
          a.dual_clipped == b.dual_clipped;
 }
 
-// One row in double precision; false if a logit is wrong, the first of which `wrong` receives. What was `found` in the row's place
-// are gradients, or the logits themselves.
+// Checks one row in double precision; returns false if a logit is wrong, and `wrong` receives the first. `found`
+// contains gradients, or the logits themselves.
 template <class Gradient, class Logit>
 bool row_matches(int64_t vocab, const Logit* z, const PolicyHeadRow& input, const PolicyHeadOptions& options,
                  const Logit* found_logits, const PolicyHeadResult& found_result, int64_t* wrong) {
@@ -174,7 +174,7 @@ bool row_matches(int64_t vocab, const Logit* z, const PolicyHeadRow& input, cons
   if (!near(found_result, result)) return false;
   if (!training) return same();
   if (!std::isfinite(sum) || sum == 0) return has_nan();
-  // A loss of large terms that nearly cancel has their errors.
+  // A loss of large terms that nearly cancel has the errors of the terms.
   double terms = std::abs(g.token);
   if (options.mode == HeadMode::policy) {
     const double d = double(input.reference_log_prob) - log_prob;
@@ -188,7 +188,7 @@ bool row_matches(int64_t vocab, const Logit* z, const PolicyHeadRow& input, cons
     const double bonus = std::abs(g.entropy) * (std::abs(log_p) + entropy), size = terms * (chosen + p) + bonus * p;
     const double rounding = std::is_same_v<Gradient, float> ? 0 : 1.0 / 256;
     const double tolerance = (4e-6 + 2e-7 * std::fmin(-x(j), 200)) * size + rounding * std::abs(expected) +
-                             3e-38 * (terms + bonus);  // what is lost where 2^y would be below 2^-126
+                             3e-38 * (terms + bonus);  // loss where 2^y would be below 2^-126
     return std::abs(double(as_float(found[j])) - expected) <= tolerance;
   });
 }
@@ -231,8 +231,7 @@ void check_rows(int64_t vocab, const std::vector<Logit>& logits, const std::vect
   }
 }
 
-// How much of a row the blocks of cuda/policy_head.cu hold on this card, in packs of 16 bytes, and how many blocks there
-// are at a time.
+// Capacity of a block of cuda/policy_head.cu on this GPU, in packs of 16 bytes, and the number of concurrent blocks.
 struct Block {
   int threads, kept, blocks;
   int64_t registers() const { return threads * kept; }
@@ -253,9 +252,9 @@ constexpr Block blocks[] = {{32, 4, 16}, {128, 8, 4}, {256, 8, 2}, {512, 10, 1},
 template <class Logit>
 constexpr int64_t pack = 16 / int64_t(sizeof(Logit));
 
-// bf16 is held on the chip, fp32 is read twice.
+// bf16 rows are held on the chip, fp32 rows are read twice.
 template <class Logit, class Gradient = Logit>
-void true_vocabularies() {
+void test_real_vocabularies() {
   for (const int64_t vocab : {151936, 152064})
     for (const HeadMode mode : {HeadMode::policy, HeadMode::sft, HeadMode::score}) {
       const std::vector<PolicyHeadRow> inputs = random_inputs(4, vocab, true);
@@ -266,7 +265,7 @@ void true_vocabularies() {
 template <class Logit, class Gradient = Logit>
 void boundaries() {
   std::vector<int64_t> packs = {1, 2, 31, 32, 33, 63};
-  // Static and dynamic shared memory are 48 KB or more together, the dynamic alone is less.
+  // Static and dynamic shared memory together exceed 48 KB, dynamic memory alone does not.
   constexpr int64_t without_asking = (48 << 10) / 16;
   for (const Block& block : blocks)
     for (const int64_t size : {block.registers(), block.registers() + without_asking, block.limit()})
@@ -283,7 +282,7 @@ void boundaries() {
       check_rows<Gradient>(vocab, random_logits<Logit>(9, vocab), random_inputs(9, vocab, true), options_of(mode, 0.02));
 }
 
-// Blocks that take several rows, and find used and unused ones in each order.
+// Blocks that process several rows, with used and unused rows in every order.
 template <class Logit, class Gradient = Logit>
 void many_rows() {
   int64_t smallest = 40;
@@ -297,7 +296,8 @@ void many_rows() {
   }
 }
 
-// Few multiprocessors, whose blocks take row after row, change no bit: rows that are held, that are read twice, that are scored.
+// Limiting the multiprocessors, so that blocks iterate over rows, changes no bit: for rows that are held, read twice,
+// and scored.
 template <class Logit, class Gradient = Logit>
 void few_multiprocessors() {
   for (const int64_t vocab : {40 * pack<Logit>, int64_t{1001}})
@@ -315,7 +315,7 @@ void few_multiprocessors() {
     }
 }
 
-// Logits that are off their alignment are read twice.
+// Unaligned logits are read twice.
 template <class Logit, class Gradient = Logit>
 void paths_agree() {
   for (const int64_t packs : {50, 1000, 3000, 7001, 15000}) {
@@ -324,7 +324,8 @@ void paths_agree() {
     const std::vector<PolicyHeadRow> inputs = random_inputs(2, vocab, false);
     const PolicyHeadOptions options = options_of(HeadMode::policy, 0);
     const Outcome<Logit> held = run<Gradient>(vocab, logits, inputs, options), twice = run<Gradient>(vocab, logits, inputs, options, 1);
-    // Without a bonus nothing cancels but at the chosen token: a few roundings of fp32, or the last digit of bf16.
+    // Without an entropy bonus nothing cancels except at the chosen token: a few roundings of fp32, or the last digit
+    // of bf16.
     const double tolerance = std::is_same_v<Gradient, float> ? 3e-6 : 1.0 / 128;
     for (size_t i = 0; i < logits.size(); i++) {
       if (int64_t(i) % vocab == inputs[i / size_t(vocab)].token) continue;
@@ -338,7 +339,7 @@ void paths_agree() {
   }
 }
 
-// What is hard on sums whose origin is not the row's maximum.
+// Rows that are hard for sums whose origin is not the row's maximum.
 template <class Logit, class Gradient = Logit>
 void hard_logits() {
   constexpr int64_t kinds = 12;
@@ -357,7 +358,7 @@ void hard_logits() {
         set(4, 0, vocab / 2, [](int64_t) { return -inf; });
         set(5, vocab - 1, vocab, [](int64_t) { return nan; });
         set(6, vocab / 2, vocab / 2 + 1, [](int64_t) { return inf; });
-        set(7, 0, vocab, [&](int64_t j) { return 300.0 * double(j) / double(vocab); });  // rises: the origin moves
+        set(7, 0, vocab, [&](int64_t j) { return 300.0 * double(j) / double(vocab); });  // increasing: the origin moves
         set(8, 0, vocab, [&](int64_t j) { return -300.0 * double(j) / double(vocab); });
         set(9, 0, vocab, [](int64_t j) { return 1000 + j % 9; });
         set(10, vocab - 1, vocab, [](int64_t) { return 90; });
@@ -373,12 +374,12 @@ void no_rows() {
   CUDA_CHECK(cudaGetLastError());
 }
 
-constexpr gigpo::test::Test tests[] = {{"bf16 at the vocabularies of Qwen2.5", true_vocabularies<__nv_bfloat16>},
-                          {"fp32 at the vocabularies of Qwen2.5", true_vocabularies<float>},
-                          {"fp32 to bf16 at the vocabularies of Qwen2.5", true_vocabularies<float, __nv_bfloat16>},
-                          {"bf16 where another path begins", boundaries<__nv_bfloat16>},
-                          {"fp32 where another path begins", boundaries<float>},
-                          {"fp32 to bf16 where another path begins", boundaries<float, __nv_bfloat16>},
+constexpr gigpo::test::Test tests[] = {{"bf16 at the vocabularies of Qwen2.5", test_real_vocabularies<__nv_bfloat16>},
+                          {"fp32 at the vocabularies of Qwen2.5", test_real_vocabularies<float>},
+                          {"fp32 to bf16 at the vocabularies of Qwen2.5", test_real_vocabularies<float, __nv_bfloat16>},
+                          {"bf16 at the boundaries of code paths", boundaries<__nv_bfloat16>},
+                          {"fp32 at the boundaries of code paths", boundaries<float>},
+                          {"fp32 to bf16 at the boundaries of code paths", boundaries<float, __nv_bfloat16>},
                           {"more bf16 rows than blocks", many_rows<__nv_bfloat16>},
                           {"more fp32 rows than blocks", many_rows<float>},
                           {"more rows than blocks, fp32 to bf16", many_rows<float, __nv_bfloat16>},

@@ -1,4 +1,4 @@
-// Sampling against the CPU's: on the same logits the same tokens, also where scores differ by a last digit only.
+// Sampling compared with the CPU: the same tokens for the same logits, even if scores differ only in the last digit.
 #include "core/cpu/kernels.h"
 #include "core/kernels/top_tokens.h"
 #include "cuda/operations.h"
@@ -27,7 +27,8 @@ struct Inputs {
   std::vector<int32_t> token_indices;
 };
 
-// The CPU's tokens, with log-probabilities and entropies in double: in fp32 the sum of a long row is off by more than the kernel's.
+// Tokens of the CPU, with log-probabilities and entropies in double: in fp32 the sum of a long row would be less
+// accurate than the kernel's.
 Draws on_cpu(const std::vector<float>& logits, int64_t vocab, const Inputs& inputs) {
   Draws draws;
   std::vector<uint32_t> noise(size_t(vocab + 64));
@@ -67,7 +68,7 @@ void compare(const std::string& what, const Draws& found, const Draws& expected)
     CHECK(difference <= tolerance, "%s, row %d: %.9g, not %.9g", what.c_str(), int(r), double(found.log_probs[r]),
           double(expected.log_probs[r]));
     const double entropy = found.entropies[r], wanted = expected.entropies[r];
-    CHECK(std::fabs(entropy - wanted) <= 2e-6 * std::fmax(1, wanted) && entropy >= 0, "%s, row %d: an entropy of %.9g, not %.9g", what.c_str(), int(r),
+    CHECK(std::fabs(entropy - wanted) <= 2e-6 * std::fmax(1, wanted) && entropy >= 0, "%s, row %d: entropy %.9g, not %.9g", what.c_str(), int(r),
           entropy, wanted);
   }
 }
@@ -87,7 +88,7 @@ void random_rows() {
           // A third of the last row's tokens are impossible, in runs.
           for (int64_t j = 1; j < vocab; j++)
             if (j / 700 % 3 == 1) values[size_t((rows - 1) * vocab + j)] = -INFINITY;
-          // Every other of the sixth row's is left out by a grammar.
+          // A grammar masks every other token of the sixth row.
           for (int64_t j = 1; j < vocab; j += 2) values[size_t((rows - 2) * vocab + j)] = masked_logit;
           values = logits.fill(values);
           const Inputs inputs(rows, uint32_t(vocab), temperatures);
@@ -98,8 +99,8 @@ void random_rows() {
   on_gpu({nullptr, Type::f32, 0, 7, 7}, Inputs(0, 1, {}));
 }
 
-// Logits that undo the noise, so that all scores are nearly, many exactly equal. The CPU's score has other digits where it
-// cannot fuse products.
+// Logits that cancel the noise, so that all scores are nearly, and many exactly, equal. The CPU's score differs if it
+// cannot fuse multiply-adds.
 void near_ties() {
   const bool fused = cpu::isa() != cpu::Isa::portable;
   const std::vector<float> temperatures = {1, 0.5f, 2, 1};
@@ -118,7 +119,7 @@ void near_ties() {
     const Draws found = on_gpu(logits.view, inputs), expected = on_cpu(values, vocab, inputs);
     if (fused) compare("near ties", found, expected);
   }
-  // Equal logits: the greedy token is the first of them.
+  // Equal logits: greedy decoding takes the first.
   DeviceMatrix equal(Type::bf16, 2, 3000);
   std::vector<float> values(6000, 1.5f);
   for (const size_t j : {4711, 3017, 5999}) values[j] = 2;
@@ -127,19 +128,19 @@ void near_ties() {
   CHECK(draws.tokens[0] == 0 && draws.tokens[1] == 17, "%d, %d", draws.tokens[0], draws.tokens[1]);
 }
 
-// The CPU's likeliest tokens, equals among them, in rows of which some ask for none, and one may be little.
-void likeliest_tokens() {
+// Top tokens as on the CPU, including ties, for rows of which some request none, and with one mostly masked row.
+void test_top_tokens() {
   const std::vector<float> temperatures = {1, 0, 0.3f, 5, 1, 1};
   const std::vector<int32_t> counts = {20, 3, 0, 7, 20, 20};
   const int64_t rows = int64_t(counts.size()), most = 20;
   for (const Type type : {Type::f32, Type::bf16})
     for (const int64_t vocab : {1, 5, 33, 4097, 32003})
       for (const Layout& layout : layouts) {
-        const std::string what = name_of(type) + " likeliest of " + std::to_string(vocab) + " " + layout.name;
+        const std::string what = name_of(type) + " top tokens of " + std::to_string(vocab) + " " + layout.name;
         DeviceMatrix logits(type, rows, vocab, layout);
         std::vector<float> values = logits.fill(uint32_t(vocab), 3);
         for (int64_t j = 0; j < vocab; j++) {
-          values[size_t(3 * vocab + j)] = std::round(values[size_t(3 * vocab + j)]);  // many equals
+          values[size_t(3 * vocab + j)] = std::round(values[size_t(3 * vocab + j)]);  // many ties
           if (j % 997 != 3) values[size_t(4 * vocab + j)] = masked_logit;
           if (j % 3 == 0) values[size_t(5 * vocab + j)] = -INFINITY;
         }
@@ -151,7 +152,7 @@ void likeliest_tokens() {
         const std::vector<int32_t> found = tokens.read();
         const std::vector<float> with = log_probs.read();
         for (int64_t r = 0; r < rows; r++) {
-          std::vector<int32_t> wanted(most, -1);  // as it was: all bits are set
+          std::vector<int32_t> wanted(most, -1);  // unchanged: all bits are set
           std::vector<float> wanted_log_probs(most);
           top_tokens(vocab, &values[size_t(r * vocab)], temperatures[size_t(r)], counts[size_t(r)], wanted.data(), wanted_log_probs.data());
           CHECK(std::equal(wanted.begin(), wanted.end(), &found[size_t(r * most)]), "%s, row %d", what.c_str(), int(r));
@@ -164,8 +165,8 @@ void likeliest_tokens() {
       }
 }
 
-// A broken row gives some token and no log-probability.
-void broken_rows() {
+// A row with non-finite logits yields some token, and a NaN log-probability.
+void test_non_finite_rows() {
   const int64_t rows = 5, vocab = 3001;
   for (const float temperature : {0.0f, 1.0f}) {
     DeviceMatrix logits(Type::f32, rows, vocab);
@@ -183,11 +184,11 @@ void broken_rows() {
     }
     CHECK(found.tokens[0] == 0 && found.tokens[1] == 0 && found.tokens[3] != 2999);
     const Draws expected = on_cpu(values, vocab, inputs);
-    CHECK(found.tokens[4] == expected.tokens[4], "the row beside them");
+    CHECK(found.tokens[4] == expected.tokens[4], "the row next to them");
   }
 }
 
-// How often each of few tokens is drawn: within five deviations of its probability.
+// Frequencies of the tokens of a small vocabulary: within five standard deviations of their probabilities.
 void frequencies() {
   const int64_t rows = 4000, vocab = 6;
   const std::vector<float> row = {0, 1, -1, 2, -INFINITY, 0.5f};
@@ -207,7 +208,7 @@ void frequencies() {
 }
 
 constexpr gigpo::test::Test tests[] = {
-    {"random rows", random_rows}, {"near ties", near_ties}, {"likeliest tokens", likeliest_tokens}, {"broken rows", broken_rows}, {"frequencies", frequencies}};
+    {"random rows", random_rows}, {"near ties", near_ties}, {"top tokens", test_top_tokens}, {"non-finite rows", test_non_finite_rows}, {"frequencies", frequencies}};
 
 }  // namespace
 

@@ -1,5 +1,5 @@
-// Uploads and fetches through pinned memory that is used again and again: nothing is written over before the stream has read it, and
-// the host need not wait for the stream to be idle.
+// Uploads and fetches through reused pinned memory: nothing is overwritten before the stream has read it, and the host
+// need not wait until the stream is idle.
 #include <algorithm>
 #include <vector>
 
@@ -15,9 +15,10 @@ using cuda::Staging;
 
 namespace {
 
-// Round i uploads i and fetches what it uploaded; the host reads round i - 1 after it has queued round i. The ring goes round several
-// times: first two rounds have room in it, so that the host waits for no more than a fetch, then it is too small for them.
-void a_ring_of_uploads() {
+// Round i uploads i and fetches it; the host reads round i - 1 after it has queued round i. The ring wraps around
+// several times: first it has room for two rounds, so that the host only waits for the fetch, then it is too small for
+// them.
+void test_ring_of_uploads() {
   cudaStream_t stream;
   CUDA_CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
   {
@@ -39,33 +40,33 @@ void a_ring_of_uploads() {
       const std::function<void()> wait = staging.fetch(to.data(), memory.data(), bytes * parts);
       if (before) before();
 #ifdef GIGPO_CUDA_EMULATOR
-      // From the fourth on, when both places are as large as they get.
+      // From the fourth round on both buffers have their final size.
       if (i >= 4 && i < 20) CHECK(cuda::emulator::waits == waits + 1, "round %d: %d waits", int(i), int(cuda::emulator::waits - waits));
 #endif
       const std::vector<int32_t>& last = found[(i + 1) % 2];
       CHECK(std::all_of(last.begin(), last.end(), [&](int32_t value) { return value == i - 1; }), "round %d", int(i) - 1);
-      CHECK(to.front() == -1, "round %d was there before the host came back for it", int(i));
+      CHECK(to.front() == -1, "the result of round %d was written before the host read it", int(i));
       before = wait;
     }
   }
   CUDA_CHECK(cudaStreamDestroy(stream));
 }
 
-// One that nobody comes back for leaves the next in its place alone, and a download sees all that was queued.
-void a_fetch_that_is_forgotten() {
+// A fetch that is never read does not affect the next in its place, and a download sees all queued work.
+void test_unread_fetch() {
   cudaStream_t stream;
   CUDA_CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
   {
     Staging staging(stream);
     Scratch memory;
     memory.grow(sizeof(int32_t));
-    int32_t gone = -1, found = -1;
+    int32_t unread = -1, found = -1;
     for (int32_t i = 0; i < 4; i++) {
       staging.upload(memory.data(), &i, sizeof(i));
-      if (i < 3) staging.fetch(&gone, memory.data(), sizeof(i));
+      if (i < 3) staging.fetch(&unread, memory.data(), sizeof(i));
       else staging.fetch(&found, memory.data(), sizeof(i))();
     }
-    CHECK(gone == -1 && found == 3, "%d, %d", int(gone), int(found));
+    CHECK(unread == -1 && found == 3, "%d, %d", int(unread), int(found));
     staging.download(&found, memory.data(), sizeof(found));
     CHECK(found == 3);
   }
@@ -75,6 +76,6 @@ void a_fetch_that_is_forgotten() {
 }  // namespace
 
 int main() {
-  return test::on_card(std::initializer_list<test::Test>{{"a ring of uploads", a_ring_of_uploads},
-                                                        {"a fetch that is forgotten", a_fetch_that_is_forgotten}});
+  return test::on_card(std::initializer_list<test::Test>{{"ring of uploads", test_ring_of_uploads},
+                                                        {"fetch that is never read", test_unread_fetch}});
 }

@@ -1,5 +1,5 @@
-// The one kernel between projection and attention against the four operations that it stands for: query norm, key norm, rotation and
-// a store into pages.
+// The kernel between projection and attention against the four operations that it replaces: query norm, key norm,
+// rotation and store into pages.
 #include "cuda/attention.h"
 #include "cuda/operations.h"
 #include "test/cuda/device_matrix.h"
@@ -16,7 +16,7 @@ struct Shape {
   int64_t heads, kv_heads, size;
 };
 
-// Tokens of two sequences whose pages lie crosswise, and one of none.
+// Tokens of two sequences with interleaved pages, and a padding token.
 const std::vector<int32_t> positions = {3, 4, 15, 16, 31, 0, 0, 17}, sequences = {0, 0, 0, 0, 0, -1, 1, 1}, tables = {5, 2, 0, 4};
 constexpr int64_t pages = 6, table_stride = 2;
 
@@ -54,7 +54,8 @@ void check(Type type, const Shape& shape, const Layout& layout, bool normed) {
   const std::vector<float> found = one.read(what), expected = apart.read(what);
   const std::vector<float> found_keys = keys.read(what), found_values = values.read(what);
   const size_t columns = size_t(q + 2 * kv);
-  // Where rms_norm takes more than eight lanes its sums of squares have another order: rarely another last digit before each rounding.
+  // If rms_norm uses more than eight lanes, its sums of squares have another order: rarely a different last digit
+  // before each rounding.
   const bool same_order = shape.size * bytes_of(type) <= 512 && (layout.name == layouts[0].name || layout.name == layouts[1].name);
   const double digit = type == Type::f32 ? 4e-7 : 1.0 / 128;
   const auto near = [&](float a, float b) { return std::fabs(a - b) <= digit * std::fmax(std::fabs(b), 0.5); };
@@ -78,7 +79,7 @@ void check(Type type, const Shape& shape, const Layout& layout, bool normed) {
       written[at] = true;
     }
   }
-  if (same_order) CHECK(other == 0, "%s: %d with other digits", what.c_str(), int(other));
+  if (same_order) CHECK(other == 0, "%s: %d differ", what.c_str(), int(other));
   for (size_t i = 0; i < written.size(); i++) {
     CHECK(written[i] || (std::isnan(found_keys[i]) && std::isnan(found_values[i])), "%s: %d was written", what.c_str(), int(i));
   }

@@ -39,7 +39,7 @@ describe("a line of data", () => {
     expect(() => toolsOf({ functions, tools: [{ type: "function", function: { name: "g" } }] })).toThrow(/differs/)
   })
 
-  it("whose pair has two prompts is refused", () =>
+  it("with a pair of two prompts is refused", () =>
     expect(() => readPair({ chosen: [user("a"), said()], rejected: [user("b"), said({ content: "x" })] })).toThrow(
       /another prompt/,
     ))

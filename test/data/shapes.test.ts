@@ -9,7 +9,7 @@ const line = (given: string) =>
 const read = (text: string) => readConversation(parseJson(text), "all")
 const at = "messages[1].tool_calls[0].function.arguments"
 
-it("takes arguments as objects or as their JSON, as they are written", () => {
+it("accepts arguments as objects or as JSON text, preserved as written", () => {
   for (const given of ["{}", '{"id": 2512292042121000001, "10": 20.0, "2": [1e-07]}', '{ "a" : "\\u00e9" }']) {
     for (const text of [given, JSON.stringify(given)]) {
       const { messages } = read(line(text))
@@ -51,7 +51,7 @@ it.each<[param: string, text: string]>([
   expect(() => read(text)).toThrow(expect.objectContaining({ param }))
 })
 
-it("takes what tables hold: every key in every row, and tools as JSON", () => {
+it("accepts rows of tables, with every key in every row, and tools as JSON", () => {
   const table = { name: null, tool_calls: null, tool_call_id: null, thinking: null }
   const call = { id: null, type: null, function: { name: "f", arguments: { a: 1 } } }
   const { messages: all, tools: known } = read(

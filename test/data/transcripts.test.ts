@@ -51,7 +51,7 @@ describe("a transcript", () => {
     }
   })
 
-  it("whose thoughts the template does not render is refused", async () => {
+  it("is refused if the template does not render its thinking", async () => {
     const tokenizer = await family(chatMl)
     const messages = [user("Hi"), said("Ho", { reasoning_content: "Hm." })]
     await expect(examplesOf(tokenizer, [{ messages }])).rejects.toMatchObject({
@@ -111,7 +111,7 @@ describe("a transcript", () => {
     expect(marked(tokenizer, rows[0])).toContain(reply(call("{}")))
   })
 
-  it("is learned as its messages say", async () => {
+  it("is learned as its messages specify", async () => {
     const tokenizer = await codec()
     const learned = async (first: object, last: object, replies: "all" | "last" = "all") => {
       const messages = [user("a"), said("1", first), user("b"), said("2", last)]
@@ -130,7 +130,7 @@ describe("a transcript", () => {
     expect(await learned({ weight: 1 }, {}, "last")).toEqual([both, [undefined, undefined]])
   })
 
-  it("whose template drops what was said before is a row a reply", async () => {
+  it("is one row per completion if its template drops earlier text", async () => {
     const thought =
       "('<think>' + message['reasoning_content'] + '</think>' if loop.last and message['role'] == 'assistant' else '')"
     const tokenizer = await family(chatMl.replace("+ message['content']", `+ ${thought} + message['content']`))
@@ -147,7 +147,7 @@ describe("a transcript", () => {
     ])
   })
 
-  it("is given the variables that stand beside it", async () => {
+  it("receives the variables of its line", async () => {
     const tokenizer = await codec((template) => `{{ mood }}${template}`)
     const line = { messages: [user("a"), said("1")], chat_template_kwargs: { mood: "Gay. " } }
     const [{ rows }] = (await examplesOf(tokenizer, [line])) as [Answer]
@@ -155,7 +155,7 @@ describe("a transcript", () => {
   })
 })
 
-it("behind a template without an end of turns ends all the same", async () => {
+it("gets an end token even if the template has no end of turns", async () => {
   const tokenizer = await codec(
     () =>
       "{% for message in messages %}{{ message.role + ': ' + message.content + '\\n' }}{% endfor %}{% if add_generation_prompt %}{{ 'assistant: ' }}{% endif %}",
@@ -191,11 +191,7 @@ describe("a line is refused with its number", () => {
       { messages: [said("1"), user("a")] },
       /messages\[0\] is a completion without a prompt.*"weight": 0/,
     ],
-    [
-      "with a weight that is none",
-      { messages: [user("a"), said("1", { weight: -1 })] },
-      /\[1\]\.weight must be a number/,
-    ],
+    ["with an invalid weight", { messages: [user("a"), said("1", { weight: -1 })] }, /\[1\]\.weight must be a number/],
     [
       "with an answer to no call",
       { messages: [user("a"), { role: "tool", content: "1" }, said("2")] },
@@ -209,7 +205,7 @@ describe("a line is refused with its number", () => {
     ["of a pair without a prompt", { chosen: "1", rejected: "2" }, /prompt is missing/],
   ]
 
-  it("whatever is wrong with it", async () => {
+  it("with any fault", async () => {
     const tokenizer = await codec()
     for (const [which, line, message] of refusals)
       await expect(examplesOf(tokenizer, [fine, line]), which).rejects.toMatchObject({
@@ -231,7 +227,7 @@ describe("a line is refused with its number", () => {
 })
 
 describe("a preference pair", () => {
-  it("is read in every spelling alike", async () => {
+  it("is read equally in every spelling", async () => {
     const tokenizer = await codec()
     const [asked, good, bad] = [[user("a")], [said("1")], [said("2")]]
     const [one, ...others] = await examplesOf(tokenizer, [
@@ -247,7 +243,7 @@ describe("a preference pair", () => {
     expect(others.map(texts)).toEqual(others.map(() => texts(one)))
   })
 
-  it("is compared from where its sides part", async () => {
+  it("is compared from the point where its sides differ", async () => {
     const tokenizer = await codec()
     const shared = [user("a"), said("1"), user("b")]
     const on = (last: string) => [...shared, said(last), user("c"), said("!")]

@@ -17,7 +17,7 @@ function grew({ requests }: Scripted, ...chains: readonly (readonly number[])[])
 
 const call = (name: string, given: object) => `<tool_call>\n${JSON.stringify({ name, arguments: given })}\n</tool_call>`
 
-describe.skipIf(!installed)("clients (npm ci --prefix test/clients installs them)", () => {
+describe.skipIf(!installed)("clients (npm ci --prefix examples/agents installs them)", () => {
   it("openai: chat, whole and streamed, with tools and log-probabilities", async () => {
     const { default: OpenAI } = await load("openai")
     const { fetch, baseURL, apiKey, policy, tokenizer } = await speaking([
@@ -116,6 +116,95 @@ describe.skipIf(!installed)("clients (npm ci --prefix test/clients installs them
     expect((await client.responses.create({ model: "policy", input, tools })).output_text).toBe("Found.")
     const [, before, after] = policy.requests
     expect([...after!.prompt.subarray(0, before!.prompt.length)]).toEqual([...before!.prompt])
+  })
+
+  it("Anthropic's SDK: turns with tools and thoughts, whole and streamed, and its counts of tokens", async () => {
+    const { default: Anthropic } = await load("@anthropic-ai/sdk")
+    const replies = [
+      `Hm.\n</think>\n\nLook.\n${call("find", { name: "x" })}\n${call("find", { name: "y" })}`,
+      "So.\n</think>\n\nBoth.",
+    ]
+    for (const stream of [false, true]) {
+      const { fetch, baseURL, apiKey, policy } = await speaking(replies, { template: thinks })
+      const client = new Anthropic({ baseURL: baseURL.replace("/v1", ""), apiKey, fetch, maxRetries: 0 })
+      const tools = [{ name: "find", input_schema: { type: "object", properties: { name: { type: "string" } } } }]
+      const asked = {
+        model: "policy",
+        max_tokens: 400,
+        system: "Be brief.",
+        tools,
+        thinking: { type: "enabled", budget_tokens: 1024 },
+      }
+      const messages: object[] = [{ role: "user", content: "Go." }]
+      const ask = async () =>
+        stream
+          ? await client.messages.stream({ ...asked, messages }).finalMessage()
+          : await client.messages.create({ ...asked, messages })
+      const { input_tokens } = await client.messages.countTokens({
+        model: "policy",
+        system: "Be brief.",
+        tools,
+        messages,
+      })
+      const first = await ask()
+      expect(
+        first.content.map(({ type, ...more }: { type: string }) => [
+          type,
+          Object.values(more)[type === "tool_use" ? 2 : 0],
+        ]),
+      ).toEqual([
+        ["thinking", "Hm."],
+        ["text", "Look."],
+        ["tool_use", { name: "x" }],
+        ["tool_use", { name: "y" }],
+      ])
+      expect([first.stop_reason, first.usage.input_tokens]).toEqual(["tool_use", input_tokens])
+      const used = first.content.filter(({ type }: { type: string }) => type === "tool_use")
+      const results = used.map(({ id }: { id: string }) => ({
+        type: "tool_result",
+        tool_use_id: id,
+        content: [{ type: "text", text: "a key" }],
+      }))
+      messages.push({ role: "assistant", content: first.content }, { role: "user", content: results })
+      const second = await ask()
+      expect([second.content.at(-1).text, second.stop_reason]).toEqual(["Both.", "end_turn"])
+      messages.push({ role: "assistant", content: second.content }, { role: "user", content: "Sure?" })
+      await ask()
+      grew(policy, [0, 1, 2])
+    }
+  })
+
+  it("Anthropic's SDK: an error is the one that it has for the status", async () => {
+    const { default: Anthropic, BadRequestError, AuthenticationError, NotFoundError } = await load("@anthropic-ai/sdk")
+    const { fetch, baseURL, apiKey } = await speaking(["Yes."])
+    const ask = async (key: string, more: object) => {
+      const client = new Anthropic({ baseURL: baseURL.replace("/v1", ""), apiKey: key, fetch, maxRetries: 0 })
+      return await client.messages.create({
+        model: "policy",
+        max_tokens: 9,
+        messages: [{ role: "user", content: "Go." }],
+        ...more,
+      })
+    }
+    await expect(ask(apiKey, { top_p: 0.5 })).rejects.toThrow(/top_p would change sampling/)
+    await expect(ask(apiKey, { top_p: 0.5 })).rejects.toBeInstanceOf(BadRequestError)
+    await expect(ask("other", {})).rejects.toBeInstanceOf(AuthenticationError)
+    await expect(ask(apiKey, { model: "claude" })).rejects.toBeInstanceOf(NotFoundError)
+  })
+
+  it("AI SDK: completions by openai and openai-compatible, whole and streamed", async () => {
+    const [{ createOpenAICompatible }, { createOpenAI }, { generateText, streamText }] = await Promise.all(
+      ["@ai-sdk/openai-compatible", "@ai-sdk/openai", "ai"].map(load),
+    )
+    const { fetch, baseURL, apiKey, policy } = await speaking(["One two."])
+    for (const model of [
+      createOpenAI({ baseURL, apiKey, fetch }).completion("policy"),
+      createOpenAICompatible({ name: "policy", baseURL, apiKey, fetch }).completionModel("policy"),
+    ]) {
+      expect((await generateText({ model, prompt: "Count.", maxRetries: 0 })).text).toBe("One two.")
+      expect(await streamText({ model, prompt: "Count.", maxRetries: 0 }).text).toBe("One two.")
+    }
+    expect(policy.requests.length).toBe(4)
   })
 
   it("AI SDK: chat by openai-compatible, a loop with tools, whole and streamed", async () => {

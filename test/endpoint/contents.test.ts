@@ -127,3 +127,24 @@ it("an environment's observation is text, and its messages are all rendered", as
     message: expect.stringContaining("messages[0].content does not appear in the prompt"),
   })
 })
+
+it("the name of a tool at its result is rendered only by templates that have a place for it", async () => {
+  const said = '<tool_call>\n{"name": "look", "arguments": {}}\n</tool_call>'
+  const offered = [{ type: "function", function: { name: "look" } }]
+  const conversation = async (name: string | undefined, template?: (template: string) => string) => {
+    const { post, policy, tokenizer } = await speaking([said, "Yes."], template ? { template } : {})
+    const messages: Answer[] = [user("Go")]
+    const { choices }: Answer = await (await post("chat/completions", { messages, tools: offered })).json()
+    const [{ message }] = choices
+    const told = { role: "tool", tool_call_id: message.tool_calls[0].id, content: "a key", ...(name && { name }) }
+    const response = await post("chat/completions", { messages: [...messages, message, told], tools: offered })
+    const { error }: Answer = await response.json()
+    return error?.param ?? tokenizer.decode(policy.requests[1]!.prompt)
+  }
+  const unnamed = await conversation(undefined)
+  expect(unnamed).toContain("tool\na key")
+  expect(await conversation("look")).toBe(unnamed)
+  expect(await conversation("find")).toBe("messages[2].name")
+  const names = (template: string) => template.replaceAll(" and message['role'] != 'tool'", "")
+  expect(await conversation("look", names)).toContain("tool name=look\na key")
+})

@@ -172,6 +172,32 @@ async function agents({ fetch, baseURL, apiKey }: Endpoint, useResponses: boolea
   }
 }
 
+async function anthropic({ fetch, baseURL, apiKey }: Endpoint): Promise<Client> {
+  const [{ default: Anthropic }, { zodOutputFormat }, { z }] = await Promise.all(
+    ["@anthropic-ai/sdk", "@anthropic-ai/sdk/helpers/zod", "zod"].map(load),
+  )
+  const { answer, tool } = await schemas()
+  const { messages: api } = new Anthropic({ baseURL: baseURL.replace("/v1", ""), apiKey, fetch, maxRetries: 0 })
+  const asked = (prompt: string) => ({ model, max_tokens: 400, messages: messages(prompt) })
+  return {
+    text: async (prompt, signal) => (await api.create(asked(prompt), { signal })).content[0].text,
+    async *stream(prompt, signal) {
+      for await (const event of api.stream(asked(prompt), { signal }))
+        if (event.type === "content_block_delta") yield event.delta.text ?? ""
+    },
+    async object(prompt) {
+      const said = await api.parse({ ...asked(prompt), output_config: { format: zodOutputFormat(answer) } })
+      return said.parsed_output
+    },
+    async calls(prompt) {
+      const { parameters, ...described } = tool
+      const tools = [{ ...described, input_schema: z.toJSONSchema(parameters), strict: true }]
+      const { content } = await api.create({ ...asked(prompt), tools, tool_choice: { type: "any" } })
+      return content.map((one: { name: string; input: unknown }) => ({ name: one.name, arguments: one.input }))
+    },
+  }
+}
+
 /** By name; each is made for one endpoint. */
 export const clients: Readonly<Record<string, (endpoint: Endpoint) => Promise<Client>>> = {
   "openai, chat": openaiChat,
@@ -189,4 +215,5 @@ export const clients: Readonly<Record<string, (endpoint: Endpoint) => Promise<Cl
   "LangChain.js": langChain,
   "OpenAI Agents SDK, responses": (endpoint) => agents(endpoint, true),
   "OpenAI Agents SDK, chat": (endpoint) => agents(endpoint, false),
+  "Anthropic's SDK": anthropic,
 }

@@ -1,5 +1,6 @@
 import { setImmediate, setTimeout } from "node:timers/promises"
 import type { Completion, SampleRequest, Sampler } from "../../src/engine/engine.ts"
+import type { Constraint } from "../../src/engine/native/constraint.ts"
 import type { Tokenizer } from "../../src/tokenizer/tokenizer.ts"
 
 export interface Manner {
@@ -31,6 +32,11 @@ export class Scripted implements Sampler {
   /** The tokens that it says for a text: with the end, where the text is whole. */
   tokens(text: string): number[] {
     return [...this.#tokenizer.encode(text), this.#tokenizer.eosTokens[0]!]
+  }
+
+  /** Whether the constraint of each request allows this text. */
+  allowed(text: string): boolean[] {
+    return this.requests.map(({ constraint }) => (constraint as Constraint).takes(Int32Array.from(this.tokens(text))))
   }
 
   async sample(request: SampleRequest): Promise<Completion> {

@@ -70,6 +70,7 @@ const messages = (...all: readonly object[]) => chat({ messages: all })
 const tools = (...all: readonly object[]) => chat({ tools: all })
 const fn = (more: object) => ({ type: "function", function: { name: "f", ...more } })
 const schema = (json_schema: unknown) => chat({ response_format: { type: "json_schema", json_schema } })
+const allowed = (allowed_tools: object) => chat({ tools: [f], tool_choice: { type: "allowed_tools", allowed_tools } })
 const flat = (...all: readonly object[]) => responses({ tools: all })
 const calls = (...all: readonly object[]) => ({ role: "assistant", content: null, tool_calls: all })
 const call = (id: unknown) => ({ id, type: "function", function: { name: "f", arguments: "{}" } })
@@ -177,7 +178,11 @@ const refused: readonly (readonly [param: string, request: readonly [string, Bod
   ["tool_choice", chat({ tools: [f], tool_choice: "any" })],
   ["tool_choice", chat({ tools: [f], tool_choice: true })],
   ["tool_choice", chat({ tools: [f], tool_choice: { type: "function", function: { name: "g" } } })],
-  ["tool_choice", chat({ tools: [f], tool_choice: { type: "allowed_tools", mode: "auto" } })],
+  ["tool_choice.allowed_tools", chat({ tools: [f], tool_choice: { type: "allowed_tools", mode: "auto" } })],
+  ["tool_choice.allowed_tools.tools", allowed({ mode: "auto", tools: [] })],
+  ["tool_choice.allowed_tools.tools[0]", allowed({ tools: [{ type: "function", function: { name: "g" } }] })],
+  ["tool_choice.allowed_tools.tools[0]", allowed({ tools: [{ type: "mcp", server_label: "s" }] })],
+  ["tool_choice.allowed_tools.mode", allowed({ mode: "none", tools: [{ type: "function", function: { name: "f" } }] })],
   ["tool_choice.function", chat({ tools: [f], tool_choice: { type: "function", name: "f" } })],
   ["tool_choice.function.name", chat({ tools: [f], tool_choice: { type: "function", function: {} } })],
   [
@@ -203,6 +208,15 @@ const refused: readonly (readonly [param: string, request: readonly [string, Bod
   ["response_format.json_schema.shcema", schema({ schema: {}, shcema: {} })],
   ["text.format.schema", responses({ text: { format: { type: "json_schema", name: "x" } } })],
   ["text.format.json_schema", responses({ text: { format: { type: "json_schema", schema: {}, json_schema: {} } } })],
+  ["verbosity", chat({ verbosity: "low" })],
+  ["usage.cost", chat({ usage: { cost: true } })],
+  ["min_tokens", chat({ min_tokens: 5 })],
+  ["reasoning_effort", chat({ reasoning_effort: "high" })],
+  ["reasoning_effort", chat({ reasoning_effort: "great" })],
+  ["reasoning.effort", chat({ reasoning: { effort: "high" } })],
+  ["reasoning.effort", chat({ reasoning_effort: "low", reasoning: { effort: "high" } })],
+  ["reasoning.max_tokens", chat({ reasoning: { max_tokens: 100 } })],
+  ["reasoning.exclude", chat({ reasoning: { exclude: true } })],
   ["text.verbosity", responses({ text: { verbosity: "low" } })],
   // Sampling
   ...["max_tokens", "max_completion_tokens"].flatMap((field) =>
@@ -278,6 +292,17 @@ it("what clients do send is taken", async () => {
       text: { verbosity: "medium" },
     }),
     responses({ include: ["reasoning.encrypted_content"], metadata: null }),
+    // Without effect
+    chat({
+      usage: { include: true },
+      reasoning: {},
+      logprobs: false,
+      top_logprobs: 0,
+      min_tokens: 0,
+      verbosity: "medium",
+    }),
+    chat({ reasoning_effort: "none", reasoning: { enabled: true, exclude: false } }),
+    responses({ reasoning: { effort: "none", summary: "auto" } }),
   ]
   for (const [path, body] of taken) {
     const response = await post(path, body)

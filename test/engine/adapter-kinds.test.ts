@@ -34,7 +34,7 @@ interface Cloning {
 const saved = await mkdtemp(join(tmpdir(), "gigpo-kinds-"))
 afterAll(() => rm(saved, { recursive: true }))
 
-describe.each(kinds)("PEFT's adapter of the kind %s", (kind) => {
+describe.each(kinds)("a PEFT adapter of kind %s", (kind) => {
   const folder = join(root, kind)
   const expected: Cloning = JSON.parse(readFileSync(join(folder, "expected.json"), "utf8"))
   const config = JSON.parse(readFileSync(join(folder, "adapter_config.json"), "utf8"))
@@ -58,11 +58,11 @@ describe.each(kinds)("PEFT's adapter of the kind %s", (kind) => {
   const worst = (found: readonly number[][], wanted: readonly (readonly number[])[]) =>
     Math.max(...found.flatMap((row, i) => row.map((value, j) => Math.abs(value - wanted[i]![j]!))))
 
-  it("gives its log-probabilities", async () => {
+  it("computes the expected log-probabilities", async () => {
     expect(worst(await logProbs(policy), expected.logProbs)).toBeLessThan(logProbError)
   })
 
-  it("gives them when it is merged", async () => {
+  it("computes them after merging", async () => {
     await policy.save(join(saved, "merged", kind))
     await using merged = await NativePolicy.open(join(saved, "merged", kind))
     expect(worst(await logProbs(merged), expected.logProbs)).toBeLessThan(logProbError)
@@ -73,14 +73,14 @@ describe.each(kinds)("PEFT's adapter of the kind %s", (kind) => {
   })
 
   // The log-probabilities of sampled tokens come from the generator's own path.
-  it("samples with it", async () => {
+  it("is used in sampling", async () => {
     const prompt = Int32Array.from(expected.rows[3]!.prompt)
     const { tokens, logProbs: sampled } = await policy.sample({ prompt, maxTokens: 12, stopTokens: [], key: [3, 4] })
     const [again] = byRow([stepSequence(prompt, tokens, {})], await policy.logProbs([stepSequence(prompt, tokens, {})]))
     expect(worst([Array.from(sampled)], [Array.from(again!.logProbs)])).toBeLessThan(logProbError)
   })
 
-  it("gives the gradient of everything that is trained", async () => {
+  it("computes the gradient of all trained parameters", async () => {
     await policy.forwardBackward(rows, crossEntropy)
     expect(gradients.size).toBeGreaterThan(0)
     for (const [name, wanted] of gradients)
@@ -88,7 +88,7 @@ describe.each(kinds)("PEFT's adapter of the kind %s", (kind) => {
     await policy.clearGradients()
   })
 
-  it("learns as PEFT's does, and leaves the model as it is", async () => {
+  it("is updated as by PEFT, and leaves the model unchanged", async () => {
     const frozen = await policy.tensor("model.layers.1.self_attn.q_proj.weight")
     const embedding = await policy.tensor("model.embed_tokens.weight")
     for (const [i, loss] of expected.losses.entries()) {
@@ -103,7 +103,7 @@ describe.each(kinds)("PEFT's adapter of the kind %s", (kind) => {
 
   const said = () => ({ base, rows: expected.rows })
 
-  it("is saved as PEFT saves it, and opened again", async () => {
+  it("is saved as by PEFT, and can be opened again", async () => {
     const own = join(saved, "adapters", kind)
     await policy.saveAdapter(own)
     const written = JSON.parse(await readFile(join(own, "adapter_config.json"), "utf8"))
@@ -128,7 +128,7 @@ describe.each(kinds)("PEFT's adapter of the kind %s", (kind) => {
     await writeFile(join(own, "log-probs.json"), JSON.stringify({ ...said(), logProbs: await logProbs(policy) }))
   })
 
-  it("continues from a checkpoint as if it had never stopped", async () => {
+  it("continues from a checkpoint as without interruption", async () => {
     const checkpoint = join(saved, "checkpoints", kind)
     const handle = await policy.store.checkpoint(checkpoint)
     await using again = await NativePolicy.open(base, { lora: policy.lora! })
@@ -140,7 +140,7 @@ describe.each(kinds)("PEFT's adapter of the kind %s", (kind) => {
     expect(await logProbs(again)).toEqual(await logProbs(policy))
   })
 
-  it("has a critic and a reference", async () => {
+  it("supports a critic and a reference policy", async () => {
     await using trained = await NativePolicy.open(folder, { base, critic: true, reference: true })
     await trained.reference.freeze()
     const critic = await trained.critic()
@@ -159,7 +159,7 @@ describe.each(kinds)("PEFT's adapter of the kind %s", (kind) => {
 
 // The reference itself: GIGPO_PEFT is a Python that has torch, transformers and peft.
 it.skipIf(process.env.GIGPO_PEFT === undefined)(
-  "PEFT reads what was saved, and computes the same",
+  "a saved adapter gives the same results in PEFT",
   () => {
     for (const which of ["adapters", "merged"]) {
       const script = fileURLToPath(new URL("../../scripts/fixtures/check_adapters.py", import.meta.url))
@@ -173,7 +173,7 @@ it.skipIf(process.env.GIGPO_PEFT === undefined)(
   300_000,
 )
 
-describe("an adapter that is made here", () => {
+describe("an adapter created here", () => {
   it.each([
     ["qwen3", { rank: 2, targetModules: ["q_proj", "v_proj"], modulesToSave: ["embed_tokens", "lm_head"] }],
     ["qwen3", { rank: 2, targetModules: "all-linear", modulesToSave: ["embed_tokens"], ensureWeightTying: true }],

@@ -49,7 +49,7 @@ async function train(policy: NativePolicy, steps = 4): Promise<number[]> {
 }
 
 // What PEFT computes in float64 (scripts/fixtures) is the truth, as it is of whole models.
-describe.each(adapters)("PEFT's adapter of %s", (name) => {
+describe.each(adapters)("a PEFT adapter of %s", (name) => {
   const expected = readExpected(name, adapterPath(name))
   const weights = weightNames(expected)
   let policy: NativePolicy
@@ -64,14 +64,14 @@ describe.each(adapters)("PEFT's adapter of %s", (name) => {
     return relativeError(logits, expected.tensors.get("logits")!)
   }
 
-  it("gives its logits, as adapter and merged", async () => {
+  it("computes the expected logits, as an adapter and merged", async () => {
     expect(weights).toHaveLength(2 * 7 * policy.config.layers)
     expect(await logitsError(policy)).toBeLessThan(1e-5)
     await policy.save(join(folder, "merged"))
     expect(await logitsError(await open(join(folder, "merged")))).toBeLessThan(1e-5)
   })
 
-  it("gives its loss and the gradient of every pair", async () => {
+  it("computes the expected loss and the gradient of every pair", async () => {
     for (const [index, { loss, rows, report }] of expected.policy.entries()) {
       await policy.clearGradients()
       expect((await policy.forwardBackward(rows, loss)).loss).toBeCloseTo(report.loss, 5)
@@ -84,7 +84,7 @@ describe.each(adapters)("PEFT's adapter of %s", (name) => {
   })
 
   // Last: it moves the weights.
-  it("takes ten AdamW steps, which leave the model as it is", async () => {
+  it("takes ten AdamW steps, which leave the model unchanged", async () => {
     const { step, rows, losses, gradientNorms } = expected.adamw
     const frozen = "model.layers.1.self_attn.q_proj.weight"
     const before = await policy.tensor(frozen)
@@ -103,7 +103,7 @@ describe.each(adapters)("PEFT's adapter of %s", (name) => {
 })
 
 describe("a new adapter", () => {
-  it("changes nothing yet: A is uniform within 1/√in, B is 0", async () => {
+  it("has no effect: A is uniform within 1/√in, B is 0", async () => {
     const [plain, policy] = [await open(modelPath("qwen3")), await open(modelPath("qwen3"), { lora })]
     expect(policy.lora).toEqual(lora)
     expect(await policy.logits(tokens)).toEqual(await plain.logits(tokens))
@@ -118,7 +118,7 @@ describe("a new adapter", () => {
     expect(deviation / (bound / Math.sqrt(3))).toBeLessThan(1.15)
   })
 
-  it("is the same for the same seed, another for another and in every layer", async () => {
+  it("is determined by the seed, and differs between layers", async () => {
     const a = async (seed: number, name = queryA) =>
       await (await open(modelPath("qwen3"), { lora: { ...lora, seed } })).tensor(name)
     expect(await a(3)).toEqual(await a(3))
@@ -126,14 +126,14 @@ describe("a new adapter", () => {
     expect(await a(3)).not.toEqual(await a(3, queryA.replace("layers.0", "layers.1")))
   })
 
-  it("of a new model comes from its random", async () => {
+  it("of a new model is determined by its random generator", async () => {
     const { config } = await open(modelPath("qwen3"))
     const create = (seed: number) => opened(NativePolicy.create(config, new Random(seed), { lora }))
     expect(await (await create(1)).tensor(queryA)).toEqual(await (await create(1)).tensor(queryA))
     expect(await (await create(1)).tensor(queryA)).not.toEqual(await (await create(2)).tensor(queryA))
   })
 
-  it("is given up where its opening is aborted, while it is made or read", async () => {
+  it("is discarded if its opening is aborted, while it is initialized or read", async () => {
     const stored = join(folder, "adapter")
     const policy = await open(modelPath("qwen3"), { lora })
     await policy.saveAdapter(stored)
@@ -163,11 +163,11 @@ describe("a new adapter", () => {
     await expect(looks(create, await looks(create))).rejects.toThrow("enough")
   })
 
-  it("has alpha 2 × rank where none is given", async () => {
+  it("has alpha 2 × rank by default", async () => {
     expect((await open(modelPath("qwen3"), { lora: { rank: 3 } })).lora).toEqual({ rank: 3, alpha: 6 })
   })
 
-  it("is frozen as the reference without a second model", async () => {
+  it("is frozen as the reference policy without a second model", async () => {
     const policy = await open(modelPath("qwen3"), { lora, reference: true })
     const rows = await rolloutRows(policy, new Random(3))
     const before = await policy.logProbs(rows)
@@ -180,7 +180,7 @@ describe("a new adapter", () => {
 })
 
 describe("a trained adapter", () => {
-  it("opens from its folder alone, bit for bit, and goes on training as if it had never been saved", async () => {
+  it("is restored from its folder bit for bit, and continues training as without interruption", async () => {
     const policy = await open(modelPath("qwen2-untied"), { lora })
     await train(policy)
     await policy.saveAdapter(folder)
@@ -200,7 +200,7 @@ describe("a trained adapter", () => {
     expect(await again.tensor(queryB)).toEqual(await policy.tensor(queryB))
   })
 
-  it("is merged into a model that says the same, to rounding", async () => {
+  it("is merged into an equivalent model, up to rounding", async () => {
     const policy = await open(modelPath("qwen3"), { lora })
     const start = await policy.logits(tokens)
     await train(policy)
@@ -211,7 +211,7 @@ describe("a trained adapter", () => {
     expect(relativeError(merged, start)).toBeGreaterThan(0.01)
   })
 
-  it("has gradients of its pairs alone", async () => {
+  it("has gradients only for its pairs", async () => {
     const policy = await open(modelPath("qwen3"), { lora })
     await train(policy, 1)
     await expect(policy.tensor("model.norm.weight", "gradients")).rejects.toMatchObject({
@@ -228,7 +228,7 @@ describe("an adapter is refused", () => {
     await expect(action()).rejects.toMatchObject({ code, message: expect.stringMatching(message) })
   }
 
-  it("beside a model whose weights are others", async () => {
+  it("for a model with different weights", async () => {
     const base = join(folder, "base")
     await cp(modelPath("qwen3"), base, { recursive: true })
     const policy = await open(base, { lora })
@@ -240,7 +240,7 @@ describe("an adapter is refused", () => {
     await refused(() => NativePolicy.open(join(folder, "adapter")), /was trained on another base model than .*base/)
   })
 
-  it("whose model is gone, unless it is given", async () => {
+  it("if its base model is missing, unless another path is given", async () => {
     const base = join(folder, "base")
     await cp(modelPath("qwen3"), base, { recursive: true })
     const policy = await open(base, { lora })
@@ -251,7 +251,7 @@ describe("an adapter is refused", () => {
     expect(await again.logits(tokens)).toEqual(await policy.logits(tokens))
   })
 
-  it("of another size", async () => {
+  it("for a model of another size", async () => {
     const policy = await open(modelPath("qwen3"), { lora })
     await policy.saveAdapter(folder)
     const other = await open(modelPath("qwen3"), { lora: { rank: 5, alpha: 6 } })
@@ -268,7 +268,7 @@ describe("an adapter is refused", () => {
     await refused(() => other.loadOptimizer(moments, 1), /does not have the shape of this model or adapter/)
   })
 
-  it("of another model", async () => {
+  it("for another model", async () => {
     await (await open(modelPath("qwen2-untied"), { lora })).saveAdapter(folder)
     const policy = await open(modelPath("qwen3"), { lora })
     const before = await policy.tensor(queryA)
@@ -321,7 +321,7 @@ describe("an adapter is refused", () => {
     await refused(() => NativePolicy.open(folder, { base: modelPath("qwen3") }), message)
   })
 
-  it("that has not all of its files, or is none", async () => {
+  it("if files are missing or it is not an adapter", async () => {
     await cp(adapterPath("qwen3"), folder, { recursive: true })
     await rm(join(folder, "adapter_model.safetensors"))
     await refused(() => NativePolicy.open(folder, { base: modelPath("qwen3") }), /no adapter_model.safetensors/)
@@ -333,7 +333,7 @@ describe("an adapter is refused", () => {
 })
 
 describe("other ways of training", () => {
-  it("recompute levels change nothing but memory", async () => {
+  it("recompute levels change only the memory", async () => {
     const results = []
     for (const recompute of ["none", "norms", "mlp", "block"] as const) {
       const policy = await open(modelPath("qwen3"), { recompute })
@@ -343,7 +343,7 @@ describe("other ways of training", () => {
     for (const [index, { memory }] of results.slice(1).entries()) expect(memory).toBeLessThan(results[index]!.memory)
   })
 
-  it("moments in bfloat16 take half the memory, learn nearly the same, and are stored exactly", async () => {
+  it("moments in bfloat16 take half the memory, give nearly the same updates, and are stored exactly", async () => {
     const full = await open(modelPath("qwen3"))
     const half = await open(modelPath("qwen3"), { moments: "bfloat16" })
     expect(half.plan.moments / full.plan.moments).toBeCloseTo(0.5, 2)

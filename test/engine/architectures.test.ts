@@ -50,7 +50,7 @@ describe.each(architectureKinds)("the architecture %s", (name) => {
     expect(relativeError(found.logProbs, logProbs)).toBeLessThan(1e-5)
   })
 
-  it("trains with and without shared prefixes, and with recomputation, alike", async () => {
+  it("trains equally with and without shared prefixes, and with recomputation", async () => {
     const rows = await rolloutRows(policy, new Random(3))
     const all = [...one.rows, ...rows]
     await policy.forwardBackward(all, one.loss)
@@ -63,7 +63,7 @@ describe.each(architectureKinds)("the architecture %s", (name) => {
     }
   })
 
-  it("is read back from the config.json that is written for it", async () => {
+  it("is read back from its written config.json", async () => {
     const folder = await mkdtemp(join(tmpdir(), "gigpo-architecture-"))
     const config = await readModelConfig(path)
     for (const original of [undefined, await readConfigJson(path)]) {

@@ -18,7 +18,7 @@ import { GigpoError } from "../../src/util/errors.ts"
 import { Random } from "../../src/util/random.ts"
 import { credited, crossEntropy, modelPath, surrogate } from "./fixtures.ts"
 
-// Whatever is wrong is a GigpoError with a code, and a sentence that names the fix; and the policy goes on working.
+// Every fault is a GigpoError with a code and a sentence that names the fix, and the policy stays usable.
 
 async function expectRefused(call: () => Promise<unknown>, code: string, message: RegExp): Promise<void> {
   const error = await call().then(
@@ -91,7 +91,7 @@ describe("a policy in use refuses", () => {
     await expectRefused(() => policy.sample({ ...request, ...wrong }), "BAD_ARGUMENT", message)
   })
 
-  it("to compute the logits of bad tokens", async () => {
+  it("logits of invalid tokens", async () => {
     await expectRefused(() => policy.logits(new Int32Array(0)), "BAD_ARGUMENT", /tokens is empty/)
     await expectRefused(() => policy.logits(Int32Array.of(67)), "BAD_ARGUMENT", /token 67/)
     await expectRefused(() => policy.logits(new Int32Array(65)), "BAD_ARGUMENT", /65 tokens.*opened for 64/)
@@ -131,10 +131,10 @@ describe("a policy in use refuses", () => {
     ["a constraint", spans({ constraint: "json" }), /rows\[1\]: its constraint is not supported by the native engine/],
     ["images", { attachments: [{}] }, /rows\[1\]: it has attachments/],
   ]
-  it.each(badRows)("to score a row with %s", async (_, wrong, message) => {
+  it.each(badRows)("scoring of a row with %s", async (_, wrong, message) => {
     await expectRefused(() => policy.logProbs([row, { ...row, ...wrong }]), "BAD_ARGUMENT", message)
   })
-  it.each(badRows)("to train on a row with %s", async (_, wrong, message) => {
+  it.each(badRows)("training on a row with %s", async (_, wrong, message) => {
     const rows = [row, { ...row, ...wrong }]
     await expectRefused(() => policy.forwardBackward(rows, surrogate()), "BAD_ARGUMENT", message)
     await expectRefused(() => policy.forwardBackward(rows, crossEntropy), "BAD_ARGUMENT", message)
@@ -214,7 +214,7 @@ describe("a policy in use refuses", () => {
     }
   })
 
-  it("to train on nothing", async () => {
+  it("training without rows", async () => {
     const context = { tokens: Int32Array.of(1, 2), spans: [] }
     for (const rows of [[], [context]])
       await expectRefused(() => policy.forwardBackward(rows, crossEntropy), "BAD_ARGUMENT", /no sequences/)
@@ -241,7 +241,7 @@ describe("a policy in use refuses", () => {
     await expectRefused(() => policy.forwardBackward([row], surrogate(wrong)), "BAD_ARGUMENT", message)
   })
 
-  it("a temperature of 0 to score or to train at", async () => {
+  it("temperature 0 in scoring and training", async () => {
     const message = /temperature is 0; it must be at least/
     await expectRefused(() => policy.logProbs([row], { temperature: 0 }), "BAD_ARGUMENT", message)
     const linear: LinearLoss = { kind: "linear", temperature: 0, coefficients: new Float32Array(2) }
@@ -271,7 +271,7 @@ describe("a policy in use refuses", () => {
     await expectRefused(() => policy.optimizerStep({ learningRate: 1e-3, ...wrong }), "BAD_ARGUMENT", message)
   })
 
-  it("to read a weight that is not there", async () => {
+  it("reading of an unknown weight", async () => {
     await expectRefused(() => policy.tensor("lm_head.weight"), "BAD_ARGUMENT", /no weight named lm_head\.weight/)
   })
 })
@@ -289,7 +289,7 @@ describe("a model is refused", () => {
     await writeFile(path, JSON.stringify({ ...JSON.parse(await readFile(path, "utf8")), ...change }))
   }
 
-  it("where there is no folder", async () => {
+  it("if there is no folder", async () => {
     await expectRefused(() => NativePolicy.open(join(folder, "nowhere")), "BAD_MODEL", /model folder/)
   })
 
@@ -303,17 +303,17 @@ describe("a model is refused", () => {
     await expectRefused(() => NativePolicy.open(folder), "BAD_MODEL", /model\.safetensors/)
   })
 
-  it("whose weights were cut short", async () => {
+  it("with truncated weights", async () => {
     await truncate(join(folder, "model.safetensors"), 50_000)
     await expectRefused(() => NativePolicy.open(folder), "BAD_MODEL", /model\.safetensors/)
   })
 
-  it("whose weights are no safetensors", async () => {
+  it("with weights that are not safetensors", async () => {
     await writeFile(join(folder, "model.safetensors"), "no header here, and nothing else either")
     await expectRefused(() => NativePolicy.open(folder), "BAD_MODEL", /model\.safetensors/)
   })
 
-  it("whose weights do not fit its configuration", async () => {
+  it("with weights that do not fit its configuration", async () => {
     await changeConfig({ intermediate_size: 81 })
     await expectRefused(
       () => NativePolicy.open(folder),
@@ -324,7 +324,7 @@ describe("a model is refused", () => {
     await expectRefused(() => NativePolicy.open(folder), "BAD_MODEL", /lack tensors "model\.layers\.2\./)
   })
 
-  it("by a policy of another shape, which keeps its weights", async () => {
+  it("by a policy of another shape, whose weights stay unchanged", async () => {
     const policy = await NativePolicy.open(folder)
     const before = await policy.tensor("model.norm.weight")
     await expectRefused(() => policy.load(modelPath("qwen3")), "BAD_MODEL", /config\.json/)
@@ -332,7 +332,7 @@ describe("a model is refused", () => {
     await policy.dispose()
   })
 
-  it("when it is too large for the machine", async () => {
+  it("if it is too large for the machine", async () => {
     const huge = { ...config, hiddenSize: 65536, intermediateSize: 262144, layers: 200, heads: 512, headSize: 128 }
     await expectRefused(
       () => NativePolicy.create(huge, new Random(0)),
@@ -380,24 +380,24 @@ describe("a model is refused", () => {
     await expectRefused(() => NativePolicy.create(config, new Random(0), wrong), "BAD_ARGUMENT", message)
   })
 
-  it.skipIf(!native().deviceReport().unavailable)("on a GPU that is not there", async () => {
+  it.skipIf(!native().deviceReport().unavailable)("on a missing GPU", async () => {
     await expectRefused(() => NativePolicy.open(folder, { device: "cuda" }), "DEVICE_UNAVAILABLE", /Use device "cpu"/)
   })
 })
 
-describe("weights that are not finite", () => {
+describe("non-finite weights", () => {
   let policy: NativePolicy
   beforeAll(async () => {
     policy = await NativePolicy.create(config, new Random(1), { deviation: Number.MAX_VALUE })
   })
   afterAll(() => policy.dispose())
 
-  it("fail to sample, rather than give tokens that mean nothing", async () => {
+  it("make sampling fail instead of returning arbitrary tokens", async () => {
     const request = { prompt: Int32Array.of(1, 2), maxTokens: 3, stopTokens: [], key: [0, 0] } as const
     await expectRefused(() => policy.sample(request), "NON_FINITE", /earlier checkpoint/)
   })
 
-  it("are not stepped from: the step is skipped and says so", async () => {
+  it("make the optimizer step be skipped and reported", async () => {
     const before = await policy.tensor("model.norm.weight")
     const rows = [stepSequence(Int32Array.of(1, 2), Int32Array.of(3))]
     expect((await policy.forwardBackward(rows, crossEntropy)).loss).toBeNaN()
@@ -409,7 +409,7 @@ describe("weights that are not finite", () => {
   })
 })
 
-describe("a policy that was disposed of", () => {
+describe("a disposed policy", () => {
   it("refuses every call", async () => {
     const policy = await NativePolicy.create(config, new Random(0))
     await policy.dispose()
@@ -428,7 +428,7 @@ describe("a policy that was disposed of", () => {
     for (const call of calls) await expectRefused(call, "DISPOSED", /open it again/)
   })
 
-  it("may be disposed of again, at once or later", async () => {
+  it("can be disposed again, at once or later", async () => {
     const policy = await NativePolicy.create(config, new Random(0))
     await Promise.all([policy.dispose(), policy.dispose()])
     await new Promise((resolve) => setTimeout(resolve, 10))

@@ -29,7 +29,7 @@ const half = { device: "cpu", precision: "bfloat16" } as const
 describe.each(architectures)("the model %s in bfloat16 on the CPU", (name) => {
   const expected = readExpected(name)
 
-  it("is as near to the truth as transformers is", async () => {
+  it("has an error comparable to that of transformers", async () => {
     const truth = expected.tensors.get("logits")!
     const theirs = normError(readTensors(`${modelPath(name)}/bf16.safetensors`).get("logits")!, truth)
     await using policy = await NativePolicy.open(modelPath(name), half)
@@ -39,8 +39,8 @@ describe.each(architectures)("the model %s in bfloat16 on the CPU", (name) => {
   })
 
   // Without clipping: a ratio at its bound would fall to one side or the other by chance. Models as narrow as these average little
-  // out: what bfloat16 makes of a gradient is told by transformers' own.
-  it("has the gradients of float32, as near as transformers has them", async () => {
+  // out: the error of transformers in bfloat16 is the reference.
+  it("has gradients close to float32, with an error comparable to that of transformers", async () => {
     const { rows } = expected.adamw
     const found: { loss: number; gradients: Map<string, Float32Array> }[] = []
     for (const precision of ["float32", "bfloat16"] as const) {
@@ -77,7 +77,7 @@ describe.each(architectures)("the model %s in bfloat16 on the CPU", (name) => {
     }
   })
 
-  it("scores what it samples as it was sampled", async () => {
+  it("scores sampled tokens with their sampled log-probabilities", async () => {
     await using policy = await NativePolicy.open(modelPath(name), half)
     const random = new Random(8)
     const prompts = Array.from({ length: 6 }, (_, i) => randomTokens(3 + 7 * i, random))
@@ -120,7 +120,7 @@ describe("training in bfloat16 on the CPU", () => {
     },
   )
 
-  it("keeps and saves weights in float32, in which its small steps add up", async () => {
+  it("keeps and saves float32 weights, in which small steps accumulate", async () => {
     const folder = join(await mkdtemp(join(tmpdir(), "gigpo-bfloat16-")), "model")
     const name = "model.layers.0.mlp.down_proj.weight"
     let weight: Float32Array = new Float32Array()
@@ -134,7 +134,7 @@ describe("training in bfloat16 on the CPU", () => {
     expect(await again.tensor(name)).toEqual(weight)
   })
 
-  it("is not of a policy that only samples: that has no float32 beside, and saves what it holds", async () => {
+  it("is not available for a policy that only samples, which has no float32 copy and saves its weights as they are", async () => {
     const folder = join(await mkdtemp(join(tmpdir(), "gigpo-bfloat16-")), "model")
     const name = "model.layers.0.mlp.down_proj.weight"
     await using trained = await NativePolicy.open(modelPath("qwen3"), half)
@@ -151,7 +151,7 @@ describe("training in bfloat16 on the CPU", () => {
     expect(normError(saved, await trained.tensor(name))).toBeLessThan(2 ** -9)
   })
 
-  it("takes the memory that the plan names", async () => {
+  it("uses the planned memory", async () => {
     const config = await readModelConfig(modelPath("qwen3"))
     await using policy = await NativePolicy.open(modelPath("qwen3"), half)
     const [found, single] = [memoryPlan(config, half), memoryPlan(config, { ...half, precision: "float32" })]

@@ -14,8 +14,8 @@ const plan: RunPlan = {
   checkpoints: true,
 }
 
-describe("a run's plan", () => {
-  it("is what a policy can do, or what it cannot, with what to set", async () => {
+describe("the plan of a run", () => {
+  it("fits the policy, or the error names the options to set", async () => {
     const policy = await NativePolicy.open(modelPath("qwen3"))
     expect(policy.deterministic).toBe(true)
     expect(policy.losses).toEqual(["cross-entropy", "clipped-surrogate"])
@@ -45,7 +45,7 @@ describe("a run's plan", () => {
     await policy.dispose()
   })
 
-  it("needs memory for its reference", async () => {
+  it("needs memory for its reference policy", async () => {
     const policy = await NativePolicy.open(modelPath("qwen3"))
     const without = ["This policy was opened without memory for a reference policy; open it with reference: true."]
     // A GPU's memory has gone to the cache by then.

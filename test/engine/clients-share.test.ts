@@ -52,7 +52,7 @@ function busy(of: NativePolicy, rows: number, tokens: number) {
   }
 }
 
-it("another client's tokens come while one has hundreds of rows", async () => {
+it("a client gets tokens while another one has hundreds of rows", async () => {
   const alone = (await policy.sample(request(7, 12, 2))).tokens
   const work = busy(policy, 400, 400)
   await work.begun()
@@ -66,7 +66,7 @@ it("another client's tokens come while one has hundreds of rows", async () => {
   await work.end()
 })
 
-it("a client that wants more has as much as the other", async () => {
+it("two clients get equal shares", async () => {
   const work = busy(policy, 400, 400)
   await work.begun()
   const before = policy.statistics.sampledTokens
@@ -77,7 +77,7 @@ it("a client that wants more has as much as the other", async () => {
   await work.end()
 })
 
-it("what is scored comes between the steps of samples", async () => {
+it("scores are computed between sampling steps", async () => {
   const work = busy(policy, 400, 400)
   await work.begun()
   const row = { tokens: Int32Array.of(1, 2, 3, 4), spans: [{ start: 1, length: 3 }] }
@@ -87,7 +87,7 @@ it("what is scored comes between the steps of samples", async () => {
   expect(found).toEqual(byRow([row], await policy.logProbs([row]))[0])
 })
 
-it("many clients of one group have what one client of another has", async () => {
+it("many clients of one group get as much as a single client of another", async () => {
   const ended: number[] = []
   const of = (client: number, group: number) =>
     policy.sample(request(client, 40, client, group)).then(() => {
@@ -108,7 +108,7 @@ const longRow = () => ({
   spans: [{ start: 1, length: 499 }],
 })
 
-it("steps of samples run between the operations of one score, whose bits stay the same", async () => {
+it("sampling steps run between the operations of a score, whose bits do not change", async () => {
   const row = longRow()
   const [alone] = byRow([row], await policy.logProbs([row]))
   const { tokens } = await policy.sample(request(9, 400, 2))
@@ -133,7 +133,7 @@ it("steps of samples run between the operations of one score, whose bits stay th
   expect((await long).tokens).toEqual(tokens)
 })
 
-it("a score that is stopped ends between two operations", async () => {
+it("an aborted score ends between two operations", async () => {
   const stop = new AbortController()
   const order: string[] = []
   const sampled = policy.sample(request(9, 400, 2)).then(() => order.push("sample"))
@@ -144,7 +144,7 @@ it("a score that is stopped ends between two operations", async () => {
   expect(order).toEqual(["stopped", "stopped", "stopped", "sample"])
 })
 
-it("what changes weights waits for scores and samples before it, and what comes after it for the change", async () => {
+it("calls that change weights wait for earlier scores and samples, and later calls wait for them", async () => {
   await using trained = await NativePolicy.create(tinyConfig, new Random(1), cpu)
   const row = longRow()
   const order: string[] = []
@@ -163,7 +163,7 @@ it("what changes weights waits for scores and samples before it, and what comes 
   expect(order).toEqual(["sample", "score", "change", "later sample"])
 })
 
-it("a client that fills the cache gives pages up to another", async () => {
+it("a client that fills the cache releases pages for another", async () => {
   await using small = await NativePolicy.create(tinyConfig, new Random(1), {
     ...cpu,
     training: false,

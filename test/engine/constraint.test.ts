@@ -85,7 +85,7 @@ describe.each([
     expect(furthest).toBeLessThan(bound)
   }
 
-  it("holds what is sampled to it, beside others that are free", async () => {
+  it("restricts sampling, next to unconstrained requests", async () => {
     const [held, free] = await Promise.all([
       Promise.all(Array.from({ length: 24 }, (_, i) => sample(i))),
       Promise.all(Array.from({ length: 24 }, (_, i) => sample(i, false))),
@@ -103,7 +103,7 @@ describe.each([
     for (const [i, { tokens }] of free.entries()) expect((await sample(i, false)).tokens).toEqual(tokens)
   })
 
-  it("gives the log-probabilities of what is left, and training the same", async () => {
+  it("renormalizes log-probabilities over the allowed tokens, in sampling and training", async () => {
     const completions = await Promise.all(Array.from({ length: 12 }, (_, i) => sample(i)))
     const rows = completions.map(({ tokens, logProbs }, i) =>
       stepSequence(Int32Array.of(1 + i, 2, 3), tokens, { logProbs, constraint, advantage: (i % 3) - 1 }),
@@ -131,16 +131,19 @@ describe.each([
     expect(without[0]!.logProbs.some((value, j) => value < scored[0]!.logProbs[j]! - 1)).toBe(true)
   })
 
-  it.each([0.7, 0])("tells of the entropy of what is left at temperature %d, as training does", async (temperature) => {
-    const completions = await Promise.all(Array.from({ length: 12 }, (_, i) => sample(i, true, temperature)))
-    const rows = completions.map(({ tokens }, i) => stepSequence(Int32Array.of(1 + i, 2, 3), tokens, { constraint }))
-    const scored = byRow(rows, await policy.logProbs(rows, { needs: ["entropy"], temperature: temperature || 1 }))
-    for (const [i, { entropies }] of scored.entries())
-      for (const [j, entropy] of entropies!.entries())
-        expect(Math.abs(entropy - completions[i]!.entropies![j]!)).toBeLessThan(bound)
-  })
+  it.each([0.7, 0])(
+    "reports the entropy of the allowed tokens at temperature %d, as in training",
+    async (temperature) => {
+      const completions = await Promise.all(Array.from({ length: 12 }, (_, i) => sample(i, true, temperature)))
+      const rows = completions.map(({ tokens }, i) => stepSequence(Int32Array.of(1 + i, 2, 3), tokens, { constraint }))
+      const scored = byRow(rows, await policy.logProbs(rows, { needs: ["entropy"], temperature: temperature || 1 }))
+      for (const [i, { entropies }] of scored.entries())
+        for (const [j, entropy] of entropies!.entries())
+          expect(Math.abs(entropy - completions[i]!.entropies![j]!)).toBeLessThan(bound)
+    },
+  )
 
-  it("learns under it: what is rewarded becomes likelier", async () => {
+  it("supports learning: rewarded texts become more likely", async () => {
     const trained = await NativePolicy.create(model, new Random(2), { ...options, deviation: 0.1 })
     const share = async (round: number) => {
       const all = await Promise.all(
@@ -167,7 +170,7 @@ describe.each([
     await trained.dispose()
   })
 
-  it("survives that its place in the cache is given to others", async () => {
+  it("survives preemption", async () => {
     const small = await NativePolicy.create(model, new Random(1), { ...options, kvCacheBytes: 1 })
     const prompt = (i: number) => Int32Array.from({ length: 10 }, (_, at) => at + i)
     const requests = Array.from({ length: 24 }, (_, i): SampleRequest => {
@@ -180,7 +183,7 @@ describe.each([
     await small.dispose()
   })
 
-  it("ends a text where it ends, also where nobody asked to stop there", async () => {
+  it("ends a completion at the end of the text, also without stop tokens", async () => {
     const { tokens, finishReason } = await policy.sample({
       ...{ prompt: Int32Array.of(1, 2, 3), maxTokens: 60, stopTokens: [], key: [0, 7], constraint },
     })
@@ -188,7 +191,7 @@ describe.each([
     expect(tokens).toEqual((await sample(0)).tokens)
   })
 
-  it("fails alone where no token goes on as it must", async () => {
+  it("fails only its own request if no token is allowed", async () => {
     const offsets = bytes.offsets.map((offset, token) => (token > 98 ? offset - 1 : offset)) // nothing is a "b"
     const without = { bytes: bytes.bytes.filter((byte) => byte !== 98), offsets, ends: bytes.ends }
     const many = new Constraint(sequence(repeat(text("a"), 1, Number.POSITIVE_INFINITY), text("b")), without)
@@ -207,7 +210,7 @@ describe.each([
     expect(other).toMatchObject({ status: "fulfilled", value: { tokens: (await sample(3)).tokens } })
   })
 
-  it("refuses to stop where its text does not end", async () => {
+  it("refuses stop tokens within its text", async () => {
     const request = { prompt: Int32Array.of(1), maxTokens: 60, key: [0, 7], constraint } as const
     await expect(policy.sample({ ...request, stopTokens: [256, 34] })).rejects.toMatchObject({
       code: "BAD_ARGUMENT",
@@ -216,7 +219,7 @@ describe.each([
     expect((await policy.sample({ ...request, constraint: undefined, stopTokens: [256, 34] })).tokens.length).toBeGreaterThan(0) // biome-ignore format: one line
   })
 
-  it("refuses what is none, rows that do not keep to it, and vocabularies that are not the model's", async () => {
+  it("refuses invalid constraints, rows that violate them, and vocabularies of other models", async () => {
     await expect(
       policy.sample({ prompt: Int32Array.of(1), maxTokens: 4, stopTokens: [], key: [1, 1], constraint: {} }),
     ).rejects.toMatchObject({ code: "BAD_ARGUMENT" })
@@ -231,7 +234,7 @@ describe.each([
     await lossOf(right)
     const gradient = await policy.tensor(lora ? adapted : "model.norm.weight", "gradients")
     expect(gradient.some((value) => value !== 0)).toBe(true)
-    // Another token than may be, one behind the end, and one of the model's that is none of the vocabulary.
+    // A token that is not allowed, one after the end, and one of the model outside of the vocabulary.
     for (const wrong of [
       Int32Array.of(9, 9),
       Int32Array.of(...reply, 9),
@@ -245,7 +248,7 @@ describe.each([
       for (const refused of [policy.logProbs([right, row]), lossOf(row)])
         await expect(refused).rejects.toMatchObject({
           code: "BAD_ARGUMENT",
-          message: expect.stringMatching(/^rows\[1\]: token \d+ is none that the grammar allows there\.$/),
+          message: expect.stringMatching(/^rows\[1\]: token \d+ is not allowed by the grammar at its position\.$/),
         })
     }
     expect(await policy.tensor(lora ? adapted : "model.norm.weight", "gradients")).toEqual(gradient) // refused before anything was touched
@@ -255,9 +258,11 @@ describe.each([
     const larger = new Constraint(jsonSchema(schema), { ...bytes, offsets })
     await expect(
       policy.sample({ prompt: Int32Array.of(1), maxTokens: 4, stopTokens: [256], key: [1, 1], constraint: larger }),
-    ).rejects.toMatchObject({ message: expect.stringContaining("own tokenizer") })
+    ).rejects.toMatchObject({ message: expect.stringContaining("use the tokenizer of the model") })
     const row = stepSequence(Int32Array.of(1), reply, { constraint: larger })
-    await expect(policy.logProbs([row])).rejects.toMatchObject({ message: expect.stringContaining("own tokenizer") })
+    await expect(policy.logProbs([row])).rejects.toMatchObject({
+      message: expect.stringContaining("use the tokenizer of the model"),
+    })
     expect((await sample(1)).finishReason).toBe("stop")
   })
 })

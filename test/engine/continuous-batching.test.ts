@@ -51,14 +51,14 @@ describe.each(architectures)("completions of %s", (name) => {
     expect(policy.statistics).toMatchObject({ reusedTokens: 0, preemptions: 0 })
   })
 
-  it("are worth comparing", () => {
+  it("are long and varied enough to compare", () => {
     const reasons = alone.map(({ finishReason }) => finishReason)
     expect(reasons.filter((reason) => reason === "stop").length).toBeGreaterThan(8)
     expect(reasons.filter((reason) => reason === "length").length).toBeGreaterThan(8)
     expect(new Set(alone.map(({ tokens }) => tokens.join())).size).toBeGreaterThan(56)
   })
 
-  it("are the same one after the other, with beginnings that are in the cache already", async () => {
+  it("are the same one after another, with cached prefixes", async () => {
     const policy = await openPolicy(name)
     for (const [index, request] of requests.entries()) expect(await policy.sample(request)).toEqual(alone[index])
     expect(policy.statistics.reusedTokens).toBeGreaterThan(7 * (16 + 32 + 32 + 64 + 112) - 1)
@@ -80,7 +80,7 @@ describe.each(architectures)("completions of %s", (name) => {
     expect(completions).toEqual(order.map((index) => alone[index]))
   })
 
-  it("are the same when the cache is so small that they take turns", async () => {
+  it("are the same with a cache so small that sequences are preempted", async () => {
     const policy = await openPolicy(name, { kvCacheBytes: 100_000 })
     // Each of these comes to need most of the cache.
     const hungry = [1, 2, 3, 4].map((member): SampleRequest => {
@@ -92,7 +92,7 @@ describe.each(architectures)("completions of %s", (name) => {
     expect(policy.statistics.preemptions).toBeGreaterThan(0)
   })
 
-  it("are the same behind a prompt that takes several steps to read", async () => {
+  it("are the same after a prompt that takes several steps", async () => {
     const policy = await openPolicy(name, { kvCacheBytes: 2 ** 23 })
     const prompt = randomTokens(1900, new Random(5))
     const long: SampleRequest = { prompt, maxTokens: 20, stopTokens: [], key: [4, 5] }
@@ -148,7 +148,7 @@ describe("the cache", () => {
     })
   })
 
-  it("keeps an episode's earlier steps, replies included", async () => {
+  it("contains an episode's earlier steps, including completions", async () => {
     const policy = await openPolicy("qwen3")
     const first = randomTokens(50, random)
     const { tokens } = await policy.sample(request(first, 0, 30))
@@ -157,7 +157,7 @@ describe("the cache", () => {
     expect(policy.statistics.reusedTokens - before).toBe(64) // of 79 computed tokens, in whole pages
   })
 
-  it("always computes the last token of a prompt, whose logits are wanted", async () => {
+  it("always recomputes the last token of a prompt, whose logits are needed", async () => {
     const policy = await openPolicy("qwen3")
     const prompt = randomTokens(64, random)
     const first = await policy.sample(request(prompt, 0))
@@ -165,7 +165,7 @@ describe("the cache", () => {
     expect(policy.statistics.reusedTokens).toBe(48)
   })
 
-  it("forgets everything when the weights change", async () => {
+  it("is cleared when the weights change", async () => {
     const policy = await openPolicy("qwen3")
     const prompt = randomTokens(64, random)
     await policy.sample(request(prompt, 0))
@@ -177,7 +177,7 @@ describe("the cache", () => {
     for (const [index, value] of logProbs.entries()) expect(value).toBeCloseTo(wanted![index]!, 4)
   })
 
-  it("may have any history: small, full, and of prompts whose pages are equal but not their beginnings", async () => {
+  it("gives correct results after any history: small, full, and with equal pages after different prefixes", async () => {
     const page = () => randomTokens(16, random)
     const [a, b, c, tail] = [page(), page(), page(), page().slice(0, 5)]
     const beginnings = [[a], [b], [c]].flatMap((one) => [one, ...[a, b, c].map((two) => [...one, two])])
@@ -200,7 +200,7 @@ describe("the cache", () => {
     }
   })
 
-  it("loses a chain of pages from its end, so that what is left can still be found", async () => {
+  it("evicts a chain of pages from its end, so that the rest can still be found", async () => {
     const policy = await openPolicy("qwen3", { kvCacheBytes: 10 * 8192 })
     const prompt = randomTokens(100, random)
     await policy.sample(request(prompt, 0, 1)) // 6 shared pages, and a seventh
@@ -209,7 +209,7 @@ describe("the cache", () => {
     expect(policy.statistics.reusedTokens).toBe(4 * 16)
   })
 
-  it("admits no more than can go on for a while", async () => {
+  it("admits only sequences that can continue for a while", async () => {
     const policy = await openPolicy("qwen3", { kvCacheBytes: 24 * 8192 })
     // Two pages each, and soon a third: 12 would find room and none to go on with.
     const requests = Array.from({ length: 12 }, (_, member) => request(randomTokens(31, random), member, 16))
@@ -217,7 +217,7 @@ describe("the cache", () => {
     expect(policy.statistics.preemptions).toBe(0)
   })
 
-  it("tells two prompts apart that differ in one token of an early page", async () => {
+  it("distinguishes two prompts that differ in one token of an early page", async () => {
     const policy = await openPolicy("qwen3")
     const prompt = randomTokens(60, random)
     const other = prompt.with(3, (prompt[3]! + 1) % 67)

@@ -77,7 +77,7 @@ async function valuedRows(policy: NativePolicy): Promise<Sequence[]> {
 }
 
 describe.each(["qwen2-untied", "qwen3"])("the critic of %s", (name) => {
-  it("predicts and learns what transformers does, from the policy's weights on", async () => {
+  it("predicts and learns as in transformers, starting with the policy's weights", async () => {
     const expected = readCritic(name)
     const rows = rowsOf(expected)
     const policy = await open(modelPath(name), { microBatchTokens: 32 })
@@ -130,7 +130,7 @@ describe.each([
   ["a model", model, () => open(modelPath("qwen2-untied"))],
   ["an adapter", adapter, () => open(adapterPath("qwen3"), { base: modelPath("qwen3") })],
 ] as const)("the critic of %s", (_, files, opened) => {
-  it("is one, and leaves the policy as it is", async () => {
+  it("is created once, and leaves the policy unchanged", async () => {
     const policy = await opened()
     const rows = await valuedRows(policy)
     const before = await logProbsOf(policy, rows)
@@ -145,7 +145,7 @@ describe.each([
     expect(policy.steps).toBe(0)
   })
 
-  it("goes on from a checkpoint as if it had never stopped", async () => {
+  it("continues from a checkpoint as without interruption", async () => {
     const policy = await opened()
     const rows = await valuedRows(policy)
     const critic = await policy.critic()
@@ -172,7 +172,7 @@ describe.each([
     await expect(policy.store.restore(handle, folder)).rejects.toMatchObject({ code: "BAD_MODEL" })
   })
 
-  it("is saved as a sequence classifier of one label, whose head predicts", async () => {
+  it("is saved as a sequence classifier with one label, whose head predicts", async () => {
     const policy = await opened()
     const rows = await valuedRows(policy)
     const critic = await policy.critic()
@@ -224,7 +224,7 @@ it("is opened with the memory that it needs", async () => {
   expect(refusals({ ...run, critic: false }, config, { device: "cuda" })).toEqual([])
 })
 
-it("refuses what it cannot learn from", async () => {
+it("refuses rows without returns", async () => {
   const policy = await open(modelPath("qwen3"))
   const rows = await valuedRows(policy)
   const critic = await policy.critic()
@@ -258,10 +258,10 @@ it("refuses what it cannot learn from", async () => {
   const sampling = await open(modelPath("qwen3"), { training: false })
   await refused(sampling.critic(), /opened with training: false/)
   await policy.dispose()
-  await refused(critic.predict(rows), /disposed of/, "DISPOSED")
+  await refused(critic.predict(rows), /is disposed/, "DISPOSED")
 })
 
-it("clears its gradients, and refuses to keep numbers that are not finite", async () => {
+it("clears its gradients, and refuses to save non-finite numbers", async () => {
   const policy = await open(modelPath("qwen3"))
   const rows = await valuedRows(policy)
   const critic = await policy.critic()

@@ -48,7 +48,7 @@ describe.each(architectures)("the model %s", (name) => {
   }
 
   it.each([1, 0.7, 0.5, 2, 0])(
-    "gives a sampled token the log-probability and the entropy that training sees, at temperature %d",
+    "gives sampled tokens the log-probability and entropy of training, at temperature %d",
     async (t) => {
       // A temperature below 1 magnifies the logits, and their rounding with them.
       const bound = 1e-5 / Math.min(1, t || 1)
@@ -56,7 +56,7 @@ describe.each(architectures)("the model %s", (name) => {
     },
   )
 
-  it("decodes after prompts longer than what one step computes", async () => {
+  it("decodes after prompts longer than one step", async () => {
     expect(await worstDifference([1023, 1024, 1025, 3000], 40, 1)).toBeLessThan(2e-5)
   })
 
@@ -70,7 +70,7 @@ describe.each(architectures)("the model %s", (name) => {
     })
   }
 
-  it("scores packed rows as it scores each alone", async () => {
+  it("scores packed rows like each alone", async () => {
     const rows = randomRows()
     const packed = await logProbsOf(policy, rows)
     for (const [index, row] of rows.entries()) {

@@ -8,7 +8,7 @@ import { Random } from "../../src/util/random.ts"
 import { byRow } from "./by-row.ts"
 import { crossEntropy, gradients, modelPath, randomTokens, readExpected, weightNames } from "./fixtures.ts"
 
-// What is told of whole distributions, and the gradient by other tokens than the sampled one, against float64 loops over all logits.
+// Results about whole distributions, and gradients by other tokens than the sampled ones, against float64 loops over all logits.
 
 const vocabulary = 67
 const random = new Random(23)
@@ -33,7 +33,7 @@ async function distributions(policy: NativePolicy, row: Sequence, temperature: n
   })
 }
 
-const likeliest = (logProbs: Float64Array, count: number) =>
+const mostLikely = (logProbs: Float64Array, count: number) =>
   [...logProbs.keys()].sort((a, b) => logProbs[b]! - logProbs[a]! || a - b).slice(0, count)
 
 const distance = (p: Float64Array, q: Float64Array) =>
@@ -62,7 +62,7 @@ describe.each([
   it.each([
     [5, 1],
     [vocabulary, 0.7],
-  ])("tell the %i likeliest tokens at temperature %f", async (count, temperature) => {
+  ])("tell the %i most likely tokens at temperature %f", async (count, temperature) => {
     const rows = someRows()
     const needs = ["top", "entropy"] as const
     const found = byRow(rows, await policy.logProbs(rows, { needs, top: count, temperature }))
@@ -78,7 +78,7 @@ describe.each([
         const own = [...top!.logProbs.subarray(place * count, (place + 1) * count)]
         expect(own).toEqual([...own].sort((a, b) => b - a))
         expect(new Set(tokens).size).toBe(count)
-        if (precision === "float32") expect(tokens).toEqual(likeliest(all, count))
+        if (precision === "float32") expect(tokens).toEqual(mostLikely(all, count))
         for (const [i, token] of tokens.entries()) near(own[i]!, all[token]!)
         if (count < vocabulary) continue
         expect(own.reduce((sum, x) => sum + Math.exp(x), 0)).toBeCloseTo(1, 5)
@@ -90,7 +90,7 @@ describe.each([
     }
   })
 
-  it("tell the log-probabilities of given tokens", async () => {
+  it("contain the log-probabilities of given tokens", async () => {
     const rows = someRows()
     const given = { count: 4, tokens: randomTokens(4 * sampledTokens(rows), random) }
     const all = await policy.logProbs(rows, { needs: ["top"], top: given, temperature: 0.7 })
@@ -103,7 +103,7 @@ describe.each([
     }
   })
 
-  it("say how far they are from the reference's", async () => {
+  it("contain the distance to the reference policy", async () => {
     const rows = someRows()
     await expect(policy.logProbs(rows, { needs: ["hellinger"] })).rejects.toThrow(/call reference\.freeze\(\)/)
     await policy.reference.freeze()
@@ -162,7 +162,7 @@ describe.each([
     expect(Math.sqrt(difference / norm)).toBeLessThan(share)
   }
 
-  it("have a gradient by the sampled tokens among others that is that of their coefficients", async () => {
+  it("have the same gradient for sampled tokens passed as other tokens", async () => {
     const rows = someRows()
     const count = sampledTokens(rows)
     const coefficients = others(rows, 1).logProbs
@@ -181,7 +181,7 @@ describe.each([
     )
   })
 
-  it("have a gradient by other tokens that is that of rows which say these", async () => {
+  it("have the gradient of other tokens that rows sampling these tokens have", async () => {
     const rows = someRows()
     const top = others(rows, 3)
     const coefficients = others(rows, 1).logProbs
@@ -202,8 +202,8 @@ describe.each([
 
 const allTokens = (places: number) => Int32Array.from({ length: places * vocabulary }, (_, i) => i % vocabulary)
 
-describe("distributions that are constrained", () => {
-  it("have as many tokens as were asked for, those that may not be behind those that may", async () => {
+describe("constrained distributions", () => {
+  it("contain the requested number of tokens, with disallowed ones last", async () => {
     await using policy = await NativePolicy.open(modelPath("qwen3"), { device: "cpu" })
     const bytes = {
       bytes: Uint8Array.from({ length: 66 }, (_, byte) => byte),
@@ -228,7 +228,7 @@ describe("distributions that are constrained", () => {
   })
 })
 
-describe("what is asked of distributions", () => {
+describe("invalid requests of distributions", () => {
   let policy: NativePolicy
   beforeAll(async () => {
     policy = await NativePolicy.open(modelPath("qwen3"), { device: "cpu" })
@@ -244,13 +244,13 @@ describe("what is asked of distributions", () => {
     [undefined, /needs the option top: the number of most likely/],
     [0, /top is 0; it must be an integer of at least 1/],
     [1.5, /top is 1\.5/],
-    [68, /top asks for 68 tokens at each place; the model's vocabulary has 67/],
+    [68, /top is 68 tokens per position, but the model's vocabulary has 67/],
     [[given(1, 2), given(1, 1)], /top must be a number, or an object with count and tokens/],
     [given(0, 0), /top\.count is 0/],
     [given(2, 5), /top\.tokens must be an Int32Array of 2 tokens for each of the 3 sampled tokens/],
     [{ count: 1, tokens: [1, 2, 3] }, /top\.tokens must be an Int32Array/],
-    [{ count: 1, tokens: Int32Array.of(1, 1, 67) }, /top\.tokens holds token 67, outside .* of 67/],
-    [{ count: 1, tokens: Int32Array.of(1, 1, -1) }, /top\.tokens holds token -1/],
+    [{ count: 1, tokens: Int32Array.of(1, 1, 67) }, /top\.tokens contains token 67, outside .* of 67/],
+    [{ count: 1, tokens: Int32Array.of(1, 1, -1) }, /top\.tokens contains token -1/],
   ])("is checked: top %j", async (top, message) => {
     await expect(policy.logProbs(rows, { needs: ["top"], top: top as number })).rejects.toThrow(
       expect.objectContaining({ code: "BAD_ARGUMENT", message: expect.stringMatching(message) }),
@@ -259,16 +259,13 @@ describe("what is asked of distributions", () => {
 
   it.each<[object, RegExp]>([
     [{ count: 0, tokens: new Int32Array(0), logProbs: new Float32Array(0) }, /top\.count is 0/],
-    [
-      { count: 68, tokens: new Int32Array(204), logProbs: new Float32Array(204) },
-      /top asks for 68 tokens at each place/,
-    ],
+    [{ count: 68, tokens: new Int32Array(204), logProbs: new Float32Array(204) }, /top is 68 tokens per position/],
     [
       { count: 1, tokens: new Int32Array(2), logProbs: new Float32Array(2) },
       /1 tokens for each of the 3 sampled tokens/,
     ],
     [{ count: 1, tokens: new Int32Array(3), logProbs: new Float32Array(2) }, /one coefficient for each of top\.tokens/],
-    [{ count: 1, tokens: Int32Array.of(0, 1, 67), logProbs: new Float32Array(3) }, /holds token 67/],
+    [{ count: 1, tokens: Int32Array.of(0, 1, 67), logProbs: new Float32Array(3) }, /contains token 67/],
     [
       { count: 1, tokens: new Int32Array(3), logProbs: Float32Array.of(0, NaN, 0) },
       /top.logProbs contain a number that is not finite/,

@@ -67,7 +67,7 @@ describe.each(["qwen3", "qwen2-untied"])("the gradient of %s", (name) => {
     }
   }
 
-  it.each(losses)("of %s is its slope", async (_, loss) => {
+  it.each(losses)("of %s equals its slope", async (_, loss) => {
     const random = new Random(17)
     await policy.load(modelPath(name))
     await policy.clearGradients()
@@ -77,7 +77,7 @@ describe.each(["qwen3", "qwen2-untied"])("the gradient of %s", (name) => {
   })
 
   // Σ c log p + Σ e H, which the engine does not know: what it tells of the distributions adds up to it.
-  it("by other tokens than the sampled ones is its slope", async () => {
+  it("of other tokens than the sampled ones equals its slope", async () => {
     const random = new Random(19)
     await policy.load(modelPath(name))
     await policy.clearGradients()

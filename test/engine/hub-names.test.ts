@@ -36,7 +36,7 @@ describe("a name on the Hub in code", () => {
     expect(await readPolicyConfig(name)).toEqual(policy.config)
   })
 
-  it("opens an adapter and the base that it names, and saves it with that name", async () => {
+  it("opens an adapter and its base model, and saves it with the name of the base", async () => {
     await using policy = await NativePolicy.open("me/adapter")
     expect(policy.lora?.rank).toBeGreaterThan(0)
     await using plain = await NativePolicy.open("me/qwen3")
@@ -48,7 +48,7 @@ describe("a name on the Hub in code", () => {
     expect(await policy.frozen({ reference: false })).toMatchObject({ name: `me/qwen3@${commit}` })
   })
 
-  it("takes a name as an adapter's base", async () => {
+  it("is accepted as the base of an adapter", async () => {
     await using policy = await NativePolicy.open(adapterPath("qwen3"), { base: "me/qwen3" })
     expect(policy.lora).toBeDefined()
   })
@@ -60,7 +60,7 @@ describe("a name on the Hub in code", () => {
     expect(tokenizer.files.length).toBeGreaterThan(1)
   })
 
-  it("refuses a damaged snapshot as any other folder", async () => {
+  it("of a damaged snapshot is refused like any other folder", async () => {
     const config = join(server.home, "hub", "models--me--sharded", "snapshots", commit, "config.json")
     await writeFile(config, readFileSync(config).fill(0))
     await expect(NativePolicy.open("me/sharded")).rejects.toMatchObject({ code: "BAD_MODEL" })

@@ -103,7 +103,7 @@ describe("the built-in policy loss", () => {
     expect(metrics["loss/kl"]).toBeCloseTo(kernel.kl, 5)
   })
 
-  it("cuts some gradients, in these tests, and lets others pass", async () => {
+  it("clips some gradients of these tests, but not all", async () => {
     const { report } = await run(surrogate({ ...base, clipDual: 1.8 }))
     for (const [name, least] of [
       ["policy/clip-fraction", 0.2],
@@ -114,7 +114,7 @@ describe("the built-in policy loss", () => {
     }
   })
 
-  it("tells what the pass computed of every token, before the weights change", async () => {
+  it("returns the log-probability of every token, before the weights change", async () => {
     const wanted = (await logProbsOf(policy, rows)).flatMap((values) => [...values])
     const losses = [
       surrogate(base),
@@ -129,14 +129,14 @@ describe("the built-in policy loss", () => {
     }
   })
 
-  it("has no gradient where every advantage is 0", async () => {
+  it("has no gradient if every advantage is 0", async () => {
     const still = rows.map((row) => credited(row, { advantage: 0 }))
     const found = await run(surrogate(), still)
     expect(Math.abs(found.report.loss)).toBe(0)
     for (const gradient of found.gradients.values()) expect(gradient.every((value) => value === 0)).toBe(true)
   })
 
-  it("takes the defaults of what may be left out where that is undefined", async () => {
+  it("uses defaults for undefined options", async () => {
     const options = { temperature: undefined, unit: undefined }
     expect((await run(surrogate(options))).report).toEqual((await run(surrogate())).report)
   })
@@ -164,15 +164,15 @@ describe("the entropy bonus", () => {
     expect(bonus.report.metrics["policy/entropy"]).toBeCloseTo(plain.report.metrics["policy/entropy"]!, 6)
   })
 
-  it("is the weight times the mean entropy", async () => {
+  it("equals the weight times the mean entropy", async () => {
     const still = rows.map((row) => credited(row, { advantage: 0 }))
     const { report } = await run(surrogate({ entropyWeight }), still)
     expect(report.loss).toBeCloseTo(-entropyWeight * report.metrics["policy/entropy"]!, 6)
   })
 })
 
-describe("a loss that is evaluated outside", () => {
-  it("is given the log-probabilities at its temperature, and the entropies", async () => {
+describe("a loss evaluated outside of the engine", () => {
+  it("receives log-probabilities at its temperature, and entropies", async () => {
     const wanted = await logProbsOf(policy, rows, { temperature: 0.6 })
     const found = byRow(rows, await policy.logProbs(rows, { temperature: 0.6, needs: ["entropy"] }))
     expect(found.map(({ logProbs }) => logProbs)).toEqual(wanted)
@@ -185,7 +185,7 @@ describe("a loss that is evaluated outside", () => {
     }
   })
 
-  it("that says what cloning says has cloning's gradient", async () => {
+  it("with the coefficients of cross-entropy has its gradient", async () => {
     const clone = await run(crossEntropy)
     const tokens = sampledTokens(rows)
     const mean = await run({ kind: "linear", coefficients: new Float32Array(tokens).fill(-1 / tokens) })
@@ -194,18 +194,21 @@ describe("a loss that is evaluated outside", () => {
     expectSame(clone.gradients, mean.gradients)
   })
 
-  it.each([0.3, -0.3])("that says what the entropy term of weight %d says has its gradient", async (entropyWeight) => {
-    const still = rows.map((row) => credited(row, { advantage: 0 }))
-    const bonus = await run(surrogate({ entropyWeight, temperature: 0.7 }), still)
-    const tokens = sampledTokens(rows)
-    const found = await run({
-      kind: "linear",
-      temperature: 0.7,
-      coefficients: new Float32Array(tokens),
-      entropyCoefficients: new Float32Array(tokens).fill(-entropyWeight / tokens),
-    })
-    expectSame(found.gradients, bonus.gradients)
-  })
+  it.each([0.3, -0.3])(
+    "with the coefficients of an entropy term of weight %d has its gradient",
+    async (entropyWeight) => {
+      const still = rows.map((row) => credited(row, { advantage: 0 }))
+      const bonus = await run(surrogate({ entropyWeight, temperature: 0.7 }), still)
+      const tokens = sampledTokens(rows)
+      const found = await run({
+        kind: "linear",
+        temperature: 0.7,
+        coefficients: new Float32Array(tokens),
+        entropyCoefficients: new Float32Array(tokens).fill(-entropyWeight / tokens),
+      })
+      expectSame(found.gradients, bonus.gradients)
+    },
+  )
 
   it("adds both coefficients of every token", async () => {
     const random = new Random(5)
@@ -222,7 +225,7 @@ describe("a loss that is evaluated outside", () => {
     expectSame(both.gradients, sum)
   })
 
-  it("leaves the gradient to the bit where it has no entropy term", async () => {
+  it("without an entropy term has a bit-identical gradient", async () => {
     const coefficients = Float32Array.from({ length: sampledTokens(rows) }, (_, i) => Math.sin(i))
     const [one, other] = [
       await run({ kind: "linear", coefficients }),
@@ -265,14 +268,14 @@ describe("the reference policy", () => {
   })
   afterAll(() => trained.dispose())
 
-  it("must be frozen before it is asked", async () => {
+  it("must be frozen before use", async () => {
     await expect(logProbsOf(trained, rows, { of: "reference" })).rejects.toMatchObject({
       code: "BAD_ARGUMENT",
       message: expect.stringContaining("reference.freeze()"),
     })
   })
 
-  it("stays as it was frozen while the policy moves, until it is frozen again", async () => {
+  it("stays frozen while the policy changes, until it is frozen again", async () => {
     const first = await logProbsOf(trained, rows)
     await trained.reference.freeze()
     expect(await logProbsOf(trained, rows, { of: "reference" })).toEqual(first)
@@ -285,7 +288,7 @@ describe("the reference policy", () => {
     expect(await logProbsOf(trained, rows, { of: "reference" })).toEqual(second)
   })
 
-  it("is what the KL term measures the distance to, by each estimator", async () => {
+  it("is the reference of the KL term, for each estimator", async () => {
     await trained.reference.freeze()
     const reference = await logProbsOf(trained, rows, { of: "reference" })
     await trained.forwardBackward(rows, crossEntropy)

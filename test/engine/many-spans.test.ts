@@ -21,7 +21,7 @@ import {
   weightNames,
 } from "./fixtures.ts"
 
-// A conversation is one row of many spans: nobody may notice but by the time it takes.
+// A conversation as one row of many spans: only the computation time may differ.
 
 /** Conversations of a group: they begin alike, part at a sampled token or at what was answered, and go on. */
 async function conversations(policy: NativePolicy): Promise<Sequence[]> {
@@ -107,7 +107,7 @@ describe.each([
     for (const name of names) expect(relativeError(found.get(name)!, wanted.get(name)!), name).toBeLessThan(1e-5)
   }
 
-  it("are scored as their steps are", async () => {
+  it("are scored like their steps", async () => {
     const options = { temperature: 0.7, needs: ["entropy"] } as const
     const [together, apart] = [
       byRow(rows, await policy.logProbs(rows, options)),
@@ -137,7 +137,7 @@ describe.each([
     expectSame(found.gradients, wanted.gradients)
   })
 
-  it("may stand among rows of one span, in any order", async () => {
+  it("can be mixed with rows of one span, in any order", async () => {
     const mixed = new Random(8).shuffled([...rows, ...oneByOne(rows.slice(0, 4))])
     const loss = surrogate({ klWeight: 0.1 })
     const [found, wanted] = [await train(mixed, loss), await train(oneByOne(mixed), loss)]
@@ -193,7 +193,7 @@ describe("a row as one sequence", () => {
     expect(Math.abs(bySpan.loss - report.loss)).toBeGreaterThan(1e-4)
   })
 
-  it("is what a span is where every row has one", async () => {
+  it("equals one span if every row has one", async () => {
     const steps = oneByOne(rows)
     for (const ratio of ["token", "sequence"] as const) {
       const options = { ratio, aggregation: "sequence-mean-token-mean" } as const
@@ -205,8 +205,8 @@ describe("a row as one sequence", () => {
   })
 })
 
-describe("what is handed over", () => {
-  it("belongs to a call until it is settled: changed before, it is refused or read, and the engine goes on", async () => {
+describe("arguments of a call", () => {
+  it("must not change until it is settled: a change is refused or read, and the engine continues", async () => {
     const policy = await NativePolicy.open(modelPath("qwen3"), { maxPositions: 256 })
     const rows = await conversations(policy)
     const coefficients = new Float32Array(sampledTokens(rows)).fill(0.1)

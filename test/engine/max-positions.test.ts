@@ -5,7 +5,7 @@ import { modelPath } from "./fixtures.ts"
 
 afterEach(() => void vi.restoreAllMocks())
 
-it("more positions than the model was made for are named in a warning, once", async () => {
+it("warns once about more positions than the model was made for", async () => {
   const { maxPositions } = await readModelConfig(modelPath("qwen2"))
   const warned = vi.spyOn(process, "emitWarning").mockImplementation(() => {})
   for (const more of [0, 8, 8]) {

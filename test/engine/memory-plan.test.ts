@@ -27,7 +27,7 @@ const weights = 7_615_616_512 // as its model card says: 7.61 B
 const cuda = { device: "cuda" } as const
 
 describe("the memory plan", () => {
-  it("of a 7B model on a GPU, with no GPU there", () => {
+  it("of a 7B model on a GPU is computed without a GPU", () => {
     const plan = memoryPlan(large, cuda)
     // bf16 and float32 of every weight, float32 gradients and two moments; beside them only the rotary table.
     expect(plan.weights).toBe(weights * 6 + 32768 * 128 * 4)
@@ -39,7 +39,7 @@ describe("the memory plan", () => {
     expect(plan.text).toMatch(/^weights 45\.7 GB, gradients 30\.5 GB, moments 60\.9 GB, .*together/)
   })
 
-  it("shrinks with moments in bfloat16, recomputing, an adapter, and without training", () => {
+  it("shrinks with bfloat16 moments, recomputation, an adapter, and without training", () => {
     const full = memoryPlan(large, cuda)
     expect(memoryPlan(large, { ...cuda, moments: "bfloat16" }).moments).toBe(weights * 4)
     expect(memoryPlan(large, { ...cuda, recompute: "block" }).activations).toBeLessThan(full.activations / 2)
@@ -64,7 +64,7 @@ describe("the memory plan", () => {
     expect(lora.total).toBeLessThanOrEqual(80e9)
   })
 
-  it("computes again as little as fits", () => {
+  it("selects the lowest level of recomputation that fits", () => {
     const adapted = { ...cuda, lora: { rank: 32 } }
     const levels = [141e9, 80e9, 40e9].map((bytes) => memoryPlan(large, adapted, bytes).recompute)
     expect(levels[0]).toBe("none")
@@ -74,7 +74,7 @@ describe("the memory plan", () => {
     expect(() => memoryPlan(large, { ...adapted, recompute: "none" }, 80e9)).toThrow(/It would fit with .*norms/)
   })
 
-  it("counts the longest row where it is told, and says how long one may be where it is not", () => {
+  it("includes the longest row if set, and otherwise computes its maximum", () => {
     const adapted = {
       ...cuda,
       lora: { rank: 32 },
@@ -100,7 +100,7 @@ describe("the memory plan", () => {
     expect(memoryPlan(large, { ...cuda, training: false }).longestRow).toBe(0)
   })
 
-  it("of a micro-batch of any size takes no memory itself, and is refused with one that fits", () => {
+  it("of any micro-batch allocates nothing, and if refused names one that fits", () => {
     // From 8192 on all grows in proportion, but for what is there once.
     const sizes = [8192, 16384, 100_000, 2 ** 27]
     for (const device of ["cpu", "cuda"] as const) {
@@ -116,7 +116,7 @@ describe("the memory plan", () => {
     expect(() => memoryPlan(large, { ...cuda, microBatchTokens: 1e12 })).toThrow(/from 1 to 2147483647/)
   })
 
-  it("of a model of a single position ends at once, with the fix", () => {
+  it("of a model with a single position fails at once, with the fix", () => {
     const wanted = /maxPositions is 1; it must be at least 2/
     for (const device of ["cpu", "cuda"] as const)
       expect(() => memoryPlan({ ...large, maxPositions: 1 }, { device })).toThrow(wanted)
@@ -126,7 +126,7 @@ describe("the memory plan", () => {
     expect(memoryPlan(large, { ...cuda, maxPositions: 2 }).longestRow).toBe(2)
   })
 
-  it("on the CPU counts packed weights, and rows that outgrow a micro-batch", () => {
+  it("on the CPU includes packed weights, and rows longer than a micro-batch", () => {
     const cpu = { device: "cpu" } as const
     const plan = memoryPlan(large, cpu)
     const embedding = 152064 * 3584 // read row by row, so it is not packed; norms and biases are not either
@@ -141,7 +141,7 @@ describe("the memory plan", () => {
     expect(rest).toBeLessThanOrEqual(plan.total)
   })
 
-  it("gives the cache on the CPU half of what is left, up to what 64 sequences need", () => {
+  it("on the CPU gives the cache half of the remaining memory, up to 64 sequences", () => {
     const cpu = { device: "cpu", maxPositions: 4096 } as const
     const token = 2 * 28 * 4 * 128 * 4
     const least = memoryPlan(large, { ...cpu, kvCacheBytes: 2 ** 28 }).total
@@ -152,7 +152,7 @@ describe("the memory plan", () => {
     expect(memoryPlan(large, { ...cpu, kvCacheBytes: 1e9 }, least + 8e9).cache).toBe(Math.floor(1e9 / page) * page)
   })
 
-  it("is what rows are held to", async () => {
+  it("limits the rows", async () => {
     const small = {
       ...large,
       hiddenSize: 32,
@@ -183,14 +183,14 @@ describe("the memory plan", () => {
     await Promise.all([usual, enough, less].map((policy) => policy.dispose()))
   })
 
-  it("refuses bad options as a policy does", () => {
+  it("refuses invalid options like a policy", () => {
     expect(() => memoryPlan(large, { microBatchTokens: 0 })).toThrow(
       /microBatchTokens must be an integer from 1 to 2147483647, not 0/,
     )
     expect(() => memoryPlan({ ...large, heads: 3 })).toThrow(/multiple of keyValueHeads/)
   })
 
-  it("is asked before anything is allocated", async () => {
+  it("is checked before anything is allocated", async () => {
     const huge = {
       ...large,
       hiddenSize: 65536,

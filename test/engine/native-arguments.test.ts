@@ -72,7 +72,7 @@ describe("native code", () => {
   const train = (of: object, by: object = loss) =>
     settle(() => engine.forwardBackward(of as NativeBatch, by as NativeTrainingLoss))
 
-  it("takes what is right", async () => {
+  it("accepts valid arguments", async () => {
     expect(await train(batch)).toMatchObject({ tokens: 5 })
     expect(await train(batch, { mode: "linear", temperature: 1 })).toMatchObject({ tokens: 5 })
     expect((await settle(() => engine.logProbs(batch, "current", 1, false))).entropies.length).toBe(5)
@@ -107,11 +107,11 @@ describe("native code", () => {
     ["spans without a row", { spanRows: Int32Array.of(0, 1) }, /^spanBegins has 3 elements, not 2\.$/],
     ["offsets that do not begin at 0", { rowOffsets: Int32Array.of(1, 3, 8) }, /first row does not begin at token 0/],
     ["offsets that decrease", { rowOffsets: Int32Array.of(0, 9, 8) }, /tokens end before they begin/],
-    ["a row that is not there", { spanRows: Int32Array.of(0, 1, 2) }, /a span's row is not one/],
-    ["rows out of order", { spanRows: Int32Array.of(1, 1, 0) }, /spans are out of order|before the one before it/],
-    ["a span at a row's beginning", { spanBegins: Int32Array.of(0, 1, 4) }, /begins at its row's first token/],
-    ["spans that overlap", { spanBegins: Int32Array.of(1, 1, 2) }, /before the one before it ends/],
-    ["a span beyond its row", { spanBegins: Int32Array.of(1, 1, 5) }, /ends behind its row/],
+    ["a row that is not there", { spanRows: Int32Array.of(0, 1, 2) }, /a span has an invalid row/],
+    ["rows out of order", { spanRows: Int32Array.of(1, 1, 0) }, /spans are out of order|overlaps the previous span/],
+    ["a span at a row's beginning", { spanBegins: Int32Array.of(0, 1, 4) }, /begins at the first token of its row/],
+    ["spans that overlap", { spanBegins: Int32Array.of(1, 1, 2) }, /overlaps the previous span/],
+    ["a span beyond its row", { spanBegins: Int32Array.of(1, 1, 5) }, /extends beyond its row/],
     ["an empty span", { spanCounts: Int32Array.of(0, 4, 1) }, /a span is empty/],
     [
       "a token beyond the vocabulary",
@@ -128,14 +128,14 @@ describe("native code", () => {
     await expect(call).rejects.toMatchObject({ code: "BAD_ARGUMENT", message: expect.stringMatching(message) })
   })
 
-  it("does not read arrays of another type", async () => {
+  it("refuses arrays of another type", async () => {
     await expect(train({ ...batch, advantages: new Float64Array(5) })).rejects.toThrow(
       "advantages must be a Float32Array.",
     )
     await expect(train({ ...batch, tokens: [1, 2, 3] })).rejects.toThrow("tokens must be an Int32Array.")
   })
 
-  it("reads no batch for a critic that lacks what it learns from", async () => {
+  it("refuses batches for a critic without its columns", async () => {
     const critic = await settle(() => engine.critic())
     const whole = { ...batch, returns: new Float32Array(5), oldValues: new Float32Array(5) }
     expect((await settle(() => critic.forwardBackward(whole, { clip: 1 }))).tokens).toBe(5)
@@ -144,7 +144,7 @@ describe("native code", () => {
       [() => critic.forwardBackward(batch, { clip: 1 }), /This loss needs returns/],
       [() => critic.forwardBackward({ ...batch, returns: new Float32Array(5) }, { clip: 1 }), /A clip needs oldValues/],
       [() => critic.forwardBackward({ ...whole, returns: new Float32Array(4) }, { clip: 1 }), /returns has 4 elements/],
-      [() => critic.forwardBackward(whole, { clip: NaN }), /clip is not a number of at least 0/],
+      [() => critic.forwardBackward(whole, { clip: NaN }), /clip must be a number of at least 0/],
       [() => critic.predict({ ...whole, oldValues: new Float32Array(6) }), /oldValues has 6 elements, not 5/],
       [() => critic.read("weights", 99, 0, 1), /There is no parameter 99/],
     ]
@@ -154,17 +154,17 @@ describe("native code", () => {
     const cut = critic.predict({ ...batch, spanBegins: Int32Array.of(0, 1, 4) })
     await expect(cut.promise).rejects.toMatchObject({ code: "BAD_ARGUMENT" })
     const Critic = critic.constructor as new () => unknown
-    expect(() => new Critic()).toThrow("A critic is made by its engine.")
+    expect(() => new Critic()).toThrow("Critics are created by their engine.")
   })
 
-  it("knows its buffers, their parameters and the types of files", async () => {
+  it("checks names of buffers, parameters and file types", async () => {
     const bytes = new Uint8Array(4)
     const calls: [() => { promise: Promise<unknown> }, RegExp][] = [
       [() => engine.read("momentum" as "weights", 0, 0, 1), /buffer is "momentum"; give one of "weights", /],
       [() => engine.read("weights", 99, 0, 1), /There is no parameter 99/],
-      [() => engine.read("weights", 0, 247, 2), /embed_tokens.weight has 248 elements; 2 from 247 on are too many/],
-      [() => engine.read("weights", 0, -1, 2), /too many/],
-      [() => engine.write("gradients", 0, 248, bytes, "F32"), /too many/],
+      [() => engine.read("weights", 0, 247, 2), /embed_tokens.weight has 248 elements; 2 from 247 on exceed its size/],
+      [() => engine.read("weights", 0, -1, 2), /exceed its size/],
+      [() => engine.write("gradients", 0, 248, bytes, "F32"), /exceed its size/],
       [() => engine.write("weights", 0, 0, bytes, "F64" as "F32"), /type is "F64"; give one of "F32", "F16", "BF16"/],
       [
         () => engine.logProbs(batch, "teacher" as "current", 1, false),
@@ -175,7 +175,7 @@ describe("native code", () => {
       expect(call).toThrow(expect.objectContaining({ code: "BAD_ARGUMENT", message: expect.stringMatching(message) }))
     }
     const merged = engine.write("merged", 0, 0, bytes, "F32")
-    await expect(merged.promise).rejects.toMatchObject({ message: "What is merged can only be read." })
+    await expect(merged.promise).rejects.toMatchObject({ message: "Merged weights are read-only." })
   })
 
   it.each<[object, RegExp]>([
@@ -188,13 +188,13 @@ describe("native code", () => {
     expect(() => new (native().Engine)(model, { ...options, ...wrong } as NativeEngineOptions)).toThrow(message)
   })
 
-  it("knows the shortest sequence as TypeScript does", () => {
+  it("has the same minimum sequence length as TypeScript", () => {
     const plan = (maxPositions: number) => native().memoryPlan({ ...model, maxPositions }, options, 1e12)
     expect(plan(leastPositions).longestRow).toBeGreaterThan(0)
     expect(() => plan(leastPositions - 1)).toThrow(`maxPositions must be between ${leastPositions} and `)
   })
 
-  it("knows the names and lengths of its kernels' arguments", () => {
+  it("checks names and lengths of the arguments of kernels", () => {
     const { tokenLogProbs, clippedSurrogate, groupAnchors, groupAnchorsOnGpu } = native()
     const tokens = Int32Array.of(0, 1)
     expect(() => tokenLogProbs(new Float32Array(5), 3, tokens, 1, "cpu")).toThrow(/number of logits/)

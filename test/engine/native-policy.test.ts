@@ -67,7 +67,7 @@ describe.each(architectures)("the model %s", (name) => {
       }
     })
 
-    it("reports the loss and its parts", async () => {
+    it("reports the loss and its terms", async () => {
       const found = await policy.forwardBackward(rows, loss)
       expect(Object.keys(found.metrics).sort()).toEqual(Object.keys(report.metrics).sort())
       for (const [part, value] of Object.entries(report.metrics))
@@ -134,7 +134,7 @@ describe("weights stored in other ways", () => {
     await policy.dispose()
   })
 
-  it("are the same weights in several files as in one", async () => {
+  it("can be in several files or one", async () => {
     const [one, several] = [
       await NativePolicy.open(modelPath("qwen2")),
       await NativePolicy.open(modelPath("qwen2-sharded")),

@@ -33,7 +33,7 @@ const row: Sequence = stepSequence(
 const request = { prompt: Int32Array.of(1, 2, 3), maxTokens: 3, stopTokens: [] }
 const step = { learningRate: 0.1, weightDecay: 0 }
 
-/** Steps of AdamW that are asked for while `work` goes on, each a turn of the event loop after the other. */
+/** AdamW steps requested during `work`, one per turn of the event loop. */
 async function amidSteps(policy: NativePolicy, work: () => Promise<unknown>): Promise<void> {
   const done = work()
   const steps: Promise<unknown>[] = []
@@ -52,8 +52,8 @@ function differing(a: string, b: string): string[] {
 }
 const tensorsOf = (directory: string) => readTensors(join(directory, "model.safetensors"))
 
-describe("a model that is saved beside updates", () => {
-  it("is of one version: none of its tensors is newer than another", async () => {
+describe("a model saved during updates", () => {
+  it("has a single version: no tensor is newer than another", async () => {
     const policy = await create(1)
     const [before, amid] = [fresh(), fresh()]
     await policy.save(before)
@@ -62,7 +62,7 @@ describe("a model that is saved beside updates", () => {
     expect(differing(amid, before)).toEqual([])
   })
 
-  it("is of one version in a checkpoint, with its moments and its count of steps", async () => {
+  it("has a single version in a checkpoint, with its moments and step count", async () => {
     const [policy, other] = [await create(1), await create(2)]
     await policy.forwardBackward([row], { kind: "cross-entropy" })
     await policy.optimizerStep(step)
@@ -78,7 +78,7 @@ describe("a model that is saved beside updates", () => {
     expect(other.steps).toBe(1)
   })
 
-  it("has all updates that were asked for before it, waited for or not", async () => {
+  it("contains all updates requested before, awaited or not", async () => {
     const [policy, other] = [await create(1), await create(1)]
     for (const one of [policy, other]) await one.forwardBackward([row], { kind: "cross-entropy" })
     const [waited, not] = [fresh(), fresh()]
@@ -90,7 +90,7 @@ describe("a model that is saved beside updates", () => {
     expect(differing(not, waited)).toEqual([])
   })
 
-  it("keeps nothing waiting that changes no weights", async () => {
+  it("does not delay calls that change no weights", async () => {
     const policy = await create(1)
     const critic = await policy.critic()
     const calls: Readonly<Record<string, () => Promise<unknown>>> = {
@@ -109,8 +109,8 @@ describe("a model that is saved beside updates", () => {
   })
 })
 
-describe("a model that is loaded beside samples", () => {
-  it("is theirs as a whole, or not at all", async () => {
+describe("a model loaded during sampling", () => {
+  it("is used as a whole, or not at all", async () => {
     const [policy, other] = [await create(1), await create(2)]
     const directory = fresh()
     await other.save(directory)
@@ -127,7 +127,7 @@ describe("a model that is loaded beside samples", () => {
     for (const sample of await Promise.all(samples)) expect(sample).toEqual(after)
   })
 
-  it("is theirs as a whole with an adapter, too", async () => {
+  it("is used as a whole with an adapter, too", async () => {
     const lora = { rank: 2, alpha: 4 }
     const [policy, other] = [await create(1, { lora }), await create(1, { lora })]
     await other.forwardBackward([row], { kind: "cross-entropy" })
@@ -141,8 +141,8 @@ describe("a model that is loaded beside samples", () => {
   })
 })
 
-describe("a turn that is waited for", () => {
-  it("is given up when it is aborted, and those behind it go on", async () => {
+describe("a queued turn", () => {
+  it("is dropped if it is aborted, and later ones continue", async () => {
     const policy = await create(1)
     const [saved, controller] = [policy.save(fresh()), new AbortController()]
     const update = policy.optimizerStep(step)
@@ -154,7 +154,7 @@ describe("a turn that is waited for", () => {
     await Promise.all([saved, update])
   })
 
-  it("fails when the policy is disposed of", async () => {
+  it("fails when the policy is disposed", async () => {
     const policy = await create(1)
     const all = [policy.save(fresh()), policy.optimizerStep(step), policy.sample({ ...request, key: [1, 2] })]
     const settled = Promise.allSettled(all)
@@ -164,8 +164,8 @@ describe("a turn that is waited for", () => {
   })
 })
 
-describe("a call that is being prepared", () => {
-  it("is overtaken by none that would meet what it leaves", async () => {
+describe("a call in preparation", () => {
+  it("is not overtaken by calls that depend on its result", async () => {
     const policy = await create(1)
     const gradient = () => policy.tensor("model.norm.weight", "gradients")
     const learn = () => policy.forwardBackward([row], { kind: "cross-entropy" })
@@ -175,7 +175,7 @@ describe("a call that is being prepared", () => {
     expect((await gradient()).every((value) => value === 0)).toBe(true)
   })
 
-  it("meets the weights as they are when it is asked for", async () => {
+  it("uses the weights at the time of the call", async () => {
     const policy = await create(1)
     const wanted = await policy.logProbs([row])
     await policy.forwardBackward([row], { kind: "cross-entropy" })
@@ -185,7 +185,7 @@ describe("a call that is being prepared", () => {
   })
 })
 
-describe("a call that waits for its turn", () => {
+describe("a queued call", () => {
   const weight = "model.layers.0.mlp.down_proj.weight"
   const gradient = (policy: NativePolicy) => policy.tensor(weight, "gradients")
   const saved = async (policy: NativePolicy) => {
@@ -194,7 +194,7 @@ describe("a call that waits for its turn", () => {
     return directory
   }
 
-  it("learns from the loss as it was handed in", async () => {
+  it("uses the loss as passed", async () => {
     const [policy, other] = [await create(1), await create(1)]
     const loss = () => ({ kind: "linear", coefficients: new Float32Array(9).fill(0.5) }) as const
     await other.forwardBackward([row], loss())
@@ -205,7 +205,7 @@ describe("a call that waits for its turn", () => {
     expect(await gradient(policy)).toEqual(await gradient(other))
   })
 
-  it("drops all gradients where it is aborted, as one that has begun does", async () => {
+  it("clears all gradients if aborted, like a running one", async () => {
     const policy = await create(1)
     await policy.forwardBackward([row], { kind: "cross-entropy" })
     expect((await gradient(policy)).some((value) => value !== 0)).toBe(true)

@@ -63,7 +63,7 @@ const keys: [string, (i: number) => readonly [number, number]][] = [
   ["keys that count", (i) => [i, 0]],
 ]
 
-describe.each(keys)("draws with %s", (_, key) => {
+describe.each(keys)("samples with %s", (_, key) => {
   it.each([1, 0.5, 1.7])("follow the model's distribution at temperature %d", async (temperature) => {
     const completions = await draw(20_000, 1, temperature, key)
     const found = deviate(
@@ -73,7 +73,7 @@ describe.each(keys)("draws with %s", (_, key) => {
     expect(Math.abs(found)).toBeLessThan(3.72)
   })
 
-  it("are drawn anew for the second token", async () => {
+  it("use new random numbers for the second token", async () => {
     const completions = await draw(20_000, 2, 1, key)
     const first = await nextDistribution(prompt, 1)
     const likely = first.indexOf(Math.max(...first))
@@ -84,8 +84,8 @@ describe.each(keys)("draws with %s", (_, key) => {
   })
 })
 
-describe("a draw", () => {
-  it("is the Gumbel-max of Philox's numbers, so that any device and any version draws the same", async () => {
+describe("a sampled token", () => {
+  it("is the Gumbel-max of Philox numbers, so that every device and version samples the same", async () => {
     const logits = (await policy.logits(prompt)).slice(-policy.config.vocabularySize)
     let compared = 0
     for (let i = 0; i < 300; i++) {
@@ -109,7 +109,7 @@ describe("a completion", () => {
   const { reply } = greedy!
   const request = { prompt: greedy!.prompt, maxTokens: 12, temperature: 0, stopTokens, key: [3, 4] as const }
 
-  it("ends after a stop token, which is part of it", async () => {
+  it("ends after a stop token, which is included", async () => {
     const stop = reply[5]!
     const wanted = reply.slice(0, reply.indexOf(stop) + 1)
     const { tokens, logProbs, finishReason } = await policy.sample({ ...request, stopTokens: [999, stop] })
@@ -118,26 +118,26 @@ describe("a completion", () => {
     expect(finishReason).toBe("stop")
   })
 
-  it("is not ended by a stop token that the prompt ends with", async () => {
+  it("does not end because of a stop token at the end of the prompt", async () => {
     const stop = request.prompt.at(-1)!
     const { tokens } = await policy.sample({ ...request, maxTokens: 1, stopTokens: [stop] })
     expect(tokens.length).toBe(1)
   })
 
-  it("says that it stopped even where the last token that was allowed is a stop token", async () => {
+  it("has finish reason stop if the last permitted token is a stop token", async () => {
     const wanted = reply.slice(0, reply.indexOf(reply[5]!) + 1)
     const found = await policy.sample({ ...request, maxTokens: wanted.length, stopTokens: [wanted.at(-1)!] })
     expect(found.finishReason).toBe("stop")
     expect([...found.tokens]).toEqual(wanted)
   })
 
-  it.each([1, 2, 12])("of at most %d tokens has so many", async (maxTokens) => {
+  it.each([1, 2, 12])("of at most %d tokens has that many", async (maxTokens) => {
     const { tokens, finishReason } = await policy.sample({ ...request, maxTokens })
     expect([...tokens]).toEqual(reply.slice(0, maxTokens))
     expect(finishReason).toBe("length")
   })
 
-  it("may fill the model's positions to the last", async () => {
+  it("can fill all positions of the model", async () => {
     const room = policy.maxPositions - request.prompt.length
     const { tokens } = await policy.sample({ ...request, maxTokens: room })
     expect(tokens.length).toBe(room)
@@ -157,7 +157,7 @@ describe("a completion", () => {
     expect(new Set(texts).size).toBe(4)
   })
 
-  it("at a very low temperature is the greedy one, with certainty", async () => {
+  it("is greedy at a very low temperature", async () => {
     const { tokens, logProbs, entropies } = await policy.sample({ ...request, temperature: 1e-6 })
     expect([...tokens]).toEqual(reply)
     expect([...logProbs].every((value) => value > -1e-6 && value <= 0)).toBe(true)
@@ -165,7 +165,7 @@ describe("a completion", () => {
   })
 
   it.each([0, 0.7, 1, 3])(
-    "tells at temperature %d the entropy of what each token was drawn from, and at 0 that at 1",
+    "reports at temperature %d the entropy of the sampling distribution, and at 0 that at 1",
     async (temperature) => {
       const { tokens, entropies } = await policy.sample({ ...request, temperature })
       expect(entropies!.length).toBe(tokens.length)

@@ -33,7 +33,7 @@ describe.each(architectures)("a saved %s", (name) => {
     expect(await again.logits(tokens)).toEqual(await policy.logits(tokens))
   })
 
-  it("goes on training as if it had never been saved", async () => {
+  it("continues training as without saving", async () => {
     const step = { learningRate: 3e-3, weightDecay: 0.1, maxGradientNorm: 0.5 }
     const policy = await opened(NativePolicy.open(modelPath(name)))
     const rows = await rolloutRows(policy, new Random(2))
@@ -62,7 +62,7 @@ describe.each(architectures)("a saved %s", (name) => {
 })
 
 describe("saving", () => {
-  it("keeps what config.json says beyond the model's shape, and copies the files that are named", async () => {
+  it("keeps further fields of config.json, and copies the listed files", async () => {
     const policy = await opened(NativePolicy.open(modelPath("qwen3")))
     const tokenizer = join(folder, "tokenizer.json")
     await writeFile(tokenizer, "{}")
@@ -74,13 +74,13 @@ describe("saving", () => {
     expect(config).toMatchObject({ eos_token_id: 2, architectures: ["Qwen3ForCausalLM"], torch_dtype: "float32" })
   })
 
-  it("makes the folder where it is missing", async () => {
+  it("creates a missing folder", async () => {
     const policy = await opened(NativePolicy.open(modelPath("qwen3")))
     await policy.save(join(folder, "new", "model"))
     expect(await readdir(join(folder, "new", "model"))).toContain("model.safetensors")
   })
 
-  it("is refused where a file stands in the folder's place", async () => {
+  it("is refused if a file has the path of the folder", async () => {
     const policy = await opened(NativePolicy.open(modelPath("qwen3")))
     await writeFile(join(folder, "taken"), "")
     await expect(policy.save(join(folder, "taken"))).rejects.toMatchObject({ code: "FILE_EXISTS" })
@@ -110,7 +110,7 @@ describe("a new model", () => {
     return { mean, deviation: Math.sqrt(values.reduce((sum, value) => sum + (value - mean) ** 2, 0) / values.length) }
   }
 
-  it("has normal matrices of the deviation asked for, norms of 1 and biases of 0", async () => {
+  it("has normal matrices of the given deviation, norms of 1 and biases of 0", async () => {
     const policy = await opened(NativePolicy.create(config, new Random(4), { deviation: 0.05 }))
     for (const [weight, deviation] of [
       ["model.embed_tokens.weight", 0.05],
@@ -128,7 +128,7 @@ describe("a new model", () => {
     expect(new Set(await policy.tensor("model.layers.0.self_attn.k_proj.bias"))).toEqual(new Set([0]))
   })
 
-  it("is the same from the same seed, and another from another", async () => {
+  it("is determined by the seed", async () => {
     const [one, same, other] = await Promise.all(
       [5, 5, 6].map((seed) => opened(NativePolicy.create(config, new Random(seed)))),
     )

@@ -17,7 +17,7 @@ import {
   weightNames,
 } from "./fixtures.ts"
 
-// Rows with equal prompts are computed together, as one prompt with several replies: nobody may notice.
+// Rows with equal prompts are computed together, as one prompt with several completions, without effect on the results.
 
 const random = new Random(41)
 
@@ -35,7 +35,7 @@ function groupRows(): Sequence[] {
   return random.shuffled(rows)
 }
 
-describe.each(architectures)("rows of %s that share prompts", (name) => {
+describe.each(architectures)("rows of %s with shared prompts", (name) => {
   const names = weightNames(readExpected(name))
   let policy: NativePolicy
   beforeAll(async () => {
@@ -43,7 +43,7 @@ describe.each(architectures)("rows of %s that share prompts", (name) => {
   })
   afterAll(() => policy.dispose())
 
-  it("are scored as each alone, in their order", async () => {
+  it("are scored like each alone, in their order", async () => {
     const rows = groupRows()
     const together = await logProbsOf(policy, rows, { temperature: 0.7 })
     for (const [index, row] of rows.entries()) {
@@ -52,7 +52,7 @@ describe.each(architectures)("rows of %s that share prompts", (name) => {
     }
   })
 
-  it("have the gradient that they have one by one", async () => {
+  it("have the gradient of separate rows", async () => {
     const rows = groupRows()
     const slopes = rows.map((row) => Float32Array.from(partsOf(row).reply, () => random.uniform() - 0.5))
     const train = async (some: readonly number[]) => {
@@ -72,7 +72,7 @@ describe.each(architectures)("rows of %s that share prompts", (name) => {
 })
 
 describe("sharePrefixes", () => {
-  it("says whether what rows have in common at their beginning is computed once, at any depth", async () => {
+  it("controls whether common prefixes are computed once, at any depth", async () => {
     const shares = await NativePolicy.open(modelPath("qwen3"), { maxPositions: 256 })
     const apart = await NativePolicy.open(modelPath("qwen3"), { maxPositions: 256, sharePrefixes: false })
     const opening = randomTokens(90, random)
@@ -93,7 +93,7 @@ describe("sharePrefixes", () => {
 })
 
 describe("rows without an advantage", () => {
-  it("may be skipped: the loss and the gradient stay, the report is over the others", async () => {
+  it("can be skipped: loss and gradient do not change, the report covers the others", async () => {
     const policy = await NativePolicy.open(modelPath("qwen3"), { maxPositions: 256 })
     const names = weightNames(readExpected("qwen3"))
     const advantages = (index: number) => (index % 3) - 1

@@ -37,7 +37,7 @@ describe.each([
   ["a model", model, () => open(modelPath("qwen3"))],
   ["an adapter", adapter, () => open(adapterPath("qwen3"), { base: modelPath("qwen3") })],
 ] as const)("the store of %s", (_, files, opened) => {
-  it("goes on from a checkpoint as if it had never stopped", async () => {
+  it("continues from a checkpoint as without interruption", async () => {
     const policy = await opened()
     await train(policy)
     const handle = await policy.store.checkpoint(folder, { files: [join(modelPath("qwen3"), "expected.json")] })
@@ -53,7 +53,7 @@ describe.each([
     expect(await train(other)).toEqual(wanted)
   })
 
-  it("refuses a handle that says nothing", async () => {
+  it("refuses an empty handle", async () => {
     const policy = await opened()
     for (const handle of [null, {}, { optimizerSteps: -1 }, { optimizerSteps: "3" }, [3]]) {
       await expect(policy.store.restore(handle, folder)).rejects.toMatchObject({
@@ -64,7 +64,7 @@ describe.each([
   })
 })
 
-it("a checkpoint of numbers that are not finite is refused, with what to do", async () => {
+it("a checkpoint with non-finite numbers is refused, with the fix", async () => {
   const policy = await open(modelPath("qwen3"))
   await train(policy)
   await policy.optimizerStep({ learningRate: 0 })
@@ -79,7 +79,7 @@ it("a checkpoint of numbers that are not finite is refused, with what to do", as
   })
 })
 
-it("saves a model, an adapter merged into it", async () => {
+it("saves a model, with an adapter merged into it", async () => {
   const policy = await open(adapterPath("qwen3"), { base: modelPath("qwen3") })
   await policy.store.save(folder)
   const merged = await open(folder)

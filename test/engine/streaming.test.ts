@@ -17,7 +17,7 @@ const model: ModelConfig = {
   ...{ queryKeyValueBias: true, queryKeyNorm: false, maxPositions: 40_000, hiddenSize: 8, layers: 1, heads: 2 },
   ...{ keyValueHeads: 1, headSize: 4, intermediateSize: 16, vocabularySize: 300 },
 }
-/** More than an engine samples before somebody can say that it is enough. */
+/** More tokens than an engine samples before a callback can end the completion. */
 const endless = 39_000
 
 let policy: NativePolicy
@@ -46,7 +46,7 @@ async function expectIdle(): Promise<void> {
 }
 
 describe("onTokens", () => {
-  it("is told of every token once, in order, of many completions in one turn of the event loop", async () => {
+  it("receives every token once, in order, of many completions in one turn of the event loop", async () => {
     const requests = Array.from({ length: 16 }, (_, i) => request(i))
     const wanted = await sampleAll(requests)
     const told = requests.map((): number[] => [])
@@ -73,7 +73,7 @@ describe("onTokens", () => {
     expect(all).toBeGreaterThan(3 * (most + requests.length))
   })
 
-  it("ends the completion by returning true, and nothing else does", async () => {
+  it("ends the completion by returning true only", async () => {
     const told: number[] = []
     let calls = 0
     const others = Array.from({ length: 8 }, (_, i) => request(i))
@@ -99,7 +99,7 @@ describe("onTokens", () => {
     await expectIdle()
   })
 
-  it("fails its own call with what it throws, a slow one none", async () => {
+  it("makes only its own call fail by throwing, and may be slow", async () => {
     const others = Array.from({ length: 8 }, (_, i) => request(i))
     const wanted = await sampleAll(others)
     const problem = new RangeError("not this one")
@@ -127,7 +127,7 @@ describe("onTokens", () => {
     await expectIdle()
   })
 
-  it("is not called after an abort, whose place is free before the next step", async () => {
+  it("is not called after an abort, which frees the place before the next step", async () => {
     const controller = new AbortController()
     let calls = 0
     const onTokens = () => {
@@ -140,7 +140,7 @@ describe("onTokens", () => {
     expect(calls).toBe(1)
   })
 
-  it("is not called any more when the policy is disposed of, whose calls fail", async () => {
+  it("is not called after the policy is disposed, whose calls fail", async () => {
     const other = await NativePolicy.create(model, new Random(1), { threads: 1 })
     let calls = 0
     let disposed: Promise<void> | undefined
@@ -176,7 +176,7 @@ describe("topTokens", () => {
     ends: Int32Array.of(256),
   })
 
-  it("tells of the distribution that was sampled from, and changes nothing", async () => {
+  it("describes the sampling distribution, and does not change the samples", async () => {
     const requests = [
       request(0),
       request(1, { temperature: 0 }),
@@ -217,7 +217,7 @@ describe("topTokens", () => {
     })
   })
 
-  it("leaves memory as it was, with 10,000 requests that stream, end early, are aborted or held to something", async () => {
+  it("leaks no memory over 10,000 requests that stream, end early, are aborted or constrained", async () => {
     setFlagsFromString("--expose-gc")
     const collect: () => void = runInNewContext("gc")
     const short = async (i: number) => {

@@ -45,7 +45,7 @@ function slowLearner(take: (index: number, at: number, values: Float32Array) => 
 const tensors = sizes.map((_, index) => ({ index, name: String(index) }))
 
 describe("writing tensors", () => {
-  it("reads ahead and leaves what is being taken alone", async () => {
+  it("reads ahead without changing the tensor in use", async () => {
     const files = await openSafetensors(folder)
     const taken = sizes.map(() => 0)
     let wrong = 0
@@ -69,7 +69,7 @@ describe("writing tensors", () => {
     expect(bytes).toBe(4 * sizes.reduce((a, b) => a + b))
   })
 
-  it("passes the learner's failure on, and nothing is written after it", async () => {
+  it("passes on a failure of the learner, and writes nothing after it", async () => {
     const files = await openSafetensors(folder)
     let calls = 0
     const learner = slowLearner(() => {
@@ -80,7 +80,7 @@ describe("writing tensors", () => {
     expect(calls).toBe(2)
   })
 
-  it("waits for what is being taken before a file's failure is passed on", async () => {
+  it("waits for the tensor in use before it passes on a failure of the file", async () => {
     const files = await openSafetensors(folder)
     let settled = 0
     const learner = slowLearner(() => settled++)

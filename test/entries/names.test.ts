@@ -47,7 +47,7 @@ it("docs/api.md lists every entry point as its first line describes it", () => {
 })
 
 describe.each(all)("$path", ({ entry, path, names }) => {
-  it("says what it is for, checks the version of Node first, and declares nothing itself", () => {
+  it("states its purpose, checks the version of Node first, and declares nothing itself", () => {
     const text = readFileSync(join(folder, `${entry}.ts`), "utf8")
     const [head, blank, check, ...rest] = text.trimEnd().split("\n")
     expect(head).toMatch(new RegExp(`^// \`${path}\`: .*\\.$`))

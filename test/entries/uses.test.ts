@@ -36,7 +36,7 @@ const imports = programs.flatMap((program) =>
   })),
 )
 
-it("what programs in JavaScript import is exported from there", () => {
+it("exports everything that JavaScript programs import from it", () => {
   expect(imports.length).toBeGreaterThan(40)
   const missing = imports.flatMap(({ program, path, used }) =>
     used.filter((name) => !names.get(path)?.includes(name)).map((name) => `${program}: ${name} of ${path}`),

@@ -33,19 +33,19 @@ describe("readAction", () => {
     expect(read(reply)).toEqual({ action, valid })
   })
 
-  it("takes a thought that the chat template has opened, where the reference does not", () => {
+  it("accepts a thought opened by the chat template, unlike the reference", () => {
     expect(read("It is north.</think><action>go</action>")).toEqual({ action: "go", valid: true })
     expect([hasThought("a</think>b"), hasThought("<think>a"), hasThought("a</THINK>")]).toEqual([true, false, false])
   })
 
-  it("can keep the case", () => {
+  it("can preserve case", () => {
     const kept = (reply: string) => readAction(reply, { tail: 5, thinking: "off", keepCase: true })
     expect(kept("İ<Action> Go NORTH </aCTION>")).toEqual({ action: "Go NORTH", valid: true })
     expect(kept("Go NORTH")).toEqual({ action: "NORTH", valid: false })
     expect(kept("<action>走</action>").valid).toBe(false)
   })
 
-  it("asks for thoughts only where they are required", () => {
+  it("requests thinking only if it is required", () => {
     for (const thinking of ["optional", "off"] as const) {
       expect(read("<action>go</action>", thinking)).toEqual({ action: "go", valid: true })
       expect(read("<action>go", thinking).valid).toBe(false)
@@ -56,7 +56,7 @@ describe("readAction", () => {
 describe("rememberTurns", () => {
   const turns = [turn("a room", "open door"), turn("a hall", "look"), turn("a yard", "dig")]
 
-  it("shows the last steps under the numbers they had", () => {
+  it("shows the last steps with their original numbers", () => {
     expect(rememberTurns(turns, { history: 2, memory: undefined })).toBe(
       "[Observation 2: 'a hall', Action 2: 'look']\n[Observation 3: 'a yard', Action 3: 'dig']",
     )
@@ -65,14 +65,14 @@ describe("rememberTurns", () => {
     expect(rememberTurns([], { history: 2, memory: undefined })).toBe("")
   })
 
-  it("can be replaced by a function of the whole past", () => {
+  it("can be replaced by a function of the whole history", () => {
     expect(rememberTurns(turns, { history: 1, memory: (all) => all.map(({ action }) => action).join(" > ") })).toBe(
       "open door > look > dig",
     )
   })
 })
 
-it("replyFormat speaks of thoughts only where they are wanted", () => {
+it("replyFormat mentions thinking only if it is enabled", () => {
   expect(replyFormat("required", "one action")).toContain("First think")
   expect(replyFormat("optional", "one action")).toContain("may think")
   expect(replyFormat("off", "one action")).toBe("Give one action inside <action> </action>.")
@@ -110,7 +110,7 @@ describe("the agent's options", () => {
       expect.objectContaining({ code: "BAD_CONFIG", message: expect.stringMatching(message.replaceAll(/[.?]/g, ".")) }),
     )
   })
-  it("refuse also what JSON cannot write: big integers, and a value that contains itself", () => {
+  it("refuse values that JSON cannot represent: big integers, and cyclic values", () => {
     expect(() => read({ history: 2n })).toThrow(
       expect.objectContaining({ code: "BAD_CONFIG", message: expect.stringMatching(/history must .* not 2n\.$/) }),
     )

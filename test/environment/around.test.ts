@@ -19,7 +19,7 @@ const asked = (
   ...rest: [Parameters<typeof doors.prompt>[1], { text: string; anchor: string }]
 ) => environment.prompt(task!, ...rest).at(-1)!.content
 
-describe("environments around others", () => {
+describe("environment wrappers", () => {
   it.each([
     ["parallel", parallel(doors, { copies: 3 })],
     ["planFirst", planFirst(doors)],
@@ -41,7 +41,7 @@ describe("environments around others", () => {
     expect(content).toContain(`[Observation 1: '${episode.first.text}', Action 1: 'wait']\n\n`)
   })
 
-  it("parallel drives copies that end each by themselves", async () => {
+  it("parallel drives copies that end independently", async () => {
     const environment = parallel(doors, { copies: 2 })
     const episode = await start(environment)
     const [one, two, three] = task!.rooms.map(right)
@@ -58,7 +58,7 @@ describe("environments around others", () => {
     expect(await episode.step(`${three}\n`)).toMatchObject({ reward: 0.5, terminated: true, metrics: { success: 1 } })
   })
 
-  it("planFirst shows the plan in every later prompt", async () => {
+  it("planFirst adds the plan to every later prompt", async () => {
     const environment = planFirst(doors, { ask: "Plan!", shown: "Planned:" })
     const episode = await start(environment)
     expect(asked(environment, [], episode.first)).toMatch(/\n\nPlan!$/)
@@ -71,7 +71,7 @@ describe("environments around others", () => {
     expect(await episode.step(right(task!.rooms[0]!))).toMatchObject({ reward: 1 })
   })
 
-  it("lookFirst acts from the beginning after what it saw, which earns nothing", async () => {
+  it("lookFirst restarts after exploration, which has no reward", async () => {
     const environment = lookFirst(doors, { steps: 2, ask: "Look.", shown: "Seen:" })
     const episode = await start(environment)
     expect(asked(environment, [], episode.first)).toMatch(/\n\nLook\.$/)

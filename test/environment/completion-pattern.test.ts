@@ -38,7 +38,7 @@ const cases = Object.keys(environments).flatMap((name) =>
   (["required", "optional", "off"] as const).map((thinking) => [name, thinking] as const),
 )
 
-it.each(cases)("every completion that the pattern of %s allows is valid (thinking %s)", async (name, thinking) => {
+it.each(cases)("every completion that matches the pattern of %s is valid (thinking %s)", async (name, thinking) => {
   const environment = await environments[name]!(thinking)
   const random = new Random(7).fork(name, thinking)
   for (const task of [...take(environment.tasks("train", random), 2)]) {
@@ -69,7 +69,7 @@ it.each(cases)("every completion that the pattern of %s allows is valid (thinkin
 })
 
 describe("wrappers", () => {
-  it("leave the plan free and constrain the actions", () => {
+  it("do not constrain the plan, but the actions", () => {
     const { completionPattern } = planFirst(sokoban({ thinking: "off" }))
     expect(completionPattern?.({ text: "", anchor: "", planning: true } as never)).toBeUndefined()
     expect(completionPattern?.({ text: "", anchor: "" })).toContain("<action>")
@@ -77,11 +77,11 @@ describe("wrappers", () => {
   })
 })
 
-it("is absent where the user parses completions", () => {
+it("the completion pattern is absent with custom parsing", () => {
   expect(sokoban({ parse: (action) => ({ action, valid: true }) }).completionPattern).toBeUndefined()
 })
 
-it("is compared with the expert by checkEnvironment", async () => {
+it("the completion pattern is compared with the expert by checkEnvironment", async () => {
   const environment = sokoban({ thinking: "off" })
   await checkEnvironment(environment, { tasks: 1 })
   const other = { ...environment, completionPattern: () => "(?:up|down)" }

@@ -6,7 +6,7 @@ const disposed = expect.objectContaining({
   message: "This Chess episode was disposed; start a new one.",
 })
 
-it("lets steps be taken until the end, and tells then that the episode is over", () => {
+it("allows steps until the end, and then reports that the episode is over", () => {
   const life = new Lifecycle("Chess", new AbortController().signal)
   life.check()
   life.check()
@@ -18,14 +18,14 @@ it("lets steps be taken until the end, and tells then that the episode is over",
   expect(() => life.check()).toThrow(disposed)
 })
 
-it("stays disposed where a step in flight ends the episode afterwards", () => {
+it("stays disposed if a step in progress ends the episode afterwards", () => {
   const life = new Lifecycle("Chess", new AbortController().signal)
   life.dispose()
   life.end()
   expect(() => life.check()).toThrow(disposed)
 })
 
-it("neither begins nor goes on once its signal is aborted", () => {
+it("neither starts nor continues after an abort of its signal", () => {
   const controller = new AbortController()
   const life = new Lifecycle("Chess", controller.signal)
   controller.abort(new Error("enough"))

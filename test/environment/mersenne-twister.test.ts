@@ -4,7 +4,7 @@ import { MersenneTwister, NumpyRandom, PythonRandom } from "../../src/environmen
 const range = (length: number) => Array.from({ length }, (_, i) => i)
 
 describe("MersenneTwister", () => {
-  it("gives the reference outputs of MT19937 for the authors' seeds", () => {
+  it("generates the reference outputs of MT19937 for the authors' seeds", () => {
     const single = MersenneTwister.fromWord(5489)
     expect(single.uint32()).toBe(3499211612)
     for (let i = 2; i < 10_000; i++) single.uint32()

@@ -50,14 +50,14 @@ it.each(readers)("%s are refused as bad data", async (name, text, read) => {
   })
 })
 
-it("rules of a household are refused, and comments in them removed in linear time", { timeout: 20_000 }, () => {
+it("refuses deep rules of a household, and removes comments in linear time", { timeout: 20_000 }, () => {
   expect(() => readGrammar(`grammar :: """{"x": ${deep}}""";`)).toThrow(/not JSON .*nested more than/)
   const blanks = "\r".repeat(500_000)
   expect(() => readGrammar(`grammar :: """{"x": 1}${blanks}y # no comment""";`)).toThrow(/not JSON/)
   expect(readGrammar('grammar :: """\n  # a comment\n{}""";').rules.size).toBe(0)
 })
 
-it("as many levels as there may be are read", () => {
+it("reads the maximum number of levels", () => {
   const level = (levels: number) => `${"[".repeat(levels)}${"]".repeat(levels)}`
   expect(isDeeper(readJson(level(200)), 199)).toBe(true)
   expect(() => readJson(level(201))).toThrow(/nested more than 200 levels deep/)

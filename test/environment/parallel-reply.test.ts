@@ -19,7 +19,7 @@ it.each([
   expect(parse(reply)).toEqual(parsed)
 })
 
-it("reads a reply that opens a part many times and closes none in linear time", () => {
+it("parses many opened and unclosed parts in linear time", () => {
   // Quadratic work would take minutes, beyond the time of a test.
   expect(parse("<env1>".repeat(500_000)).valid).toBe(false)
 })

@@ -8,7 +8,7 @@ import type { SokobanTask } from "../../src/environment/sokoban/sokoban.ts"
 import { Random } from "../../src/util/random.ts"
 
 describe("openEnvironment", () => {
-  it("opens every environment that it names, under that name", async () => {
+  it("opens every listed environment by its name", async () => {
     const folder = await mkdtemp(join(tmpdir(), "gigpo-registry-"))
     const tasks = join(folder, "tasks.jsonl")
     await writeFile(tasks, Array.from({ length: 30 }, (_, i) => `${i}\n`).join(""))
@@ -18,7 +18,7 @@ describe("openEnvironment", () => {
     expect(environmentNames).toContain("sokoban")
   })
 
-  it("hands the options on", async () => {
+  it("passes on the options", async () => {
     const environment = await openEnvironment("sokoban", { size: [8, 7] })
     const [task] = environment.tasks("test", new Random(1))
     expect(task!.room.split("\n")).toHaveLength(8)
@@ -27,7 +27,7 @@ describe("openEnvironment", () => {
     )
   })
 
-  it("knows the options and the tasks of what it is asked for by name", () => {
+  it("provides the types of options and tasks by name", () => {
     expectTypeOf(openEnvironment<"sokoban">).returns.resolves.toEqualTypeOf<Environment<SokobanTask>>()
     expectTypeOf(openEnvironment<string>).returns.resolves.toEqualTypeOf<Environment>()
     const wrong = () => [

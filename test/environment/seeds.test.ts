@@ -8,7 +8,7 @@ function take(split: "train" | "test", count: number, seed: number, name: string
   return seeds
 }
 
-it("draws training seeds from the stream of the name, all below 65535", () => {
+it("draws training seeds below 65535 from a named stream", () => {
   const seeds = take("train", 1000, 1, "card seeds")
   expect(seeds.every((seed) => seed >= 0 && seed < 65535)).toBe(true)
   expect(take("train", 1000, 1, "card seeds")).toEqual(seeds)
@@ -18,7 +18,7 @@ it("draws training seeds from the stream of the name, all below 65535", () => {
   expect(seeds.slice(0, 3)).toEqual([draws.below(65535), draws.below(65535), draws.below(65535)])
 })
 
-it("counts test seeds from 65536 on, whatever the random", () => {
+it("counts test seeds from 65536, for any random generator", () => {
   expect(take("test", 3, 1, "a")).toEqual([65536, 65537, 65538])
   expect(take("test", 3, 2, "b")).toEqual([65536, 65537, 65538])
 })

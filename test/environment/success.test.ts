@@ -1,7 +1,7 @@
 import { expect, it } from "vitest"
 import { successMetrics } from "../../src/environment/success.ts"
 
-it("tells success once for all tasks and once for those of the kind", () => {
+it("reports success once over all tasks and once per kind", () => {
   expect(successMetrics(true, "nq")).toEqual({ success: 1, "success/nq": 1 })
   expect(successMetrics(false, "pick_two_obj_and_place")).toEqual({ success: 0, "success/pick_two_obj_and_place": 0 })
   expect(successMetrics(true)).toEqual({ success: 1 })

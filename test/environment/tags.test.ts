@@ -27,11 +27,11 @@ describe("readTagged", () => {
     expect(readTagged(reply, "action")).toEqual({ thought, answer })
   })
 
-  it("reads any tag that is asked for", () => {
+  it("reads any tag", () => {
     expect(readTagged("<think>x</think><search>who wrote it</search>", "search").answer).toBe("who wrote it")
   })
 
-  it("gets through a million unclosed tags", () => {
+  it("handles a million unclosed tags", () => {
     expect(readTagged("<action>".repeat(1_000_000), "action").answer).toBeUndefined()
     expect(readTagged("<think>".repeat(1_000_000), "action").thought).toBeUndefined()
     expect(readTagged("</think>".repeat(1_000_000), "action")).toEqual({ thought: "", answer: undefined })
@@ -39,7 +39,7 @@ describe("readTagged", () => {
 })
 
 describe("firstContained", () => {
-  it("goes by the order of the list and not of the text, whatever the case", () => {
+  it("uses the order of the list instead of the text, ignoring case", () => {
     expect(firstContained("go LEFT, then up", ["up", "down", "left"])).toBe("up")
     expect(firstContained("Left!", ["up", "down", "left"])).toBe("left")
     expect(firstContained("west", ["up", "down", "left"])).toBeUndefined()

@@ -133,7 +133,7 @@ describe("the tokenizer", () => {
       expect([...found.encode(text)]).toEqual([...own.encode(text)])
   })
 
-  it("that llama.cpp has no name for is refused, and nothing is written", async () => {
+  it("without a name in llama.cpp is refused, and nothing is written", async () => {
     await modelFolder("qwen3", folder)
     const path = join(folder, "tokenizer.json")
     const json = JSON.parse(await readFile(path, "utf8"))
@@ -174,7 +174,7 @@ describe("recipes", () => {
   })
 })
 
-it("a Modelfile names the file next to it and what ends a completion", () => {
+it("a Modelfile contains the name of the file and the end tokens", () => {
   expect(modelfile("/models/a.gguf", ["<|im_end|>", '"'])).toBe(
     'FROM ./a.gguf\nPARAMETER stop "<|im_end|>"\nPARAMETER stop "\\""\n',
   )

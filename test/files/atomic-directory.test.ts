@@ -62,7 +62,7 @@ async function fill(temporary: string): Promise<void> {
   await writeFile(join(temporary, "sub", "b"), "new")
 }
 
-/** An older result, with a file that has no successor, among files of somebody else. */
+/** An older result, with a file that has no successor, among foreign files. */
 async function putOld(): Promise<void> {
   await writeDirectory(target, async (temporary) => {
     await mkdir(join(temporary, "before"))
@@ -111,7 +111,7 @@ async function withDisk(
 }
 
 describe("writeDirectory", () => {
-  it("makes the folder with what was filled in, and nothing else beside it", async () => {
+  it("creates the folder with its contents, and nothing else", async () => {
     await writeDirectory(target, fill)
     expect(await readFile(join(target, "sub", "b"), "utf8")).toBe("new")
     expect(await readdir(folder)).toEqual(["model"])
@@ -170,7 +170,7 @@ describe("writeDirectory", () => {
     }
   })
 
-  it("replaces what it wrote when it may, all of it and nothing else", async () => {
+  it("replaces all files that it wrote if permitted, and no others", async () => {
     await putOld()
     await writeFile(join(folder, "other"), "")
     await writeDirectory(target, fill, { overwrite: true })
@@ -181,7 +181,7 @@ describe("writeDirectory", () => {
     expect(await own()).toEqual(newFiles)
   })
 
-  it("replaces what it wrote behind a link, which stays", async () => {
+  it("replaces files that it wrote through a link, which is kept", async () => {
     await putOld()
     const link = join(folder, "link")
     await symlink(target, link)
@@ -243,7 +243,7 @@ describe("writeDirectory", () => {
     expect(await readFile(join(target, "before", "c"), "utf8")).toBe("mine")
   })
 
-  it("removes what a dead process was writing inside, and not what a living one is", async () => {
+  it("removes leftovers of a dead process, and not of a living one", async () => {
     await putOld()
     const dead = spawnSync(process.execPath, ["--version"]).pid
     const made = async (pid: number | undefined) => basename(await sealedName(join(target, `.gigpo-new-${pid}-`)))
@@ -256,7 +256,7 @@ describe("writeDirectory", () => {
     expect((await own()).sort()).toEqual([young, alive, foreign, ...newFiles].sort())
   })
 
-  it("passes on what fill throws and removes what it wrote", async () => {
+  it("passes on an error of fill and removes what it wrote", async () => {
     await putOld()
     const failure = new GigpoError("NON_FINITE", "A weight is NaN.")
     const failing = async (temporary: string) => {
@@ -323,7 +323,7 @@ describe("writeDirectory", () => {
         code: "IO",
         message: expect.stringMatching(code === "ENOSPC" ? /the disk is full/ : /the disk reported a fault/),
       })
-      await checkTarget(target, { overwrite: true }) // whoever comes next
+      await checkTarget(target, { overwrite: true }) // as the next process does
       const kept = (await readFile(join(target, "a"), "utf8")) as "old" | "new"
       outcomes[kept]++
       expect(await own()).toEqual(kept === "old" ? oldFiles : newFiles)
@@ -331,7 +331,7 @@ describe("writeDirectory", () => {
     expect(Math.min(outcomes.old, outcomes.new)).toBeGreaterThan(5)
   })
 
-  it("leaves nothing behind when any one step fails and nothing was there", async () => {
+  it("leaves nothing if any step fails and nothing existed", async () => {
     const total = (await withDisk(() => writeDirectory(target, fill))).length
     for (let failAt = 1; failAt <= total; failAt++) {
       await rm(folder, { recursive: true })

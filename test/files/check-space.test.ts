@@ -41,7 +41,7 @@ describe("a folder that is going to be written", () => {
   })
 
   // Nobody can write there, root neither.
-  it.skipIf(!existsSync("/sys/kernel"))("is refused where nobody can write", async () => {
+  it.skipIf(!existsSync("/sys/kernel"))("is refused if the folder is not writable", async () => {
     await expect(checkWritable("/sys/kernel/new/inner")).rejects.toMatchObject({
       code: "IO",
       message: expect.stringMatching(

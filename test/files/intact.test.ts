@@ -73,7 +73,7 @@ const resume = async (directory: string): Promise<string[]> => {
   return warnings
 }
 
-describe("a checkpoint one of whose files is not what was written", () => {
+describe("a checkpoint with a changed file", () => {
   it.each(Object.entries(damages))(
     "is passed over when its run is resumed, and refused as a fork: %s",
     async (what, damage) => {
@@ -108,7 +108,7 @@ describe("a checkpoint one of whose files is not what was written", () => {
     expect((await resume(copy))[0]).toContain("its manifest.json is of iteration 2")
   })
 
-  it("may have files of others beside", async () => {
+  it("can contain foreign files", async () => {
     const copy = await damaged(run, join(run, "checkpoints", "step-2", "notes.txt"), (path) => writeFile(path, "mine"))
     await (await Run.open(copy, options, { resume: true })).close()
     await using _ = await NativePolicy.open(join(copy, "checkpoints", "step-2"), { threads: 1 })
@@ -121,10 +121,10 @@ async function openBoth(directory: string): Promise<void> {
   await using __ = await NativePolicy.open(directory, { threads: 1 })
 }
 
-describe("a model one of whose files is not what was written", () => {
+describe("a model with a changed file", () => {
   const places = ["run/model", "run/checkpoints/step-2", "adapted/model", "adapted/checkpoints/step-2"]
 
-  it.each(places)("is refused by name, with what is intact: %s", async (place) => {
+  it.each(places)("is refused by name, with the intact ones: %s", async (place) => {
     const directory = join(folder, place)
     await openBoth(directory)
     const files = (await readdir(directory)).filter((name) => /\.(json|safetensors|jinja)$/.test(name))

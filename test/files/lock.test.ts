@@ -70,7 +70,7 @@ describe("a run's lock", () => {
     expect(await readFile(path, "utf8")).toBe(lock.text)
   })
 
-  it("goes to exactly one of many who find a dead process's lock", async () => {
+  it("of a dead process is taken over by exactly one of many", async () => {
     const pid = await deadProcess()
     for (let round = 0; round < 50; round++) {
       await putLock({ pid })
@@ -81,9 +81,9 @@ describe("a run's lock", () => {
     }
   })
 
-  it("stays with its new holder when the old one lets go", async () => {
+  it("stays with its new holder when the old one releases it", async () => {
     const lock = await acquireLock(path)
-    await putLock({ token: "of somebody else" })
+    await putLock({ token: "of another process" })
     await releaseLock(lock)
     expect(await readdir(folder)).toEqual(["run.lock"])
   })

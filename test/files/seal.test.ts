@@ -4,7 +4,7 @@ import { homedir, tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest"
 import { checkSealed, isSealedName, removeTemporaries, seal, sealedName, temporaryOf } from "../../src/files/seal.ts"
-import { journalKey, stateFolder } from "../../src/files/state-folder.ts"
+import { stateFolder, stateKey } from "../../src/files/state-folder.ts"
 
 let folder: string
 let state: string
@@ -19,7 +19,7 @@ afterEach(async () => {
 })
 
 describe("the journal's key", () => {
-  it("lies where the system keeps such files, or where GIGPO_STATE says", () => {
+  it("is stored in the system's state folder, or in GIGPO_STATE", () => {
     const home = (...names: string[]) => join(homedir(), ...names)
     expect(stateFolder({ GIGPO_STATE: "/volume/state" }, "linux")).toBe("/volume/state")
     expect(stateFolder({}, "linux")).toBe(home(".local", "state", "gigpo"))
@@ -30,8 +30,8 @@ describe("the journal's key", () => {
   })
 
   it("is made when it is first written with, for its user alone, and once by several at a time", async () => {
-    expect(await journalKey(false)).toBeUndefined()
-    const keys = await Promise.all(Array.from({ length: 8 }, () => journalKey(true)))
+    expect(await stateKey("journal", false)).toBeUndefined()
+    const keys = await Promise.all(Array.from({ length: 8 }, () => stateKey("journal", true)))
     expect(new Set(keys).size).toBe(1)
     const path = join(state, "journal.key")
     expect((await readFile(path, "utf8")).trim()).toBe(keys[0])
@@ -63,7 +63,7 @@ describe("a seal", () => {
     expect(await isSealedName(path)).toBe(false)
   })
 
-  it("of a temporary name tells which process left it: that of a dead one is removed by the next", async () => {
+  it("of a temporary name identifies the process: leftovers of a dead one are removed by the next", async () => {
     const path = join(folder, "a")
     // A process that has ended, and another user's file of the same name.
     const program = `const { temporaryOf } = await import(${JSON.stringify(sealModule)}); console.log(await temporaryOf(${JSON.stringify(path)}))`
@@ -101,7 +101,7 @@ describe("a seal", () => {
     )
   })
 
-  it("lets nothing be removed that another left", async () => {
+  it("prevents the removal of files of others", async () => {
     const [own, other] = [await temporaryOf(join(folder, "a")), join(folder, "a.tmp-0123456789abcdef01234567")]
     for (const path of [own, other]) await mkdir(path)
     await removeTemporaries(

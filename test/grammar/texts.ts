@@ -22,7 +22,7 @@ export function allowed(constraint: Constraint, soFar: Int32Array): number[] {
   )
 }
 
-/** Texts of a grammar, drawn byte by byte; an end is taken where there is one, with probability 1/2, and at `longest`. */
+/** Texts of a grammar, drawn byte by byte; an end is taken if there is one, with probability 1/2, and at `longest`. */
 export function draw(grammar: Node, below: (n: number) => number, longest = 2000): string | undefined {
   const constraint = new Constraint(grammar, bytes)
   const text: number[] = []

@@ -38,7 +38,7 @@ const train = (to: string) => ["train", "demo/config.yaml", ...small, "--set", "
 const size = /^Downloading me\/tiny@c{40}: \d+ files, \d+ MiB\.$/m
 
 describe.skipIf(!built)("a name on the Hub in commands", () => {
-  it("chat tells the size first, then downloads, and later uses the cache", async () => {
+  it("chat prints the size first, then downloads, and later uses the cache", async () => {
     const env = freshCache()
     const first = await run(["chat", "me/tiny", "-n", "4"], env, { input: "Hi" })
     expect(first).toMatchObject({ code: 0, stderr: expect.stringMatching(size) })
@@ -153,7 +153,7 @@ describe.skipIf(!built)("a name on the Hub in commands", () => {
     })
   })
 
-  it("models lists the cache, and what runs", async () => {
+  it("models lists the cache, and which models run", async () => {
     const env = freshCache()
     expect(await run(["models"], env)).toMatchObject({
       code: 0,

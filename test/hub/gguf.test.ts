@@ -28,7 +28,7 @@ async function bytesOf(
 }
 
 describe.runIf(built)("gigpo models", () => {
-  it("opens the header of each GGUF file, and says which of them run", async () => {
+  it("reads the header of each GGUF file, and reports which of them run", async () => {
     const folder = await mkdtemp(join(tmpdir(), "gigpo-hub-gguf-"))
     await modelFolder("llama", join(folder, "model"))
     await exportGguf(join(folder, "model"), join(folder, "q8_0.gguf"), "q8_0")

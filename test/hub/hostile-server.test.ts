@@ -154,7 +154,7 @@ describe("memory stays bounded", () => {
   })
 })
 
-it("refuses another part of a file than was asked for, and more bytes than it declared", async () => {
+it("refuses another part of a file than requested, and more bytes than declared", async () => {
   let listed = false
   let range = "bytes 5-9/10"
   using _ = await answering((response) => {
@@ -173,7 +173,7 @@ it("refuses another part of a file than was asked for, and more bytes than it de
   })
 })
 
-it("asks for room on the disk before anything is downloaded", async () => {
+it("checks the free disk space before anything is downloaded", async () => {
   const siblings = [{ rfilename: "x.safetensors", lfs: { sha256: digest, size: 2 ** 50 } }]
   await using server = await freshHub({ "a/b": { files: {}, listing: () => ({ sha: commit, siblings }) } })
   await expect(hub("a/b")).rejects.toMatchObject({

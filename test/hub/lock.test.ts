@@ -15,7 +15,7 @@ function foreignLock(): string {
 
 const waiting = (dead: number) => ({ signal: undefined, onWait: () => {}, dead })
 
-it("takes over the lock of a machine that gives no sign of life, and leaves none behind", async () => {
+it("takes over the lock of a machine without a sign of life, and removes its own", async () => {
   const path = foreignLock()
   expect(await locked(path, waiting(500), async () => "done")).toBe("done")
   expect(await readdir(join(path, ".."))).toEqual([])
@@ -30,7 +30,7 @@ it("waits while there are signs of life", async () => {
   expect(performance.now() - begun).toBeGreaterThan(2500)
 })
 
-it("lets one work at a time, and is free after a failure", async () => {
+it("admits one at a time, and is released after a failure", async () => {
   const path = join(mkdtempSync(join(tmpdir(), "gigpo-lock-")), "x.lock")
   let working = 0
   let most = 0

@@ -59,7 +59,7 @@ describe("a name on the Hub", () => {
   })
 })
 
-it("tells name and commit from a path in the cache alone", () => {
+it("reads name and commit only from a path in the cache", () => {
   const snapshot = join("/cache", "models--a--b-c", "snapshots", commit)
   expect(hubNameOf(snapshot)).toBe(`a/b-c@${commit}`)
   expect(hubNameOf(join(snapshot, "x.gguf"))).toBe(`a/b-c@${commit}:x.gguf`)

@@ -88,7 +88,7 @@ it.each([
   expect(await contentOf(await resolveModel("a/b", {}, quick))).toEqual(neededOf(files))
 })
 
-it("waits for a lock of another machine, which says that it lives, until it is given up or aborted", async () => {
+it("waits for a live lock of another machine, until it is released or aborted", async () => {
   const files = someModel()
   await using server = await freshHub({ "a/b": { files } })
   const locks = join(server.home, "hub", ".locks", "models--a--b")

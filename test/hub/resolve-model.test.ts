@@ -37,7 +37,7 @@ describe("a download", () => {
     expect(await readdir(join(server.home, "hub", ".locks", "models--a--b"))).toEqual([])
   })
 
-  it("tells its size first, and then how much is there", async () => {
+  it("reports its size first, and then its progress", async () => {
     const files = someModel()
     await using _ = await freshHub({ "a/b": { files } })
     const told: HubProgress[] = []
@@ -60,7 +60,7 @@ describe("a download", () => {
     expect(server.asked).toEqual([])
   })
 
-  it("gets what a newer commit has, and shares what both have", async () => {
+  it("downloads the files of a newer commit, and shares equal ones", async () => {
     const files = someModel()
     await using server = await freshHub({ "a/b": { files } })
     await hub("a/b")
@@ -174,7 +174,7 @@ describe("GGUF files", () => {
   })
 })
 
-it("refuses pickle files, and a repository without weights, with what they have", async () => {
+it("refuses pickle files, and a repository without weights, with a list of its files", async () => {
   await using _ = await freshHub({
     "a/pickle": { files: { "config.json": "{}", "pytorch_model.bin": "x", "b.pt": "x" } },
     "a/none": { files: { "README.md": "x" } },
@@ -187,7 +187,7 @@ it("refuses pickle files, and a repository without weights, with what they have"
   )
 })
 
-describe("what is here wins", () => {
+describe("local folders take precedence", () => {
   it("over a name, and that is reported where the cache has a model of this name", async () => {
     await using server = await freshHub({ "test/hub": { files: someModel() } })
     const notes: string[] = []
@@ -199,7 +199,7 @@ describe("what is here wins", () => {
     expect(notes).toEqual(["The local path test/hub is used, not the model of this name on the Hugging Face Hub."])
   })
 
-  it("and the name of a folder that is not there is not told to the Hub, unless a revision says that it is a name", async () => {
+  it("and the name of a missing folder is not sent to the Hub, unless a revision shows that it is a name", async () => {
     await using server = await freshHub({ "test/none": { files: someModel() } })
     expect(await hub("test/none")).toBe("test/none")
     expect(await hub("/test/none/at/all")).toBe("/test/none/at/all")
@@ -298,7 +298,7 @@ describe("errors", () => {
     await expect(hub("other/name")).rejects.toEqual(failure("HUB_REFUSED", /no model of this name(?!.*Did you mean)/))
   })
 
-  it("of a gated model say how to get it", async () => {
+  it("of a gated model explain how to get access", async () => {
     await using server = await freshHub({ "a/b": { files: someModel(), access: "gated" } })
     await expect(hub("a/b")).rejects.toEqual(
       failure("HUB_REFUSED", "is gated", `${server.url}/a/b`, `${server.url}/settings/tokens`, "HF_TOKEN"),
@@ -307,7 +307,7 @@ describe("errors", () => {
     expect(await hub("a/b")).toMatch(/c{40}$/)
   })
 
-  it("of a token that is not known say so without it", async () => {
+  it("of an invalid token do not contain it", async () => {
     await using _ = await freshHub({ "a/b": { files: someModel() } })
     vi.stubEnv("HF_TOKEN", "hf_wrong")
     await expect(hub("a/b")).rejects.toEqual(
@@ -350,7 +350,7 @@ describe("errors", () => {
     await expect(hub("a/b")).rejects.toEqual(failure("HUB_REFUSED", "or incomplete"))
   })
 
-  it("of a model that is refused now say that the cache has it", async () => {
+  it("of a model that is now refused mention the cached one", async () => {
     await using server = await freshHub({ "a/b": { files: someModel() } })
     await hub("a/b")
     delete server.repositories["a/b"]
@@ -378,7 +378,7 @@ describe("errors", () => {
     expect(await contentOf(await hub("a/b", {}, { ...quick, tries: 5 }))).toEqual(neededOf(files))
   })
 
-  it("wait as long as the server asks for, and say so", async () => {
+  it("wait as long as the server requests, with a message", async () => {
     const files = someModel()
     await using server = await freshHub({ "a/b": { files } })
     const [waits, notes]: [number[], string[]] = [[], []]
@@ -460,7 +460,7 @@ describe("a fault at every request", () => {
     expect(told[0]).toMatchObject({ kind: "start", missing: 30_000 })
   })
 
-  it("begins again where what was there is of another file, or longer", async () => {
+  it("restarts if the partial file belongs to another one, or is longer", async () => {
     for (const left of [randomBytes(30_000), randomBytes(60_000), randomBytes(70_000)]) {
       await using server = await freshHub({ "a/b": { files } })
       const blobs = join(server.home, "hub", "models--a--b", "blobs")
@@ -504,7 +504,7 @@ it("stops when it is aborted, and continues later", async () => {
   await expect(hub("a/b@other", { signal: AbortSignal.abort(reason) })).rejects.toBe(reason)
 })
 
-it("keeps what was downloaded when the disk is full, and continues from there", async () => {
+it("keeps downloaded data when the disk is full, and continues from there", async () => {
   const files = someModel()
   await using server = await freshHub({ "a/b": { files } })
   await hub("a/b", { weights: false })

@@ -21,7 +21,7 @@ function countPieces(pieces: Pieces<unknown>): number {
 }
 
 describe("a reader of JSON that can pause", () => {
-  it("takes and refuses the texts that JSON.parse does, whatever one character is replaced by", () => {
+  it("accepts the same texts as JSON.parse, with any character replaced", () => {
     const random = new Random(11)
     const pick = <T>(from: ArrayLike<T>) => from[random.below(from.length)]!
     let refused = 0
@@ -56,7 +56,7 @@ describe("a reader of JSON that can pause", () => {
     expect(refused).toBeGreaterThan(2000)
   })
 
-  it("reads long strings whose escapes lie anywhere", () => {
+  it("reads long strings with escapes at any place", () => {
     const random = new Random(12)
     const pieces = [
       "a",
@@ -100,7 +100,7 @@ describe("a reader of JSON that can pause", () => {
       expect(countPieces(readJsonInPieces(text, () => {}))).toBeGreaterThan(text.length / 10_000)
   })
 
-  it("refuses what exceeds a limit where it does", () => {
+  it("refuses text at the point where it exceeds a limit", () => {
     const limits = { deepest: 3, mostParts: 5 }
     const under = (text: string) => atOnce(readJsonInPieces(text, () => {}, limits))
     expect(under("[[[], {}, {}]]")).toEqual([[[], {}, {}]])

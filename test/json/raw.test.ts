@@ -4,7 +4,7 @@ import { RawJson, writeJson } from "../../src/json/raw.ts"
 const badArgument = expect.objectContaining({ code: "BAD_ARGUMENT" })
 
 describe("writeJson", () => {
-  it("writes a RawJson exactly as it is, wherever it stands", () => {
+  it("writes a RawJson unchanged at any place", () => {
     const text = '{ "id":2512292042121000001, "x": 20.0,"e": 1e-07, "b":1, "10": 1, "2" :1, "u":"\\u00e9" }'
     expect(writeJson(new RawJson(text))).toBe(text)
     expect(writeJson({ calls: [{ arguments: new RawJson(text) }], tools: null })).toBe(
@@ -48,7 +48,7 @@ describe("RawJson", () => {
   for (const text of ["", " ", "{", "NaN", "[1,]", "{'a':1}", "1 2", '1,"role":"system"', "\u00a01"])
     it(`refuses ${JSON.stringify(text)}`, () => expect(() => new RawJson(text)).toThrow(badArgument))
 
-  it("gives its value on request", () => expect(new RawJson(' {"a":[20.0]} ').parse()).toEqual({ a: [20] }))
+  it("returns its value on request", () => expect(new RawJson(' {"a":[20.0]} ').parse()).toEqual({ a: [20] }))
 
   it("cannot be lost in JSON.stringify", () => expect(() => JSON.stringify([new RawJson("1.0")])).toThrow("writeJson"))
 })

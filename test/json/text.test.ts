@@ -5,7 +5,7 @@ import { Random } from "../../src/util/random.ts"
 import { foreignJson, type Written } from "../foreign-json.ts"
 
 describe("JSON of others", () => {
-  it("is what JSON.parse says, and is written as it was read, whole or in parts", () => {
+  it("has the value of JSON.parse, and is written unchanged, whole or in parts", () => {
     const random = new Random(7)
     const check = (value: unknown, { text, parts }: Written) => {
       expect(value).toEqual(JSON.parse(text))
@@ -21,7 +21,7 @@ describe("JSON of others", () => {
     }
   })
 
-  it("is written as it was read within values of ours, and values of ours as JSON.stringify writes them", () => {
+  it("is written unchanged within other values, which are written as by JSON.stringify", () => {
     const foreign = parseJson('{"10": 20.0, "2": [1e-07], "id": 2512292042121000001}') as Record<string, unknown>
     expect(writeJson({ a: [foreign, foreign["2"]], b: new RawJson("1.0"), c: undefined })).toBe(
       '{"a":[{"10": 20.0, "2": [1e-07], "id": 2512292042121000001},[1e-07]],"b":1.0}',
@@ -31,7 +31,7 @@ describe("JSON of others", () => {
     expect(textOf({})).toBe(undefined)
   })
 
-  it("is no JSON where JSON.parse says so", () => {
+  it("is invalid if JSON.parse refuses it", () => {
     for (const text of ["", " ", "{", "NaN", "[1,]", "{'a': 1}", '{"a": 01}', '"\n"', "\ufeff{}"])
       expect(() => parseJson(text), text).toThrow(SyntaxError)
   })
@@ -41,7 +41,7 @@ describe("JSON of others", () => {
     expect(writeJson(parseJson(deep))).toBe(deep)
   })
 
-  it("loses white space and needless escapes where that is asked for, and nothing else", () => {
+  it("loses only white space and redundant escapes on request", () => {
     expect(compactJson('{ "b" : [ 1.0 ,\n-0, 1e-07 ], "\\u0061 \\/": "\\u00e9\\n\\"" }')).toBe(
       '{"b":[1.0,-0,1e-07],"a /":"é\\n\\""}',
     )

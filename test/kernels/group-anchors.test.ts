@@ -58,7 +58,7 @@ describe("groupAnchors", () => {
     expectGroups(new Int32Array(all.length), all)
   })
 
-  it("takes strings that no bytes of UTF-8 stand for, and all others with them", () => {
+  it("accepts strings that UTF-8 cannot represent, together with others", () => {
     // Lone halves of pairs are all one character in UTF-8; "A\0" in UTF-16 has the bytes of "A" and of a zero.
     const halves = ["\ud800", "\udc00", "\ud800\udc00", "\udc00\ud800", "\ufffd", "a\ud800", "a\udbff", "A", "A\0"]
     for (const anchors of [halves, halves.toReversed()]) {
@@ -67,13 +67,13 @@ describe("groupAnchors", () => {
     }
   })
 
-  it.skipIf(gpus > 0)("says on its promise that there is no GPU", async () => {
+  it.skipIf(gpus > 0)("rejects its promise without a GPU", async () => {
     for (const anchors of [["a"], toBytes(["a"])])
       await expect(groupAnchors([0], anchors, { device: "cuda" })).rejects.toMatchObject({ code: "DEVICE_UNAVAILABLE" })
     await expect(groupAnchors([0, 1], ["a"], { device: "cuda" })).rejects.toThrow(badArgument(/1 anchors need/))
   })
 
-  it("groups nothing into nothing", () => {
+  it("returns no groups for no states", () => {
     expectGroups([], [])
     expect(groupAnchors([], { bytes: new Uint8Array(0), offsets: Float64Array.of(0) }).count).toBe(0)
   })
@@ -88,7 +88,7 @@ describe("groupAnchors", () => {
     }
   })
 
-  it("agrees with a Map where texts are taken a few tasks at a time", () => {
+  it("agrees with a Map for texts processed a few tasks at a time", () => {
     const random = new Random(9)
     const room = "#".repeat(20_000)
     const anchors = Array.from({ length: 600 }, () => `${room}${random.below(20)}${random.below(9) ? "" : "\udc00"}`)
@@ -99,7 +99,7 @@ describe("groupAnchors", () => {
       )
   })
 
-  it("agrees with a Map where there is enough for several threads", () => {
+  it("agrees with a Map for inputs large enough for several threads", () => {
     const random = new Random(7)
     const count = 3000
     const room = "#".repeat(5000)

@@ -52,13 +52,13 @@ describe.skipIf(absent)(`policyLoss against the shared vectors${absent}`, () => 
     expect(Object.keys(v.kl)).toEqual(["k1", "k2", "k3"])
   })
 
-  it.each(names)("gives the policy loss by %s", (name) => {
+  it.each(names)("computes the policy loss by %s", (name) => {
     const v = load()
     const aggregation = aggregations[name]
     expect(policyLoss(input(v), { ...options(v), aggregation }).policyLoss).toBeCloseTo(v.pg_loss[name]!, 6)
   })
 
-  it.each(names)("gives each KL estimate by %s", (name) => {
+  it.each(names)("computes each KL estimate by %s", (name) => {
     const v = load()
     for (const klEstimator of ["k1", "k2", "k3"] as const) {
       const found = policyLoss(input(v), { ...options(v), klEstimator, aggregation: aggregations[name] })
@@ -66,7 +66,7 @@ describe.skipIf(absent)(`policyLoss against the shared vectors${absent}`, () => 
     }
   })
 
-  it("gives the gradient, the ratio, the share that was clipped and the total with a KL term", () => {
+  it("computes gradient, ratio, clip fraction and total with a KL term", () => {
     const v = load()
     const found = policyLoss(input(v), options(v))
     const active = v.mask.flat().reduce((a, b) => a + b)
@@ -86,7 +86,7 @@ describe.skipIf(absent)(`policyLoss against the shared vectors${absent}`, () => 
     expect(policyLoss(input(v), { clipLow, clipHigh, clipDual: v.clip_c }).policyLoss).toBeCloseTo(wanted, 6)
   })
 
-  it("gives GSPO's loss and its ratio of each sequence", () => {
+  it("computes the loss of GSPO and its ratio per sequence", () => {
     const v = load()
     const { clip_low: clipLow, clip_high: clipHigh } = v.gspo
     const gspo = { clipLow, clipHigh, ratio: "sequence", aggregation: "sequence-mean-token-mean" } as const

@@ -36,7 +36,7 @@ describe("policyLoss", () => {
     expect([...open.gradient]).toEqual(close([0, 0.5, 1, 2.5]))
   })
 
-  it("clips higher than lower where it is told to", () => {
+  it("supports a higher upper clip bound", () => {
     const input = row([1.25, 1.3], 1)
     expect([...policyLoss(input).gradient]).toEqual([0, 0])
     expect([...policyLoss(input, { clipHigh: 0.28 }).gradient]).toEqual(close([-0.625, 0]))
@@ -52,7 +52,7 @@ describe("policyLoss", () => {
     expect(report.loss).toBeCloseTo(-2.2, 5)
   })
 
-  it("is 0 where nothing counts", () => {
+  it("is 0 without active tokens", () => {
     const report = policyLoss(row([1, 2], 1, { mask: new Float32Array(2) }))
     expect(report).toMatchObject({ loss: 0, ratio: 0, policyKl: 0, clipFraction: 0 })
     expect([...report.gradient]).toEqual([0, 0])
@@ -68,7 +68,7 @@ describe("policyLoss", () => {
     }
   })
 
-  it("weighs rows as the aggregation says", () => {
+  it("weights rows as the aggregation defines", () => {
     // Losses of -1 a token; a row of one token and one of three, of which one is masked.
     const input: SurrogateInput = {
       ...row([1, 1, 1, 1], 1),
@@ -89,7 +89,7 @@ describe("policyLoss", () => {
     expect(policyLoss(input, { aggregation: "sequence-mean-token-mean" }).loss).toBeCloseTo(-(4 + 1) / 2, 6)
   })
 
-  it("takes one ratio for a whole row, its geometric mean, where it is told to", () => {
+  it("supports one ratio per row, its geometric mean", () => {
     const report = policyLoss(row([2, 0.5], 1), { ratio: "sequence" })
     expect(report.loss).toBeCloseTo(-1, 6)
     expect([...report.gradient]).toEqual(close([-0.5, -0.5]))
@@ -123,7 +123,7 @@ describe("policyLoss", () => {
     }
   })
 
-  it.skipIf(!native().deviceReport().unavailable)("says why there is no GPU to run on", () => {
+  it.skipIf(!native().deviceReport().unavailable)("explains why no GPU can be used", () => {
     const { message } = native().deviceReport().unavailable!
     const call = () => policyLoss(row([1, 1], 1), { device: "cuda" })
     expect(call).toThrow(expect.objectContaining({ code: "DEVICE_UNAVAILABLE", message }))

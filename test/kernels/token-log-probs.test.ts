@@ -41,13 +41,13 @@ describe("tokenLogProbs", () => {
     expect([...entropies]).toEqual([0, NaN])
   })
 
-  it.skipIf(!native().deviceReport().unavailable)("says why there is no GPU to run on", () => {
+  it.skipIf(!native().deviceReport().unavailable)("explains why no GPU can be used", () => {
     const { message } = native().deviceReport().unavailable!
     const call = () => tokenLogProbs(new Float32Array(3), 3, Int32Array.of(0), { device: "cuda" })
     expect(call).toThrow(expect.objectContaining({ code: "DEVICE_UNAVAILABLE", message }))
   })
 
-  it("takes no rows", () => {
+  it("accepts empty input", () => {
     expect(tokenLogProbs(new Float32Array(0), 5, new Int32Array(0)).logProbs.length).toBe(0)
   })
 

@@ -18,7 +18,7 @@ describe("valueLoss", () => {
     expect(valueLoss(input)).toEqual(report)
   })
 
-  it("leaves a value alone that has moved far enough towards its return, and pulls back one that has moved away", () => {
+  it("has no gradient for values that moved far enough toward the return, and full gradient for those that moved away", () => {
     const report = valueLoss(input, { clip: 0.5 })
     // Held at 0.5, the first is further off; the second and the fourth have moved away.
     expect([...report.gradient]).toEqual([0, 1, 0.0625, -0.75])
@@ -26,7 +26,7 @@ describe("valueLoss", () => {
     expect(report.clipFraction).toBe(0.25)
   })
 
-  it("never looks at a token that is masked, and takes floats too", () => {
+  it("never reads masked tokens, and accepts float32", () => {
     const masked = { ...input, values: Float32Array.of(1, NaN, 0.25, -2), mask: Float32Array.of(1, 0, 1, 1) }
     const report = valueLoss(masked, { clip: 0.5 })
     expect(report.loss).toBeCloseTo((6.25 + 0.0625 + 9) / 6, 12)
@@ -38,7 +38,7 @@ describe("valueLoss", () => {
     })
   })
 
-  it("refuses what does not fit, with what to give", () => {
+  it("refuses arrays that do not fit, with the fix", () => {
     const { oldValues: _, ...plain } = input
     const wrong: [ValueLossInput, number, RegExp][] = [
       [{ ...input, returns: new Float64Array(3) }, 1, /returns must be as long as values \(4\), not 3/],

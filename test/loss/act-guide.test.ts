@@ -38,7 +38,7 @@ function defined(input: LossInput, shaping: number, fixed: LossInput): number {
 const options = { clipLow: 0.1, clipHigh: 0.2, clipDual: 1.3, offPolicyWeight: 0.3, offPolicyClipScale: 2 }
 
 describe("actGuide", () => {
-  it.each([0, 0.1, 2])("is its definition, and its gradient what differences show, with shaping %d", (shaping) => {
+  it.each([0, 0.1, 2])("matches its definition, and its gradient finite differences, with shaping %d", (shaping) => {
     const input = hintedInput()
     const { loss, gradient, metrics } = composeLoss(actGuide({ ...options, shaping })).evaluate(input)
     expect(loss).toBeCloseTo(defined(input, shaping, input), 10)
@@ -54,7 +54,7 @@ describe("actGuide", () => {
     expect(off).toBeGreaterThan(0)
   })
 
-  it("is the clipped surrogate where nothing was said with a hint", () => {
+  it("equals the clipped surrogate without hints", () => {
     const input = exactInput(12, "span", false)
     const plain = clippedSurrogate({ clipLow: 0.1, clipHigh: 0.2, clipDual: 1.3 }).evaluate(input)
     const { metrics, ...found } = actGuide(options).evaluate(input)
@@ -64,7 +64,7 @@ describe("actGuide", () => {
     })
   })
 
-  it("weighs a tenth, and may be shaped so that no ratio is above 1", () => {
+  it("weights hinted spans by a tenth, with optional shaping that keeps ratios at most 1", () => {
     const input = ofRatios([
       { ratios: [1], advantage: 1 },
       { ratios: [1], advantage: 1, more: { offPolicy: true } },
@@ -75,7 +75,7 @@ describe("actGuide", () => {
     expect([...gradient]).toEqual(close([100 / 100.1 / 2, 0.01 / 0.11 / 2], 6))
   })
 
-  it("is told by the rows which spans those are", () => {
+  it("identifies hinted spans by the rows", () => {
     const spans = [false, true].map((offPolicy) => ({
       length: 2,
       advantage: 1,
@@ -88,7 +88,7 @@ describe("actGuide", () => {
     expect(actGuide().evaluate(lossInput([], { logProbs: new Float32Array(0) }, now)).gradient).toHaveLength(0)
   })
 
-  it("refuses what has no meaning", () => {
+  it("refuses invalid options", () => {
     expect(() => actGuide({ shaping: -1 })).toThrow(badArgument(/actGuide: shaping must be at least 0/))
     expect(() => actGuide({ ratio: "sequence" } as object)).toThrow(badArgument(/actGuide: ratio/))
   })

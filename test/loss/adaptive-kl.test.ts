@@ -5,7 +5,7 @@ import { badArgument } from "../kernels/bad-argument.ts"
 const options = { weight: 0.2, target: 0.1, horizon: 1000 }
 
 describe("adaptiveKl", () => {
-  it("moves the weight by the KL's error, a fifth at most, and by the share of the horizon", () => {
+  it("changes the weight by the error of the KL, at most by a fifth, in proportion to the horizon", () => {
     const control = adaptiveKl(options)
     expect(control.weight).toBe(0.2)
     control.update(0.11, 500) // an error of 0.1, half a horizon
@@ -20,14 +20,14 @@ describe("adaptiveKl", () => {
     expect(control.weight).toBe(before)
   })
 
-  it("leads a KL that answers to it to its target", () => {
+  it("drives a responsive KL to its target", () => {
     const control = adaptiveKl({ weight: 1, target: 0.02, horizon: 100 })
     const answer = () => 0.1 / (1 + 10 * control.weight)
     for (let update = 0; update < 500; update++) control.update(answer(), 64)
     expect(answer()).toBeCloseTo(0.02, 6)
   })
 
-  it("goes on where it stopped", () => {
+  it("continues from its state", () => {
     const [one, other] = [adaptiveKl(options), adaptiveKl({ ...options, weight: 5 })]
     one.update(0.3, 100)
     other.restore(JSON.parse(JSON.stringify(one.state())))
@@ -36,7 +36,7 @@ describe("adaptiveKl", () => {
     expect(one.weight).not.toBe(0.2)
   })
 
-  it("refuses what has no meaning, and keeps its weight", () => {
+  it("refuses invalid options and values, and keeps its weight", () => {
     expect(() => adaptiveKl({ ...options, target: 0 })).toThrow(badArgument(/target must be above 0, not 0/))
     expect(() => adaptiveKl({ ...options, horizon: Infinity })).toThrow(badArgument(/horizon must be a finite number/))
     expect(() => adaptiveKl({ target: 1 } as never)).toThrow(badArgument(/weight is missing/))

@@ -11,7 +11,7 @@ import { now, ofRatios, randomRows, row } from "./inputs.ts"
 const close = (values: readonly number[]) => values.map((value) => expect.closeTo(value, 5))
 
 describe("clippedSurrogate", () => {
-  it("raises good tokens up to the clip, lowers bad ones down to it and up to the dual clip", () => {
+  it("increases positive advantages up to the clip, negative ones down to it and up to the dual clip", () => {
     const good = clippedSurrogate().evaluate(ofRatios([{ ratios: [0.5, 1, 1.1, 1.3], advantage: 2 }]))
     expect([...good.gradient]).toEqual(close([-0.25, -0.5, -0.55, 0]))
     expect(good.loss).toBeCloseTo((-2 * (0.5 + 1 + 1.1 + 1.2)) / 4, 6)
@@ -21,7 +21,7 @@ describe("clippedSurrogate", () => {
     expect(bad.metrics).toMatchObject({ "policy/clip-fraction": 0.25, "policy/dual-clip-fraction": 0.25 })
   })
 
-  it("takes one ratio for a whole sequence: a span, or a row of them", () => {
+  it("uses one ratio per sequence: a span, or a row of spans", () => {
     const two = row(
       { length: 2, advantage: 1, logProbs: Float32Array.of(-1, -1) },
       { length: 1, advantage: 1, logProbs: Float32Array.of(-1) },
@@ -34,7 +34,7 @@ describe("clippedSurrogate", () => {
     expect([...ofRow.gradient]).toEqual(close(Array(3).fill(-Math.cbrt(1.188) / 3)))
   })
 
-  it("widens the clip of a span, and weighs tokens, as credit says", () => {
+  it("applies clip factors of spans and weights of tokens from the credit", () => {
     const wide = ofRatios([
       { ratios: [1.3], advantage: 1, more: { clipScale: 2 } },
       { ratios: [1.3], advantage: 1 },
@@ -46,12 +46,12 @@ describe("clippedSurrogate", () => {
     expect(metrics!["policy/clip-fraction"]).toBe(0.25)
   })
 
-  it("takes one advantage a token", () => {
+  it("accepts per-token advantages", () => {
     const input = ofRatios([{ ratios: [1, 1], advantage: 0, more: { advantage: Float32Array.of(3, -1) } }])
     expect([...clippedSurrogate().evaluate(input).gradient]).toEqual(close([-1.5, 0.5]))
   })
 
-  it("stays finite however far the policy has moved, without a gradient out there", () => {
+  it("stays finite for any distance of the policy, without a gradient far out", () => {
     const far = ofRatios([{ ratios: [1, 1], advantage: -1 }])
     far.logProbs.set([-1e4, 1e4])
     const { loss, gradient } = clippedSurrogate({ clipDual: Infinity }).evaluate(far)
@@ -59,14 +59,14 @@ describe("clippedSurrogate", () => {
     expect([...gradient]).toEqual([0, 0])
   })
 
-  it("is 0 where there is nothing", () => {
+  it("is 0 for an empty batch", () => {
     const { loss, gradient, metrics } = clippedSurrogate().evaluate(
       lossInput([], { logProbs: new Float32Array(0) }, now),
     )
     expect([loss, gradient.length, ...Object.values(metrics!)]).toEqual([0, 0, 0, 0, expect.closeTo(0), 0])
   })
 
-  it("refuses options that have no meaning", () => {
+  it("refuses invalid options", () => {
     expect(() => clippedSurrogate({ clipLow: NaN })).toThrow(
       badArgument(/clipLow must be a number from 0 to 1, not NaN/),
     )
@@ -78,7 +78,7 @@ describe("clippedSurrogate", () => {
 })
 
 describe("crossEntropy", () => {
-  it("is minus the mean log-probability, and pulls every token alike", () => {
+  it("is the negative mean log-probability, with equal gradients for all tokens", () => {
     const replies = row({ length: 4 })
     const input = lossInput([replies], { logProbs: Float32Array.of(-1, -2, -3, -4) }, { ...now, imitation: true })
     const { loss, gradient } = crossEntropy().evaluate(input)
@@ -89,7 +89,7 @@ describe("crossEntropy", () => {
 })
 
 describe("gradients", () => {
-  /** Σ over tokens of the difference that a small move of each makes; away from the bounds, where there is no derivative. */
+  /** Σ over tokens of the difference that a small move of each makes; away from the bounds, if there is no derivative. */
   function expectSlopes(loss: TokenLoss, input: LossInput): void {
     const { gradient, entropyGradient } = loss.evaluate(input)
     const step = 2 ** -9

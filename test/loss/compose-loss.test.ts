@@ -12,7 +12,7 @@ const referenceLogProbs = Float32Array.of(-1.5, -1)
 const input = ofRatios([{ ratios: [1, 1.1], advantage: 1, more: { referenceLogProbs } }])
 
 describe("composeLoss", () => {
-  it("needs what a term with a weight reads, and nothing else", () => {
+  it("needs only the inputs of terms with nonzero weight", () => {
     const policy: TokenLoss = { ...clippedSurrogate(), needs: ["old"] }
     expect(composeLoss(policy).needs).toEqual(["old"])
     expect(composeLoss(policy, { klWeight: 0.1, entropyWeight: 0.01 }).needs).toEqual(["old", "reference", "entropy"])
@@ -21,7 +21,7 @@ describe("composeLoss", () => {
     expect(composeLoss(policy, { entropyWeight: () => 0 }).needs).toEqual(["old", "entropy"])
   })
 
-  it("has the engine's form at each moment", () => {
+  it("has the native form at each moment", () => {
     const clip = { clipLow: 0.1, clipHigh: 0.3, clipDual: 4, ratio: "sequence", skipZeroAdvantage: false } as const
     const terms = {
       klWeight: { from: 0, to: 1 },
@@ -33,7 +33,7 @@ describe("composeLoss", () => {
     expect(composeLoss(clippedSurrogate(clip), terms).native!(moment(5))).toEqual(wanted)
   })
 
-  it("has no native form where the engine knows none of the sum", () => {
+  it("has no native form if the engine does not support the policy loss", () => {
     const own: TokenLoss = { name: "own", evaluate: () => ({ loss: 0, gradient: new Float32Array(2) }) }
     expect(composeLoss(own).native!(moment(0))).toBeUndefined()
     expect(composeLoss(crossEntropy()).native!(moment(0))).toEqual({ kind: "cross-entropy" })
@@ -43,7 +43,7 @@ describe("composeLoss", () => {
     expect(twice.native!(moment(0))).toBeUndefined()
   })
 
-  it("adds terms of its weights at the moment, and leaves the policy's own output as it was", () => {
+  it("adds terms with their weights at the moment, without changing the output of the policy loss", () => {
     const gradient = Float32Array.of(1, 2)
     const own: TokenLoss = { name: "own", evaluate: () => ({ loss: 7, gradient, metrics: { "own/count": 3 } }) }
     const loss = composeLoss(own, { klWeight: { from: 0, to: 1 }, klEstimator: "k1", entropyWeight: 0.5 })
@@ -57,7 +57,7 @@ describe("composeLoss", () => {
     expect([...gradient]).toEqual([1, 2])
   })
 
-  it("reports the KL at weight 0 where there is a reference, and 0 where there is none", () => {
+  it("reports the KL at weight 0 if there is a reference policy, and 0 otherwise", () => {
     const { referenceLogProbs: _, ...without } = input
     const loss = composeLoss(clippedSurrogate(), { klEstimator: "k1" })
     expect(loss.evaluate(input).metrics!["loss/kl"]).toBeGreaterThan(0)
@@ -65,12 +65,12 @@ describe("composeLoss", () => {
     expect(loss.evaluate(input).gradient).toEqual(loss.evaluate(without).gradient)
   })
 
-  it("says whose output it cannot add to", () => {
+  it("names the loss whose output is invalid", () => {
     const own: TokenLoss = { name: "own", evaluate: () => undefined as never }
     expect(() => composeLoss(own).evaluate(input)).toThrow(badArgument(/^The loss own gave undefined/))
   })
 
-  it("keeps the policy's memory", () => {
+  it("keeps the state of the policy loss", () => {
     let memory = 1
     const own: TokenLoss = {
       name: "own",

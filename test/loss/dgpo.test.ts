@@ -18,7 +18,7 @@ function movedInput(unit: "span" | "row" = "span"): LossInput {
 }
 
 describe("dgpoWeights", () => {
-  it("are n softmax(d H^kappa / tau), with a mean of 1", () => {
+  it("equal n softmax(d H^kappa / tau), with mean 1", () => {
     const [d, H] = [
       [0, 0.3, 0.9],
       [1, 0.5, 0.25],
@@ -41,7 +41,7 @@ describe("dgpoWeights", () => {
     )
   })
 
-  it("are 1 where all are alike, or nothing has moved, or nothing is uncertain", () => {
+  it("are 1 if all tokens are equal, unchanged, or certain", () => {
     for (const [d, H] of [
       [
         [0.5, 0.5],
@@ -61,7 +61,7 @@ describe("dgpoWeights", () => {
     expect([...dgpoWeights([0.2, 0.4], [0, 0], { kappa: 0, tau: 1e-3 })]).toEqual(close([0, 2], 12))
   })
 
-  it("refuse what does not fit", () => {
+  it("refuse inputs that do not fit", () => {
     expect(() => dgpoWeights([1], [])).toThrow(badArgument(/1 distances and 0 entropies/))
     expect(() => dgpoWeights([Number.NaN], [1])).toThrow(/distance NaN and the entropy 1; give finite numbers/)
     expect(() => dgpoWeights([1], [1], { tau: 0 })).toThrow(badArgument(/dgpoWeights: tau must be above 0/))
@@ -112,13 +112,13 @@ describe("dgpo", () => {
     },
   )
 
-  it("leaves a sequence's advantage as large as it was", () => {
+  it("keeps the total advantage of a sequence", () => {
     const input = { ...movedInput(), weights: undefined, clipScale: undefined, oldLogProbs: movedInput().logProbs }
     const flat = { ...input, advantages: input.advantages.map(() => -1) } as unknown as LossInput
     expect(dgpo().evaluate(flat).loss).toBeCloseTo(1, 10)
   })
 
-  it("asks for what it reads", () => {
+  it("requests the statistics that it reads", () => {
     expect(() => dgpo().evaluate(ofRatios([{ ratios: [1], advantage: 1 }]))).toThrow(badArgument(/give both columns/))
     expect(() => dgpo({ kappa: -1 })).toThrow(badArgument(/dgpo: kappa must be at least 0/))
   })

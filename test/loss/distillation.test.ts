@@ -23,15 +23,17 @@ function places(random: Random, count: number, vocabulary: number) {
 }
 type Place = ReturnType<typeof places>[0]
 
-/** The teacher's likeliest tokens at a place. */
-const likeliest = ({ q }: Place, count: number) => [...q.keys()].sort((a, b) => q[b]! - q[a]!).slice(0, count)
+/** The teacher's most likely tokens at a place. */
+const mostLikely = ({ q }: Place, count: number) => [...q.keys()].sort((a, b) => q[b]! - q[a]!).slice(0, count)
 
 /** Exact columns of two sequences: the first place, and all others. */
 function inputOf(all: readonly Place[], top = 0, weights?: Float64Array): LossInput {
   const p = all.map(({ z }) => softmax(z))
   const offsets = Int32Array.of(0, 1, all.length)
   const unknown = new Int32Array(2).fill(-1)
-  const tops = all.flatMap((place, t) => likeliest(place, top).map((j) => [Math.log(place.q[j]!), Math.log(p[t]![j]!)]))
+  const tops = all.flatMap((place, t) =>
+    mostLikely(place, top).map((j) => [Math.log(place.q[j]!), Math.log(p[t]![j]!)]),
+  )
   return {
     ...{ tokens: all.length, offsets, spanOffsets: offsets, rowOffsets: offsets },
     logProbs: Float64Array.from(all, ({ token }, t) => Math.log(p[t]![token]!)),
@@ -51,9 +53,9 @@ function inputOf(all: readonly Place[], top = 0, weights?: Float64Array): LossIn
   }
 }
 
-/** The divergences as they are written, over the likeliest tokens and the rest as one. */
+/** The divergences as they are written, over the most likely tokens and the rest as one. */
 function defined({ divergence, mixture = 0.5 }: DistillationOptions, place: Place, z: readonly number[], top: number) {
-  const known = likeliest(place, top)
+  const known = mostLikely(place, top)
   const outcomes = (of: readonly number[]) => [...known.map((j) => of[j]!), 1 - sum(known.map((j) => of[j]!))]
   const [p, q] = [outcomes(softmax(z)), outcomes(place.q)]
   const kl = (a: readonly number[], b: readonly number[]) =>
@@ -63,14 +65,14 @@ function defined({ divergence, mixture = 0.5 }: DistillationOptions, place: Plac
   return mixture * kl(q, m) + (1 - mixture) * kl(p, m)
 }
 
-describe("the divergences from a teacher's likeliest tokens", () => {
+describe("divergences on the most likely tokens of a teacher", () => {
   const cases: DistillationOptions[] = [
     { divergence: "forward" },
     { divergence: "jensen-shannon" },
     { divergence: "jensen-shannon", mixture: 0.1 },
   ]
 
-  it.each(cases)("are their definition, and their gradient what differences of logits show: %j", (options) => {
+  it.each(cases)("match their definition, and their gradient finite differences of logits: %j", (options) => {
     for (const top of [1, 3, 6]) {
       const all = places(new Random(top), 5, 6)
       const weights = Float64Array.of(1, 2, 0.5, 0, 3)
@@ -84,7 +86,7 @@ describe("the divergences from a teacher's likeliest tokens", () => {
       for (const [t, place] of all.entries()) {
         const p = softmax(place.z)
         const coefficients = topGradient!.subarray(t * top, (t + 1) * top)
-        const known = likeliest(place, top)
+        const known = mostLikely(place, top)
         // What coefficients of log-probabilities come to in the logits.
         const ofLogits = p.map((_, j) => sum(known.map((token, i) => coefficients[i]! * (Number(token === j) - p[j]!))))
         const step = 1e-5
@@ -103,26 +105,26 @@ describe("the divergences from a teacher's likeliest tokens", () => {
     }
   })
 
-  it("of all tokens have the gradient p - q (forward)", () => {
+  it("over all tokens have the gradient p - q (forward)", () => {
     const all = places(new Random(4), 2, 5)
     const { topGradient } = distillation({ divergence: "forward", teacherTop: 5 }).evaluate(inputOf(all, 5))
     for (const [t, place] of all.entries()) {
       const p = softmax(place.z)
-      const known = likeliest(place, 5)
+      const known = mostLikely(place, 5)
       const total = sum(topGradient!.subarray(t * 5, (t + 1) * 5))
       for (const [i, j] of known.entries())
         expect(topGradient![t * 5 + i]! - total * p[j]!).toBeCloseTo((p[j]! - place.q[j]!) / 2, 5)
     }
   })
 
-  it("are 0 where both say the same, with no gradient, and at most log 2 (jensen-shannon)", () => {
+  it("are 0 for equal distributions, with no gradient, and at most log 2 (jensen-shannon)", () => {
     const same = places(new Random(5), 3, 4).map(({ q, token }) => ({ q, token, z: q.map(Math.log) }))
     for (const options of cases) {
       const { loss, topGradient } = distillation({ ...options, teacherTop: 2 }).evaluate(inputOf(same, 2))
       expect(loss).toBeCloseTo(0, 12)
       const p = same.map(({ q }) => q)
       for (const [t, place] of same.entries()) {
-        const known = likeliest(place, 2)
+        const known = mostLikely(place, 2)
         const slopes = topGradient!.subarray(2 * t, 2 * t + 2)
         const ofLogits = p[t]!.map((x, j) => sum(known.map((token, i) => slopes[i]! * (Number(token === j) - x))))
         expect(ofLogits).toEqual(close([0, 0, 0, 0], 7))
@@ -137,7 +139,7 @@ describe("the divergences from a teacher's likeliest tokens", () => {
   })
 })
 
-describe("the divergence from a teacher told by sampled tokens", () => {
+describe("the divergence estimated from sampled tokens", () => {
   const estimates: Record<KlEstimator, (d: number) => number> = {
     k1: (d) => -d,
     k2: (d) => (d * d) / 2,
@@ -148,7 +150,7 @@ describe("the divergence from a teacher told by sampled tokens", () => {
   }
   const names = Object.keys(estimates) as KlEstimator[]
 
-  it.each(names)("is the estimate %s, and its gradient what differences show", (estimator) => {
+  it.each(names)("equals the estimate %s, and its gradient finite differences", (estimator) => {
     const all = places(new Random(6), 7, 5)
     const weights = Float64Array.from(all, (_, t) => t / 2)
     const input = inputOf(all, 0, weights)
@@ -170,7 +172,7 @@ describe("the divergence from a teacher told by sampled tokens", () => {
     expect(metrics!["distillation/divergence"]).toBeCloseTo(mean, 12)
   })
 
-  it("has by default the KL's own gradient on average over what the policy may say", () => {
+  it("by default has the gradient of the KL in expectation", () => {
     const [place] = places(new Random(7), 1, 5) as [Place]
     const p = softmax(place.z)
     const expected = p.map((_, j) =>
@@ -190,8 +192,8 @@ describe("the divergence from a teacher told by sampled tokens", () => {
   })
 })
 
-describe("what a teacher said", () => {
-  it("is read from the spans, one number a token, or as many as its likeliest are", () => {
+describe("results of the teacher", () => {
+  it("are read from the spans, one number per token, or several for the most likely tokens", () => {
     const random = new Random(8)
     const { rows, statistics } = randomRows(random)
     for (const { spans } of rows)
@@ -219,7 +221,7 @@ describe("what a teacher said", () => {
     expect(() => lossInput(rows, told, { ...now, teacherTop: 3 })).toThrow(badArgument(/give 3 per token/))
   })
 
-  it("is asked for where it is not there", () => {
+  it("are required", () => {
     const bare = lossInput(
       [row({ length: 1, advantage: 0, logProbs: Float32Array.of(-1) })],
       { logProbs: Float32Array.of(-1) },

@@ -64,7 +64,7 @@ describe.each<DpoOptions>([
   { objective: "ipo", beta: 0.3 },
   { objective: "ipo", average: true },
 ])("dpo of %o", (options) => {
-  it.each([false, true])("is its definition, and its gradient that of finite differences (weights: %s)", (weighted) => {
+  it.each([false, true])("matches its definition, and its gradient finite differences (weights: %s)", (weighted) => {
     for (const seed of [1, 2, 3]) {
       const input = paired(seed, weighted)
       const { loss, gradient, metrics } = dpo(options).evaluate(input)
@@ -78,7 +78,7 @@ describe.each<DpoOptions>([
   })
 })
 
-it("is log 2 at the reference, whatever is preferred, and stays finite far from it", () => {
+it("is log 2 at the reference policy for any preference, and stays finite far from it", () => {
   const input = paired(1)
   const start = dpo().evaluate({ ...input, logProbs: input.referenceLogProbs! })
   expect(start.loss).toBeCloseTo(Math.LN2, 12)
@@ -88,13 +88,13 @@ it("is log 2 at the reference, whatever is preferred, and stays finite far from 
   expect(far.gradient.every(Number.isFinite)).toBe(true)
 })
 
-it("can have a schedule of beta", () => {
+it("supports a schedule of beta", () => {
   const input = paired(2)
   const beta = { from: 0.1, to: 0.4, over: 6 } // 0.25 at iteration 3
   expect(dpo({ beta }).evaluate(input).loss).toBe(dpo({ beta: 0.25 }).evaluate(input).loss)
 })
 
-it("refuses what is no pair, and options that say nothing", () => {
+it("refuses rows that are not pairs, and invalid options", () => {
   const input = paired(1)
   const alone = { ...input, advantages: input.advantages.map(() => 1) }
   expect(() => dpo().evaluate(alone)).toThrow(

@@ -6,7 +6,7 @@ import { badArgument } from "../kernels/bad-argument.ts"
 import { now, ofRatios } from "./inputs.ts"
 
 describe("gspo", () => {
-  it("clips one ratio of a whole sequence within its own narrow bounds", () => {
+  it("clips one ratio per sequence within its narrow bounds", () => {
     const moved = (ratio: number, advantage: number) => ({ ratios: [ratio ** 3, 1 / ratio], advantage }) // its mean is ratio
     const input = ofRatios([moved(1.0003, 1), moved(1.0006, 1), moved(0.9998, -1), moved(0.9996, -1), moved(30, -1)])
     const { gradient, loss, metrics } = gspo().evaluate(input)
@@ -17,7 +17,7 @@ describe("gspo", () => {
     expect(metrics).toMatchObject({ "policy/clip-fraction": 0.4, "policy/dual-clip-fraction": 0 })
   })
 
-  it("is a clipped surrogate to an engine, with the terms around it", () => {
+  it("has the native form of a clipped surrogate, with its terms", () => {
     expect(gspo().name).toBe("gspo")
     const native = composeLoss(gspo({ clipHigh: 1e-3 }), { aggregation: "sequence-mean-token-mean", klWeight: 0.1 })
       .native!(now.moment)
@@ -30,7 +30,7 @@ describe("gspo", () => {
     expect(native).toMatchObject({ kind: "clipped-surrogate", ...options })
   })
 
-  it("takes schedules, and refuses what it has not", () => {
+  it("accepts schedules, and refuses unknown options", () => {
     const native = gspo({ clipLow: { from: 1e-4, to: 3e-4 } }).native!({ iteration: 5, iterations: 10 })
     expect(native).toMatchObject({ clipLow: expect.closeTo(2e-4, 12) })
     expect(() => gspo({ clipDual: 3 } as object)).toThrow(badArgument(/gspo: clipDual/))

@@ -12,16 +12,16 @@ const trainer = sampler.map((value, t) => value + Math.log(ratios[t]!))
 const weights = (options?: ImportanceOptions) => [...importanceWeights(trainer, sampler, offsets, options)]
 
 describe("importanceWeights", () => {
-  it("are the tokens' ratios, truncated at 2 where nothing else is said", () => {
+  it("are the ratios of tokens, truncated at 2 by default", () => {
     expect(weights()).toEqual(close([0.5, 2, 0.2, 1, 2, 0.5]))
     expect(weights({ truncate: Number.POSITIVE_INFINITY })).toEqual(close(ratios))
   })
 
-  it("are the product over a sequence, on each of its tokens", () => {
+  it("are the product over a sequence, for each of its tokens", () => {
     expect(weights({ level: "sequence", truncate: 1.8 })).toEqual(close([1.5, 1.5, 0.2, 1.8, 1.8, 1.8]))
   })
 
-  it("are 0 outside of bounds, which belong to the inside, and truncated within", () => {
+  it("are 0 outside of inclusive bounds, and truncated within", () => {
     const exact = importanceWeights([-1, -1, -1], [-1, -2, 0], [0, 3], {
       dropBelow: Math.exp(-1),
       dropAbove: Math.exp(1),
@@ -30,7 +30,7 @@ describe("importanceWeights", () => {
     expect(weights({ dropBelow: 0.3, dropAbove: 3.5, truncate: 2.5 })).toEqual(close([0.5, 2.5, 0, 1, 0, 0.5]))
   })
 
-  it("have mean 1 over tokens, or over sequences, if they are normalised, those dropped with them", () => {
+  it("have mean 1 over tokens, or over sequences, with normalize, including dropped ones", () => {
     const bounds = { dropBelow: 0.3, normalize: true, truncate: Number.POSITIVE_INFINITY }
     expect(weights(bounds)).toEqual(close([0.5, 3, 0, 1, 4, 0.5].map((weight) => weight / 1.5)))
     const mean = (1.5 + 0 + 2) / 3
@@ -38,7 +38,7 @@ describe("importanceWeights", () => {
     expect(weights({ dropAbove: 0.1, normalize: true })).toEqual([0, 0, 0, 0, 0, 0])
   })
 
-  it("leave out what the trainer has not computed", () => {
+  it("skip tokens that the trainer has not computed", () => {
     const holes = [NaN, trainer[1]!, NaN, ...trainer.slice(3)]
     const found = (options: ImportanceOptions) => [...importanceWeights(holes, sampler, offsets, options)]
     const options = { normalize: true, truncate: Number.POSITIVE_INFINITY }
@@ -47,7 +47,7 @@ describe("importanceWeights", () => {
     expect(found({ ...options, level: "sequence" })).toEqual(close([3, 3, 2.5, 2, 2, 2].map((weight) => weight / 2.5)))
   })
 
-  it("are finite however far the two are apart", () => {
+  it("are finite for any difference", () => {
     for (const level of ["token", "sequence"] as const)
       for (const far of [-1e4, 1e4]) {
         const found = importanceWeights([far, far], [0, 0], [0, 2], { level, truncate: Number.POSITIVE_INFINITY })
@@ -55,7 +55,7 @@ describe("importanceWeights", () => {
       }
   })
 
-  it("are none where there are no tokens", () => {
+  it("are empty without tokens", () => {
     expect(importanceWeights([], [], [0], { normalize: true })).toEqual(new Float64Array(0))
   })
 
@@ -75,7 +75,7 @@ describe("importanceWeights", () => {
     expect(call).toThrow(badArgument(message))
   })
 
-  it("refuse a number that is not finite, but for the trainer's NaN", () => {
+  it("refuse non-finite numbers, except NaN of the trainer", () => {
     for (const [ours, theirs] of [
       [-Infinity, 0],
       [0, Number.NaN],

@@ -23,12 +23,12 @@ describe("the estimators of the KL", () => {
     }
   })
 
-  it("have the gradient of k2 where a plus says so", () => {
+  it("have the gradient of k2 in the plus variants", () => {
     for (const d of [-30, -1, 0.1, 2.7, 30])
       for (const name of ["k1+", "k3+"] as const) expect(klEstimators[name].gradient(d)).toBe(-d)
   })
 
-  it("hold k3 to 10, not its exponent, and stay finite", () => {
+  it("bound k3 by 10, but not its exponent, and stay finite", () => {
     const { value, gradient } = klEstimators.k3
     expect(value(-10.5)).toBeCloseTo(9.5, 4)
     expect(gradient(-10.5)).toBeCloseTo(1, 4)
@@ -38,7 +38,7 @@ describe("the estimators of the KL", () => {
         expect([klEstimators[name].value(d), klEstimators[name].gradient(d)].every(Number.isFinite)).toBe(true)
   })
 
-  it("lead to the KL: those with a plus, and k2, have its gradient in expectation", () => {
+  it("match the KL: the plus variants and k2 have its gradient in expectation", () => {
     // Over a choice of three: p by logits, of which one moves; ∇ KL = Σ p (log p - log q) ∇ log p.
     const random = new Random(3)
     const softmax = (logits: readonly number[]) => {

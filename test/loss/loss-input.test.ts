@@ -17,7 +17,7 @@ const nonFinite = (message: RegExp) =>
 describe("shares", () => {
   const offsets = Int32Array.of(0, 1, 1, 4) // one token, none, three
 
-  it("sum the batch as the aggregation says; sequences without a token are none", () => {
+  it("sum over the batch as the aggregation defines; sequences without tokens do not count", () => {
     expect([...shares("token-mean", offsets)]).toEqual([1 / 4, 1 / 4, 1 / 4, 1 / 4])
     expect([...shares("token-sum", offsets)]).toEqual([1, 1, 1, 1])
     expect([...shares("sequence-mean-fixed-length", offsets, 8)]).toEqual([1 / 16, 1 / 16, 1 / 16, 1 / 16])
@@ -45,7 +45,7 @@ describe("lossInput", () => {
   ]
   const statistics = { logProbs: floats(-0.5, -1, -2, -3), entropies: floats(1, 2, 3, 4) }
 
-  it("lays the spans of all rows side by side", () => {
+  it("concatenates the spans of all rows", () => {
     const input = lossInput(rows, statistics, { ...now, needs: ["entropy"] })
     expect(input).toEqual({
       tokens: 4,
@@ -66,7 +66,7 @@ describe("lossInput", () => {
     })
   })
 
-  it("counts rows as sequences where it is told to", () => {
+  it("counts rows as sequences on request", () => {
     const input = lossInput(rows, statistics, { ...now, unit: "row" })
     expect(input.offsets).toEqual(Int32Array.of(0, 3, 4))
     expect([...input.shares]).toEqual([1 / 4, 1 / 4, 1 / 4, 1 / 4])
@@ -74,7 +74,7 @@ describe("lossInput", () => {
     expect(input).not.toHaveProperty("referenceLogProbs")
   })
 
-  it("asks an expert's replies for nothing", () => {
+  it("needs no inputs for completions of an expert", () => {
     const replies = [stepSequence(Int32Array.of(1), Int32Array.of(2, 3))]
     const input = lossInput(replies, { logProbs: floats(-1, -2) }, { ...now, imitation: true })
     expect(input).toMatchObject({ oldLogProbs: floats(-1, -2), advantages: floats(1, 1) })
@@ -163,7 +163,7 @@ describe("lossInput", () => {
 })
 
 describe("asTokenLoss", () => {
-  it("takes a loss as it is, and a function by its name", () => {
+  it("accepts a loss unchanged, and a function under its name", () => {
     const loss = clippedSurrogate()
     expect(asTokenLoss(loss)).toBe(loss)
     const zero = (): LossOutput => ({ loss: 0, gradient: floats() })
@@ -194,7 +194,7 @@ describe("checkLossOutput", () => {
   )
   const gradient = floats(1, 2, 3)
 
-  it("lets a good one pass", () => {
+  it("accepts valid output", () => {
     checkLossOutput({ loss: 1, gradient, entropyGradient: gradient, metrics: { "a/b": 1 } }, input, "mine")
   })
 
@@ -234,7 +234,7 @@ describe("checkLossOutput", () => {
 describe("evaluateLoss", () => {
   const input = lossInput([row({ length: 1, logProbs: floats(-1), advantage: 1 })], { logProbs: floats(-1) }, now)
 
-  it("gives what a loss comes to, and says whose it is where that is nothing or it throws", () => {
+  it("returns the output of a loss, and names the loss if the output is invalid or it throws", () => {
     const output = { loss: 0, gradient: floats(0) }
     expect(evaluateLoss({ name: "mine", evaluate: () => output }, input)).toBe(output)
     expect(() => evaluateLoss({ name: "mine", evaluate: () => undefined as never }, input)).toThrow(

@@ -8,7 +8,7 @@ const offsets = [0, 2, 5]
 
 const mean = (values: readonly number[]) => values.reduce((a, b) => a + b) / values.length
 
-it("tells what two engines' log-probabilities of the same tokens come to", () => {
+it("computes metrics from the log-probabilities of two engines for the same tokens", () => {
   const l = [-0.2, 0.5, 0, -0.1, -0.5]
   const training = [2.7 / 2, 5.6 / 3]
   const rollout = [3 / 2, 5 / 3]
@@ -34,7 +34,7 @@ it("tells what two engines' log-probabilities of the same tokens come to", () =>
     expect([name, found[name]]).toEqual([name, expect.closeTo(value, 12)])
 })
 
-it("leaves out what the trainer has not computed, and sequences of nothing else", () => {
+it("skips tokens that the trainer has not computed, and sequences without others", () => {
   const holes = [...trainer.slice(0, 2), NaN, trainer[2]!, NaN, ...trainer.slice(3)]
   const others = [...sampler.slice(0, 2), -7, sampler[2]!, -8, ...sampler.slice(3)]
   expect(mismatch(holes, others, [0, 2, 3, 3, 7])).toEqual(mismatch(trainer, sampler, offsets))
@@ -42,7 +42,7 @@ it("leaves out what the trainer has not computed, and sequences of nothing else"
   expect(mismatch([], [], [0])).toEqual({})
 })
 
-it("is 0 where they agree, and finite however far they are apart", () => {
+it("is 0 for equal values, and finite for any difference", () => {
   const same = mismatch(sampler, sampler, offsets)
   for (const name of ["kl", "k3", "chi2-token", "chi2-sequence"]) expect(same[`mismatch/${name}`]).toBeCloseTo(0, 15)
   expect(same["mismatch/perplexity-ratio"]).toBe(1)
@@ -53,7 +53,7 @@ it("is 0 where they agree, and finite however far they are apart", () => {
     expect(Object.values(mismatch([ours], [theirs], [0, 1])).every(Number.isFinite)).toBe(true)
 })
 
-it("tells how far far is: only the χ² is held", () => {
+it("reports large differences in full: only the χ² is bounded", () => {
   const found = mismatch([-30, -1], [-1, -30], [0, 1, 2])
   const wanted = {
     "mismatch/k3": (Math.exp(-29) + 29 + Math.exp(29) - 29) / 2 - 1,

@@ -215,7 +215,7 @@ function defined(
 describe.each(names)("the loss %s", (name) => {
   const { loss, stops, sequence } = cases[name]!
 
-  it("goes by that name, and has no native form", () => {
+  it("has its name, and no native form", () => {
     expect(loss.name).toBe(name.split(" ")[0])
     expect(loss.native).toBeUndefined()
   })
@@ -253,7 +253,7 @@ describe.each(names)("the loss %s", (name) => {
     }
   })
 
-  it("is finite however far the policy has moved", () => {
+  it("is finite for any distance of the policy", () => {
     const input = exactInput(6, "span", true)
     const far = [-1e4, 1e4, -21, 21, 0]
     for (const [moved, kept] of [
@@ -270,13 +270,13 @@ describe.each(names)("the loss %s", (name) => {
     }
   })
 
-  it("is 0 where there is nothing", () => {
+  it("is 0 for an empty batch", () => {
     const { loss: found, gradient, metrics } = loss.evaluate(lossInput([], { logProbs: new Float32Array(0) }, now))
     expect([Math.abs(found), gradient.length]).toEqual([0, 0])
     for (const value of Object.values(metrics!)) expect(Math.abs(value)).toBe(0)
   })
 
-  it("does not pull at a token that weighs nothing", () => {
+  it("has no gradient for tokens of weight 0", () => {
     const input = exactInput(7, "span", true)
     const weights = Float64Array.from(input.weights!)
     weights[3] = 0
@@ -293,7 +293,7 @@ describe.each(names)("the loss %s", (name) => {
     expect(loss.evaluate({ ...input, shares, logProbs })).toMatchObject({ loss: found, gradient })
   })
 
-  it("reports how far the policy has moved", () => {
+  it("reports the change of the policy", () => {
     const input = ofRatios([{ ratios: [0.5, 1, 1.5], advantage: 1 }])
     expect(loss.evaluate(input).metrics).toMatchObject({
       "policy/kl": expect.closeTo(-Math.log(0.75) / 3, 6),
@@ -309,7 +309,7 @@ describe("metrics", () => {
     { ratios: [0.5, 1, 1.5, 2.5], advantage: -1, more: { clipScale: 3 } },
   ])
 
-  it("count the ratios outside of a clip, whatever the sign (cispo), or those that it holds (gmpo)", () => {
+  it("count ratios outside of the clip range for any sign (cispo), or those that are clipped (gmpo)", () => {
     // Widths of 0.2 and 0.28, and three times as much.
     expect(metric(cases.cispo!.loss, input, "clip-fraction")).toBe((3 + 1) / 8)
     expect(metric(cispo(), input, "clip-fraction")).toBe(0)
@@ -318,7 +318,7 @@ describe("metrics", () => {
     expect(metric(gmpo(), ofRatios([{ ratios: [0.1, 9], advantage: 0 }]), "clip-fraction")).toBe(0)
   })
 
-  it("count what a divergence masks, and what of the rest is truncated", () => {
+  it("count masked tokens, and truncated ones among the others", () => {
     // p_old is e^-1: it moves by -0.18, 0, 0.18 and 0.55; the second has three times the threshold.
     const tv = dppoTv({ thresholdLow: 0.05, thresholdHigh: 0.3, truncate: 1.4 })
     expect(metric(tv, input, "masked-fraction")).toBe((1 + 1) / 8)
@@ -332,7 +332,7 @@ describe("metrics", () => {
 })
 
 describe("ratios", () => {
-  it("are constant from e^20 up and from e^-20 down", () => {
+  it("are constant above e^20 and below e^-20", () => {
     const input = ofRatios([{ ratios: [1, 1, 1, 1], advantage: -1 }])
     input.logProbs.set([-22, 18.9, 19.1, 30])
     const [far, near, beyond, further] = klCov({ penalty: 0 }).evaluate(input).gradient
@@ -364,7 +364,7 @@ describe("clipCov", () => {
     return tokens
   }
 
-  it("drops no more than its share, at random by the key of the batch, the same each time", () => {
+  it("drops at most its share, at random by the key of the batch, reproducibly", () => {
     expect(dropped(0.1)).toHaveLength(20)
     expect(dropped(0.109)).toHaveLength(21)
     expect(dropped(1e-6)).toHaveLength(1)
@@ -376,7 +376,7 @@ describe("clipCov", () => {
     expect(covered.size).toBeGreaterThan(190)
   })
 
-  it("does not touch its input's random numbers, nor its weights", () => {
+  it("does not change its input or its random generator", () => {
     const weights = new Float64Array(far.tokens).fill(2)
     const input = { ...far, weights, random: new Random(9) }
     clipCov({ ...every, covarianceShare: 0.5 }).evaluate(input)
@@ -386,7 +386,7 @@ describe("clipCov", () => {
 })
 
 describe("klCov", () => {
-  it("takes the first of equal covariances", () => {
+  it("selects the first of equal covariances", () => {
     const input = ofRatios([{ ratios: [2, 2, 2, 2], advantage: 0 }])
     const { gradient } = klCov({ covarianceShare: 0.5 }).evaluate(input)
     expect([...gradient]).toEqual([0.25, 0.25, 0, 0])
@@ -398,13 +398,13 @@ describe("klCov", () => {
 })
 
 describe("gmpo", () => {
-  it("ignores the aggregation that a KL term is given", () => {
+  it("ignores the aggregation of the KL term", () => {
     const input = exactInput(8, "row", true)
     const by = (aggregation: Aggregation) => composeLoss(gmpo(), { aggregation }).evaluate(input)
     expect(by("token-sum")).toEqual(by("token-mean"))
   })
 
-  it("is 0 for a sequence with a weight of 0, and refuses one below", () => {
+  it("is 0 for a sequence of weight 0, and refuses negative weights", () => {
     const weighted = (weight: number) =>
       ofRatios([{ ratios: [1, 1.1], advantage: 1, more: { weights: Float32Array.of(1, weight) } }])
     expect([...gmpo().evaluate(weighted(0)).gradient].map(Math.abs)).toEqual([0, 0])
@@ -413,13 +413,13 @@ describe("gmpo", () => {
 })
 
 describe("holder", () => {
-  it("ignores the aggregation that a KL term is given", () => {
+  it("ignores the aggregation of the KL term", () => {
     const input = exactInput(8, "row", true)
     const by = (aggregation: Aggregation) => composeLoss(holder({ p: 2 }), { aggregation }).evaluate(input)
     expect(by("token-sum")).toEqual(by("token-mean"))
   })
 
-  it("has the schedules that its authors name", () => {
+  it("has the schedules of its authors", () => {
     const half = { iteration: 100, iterations: 1000 }
     const now = (...given: Parameters<typeof holderSchedule>) => scheduleValue(holderSchedule(...given), half)
     expect(now("linear_dec")).toBeCloseTo(1.2, 12)
@@ -431,7 +431,7 @@ describe("holder", () => {
     expect(() => now("square" as "quad")).toThrow(badArgument(/no schedule "square"; use one of linear, sin, quad/))
   })
 
-  it("comes from above and from below to the geometric mean at p = 0", () => {
+  it("converges to the geometric mean at p = 0 from both sides", () => {
     const input = exactInput(9, "span", false)
     const { loss, gradient } = holder({ p: 0 }).evaluate(input)
     for (const p of [1e-5, -1e-5, 1e-7, -1e-7]) {
@@ -441,7 +441,7 @@ describe("holder", () => {
     }
   })
 
-  it("takes the largest ratio where p is large, the smallest where it is far below 0, and no notice of what weighs nothing", () => {
+  it("approaches the largest ratio for large p, the smallest for p far below 0, and ignores weights of 0", () => {
     const input = (weights: number[]) =>
       ofRatios([{ ratios: [0.5, 1, 4], advantage: 1, more: { weights: Float32Array.from(weights) } }])
     const loss = (p: number, weights: number[]) => holder({ p, clipHigh: 9 }).evaluate(input(weights)).loss
@@ -455,12 +455,12 @@ describe("holder", () => {
     )
   })
 
-  it("has no lower bound where clipLow times its scale is 1 or more", () => {
+  it("has no lower bound if clipLow times its scale is 1 or more", () => {
     const input = ofRatios([{ ratios: [0.1], advantage: -1, more: { clipScale: 3 } }])
     expect(holder({ clipLow: 0.5 }).evaluate(input).gradient[0]).toBeCloseTo(0.1, 6)
   })
 
-  it("reports the tokens that a clip holds, of a sequence all or none", () => {
+  it("reports the clipped tokens, all or none of a sequence", () => {
     const input = ofRatios([
       { ratios: [0.5, 1, 3], advantage: 1 },
       { ratios: [0.5, 1, 1.1], advantage: 1 },
@@ -475,7 +475,7 @@ describe("holder", () => {
 })
 
 describe("options", () => {
-  it("may follow schedules", () => {
+  it("accept schedules", () => {
     const input = ofRatios([{ ratios: [3], advantage: 1 }])
     const half = { ...input, moment: { iteration: 5, iterations: 10 } }
     expect(cispo({ clipHigh: { from: 0, to: 1 } }).evaluate(half).gradient[0]).toBeCloseTo(-1.5, 6)

@@ -57,7 +57,7 @@ describe.skipIf(absent)(`losses against the shared vectors${absent}`, () => {
     for (const [t, value] of gradient.entries()) expect(found.gradient[t]).toBeCloseTo(value, 6)
   }
 
-  it.each(Object.entries(aggregations))("PPO's with and without the dual clip, by %s", (name, aggregation) => {
+  it.each(Object.entries(aggregations))("PPO with and without the dual clip, by %s", (name, aggregation) => {
     const v = load()
     const { clip_low: clipLow, clip_high: clipHigh, dual_clip_c } = v.params
     for (const [expected, clipDual] of [
@@ -69,7 +69,7 @@ describe.skipIf(absent)(`losses against the shared vectors${absent}`, () => {
     }
   })
 
-  it.each([2, 1, 0, -1, -2])("HölderPO's of sequences and of tokens, p = %d", (p) => {
+  it.each([2, 1, 0, -1, -2])("HölderPO of sequences and of tokens, p = %d", (p) => {
     const v = load()
     const clips = { clipLow: v.params.clip_low, clipHigh: v.params.clip_high }
     const found = (variant: HolderOptions["variant"]) =>
@@ -78,7 +78,7 @@ describe.skipIf(absent)(`losses against the shared vectors${absent}`, () => {
     expectLoss(found("token"), v.expected[`holder_token_p=${p}`]!, v)
   })
 
-  it("HölderPO's p, by each of its schedules", () => {
+  it("p of HölderPO, by each of its schedules", () => {
     const { params, inputs, expected } = JSON.parse(readFileSync(file, "utf8")).holder_p_schedule
     const { p_min: lowest, p_max: highest, steps: over, power } = params
     for (const [name, wanted] of Object.entries<number[]>(expected)) {
@@ -88,7 +88,7 @@ describe.skipIf(absent)(`losses against the shared vectors${absent}`, () => {
     }
   })
 
-  it("GSPO's", () => {
+  it("GSPO", () => {
     const v = load()
     const gspo = clippedSurrogate({ clipLow: 0.2, clipHigh: 0.28, ratio: "sequence", clipDual: Infinity })
     expectLoss(

@@ -116,7 +116,7 @@ describe("an adapter's folder", () => {
     expect(warnings.join("\n")).toMatch(/lora_dropout is 0.05; gigpo trains without dropout/)
   })
 
-  it("says what is trained of it before weights are read", async () => {
+  it("reports its trained parameters before weights are read", async () => {
     const json = JSON.parse(await readFile(config(), "utf8"))
     await writeFile(config(), JSON.stringify({ ...json, base_model_name_or_path: modelPath("qwen3"), r: 7 }))
     expect((await readPolicyShape(folder)).lora).toEqual({ rank: 7, alpha: 8 })

@@ -54,7 +54,7 @@ it.each(endless)("an adapter's expression that takes too long is refused: %s", (
   }
 })
 
-it("usual ones mean what they did", () => {
+it("common ones have the same meaning as in Python", () => {
   const targets = (targetModules: string | string[]) =>
     targetsOf({ targetModules } as unknown as AdapterConfig, () => true, fail)
   expect(targets(".*\\.(q|k|v)_proj")(name)).toBe(true)

@@ -98,7 +98,7 @@ describe("generation_config.json", () => {
     expect(warnings.join()).toContain(`${file}: the key "${key}" is unknown and has no effect`)
   })
 
-  it("as Qwen2.5 has it says nothing that is not known", () => {
+  it("of Qwen2.5 contains no unknown keys", () => {
     checkGenerationKeys(file, {
       bos_token_id: 1,
       do_sample: true,
@@ -126,7 +126,7 @@ describe("tokenizer_config.json", () => {
     expect(warnings.join()).toMatch(/the key "lowercase_first" is unknown.*auto_map refers to/s)
   })
 
-  it("as Qwen2.5 and Llama 3 have it says nothing that is not known", () => {
+  it("of Qwen2.5 and Llama 3 contains no unknown keys", () => {
     checkTokenizerKeys(file, {
       add_bos_token: false,
       add_prefix_space: false,

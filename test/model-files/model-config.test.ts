@@ -197,7 +197,7 @@ describe("parseModelConfig", () => {
     expect(windowsOf({ ...smollm3, ...windows })).toEqual([0, 64])
   })
 
-  it("reads Gemma 3 of every version of transformers alike", () => {
+  it("reads Gemma 3 equally from every version of transformers", () => {
     const table = Array.from({ length: 18 }, (_, i) =>
       i % 6 === 5 ? { window: 0, rope: 0 } : { window: 512, rope: 1 },
     )
@@ -440,7 +440,7 @@ describe("config.json", () => {
     expect(await written()).toMatchObject({ architectures: ["Gemma3TextForSequenceClassification"], num_labels: 1 })
   })
 
-  it("keeps what it does not know and says which dtype was written", async () => {
+  it("keeps unknown keys and sets the written dtype", async () => {
     const original = {
       ...qwen25,
       torch_dtype: "bfloat16",
@@ -470,7 +470,7 @@ describe("config.json", () => {
     expect(text).toMatch(/^\{\n {2}"[\s\S]*\n\}\n$/)
   })
 
-  it("never leaves an original's positions beside those it writes", async () => {
+  it("replaces the positions of the original", async () => {
     const original = {
       ...llama32,
       rope_scaling: null,

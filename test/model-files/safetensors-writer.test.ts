@@ -20,7 +20,7 @@ afterEach(async () => {
 })
 
 describe("writeSafetensors", () => {
-  it("writes what openSafetensors reads, from chunks of any size", async () => {
+  it("writes files that openSafetensors reads, from chunks of any size", async () => {
     const whole = source("a", [5, 7])
     const bytes = Uint8Array.from(sourceBytes(whole))
     async function* pieces() {
@@ -52,7 +52,7 @@ describe("writeSafetensors", () => {
     }
   })
 
-  it("says format pt unless told otherwise, which loaders of PyTorch models ask for", async () => {
+  it("sets the format pt by default, which loaders of PyTorch models require", async () => {
     const path = join(folder, "model.safetensors")
     await writeSafetensors(path, [])
     expect((await readFile(path)).toString("utf8", 8)).toContain('{"__metadata__":{"format":"pt"}}')

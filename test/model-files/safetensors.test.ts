@@ -104,7 +104,7 @@ describe("openSafetensors on one file", () => {
     await expect(bytesOf(files, "a")).rejects.toMatchObject({ code: "DISPOSED" })
   })
 
-  it("says so when a file shrinks after it was opened", async () => {
+  it("reports a file that shrinks after it was opened", async () => {
     const bytes = encode(`{"a":${tensor("F32", "[2]", 0, 8)}}`, 8)
     const files = await openBytes(bytes)
     await truncate(join(folder, "model.safetensors"), bytes.length - 1)
@@ -341,7 +341,7 @@ describe("parseStrictJson", () => {
     return value instanceof Map ? Object.fromEntries([...value].map(([k, v]) => [k, plain(v)])) : value
   }
 
-  it("agrees with JSON.parse on what both accept", () => {
+  it("agrees with JSON.parse on all commonly accepted texts", () => {
     const text = ' {"a" : [1, -2.5e-3, 1E+2, true, false, null, "\\"\\\\\\u00e9\\n", {}, [ ]], "\\\\": {"b":{"c":0}}}\n'
     expect(plain(parseStrictJson(text))).toEqual(JSON.parse(text))
   })
@@ -379,7 +379,7 @@ describe("openSafetensors on a folder", () => {
     },
   )
 
-  it("says what it looked for where there is no model", async () => {
+  it("lists the expected files if there is no model", async () => {
     await expect(openSafetensors(folder)).rejects.toEqual(badModel(/neither model\.safetensors nor/))
     await expect(openSafetensors(join(folder, "absent"))).rejects.toEqual(badModel(/is not a folder/))
   })

@@ -13,7 +13,7 @@ const table = {
 }
 
 describe("withDefaults", () => {
-  it("makes a table of other defaults, and leaves the first as it was", () => {
+  it("creates a table with other defaults, without changing the original", () => {
     const other = withDefaults(table, { size: 5, rate: { from: 1, to: 2 }, place: "there", kind: undefined, name: "n" })
     const found = readOptions("other", {}, other)
     expect(found).toEqual({

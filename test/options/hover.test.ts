@@ -76,7 +76,7 @@ afterAll(() => {
   rmSync(folder, { recursive: true, force: true })
 })
 
-describe("what editors show of options", () => {
+describe("descriptions of options in editors", () => {
   it("is the description of each", () => {
     const silent = told.filter(({ help }, i) => !shown[i]!.includes(help)).map(({ path }) => path)
     expect(silent).toEqual([])

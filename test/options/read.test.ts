@@ -73,7 +73,7 @@ describe("options", () => {
     expect(readOptions("it", { inner: { depth: undefined }, tool: { name: undefined } }, table)).toEqual(defaults)
   })
 
-  it("that are given are kept", () => {
+  it("that are set are kept", () => {
     const given = {
       ...{ count: 1, few: 4, share: 1, decay: 0, any: 1e300, width: 2, most: Number.POSITIVE_INFINITY, loud: true },
       ...{ kind: 4, name: "x", names: ["b", "c"], odd: 3, told: () => {}, signal: AbortSignal.abort() },
@@ -148,7 +148,7 @@ describe("options", () => {
     )
   })
 
-  it("are refused with all that is wrong, by the code that is asked for", () => {
+  it("are refused with all errors at once, by the given code", () => {
     const given = { few: 9, zzz: 1, inner: { depth: "x" } }
     expect(() => readOptions("it", given, table, "BAD_CONFIG")).toThrow(
       expect.objectContaining({
@@ -162,13 +162,13 @@ describe("options", () => {
       expect(() => readOptions("it", wrong, table)).toThrow("it: options must be an object.")
   })
 
-  it("of a thing of one's own: handed in bare, or by use with what stands around it", () => {
+  it("for a custom object: passed directly, or by `use` with its options", () => {
     const tool = { cut: (what: string) => what }
     expect(readOptions("it", { tool }, table).tool).toEqual({ use: tool, force: 1 })
     expect(readOptions("it", { tool: { use: tool, force: 3 } }, table).tool).toEqual({ use: tool, force: 3 })
   })
 
-  it("in a file have the path of a module there, whose own options stay as they are", () => {
+  it("in a file contain the path of a module, whose options are not changed", () => {
     const read = (tool: object) => readTable({ tool }, table, "file")
     const given = { use: "./tool.mjs", force: 2, size: [1], force2: 3 }
     expect(read(given)).toMatchObject({ value: { tool: given }, complaints: [] })
@@ -178,7 +178,7 @@ describe("options", () => {
       ])
   })
 
-  it("that are functions of the moment are checked when they are asked", () => {
+  it("that are functions of the moment are checked when they are evaluated", () => {
     const { rate } = readOptions("it", { rate: ({ iteration }: { iteration: number }) => iteration / 2 }, table)
     const at = rate as (moment: object) => number
     expect(at({ iteration: 1, iterations: 5 })).toBe(0.5)
@@ -190,7 +190,7 @@ describe("options", () => {
     )
   })
 
-  it("of a table without schedules take numbers alone", () => {
+  it("of a table without schedules accept only numbers", () => {
     const plain = fixed({ rate: table.rate, count: table.count })
     expect(readOptions("it", { rate: 1 }, plain)).toEqual({ rate: 1, count: 3 })
     for (const rate of [{ from: 0, to: 1 }, () => 1])
@@ -213,7 +213,7 @@ describe("a table", () => {
     expect(make).toThrow(expect.objectContaining({ code: "BAD_ARGUMENT", message }))
   })
 
-  it("without options says so of any that is given", () => {
+  it("without options reports any that is set", () => {
     expect(() => readOptions("it", { size: 1 }, {})).toThrow(/^it: size is not an option; there are none\.$/)
     const bare = choice("a", { a: {} }, "What.", { own: table.tool.own })
     expect(() => readOptions("it", { bare: { use: { cut: () => "" }, size: 1 } }, { bare })).toThrow(
@@ -223,7 +223,7 @@ describe("a table", () => {
 })
 
 describe("a choice by name", () => {
-  it("leaves out what belongs to another", () => {
+  it("omits options of other variants", () => {
     const { tool } = readOptions("it", { tool: { name: "saw", teeth: 3, sharp: true } }, { tool: table.tool })
     expect(tool).toMatchObject({ name: "saw", teeth: 3 })
     expect(tool).not.toHaveProperty("sharp")
@@ -240,7 +240,7 @@ describe("the types of a table", () => {
   type Given = OptionsOf<typeof table>
   type Read = Resolved<typeof table>
 
-  it("let everything be left out but what is required", () => {
+  it("can all be omitted except required ones", () => {
     expectTypeOf<Given["count"]>().toEqualTypeOf<number | undefined>()
     expectTypeOf<Given["kind"]>().toEqualTypeOf<"round" | "square" | 4 | undefined>()
     expectTypeOf<Given["rate"]>().toEqualTypeOf<Scheduled | undefined>()
@@ -262,7 +262,7 @@ describe("the types of a table", () => {
     expectTypeOf<Read["extra"]>().toEqualTypeOf<{ readonly rank: number } | undefined>()
   })
 
-  it("show what is said of an option", () => {
+  it("show the description of an option", () => {
     expectTypeOf(table.count).toEqualTypeOf<Field<number, "How many.">>()
     expectTypeOf(table.inner.help).toEqualTypeOf<"Within.">()
   })

@@ -46,7 +46,7 @@ describe("a name of an earlier version", () => {
     expect(complaints({ importance: { mostAge: 3 } })).toEqual(["importance.mostAge was renamed to importance.maxLag."])
   })
 
-  it("is not explained where the new name is unknown, too", () => {
+  it("is not explained if the new name is unknown, too", () => {
     expect(complaints({ sizes: 3 })[0]).toMatch(/^sizes is not an option; /)
     expect(complaints({ unit: "row" })).toEqual(['unit must be "turn" or "trajectory", not "row".'])
   })
@@ -95,7 +95,7 @@ describe("the table of renamed names", () => {
     }
   })
 
-  it("has new values that their option takes, and old ones that it does not", () => {
+  it("has new values that the option accepts, and old ones that it does not", () => {
     for (const [old, to] of Object.entries(renamed.values)) {
       const [option = "", value] = old.split("=")
       const [within, name] = split(option)

@@ -5,7 +5,7 @@ const over = (ramp: Ramp, iterations: number) =>
   Array.from({ length: iterations }, (_, iteration) => scheduleValue(ramp, { iteration, iterations }))
 
 describe("a ramp", () => {
-  it("goes from one number to the other over the run, and stays", () => {
+  it("changes from one number to another over the run, and then stays constant", () => {
     expect(over({ from: 0, to: 4 }, 4)).toEqual([0, 1, 2, 3])
     expect(over({ from: 1, to: 0, over: 2 }, 4)).toEqual([1, 0.5, 0, 0])
     expect(over({ from: 1, to: 2, after: 2 }, 4)).toEqual([1, 1, 1, 1.5])
@@ -29,7 +29,7 @@ it("of the shape power or cubic", () => {
   expect(over({ from: 1, to: -1, shape: "cubic", over: 2 }, 4)).toEqual([1, 0, -1, -1])
 })
 
-it("the numbers of a group at a moment; what is none stays", () => {
+it("the numbers of a group at a moment; other values are unchanged", () => {
   const options = {
     rate: { from: 0, to: 10 },
     size: 3,

@@ -74,20 +74,20 @@ const tables: Readonly<Record<string, Fields>> = {
 describe.each(Object.entries(tables))("the table %s", (_, table) => {
   const keys = walk(table, undefined)
 
-  it("has defaults that it would take if they were given", () => {
+  it("has defaults that are valid values", () => {
     for (const { path, entry } of keys)
       if ("validate" in entry && entry.default !== undefined)
         expect([path, entry.validate(entry.default)]).toEqual([path, undefined])
   })
 
-  it("says of every key what it is, and not its default", () => {
+  it("describes every key without repeating its default", () => {
     for (const { path, entry } of keys) {
       expect([path, entry.help]).toEqual([path, expect.stringMatching(/^\S.*\.$/)])
       expect(entry.help).not.toMatch(/Default/)
     }
   })
 
-  it("comes to the same when what it came to is read again", () => {
+  it("gives the same result when its result is read again", () => {
     const given = needed.get(table) ?? {}
     const { value, complaints } = readTable(given, table, "code")
     expect(complaints).toEqual([])
@@ -124,7 +124,7 @@ describe("the options of training", () => {
     )
   })
 
-  it("may change where a number says something of this moment alone", () => {
+  it("allow schedules for numbers that apply to a single moment", () => {
     const changing = walk(trainFields, undefined).filter(({ entry }) => "changes" in entry)
     expect(changing.map(({ path }) => path.join("."))).toEqual([
       "rollout.temperature",

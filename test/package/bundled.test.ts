@@ -59,7 +59,7 @@ async function bundled(format: "esm" | "cjs", external: readonly string[]) {
 }
 
 describe.each(["esm", "cjs"] as const)("a bundle of format %s", (format) => {
-  it("with gigpo inside says how to leave it out, and never takes the project for gigpo", async () => {
+  it("with gigpo inside explains how to exclude it, and never takes the project for gigpo", async () => {
     const { pure, version, native, page } = await bundled(format, [])
     expect([pure, version]).toEqual(["function", "bundled"])
     for (const { code, message } of [native, page]) {

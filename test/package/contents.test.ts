@@ -25,7 +25,7 @@ describe("the npm package", () => {
     files = new Map(packed.files.map(({ path, size }: { path: string; size: number }) => [path, size]))
   })
 
-  it("holds what it loads, what it is built from, and its examples", () => {
+  it("contains its modules, its sources, and its examples", () => {
     const needed = [
       "package.json",
       "README.md",
@@ -80,7 +80,7 @@ describe("the npm package", () => {
     expect(told.filter((path) => !files.has(path))).toEqual([])
   })
 
-  it("asks for every package that it imports, and for no other", () => {
+  it("declares every package that it imports, and no others", () => {
     const imported = new Set<string>(["node-addon-api"]) // by CMakeLists.txt
     for (const path of files.keys()) {
       if (!/^dist\/.*\.js$/.test(path)) continue
@@ -199,7 +199,7 @@ describe("packing a clone", () => {
     expect(prepack("publish").status).toBe(0)
   })
 
-  it("makes dist/, also for whoever installs from git: npm runs prepare for both", () => {
+  it("builds dist/, also for an installation from git: npm runs prepare in both cases", () => {
     expect(packageJson.scripts.prepare).toMatch("build:ts")
   })
 })

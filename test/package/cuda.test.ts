@@ -9,7 +9,7 @@ const root = fileURLToPath(new URL("../..", import.meta.url))
 const nvcc = spawnSync("nvcc", ["--version"]).error === undefined
 
 /** What the build says of CUDA while it is configured, where the driver is what `driver` holds. */
-describe.skipIf(process.platform !== "linux")("whether the CUDA kernels are built", () => {
+describe.skipIf(process.platform !== "linux")("the CUDA kernels", () => {
   const scratch = mkdtempSync(join(tmpdir(), "cuda-choice-"))
   afterAll(() => rmSync(scratch, { recursive: true }))
 
@@ -46,14 +46,14 @@ int cuDeviceGetAttribute(int* value, int attribute, int device) {
     return folder
   }
 
-  it("without a driver: no, and it is said how to ask for them", () => {
+  it("are not built without a driver, and the message explains how to request them", () => {
     const said = configure(hideDriver(), "auto")
-    expect(said).toMatch(/Building for the CPU alone: NVIDIA's driver is not here\. GIGPO_CUDA=ON builds/)
+    expect(said).toMatch(/Building for the CPU alone: no NVIDIA driver found\. GIGPO_CUDA=ON builds/)
     expect(said).not.toMatch(/CUDA compiler/)
   })
 
   it.skipIf(!nvcc)(
-    "asked for, or with a driver: for the GPUs that are here, for every GPU where none is or nvcc does not know one",
+    "are built on request or with a driver: for the GPUs of this machine, or for all GPUs if there are none or nvcc does not support one",
     () => {
       // One folder: nvcc is looked into once. What was chosen is forgotten, as in a folder of its own.
       const chosen = (driver: string, ...options: readonly string[]) =>

@@ -39,7 +39,7 @@ describe.each([
     expect(await behaviour(policy)).toEqual(before)
   })
 
-  it("rejects at once what has not started, in whatever order it is aborted", async () => {
+  it("rejects calls that have not started at once, in any order of aborts", async () => {
     const [running, waiting] = [new AbortController(), new AbortController()]
     const first = work(policy, { signal: running.signal })
     const second = work(policy, { signal: waiting.signal })

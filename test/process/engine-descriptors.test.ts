@@ -22,7 +22,7 @@ describe.skipIf(!runs)("gigpo engine with few file descriptors (needs dist: npm 
   })
   afterAll(() => rm(folder, { recursive: true }))
 
-  it("saves weights while 1,300 connections stand idle", async () => {
+  it("saves weights while 1,300 connections are idle", async () => {
     const words = [main, "engine", model, "--name", "small", "--port", "0", "--checkpoints", join(folder, "kept")]
     const command = ["-c", 'ulimit -n 1024; exec "$@"', "sh", process.execPath, ...words]
     const child = spawn("sh", command, { stdio: ["ignore", "pipe", "ignore"] })

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest"
 import { notBuilt, runProgram } from "./run-program.ts"
 
 describe.skipIf(notBuilt)(`a process${notBuilt}`, () => {
-  it("ends by itself when the work is done, without dispose(), and not before", async () => {
+  it("exits when the work is done, without dispose(), and not before", async () => {
     expect(await runProgram("end-by-itself")).toEqual({ code: 0, signal: null, stdout: "done\n", stderr: "" })
   })
 
@@ -11,7 +11,7 @@ describe.skipIf(notBuilt)(`a process${notBuilt}`, () => {
     expect(ended).toEqual({ code: 0, signal: null, stdout: "leaving\n", stderr: "" })
   })
 
-  it.each(["sample", "train"])("reports an error that nobody caught in the middle of native work: %s", async (work) => {
+  it.each(["sample", "train"])("reports an uncaught error during native work: %s", async (work) => {
     const { code, signal, stdout, stderr } = await runProgram("exit-in-the-middle", [work, "throw"])
     expect({ code, signal, stdout }).toEqual({ code: 1, signal: null, stdout: "leaving\n" })
     expect(stderr).toContain("thrown on purpose")

@@ -15,7 +15,7 @@ describe.skipIf(notBuilt)(`cloning whose process is killed${notBuilt}`, () => {
   afterAll(() => rm(folder, { recursive: true }))
 
   it.each(["weights", "adapter"])(
-    "ends as if it had not been, with the same %s, moments and reports",
+    "ends as without interruption, with the same %s, moments and reports",
     async (trained) => {
       const whole = await runProgram("clone-killed", [model, join(folder, `whole-${trained}`), "new", "0", trained])
       expect(whole).toMatchObject({ code: 0, stderr: "" })

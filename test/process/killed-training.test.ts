@@ -14,7 +14,7 @@ describe.skipIf(notBuilt)(`training whose process is killed${notBuilt}`, () => {
   })
   afterAll(() => rm(folder, { recursive: true }))
 
-  it("with a critic ends as if it had not been", async () => {
+  it("with a critic ends as without interruption", async () => {
     const whole = await runProgram("train-killed", [model, join(folder, "whole-ppo"), "8", "new", "0", "ppo"])
     expect(whole).toMatchObject({ code: 0, stderr: "" })
     const directory = join(folder, "with-critic")
@@ -24,7 +24,7 @@ describe.skipIf(notBuilt)(`training whose process is killed${notBuilt}`, () => {
     expect(JSON.parse(whole.stdout).values.some((value: number) => value !== 0)).toBe(true)
   })
 
-  it("in its twelfth iteration ends as if it had not been, with 1, 4 and 32 episodes in flight", async () => {
+  it("in its twelfth iteration ends as without interruption, with concurrency 1, 4 and 32", async () => {
     const whole = await runProgram("train-killed", [model, join(folder, "whole"), "8", "new", "0"])
     expect(whole).toMatchObject({ code: 0, stderr: "" })
     for (const concurrency of ["1", "4", "32"]) {

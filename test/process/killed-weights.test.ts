@@ -57,7 +57,7 @@ describe.skipIf(notBuilt !== "")(`weights of a server that is killed${notBuilt}`
     await new KeptWeights(folder).save(modelWith(policy), "weights", "latest", false)
   }
 
-  /** Does the work on a folder, and is killed at a write; not killed where there are fewer writes. */
+  /** Does the work on a folder, and is killed at a write; not killed if there are fewer writes. */
   async function killed(name: string, from: typeof before, write: number): Promise<{ copy: string; ended: boolean }> {
     const copy = await mkdtemp(join(folder, "copy-"))
     await from(copy)

@@ -17,7 +17,7 @@ import { notBuilt } from "./run-program.ts"
 const program = (name: string) => fileURLToPath(new URL(`programs/${name}.mjs`, import.meta.url))
 const run = promisify(execFile)
 
-/** Files that somebody else put there, in every place of a folder. */
+/** Foreign files at every place of a folder. */
 async function putForeign(folder: string, places: readonly string[]): Promise<void> {
   for (const place of places) {
     await mkdir(join(folder, place), { recursive: true })
@@ -97,7 +97,7 @@ describe.skipIf(notBuilt !== "")(`what is being written when the process is kill
     expect(after).toEqual(after.toSorted()) // once the new one is there, it stays
   })
 
-  /** Faults at every write leave what was there or what comes, all of it, after whoever comes next. */
+  /** Faults at every write leave the old or the new result complete, after recovery by the next process. */
   async function oldOrNew(name: string, before: string, comesNext: (copy: string) => Promise<unknown>): Promise<void> {
     const [{ copy, writes }, old] = [await work(name, before), await contents(before)]
     await comesNext(copy)

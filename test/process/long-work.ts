@@ -35,7 +35,7 @@ export const row: Sequence = stepSequence(
   new Int32Array(64).map((_, i) => 3 * i),
 )
 
-/** 20,000 micro-batches: minutes, if nobody stops them. */
+/** 20,000 micro-batches: minutes, unless stopped. */
 const manyRows: Sequence[] = new Array(20_000).fill(row)
 
 export function trainLong(policy: NativePolicy, options: { signal?: AbortSignal } = {}): Promise<LossReport> {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest"
 import { notBuilt, runProgram } from "./run-program.ts"
 
-// The collector at hand, and a young generation that does not grow to tens of megabytes by itself.
+// Explicit garbage collection, and a young generation that does not grow to tens of megabytes.
 const nodeOptions = ["--expose-gc", "--max-semi-space-size=1"]
 
 // A leak of 1 kB a call, or of one of an engine's buffers, would show: programs/memory.mjs has the counts.
@@ -11,7 +11,7 @@ describe.skipIf(notBuilt)(`memory${notBuilt}`, () => {
     ["by hundreds of training steps", "training"],
     ["by thousands of calls that are aborted", "aborts"],
     ["by engines that come and go", "engines"],
-    ["by engines that nobody disposes of", "forgotten"],
+    ["by engines that are not disposed", "forgotten"],
   ])("is not used up %s", async (_, kind) => {
     const { code, signal, stdout, stderr } = await runProgram("memory", [kind], nodeOptions)
     expect({ code, signal, stderr }).toEqual({ code: 0, signal: null, stderr: "" })

@@ -26,13 +26,13 @@ describe.skipIf(notBuilt)(`native code${notBuilt}`, () => {
     }
   })
 
-  it("checks what nobody can change any more", async () => {
+  it("checks copies that cannot change afterwards", async () => {
     const { code, stdout } = await runProgram("changing-arrays")
     expect(code).toBe(0)
     expect(JSON.parse(stdout)).toEqual({
       sample: "BAD_ARGUMENT",
       logits: "BAD_ARGUMENT",
-      tokenLogProbs: "a result", // NaN of a token that is none
+      tokenLogProbs: "a result", // NaN for an invalid token
       policyLoss: "BAD_ARGUMENT",
     })
   })

@@ -84,7 +84,7 @@ describe.skipIf(notBuilt)(`a program that trains and is stopped${notBuilt}`, () 
     expect(results[0]).toEqual(JSON.parse(whole.train!.stdout).results[0])
   })
 
-  it("ends by the signal itself where it asks for that, and where it has no run", async () => {
+  it("ends by the signal on request, and without a run", async () => {
     for (const what of [{ off: true }, { bare: true }])
       expect(await run(place(), { signal: "SIGINT", at: "rollout", ...what })).toMatchObject({
         code: null,

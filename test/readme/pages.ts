@@ -64,7 +64,7 @@ export function comments(code: string): string {
   return [...code.matchAll(/\/\/ (.*)/g)].map(([, comment]) => comment).join("\n")
 }
 
-/** What comments claim that comes out: shares ("65 to 85 %"), one after the other, and lines in quotes. */
+/** What comments claim that comes out: shares ("65 to 85 %"), one after another, and lines in quotes. */
 export function claims(text: string): {
   readonly shares: (readonly [low: number, high: number])[]
   readonly texts: string[]

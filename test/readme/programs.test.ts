@@ -7,7 +7,7 @@ import { join } from "node:path"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { claims, comments, lines, page, root } from "./pages.ts"
 
-// Everything that the README tells somebody to type, typed as it stands in an empty project with the packed package. It takes
+// All commands of the README, run unchanged in an empty project with the packed package. It takes
 // minutes, so it is asked for: npm run test:readme.
 
 /** Commands that are not typed here, and why. */

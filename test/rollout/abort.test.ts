@@ -45,8 +45,8 @@ function endless(dispose: () => Promise<void> = async () => {}) {
   return { setup, controller, count }
 }
 
-describe("a rollout that is aborted", () => {
-  it("rejects with the signal's reason, after all its episodes were told and disposed of", async () => {
+describe("an aborted rollout", () => {
+  it("rejects with the signal's reason, after all its episodes were aborted and disposed", async () => {
     const { setup, controller, count } = endless()
     const running = rollout(setup)
     await vi.waitFor(() => expect(count).toEqual({ started: 128, disposed: 0, told: 0 }), { timeout: 20_000 })
@@ -59,7 +59,7 @@ describe("a rollout that is aborted", () => {
     expect((await rollout({ ...rolloutSetup(tokenizer.get()), policy: setup.policy })).groups).toHaveLength(4)
   })
 
-  it("waits a second for environments to clean up, not their whole time", async () => {
+  it("waits one second for environments to clean up, not their time limit", async () => {
     const { setup, controller } = endless(() => new Promise(() => {}))
     const running = rollout({ ...setup, environmentTimeout: 1e6 })
     await sleep(20)
@@ -67,7 +67,7 @@ describe("a rollout that is aborted", () => {
     await expect(running).rejects.toBe(reason)
   })
 
-  it("does not wait for environments that hang, in whichever call", async () => {
+  it("does not wait for environments that hang in any call", async () => {
     const hang = () => new Promise<never>(() => {})
     for (const changes of [{ start: hang }, { step: hang }, { dispose: hang }]) {
       const controller = new AbortController()
@@ -81,17 +81,17 @@ describe("a rollout that is aborted", () => {
     }
   })
 
-  it("before it began starts nothing", async () => {
+  it("starts nothing if aborted before", async () => {
     const { setup, count } = endless()
     await expect(rollout({ ...setup, signal: AbortSignal.abort(reason) })).rejects.toBe(reason)
     expect(count.started).toBe(0)
   })
 })
 
-describe("an episode on its own", () => {
+describe("a single episode", () => {
   const alone = (setup: ReturnType<typeof rolloutSetup>) => ({ ...setup, task: takeDoors(1)[0]! })
 
-  it("that is aborted rejects with the signal's reason and leaves no listener on the signal", async () => {
+  it("rejects with the signal's reason if aborted, and leaves no listener on the signal", async () => {
     const hanging = doorsEnvironment({ step: () => new Promise(() => {}) })
     for (const environment of [endless().setup.environment, hanging]) {
       const controller = new AbortController()
@@ -104,7 +104,7 @@ describe("an episode on its own", () => {
     }
   })
 
-  it("that ends leaves no listener on the signal", async () => {
+  it("leaves no listener on the signal when it ends", async () => {
     const { signal } = new AbortController()
     const failing = doorsEnvironment({ start: () => Promise.reject(new Error("no server")) })
     for (const environment of [doorsEnvironment(), failing]) {
@@ -114,8 +114,8 @@ describe("an episode on its own", () => {
   })
 })
 
-describe("a rollout that ends by itself", () => {
-  it("leaves no listener on the signal, nor aborts what it is for", async () => {
+describe("a completed rollout", () => {
+  it("leaves no listener on the signal, and does not abort it", async () => {
     const { signal } = new AbortController()
     await rollout(rolloutSetup(tokenizer.get(), { tasks: takeDoors(32), concurrency: 128, signal }))
     expect(listeners(signal)).toBe(0)

@@ -39,9 +39,9 @@ const council: Agent = async ({ sample, task, random, reward }) => {
   return { reward: random.uniform(), metrics: { success: 1 } }
 }
 
-describe("an agent that plays by itself", () => {
+describe("an agent that plays episodes", () => {
   it.each([1, 7, 64])(
-    "records the same with %i episodes in flight, whichever of its calls answers first",
+    "records the same with concurrency %i, whichever of its calls is answered first",
     async (concurrency) => {
       const expected = await run(council)
       expect(await run(council, { concurrency })).toEqual(expected)
@@ -58,7 +58,7 @@ describe("an agent that plays by itself", () => {
     },
   )
 
-  it("has of each step what an environment's has", async () => {
+  it("records the same fields of steps as an environment", async () => {
     const told: StepPlace[] = []
     const [episode] = await run(council, { concurrency: 1, onStep: (_, place) => told.push(place) })
     expect(episode).toMatchObject({ outcome: "terminated", metrics: { success: 1 }, steps: { length: 4 } })
@@ -92,7 +92,7 @@ describe("an agent that plays by itself", () => {
     expect(episode!.return).toBe(episode!.steps.reduce((sum, { reward }) => sum + reward, 0))
   })
 
-  it("knows its task, its place and its random numbers, and the policy's numbers", async () => {
+  it("receives its task, its index, its random generator, and the sizes of the policy", async () => {
     const seen = new Map<string, string>()
     await run(
       async ({ task, index, member, random, signal, maxPositions, temperature, maxCompletionTokens, policy }) => {
@@ -111,7 +111,7 @@ describe("an agent that plays by itself", () => {
     expect([...seen.values()].sort()).toEqual([0, 1, 2, 3].flatMap((t) => [0, 1, 2, 3].map((m) => `${t} ${m}`)))
   })
 
-  it("may sample otherwise, and read its replies", async () => {
+  it("can change sampling options, and parse completions", async () => {
     const options = {
       maxTokens: 1,
       parse: (reply: string) => ({ action: `go ${reply}`, valid: false }),
@@ -135,7 +135,7 @@ describe("an agent that plays by itself", () => {
     expect(steps[1]!.observation.anchor).not.toBe(steps[2]!.observation.anchor)
   })
 
-  it("may measure what it records", async () => {
+  it("can add metrics to recorded steps", async () => {
     const one = { prompt: Int32Array.of(1), reply: Int32Array.of(2), logProbs: Float32Array.of(-1) }
     const metrics = { found: 0 }
     const [episode] = await run(async ({ record }) => {
@@ -148,10 +148,10 @@ describe("an agent that plays by itself", () => {
     })
     expect(episode!.steps.map((step) => step.metrics)).toEqual([{ found: 0 }, { found: 1 }, undefined])
     expect(episode!.steps[2]).not.toHaveProperty("temperature")
-    expect(episode!.steps[2]).not.toHaveProperty("entropies") // nobody told
+    expect(episode!.steps[2]).not.toHaveProperty("entropies") // not recorded
   })
 
-  it("may record what it sampled itself, between its other steps", async () => {
+  it("can record completions that it sampled elsewhere, between other steps", async () => {
     const [{ steps }] = (await run(async ({ sample, record, policy, tokenizer, random }) => {
       const pending = sample(say("first"))
       const { tokens: prompt } = await tokenizer.encodeChat(say("second"))
@@ -167,7 +167,7 @@ describe("an agent that plays by itself", () => {
     expect(steps[1]!.entropies).toEqual(steps[0]!.entropies)
   })
 
-  it("may say what its steps go on from, and in which order they stand", async () => {
+  it("can set the conversation and the order of its steps", async () => {
     const one = { prompt: Int32Array.of(1), reply: Int32Array.of(2), logProbs: Float32Array.of(-1) }
     const [episode] = await run(async ({ record }) => {
       const root = record({ ...one, order: "a", follows: null, action: "root" })
@@ -188,7 +188,7 @@ describe("an agent that plays by itself", () => {
     ])
   })
 
-  it("says how its episode ended", async () => {
+  it("reports the outcome of its episode", async () => {
     const two: Agent = async ({ sample, reward, index }) => {
       const { step } = await sample(say("a"))
       await sample(say("b"))
@@ -212,7 +212,7 @@ describe("an agent that plays by itself", () => {
     expect(episodes.map((episode) => episode.return)).toEqual([5, 3.5, 6, 5])
   })
 
-  it("has all that it asked for before its end, though it did not wait for it", async () => {
+  it("has the results of all its requests at its end, even of those it did not await", async () => {
     const episodes = await run(async ({ sample }) => {
       for (let i = 0; i < 5; i++) void sample(say(`${i}`))
       return { rewards: [0, 1, 2, 3, 4] }
@@ -222,7 +222,7 @@ describe("an agent that plays by itself", () => {
   })
 })
 
-describe("an agent at fault costs its own episode", () => {
+describe("a fault of an agent affects only its episode", () => {
   const sound = async () => await run(council)
   /** The council, but what `odd` does for the second task. */
   const playWith = async (odd: Agent, changes: Partial<RolloutSetup<DoorsTask>> = {}): Promise<Episode[]> => {
@@ -235,7 +235,7 @@ describe("an agent at fault costs its own episode", () => {
     throw cause
   }
 
-  it("where it throws, and keeps its steps", async () => {
+  it("if it throws, with its steps kept", async () => {
     for (const fail of [raise as unknown as Agent, (async () => raise()) as Agent])
       for (const episode of await playWith(fail))
         expect(episode).toMatchObject({
@@ -250,7 +250,7 @@ describe("an agent at fault costs its own episode", () => {
     for (const episode of later) expect(episode).toMatchObject({ outcome: "failed", steps: { length: 1 } })
   })
 
-  it("with its other calls under way", async () => {
+  it("with its other calls in progress", async () => {
     const policy = new FakePolicy(tokenizer.get())
     const odd: Agent = async ({ sample }) => {
       await Promise.all([sample(say("x")), sample(say("y")), sleep(0).then(raise)])
@@ -267,7 +267,7 @@ describe("an agent at fault costs its own episode", () => {
   const step = { prompt: Int32Array.of(1), reply: Int32Array.of(2), logProbs: Float32Array.of(-1) }
   it.each<[string, (context: Context) => unknown, RegExp]>([
     ["nothing", () => undefined, /play\(\) ended with undefined; give an object, or null/],
-    ["an outcome that is none", () => ({ outcome: "won" }), /the outcome 'won'; give "terminated" or "truncated"/],
+    ["an unknown outcome", () => ({ outcome: "won" }), /the outcome 'won'; give "terminated" or "truncated"/],
     ["too few rewards", (context) => one(context, { rewards: [] }), /one reward per step, 1 in total/],
     ["a reward of NaN", (context) => one(context, { rewards: [Number.NaN] }), /rewards must be finite/],
     ["a last reward of NaN", (context) => one(context, { reward: Number.NaN }), /rewards must be finite/],
@@ -381,7 +381,7 @@ describe("an agent at fault costs its own episode", () => {
     }
   })
 
-  it("with a request that the policy refuses", async () => {
+  it("if the policy refuses a request", async () => {
     class Strict extends FakePolicy {
       override async sample(request: Parameters<FakePolicy["sample"]>[0]) {
         if (request.maxTokens > 100) throw new GigpoError("BAD_ARGUMENT", "too long")
@@ -418,7 +418,7 @@ describe("an agent at fault costs its own episode", () => {
     }
   })
 
-  it("takes the requests with it that have a signal of their own", async () => {
+  it("and aborts its requests with separate signals", async () => {
     const reasons: unknown[] = []
     class Slow extends FakePolicy {
       override async sample(asked: Parameters<FakePolicy["sample"]>[0]) {
@@ -454,7 +454,7 @@ describe("an agent at fault costs its own episode", () => {
     for (const { outcome } of stopped) expect(outcome).toBe("failed")
   })
 
-  it("with a prompt that does not fit, or too many steps, ends there, and its steps count", async () => {
+  it("ends the episode with its steps, if a prompt does not fit or there are too many steps", async () => {
     const long = await playWith(async ({ sample }) => {
       for (let words = 1; ; words *= 2) await sample(say("word ".repeat(words)))
     })
@@ -466,7 +466,7 @@ describe("an agent at fault costs its own episode", () => {
     for (const { outcome, steps } of many) expect([outcome, steps.length]).toEqual(["truncated", 50])
   })
 
-  it("with such a prompt beside others keeps what the others say", async () => {
+  it("ends the episode with the results of concurrent requests, if a prompt does not fit", async () => {
     const odd: Agent = async ({ sample }) => {
       await Promise.all([sample(say("x")), sample(say("long ".repeat(90))), sample(say("y"))])
       return {}
@@ -475,7 +475,7 @@ describe("an agent at fault costs its own episode", () => {
       expect([outcome, ...steps.map(({ observation }) => observation.text)]).toEqual(["overflow", "x", "y"])
   })
 
-  it("may take it as its last word instead", async () => {
+  it("can be caught to end the episode normally", async () => {
     const odd: Agent = async ({ sample }) => {
       let steps = 0
       for (;;) {
@@ -487,7 +487,7 @@ describe("an agent at fault costs its own episode", () => {
     for (const episode of await playWith(odd)) expect(episode).toMatchObject({ outcome: "truncated", return: 50 })
   })
 
-  it("that tries again and again does not keep the rollout from its end", async () => {
+  it("does not delay the end of the rollout, even if it retries forever", async () => {
     const controller = new AbortController()
     const reason = new Error("Ctrl-C")
     let over = false
@@ -504,7 +504,7 @@ describe("an agent at fault costs its own episode", () => {
     over = true
   })
 
-  it("that goes on after its end is told so", async () => {
+  it("makes later calls throw an error after the end of its episode", async () => {
     const late: Promise<PromiseSettledResult<unknown>[]>[] = []
     await playWith(async ({ sample, record, reward }) => {
       const after = sleep(20)
@@ -521,7 +521,7 @@ describe("an agent at fault costs its own episode", () => {
 })
 
 describe("a rollout of agents", () => {
-  it("ends with the policy's failure, whatever the agent makes of it", async () => {
+  it("ends with a failure of the policy, even if the agent catches it", async () => {
     const policy = new FakePolicy(tokenizer.get())
     policy.failure = { at: 9, error: new GigpoError("DEVICE_LOST", "gone") }
     const stubborn: Agent = async ({ sample }) => {
@@ -540,9 +540,9 @@ describe("a rollout of agents", () => {
     await expect(run(deaf, { policy: failing })).rejects.toMatchObject({ code: "DEVICE_LOST" })
   })
 
-  it("goes on where only a request failed: one that cannot go on as its constraint must", async () => {
+  it("continues if only a request failed because no token satisfies its constraint", async () => {
     const policy = new FakePolicy(tokenizer.get())
-    policy.failure = { at: 1, error: new GigpoError("CONSTRAINT_FAILED", "No token goes on.") }
+    policy.failure = { at: 1, error: new GigpoError("CONSTRAINT_FAILED", "No token is allowed.") }
     const episodes = await run(
       async ({ sample }) => {
         await sample(say("x"))
@@ -554,7 +554,7 @@ describe("a rollout of agents", () => {
     expect(codes.filter((code) => code !== undefined)).toEqual(["CONSTRAINT_FAILED"])
   })
 
-  it("that is aborted tells every agent and waits for no one who hangs", async () => {
+  it("aborts every agent if aborted, and does not wait for hanging ones", async () => {
     const controller = new AbortController()
     const reason = new Error("Ctrl-C")
     const policy = new FakePolicy(tokenizer.get())
@@ -580,7 +580,7 @@ describe("a rollout of agents", () => {
     await expect(rollout(rolloutSetup(tokenizer.get(), { onStep }))).rejects.toThrow("display broke")
   })
 
-  it("has groups scored and kept as any other, but no hooks of an environment's loop", async () => {
+  it("supports score and keep of groups, but no hooks of an environment's loop", async () => {
     const hooks = { score: (group: { episodes: readonly Episode[] }) => group.episodes, keep: () => true }
     expect(await run(council, { hooks })).toEqual(await run(council))
     for (const name of ["begin", "onTurn"] as const)

@@ -27,13 +27,13 @@ const often: RolloutHooks<DoorsTask> = {
 const branches = ({ episodes }: Rollout["groups"][0]) => episodes.filter(({ branch }) => branch)
 
 describe("branches", () => {
-  it.each([1, 7, 64])("are the same with %i episodes in flight as with 16", async (concurrency) => {
+  it.each([1, 7, 64])("are the same with concurrency %i as with 16", async (concurrency) => {
     const expected = await play(often)
     expect(expected.groups.some((group) => branches(group).some(({ branch }) => branch!.of >= 4))).toBe(true)
     expect(await play(often, { concurrency })).toEqual(expected)
   })
 
-  it("stand behind the members by parent, step and branch, share the parent's steps, and go their own way", async () => {
+  it("follow the members in order of parent, step and branch, share the parent's steps, and continue independently", async () => {
     let different = 0
     for (const group of (await play(often)).groups) {
       const { episodes } = group
@@ -57,7 +57,7 @@ describe("branches", () => {
   })
 
   it.each([0, 1, 4, 9])(
-    "are at most %i of each member, theirs among them, and the members stay as they were",
+    "are at most %i per member, including nested ones, and do not change the members",
     async (forks) => {
       const plain = await play({})
       const { groups } = await play(often, { maxForks: forks })
@@ -75,7 +75,7 @@ describe("branches", () => {
     },
   )
 
-  it("draw with keys of their own, the first replies of a fork side by side", async () => {
+  it("sample with separate keys, the first completions of a fork concurrently", async () => {
     const setup = rolloutSetup(tokenizer.get(), { concurrency: 1, groupSize: 1, tasks: takeDoors(1), maxForks: 7 })
     const hooks = forkAt({ step: 0, into: 8 }) as RolloutHooks<DoorsTask>
     const { groups } = await rollout({ ...setup, environment: patient, maxSteps: 2, hooks })
@@ -85,7 +85,7 @@ describe("branches", () => {
     expect(setup.policy.most).toBeGreaterThanOrEqual(7)
   })
 
-  it("have the log-probabilities that the policy gives their replies", async () => {
+  it("have the policy's log-probabilities of their completions", async () => {
     const policy = new TablePolicy()
     const random = new Random(3)
     policy.logits = policy.logits.map(() => 2 * random.uniform())
@@ -100,7 +100,7 @@ describe("branches", () => {
       for (const [t, value] of logProbs.entries()) expect(steps[at]!.logProbs[t]).toBeCloseTo(value, 5)
   })
 
-  it("are brought there with what was replayed and hinted before, and bounded by the same steps", async () => {
+  it("repeat earlier replays and hints, with the same step limit", async () => {
     const begin: RolloutHooks<DoorsTask>["begin"] = () => ({ replay: ["a", "b"], maxSteps: 3, hint: "Go on." })
     const told: StepPlace[] = []
     const onStep = (_: unknown, place: StepPlace) => told.push(place)
@@ -119,7 +119,7 @@ describe("branches", () => {
     )
   })
 
-  it("fail where the environment does not come to the same, with a reason that says so", async () => {
+  it("fail with a reason if the environment is not reproducible", async () => {
     let started = 0
     const environment = doorsEnvironment({
       async start(task, context) {
@@ -149,7 +149,7 @@ describe("branches", () => {
     }
   })
 
-  it("go with an attempt that failed, and are played again where they fail themselves", async () => {
+  it("are discarded with a failed attempt, and retried if they fail themselves", async () => {
     let started = 0
     const environment = doorsEnvironment({
       async start(task, context) {
@@ -172,7 +172,7 @@ describe("branches", () => {
     expect(started).toBe(4)
   })
 
-  it("count with the others in metrics, rows and credit", async () => {
+  it("count like other episodes in metrics, rows and credit", async () => {
     const { groups } = await play(often)
     const members = groups.map(({ episodes }) => episodes)
     const steps = collectSteps(members)

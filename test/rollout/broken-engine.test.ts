@@ -7,7 +7,7 @@ import type { DoorsTask } from "./doors.ts"
 import { FakePolicy } from "./fake-policy.ts"
 import { rolloutSetup, useTokenizer } from "./setup.ts"
 
-// An engine or a tokenizer of somebody's own that is broken is to blame for every episode: it ends the rollout under its own name.
+// A faulty custom engine or tokenizer affects every episode, so it ends the rollout with an error that names it.
 
 const tokenizer = useTokenizer()
 
@@ -68,7 +68,7 @@ describe.each([...players, ["an agent's policy.sample()", byHand] as const])("of
   })
 })
 
-describe.each(players)("of a tokenizer, %s refuses", (_, play) => {
+describe.each(players)("a faulty tokenizer, with the player %s, ends the rollout with", (_, play) => {
   const boom = () => {
     throw new Error("boom")
   }
@@ -99,7 +99,7 @@ describe.each(players)("of a tokenizer, %s refuses", (_, play) => {
     })
   })
 
-  it("nothing of one that refuses its messages: that costs the episode", async () => {
+  it("no error if it refuses the messages: that fails the episode", async () => {
     const own = new GigpoError("BAD_TOKENIZER", "no such role")
     const encodeChat = () => Promise.reject(own)
     const changed = Object.assign(Object.create(tokenizer.get()), { encodeChat })

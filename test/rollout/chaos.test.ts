@@ -34,7 +34,7 @@ describe("an environment whose", () => {
     }
   })
 
-  it.each(oddities)("%s %s costs nothing", async (place, _, act) => {
+  it.each(oddities)("%s %s has no effect", async (place, _, act) => {
     const groups = await play({ environment: chaosEnvironment(1, place, act) })
     await sleep(6)
     for (const { outcome } of groups.flatMap(({ episodes }) => episodes)) expect(outcome).toBe("terminated")
@@ -53,7 +53,7 @@ describe("an environment whose", () => {
     if (message) expect(group!.episodes[0]!.error!.message).toMatch(message)
   })
 
-  it("late answers, throws and promises come all at once, all episodes side by side, ends as well", async () => {
+  it("late answers, exceptions and promises at once, in concurrent episodes that also end", async () => {
     const all = [...faults, ...oddities]
     const environments = all.map(([place, , act], index) => chaosEnvironment(index, place, act))
     const tasks = takeDoors(all.length)

@@ -100,7 +100,7 @@ export const oddities: readonly (readonly [place: Place, what: string, act: Do])
   ["step", "gives more than it is asked for", change(proto)],
 ]
 
-/** The doors, of which those in tasks of this index do as they are told. */
+/** Doors environment with injected faults in the task of this index. */
 export function chaosEnvironment(index: number, place: Place, act: Do): Environment<DoorsTask> {
   const sound = doorsEnvironment()
   let now: DoorsTask | undefined // parse() is not told the task; prompts and replies of one episode come in turn

@@ -69,7 +69,7 @@ async function disposeOnce(this: object) {
 }
 
 describe("checkEnvironment", () => {
-  it("lets a sound environment pass, with and without expert, actions and test tasks", async () => {
+  it("accepts valid environments, with and without expert, actions and test tasks", async () => {
     await checkEnvironment(counter())
     const { expert: _, ...plain } = counter()
     await checkEnvironment(plain, { tasks: 1, steps: 3, seed: 7 })
@@ -78,7 +78,7 @@ describe("checkEnvironment", () => {
     await checkEnvironment(counter({ dispose: undefined })) // nothing to close
   })
 
-  it("notices episodes that share state, though each alone would behave", async () => {
+  it("detects episodes that share state, even if each alone is correct", async () => {
     let count = 0
     const broken = counter({
       first: () => {
@@ -161,7 +161,7 @@ describe("checkEnvironment", () => {
     ["a second [Symbol.asyncDispose]() must not throw", { dispose: disposeOnce }],
   ]
 
-  it.each(breaches)("says: %s", async (rule, parts) => {
+  it.each(breaches)("reports: %s", async (rule, parts) => {
     shared = 0
     await expect(
       checkEnvironment(counter(parts), { timeLimit: rule.includes("must answer") ? 300 : 10_000 }),
@@ -171,13 +171,13 @@ describe("checkEnvironment", () => {
     })
   })
 
-  it("keeps the error that the environment threw as the cause", async () => {
+  it("keeps the error of the environment as the cause", async () => {
     const cause = new Error("down")
     const broken = counter({ environment: { start: () => Promise.reject(cause) } })
     await expect(checkEnvironment(broken)).rejects.toMatchObject({ cause })
   })
 
-  it("disposes of the episodes of an environment that it finds broken", async () => {
+  it("disposes the episodes of an invalid environment", async () => {
     let open = 0
     const broken = counter({
       first: () => {

@@ -11,7 +11,7 @@ describe("players", () => {
   const environment = doorsEnvironment()
   const tasks = takeDoors(1)
 
-  it("that can play are taken", () => {
+  it("are accepted if they can play", () => {
     class Hooks {
       more = 1
       keep() {

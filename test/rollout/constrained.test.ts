@@ -38,7 +38,7 @@ const play = (constrained: boolean, changes: object = {}) =>
     ...{ environmentTimeout: 60, constrained, ...changes },
   })
 
-it("makes every completion valid, where none was", async () => {
+it("makes every completion valid, though none was before", async () => {
   const [free, constrained] = [await play(false), await play(true)]
   const steps = ({ groups }: typeof free) => groups.flatMap(({ episodes }) => episodes.flatMap((one) => one.steps))
   expect(steps(free).filter(({ valid }) => valid)).toEqual([])
@@ -50,7 +50,7 @@ it("makes every completion valid, where none was", async () => {
   expect(new Set(steps(constrained).map(({ action }) => action)).size).toBeGreaterThan(2)
 })
 
-it("trains on the distribution that was sampled from: the first ratio is 1", async () => {
+it("trains on the sampling distribution: the first ratio is 1", async () => {
   for await (const { metrics } of train({
     ...{ policy, tokenizer, environment, iterations: 1, groups: 2, groupSize: 4, batchSteps: 64, epochs: 1 },
     rollout: { maxCompletionTokens: 40, constrained: true },
@@ -61,13 +61,13 @@ it("trains on the distribution that was sampled from: the first ratio is 1", asy
   }
 })
 
-it("is refused before anything is played where it cannot work", async () => {
+it("is refused before the first episode if it cannot work", async () => {
   const { completionPattern: _, ...without } = environment
   await expect(play(true, { environment: without })).rejects.toThrow(
     /needs an environment that defines completionPattern/,
   )
   const remembers = sokoban({ memory: stateBlock() })
-  await expect(play(true, { environment: remembers })).rejects.toThrow(/notes that the memory state asks for/)
+  await expect(play(true, { environment: remembers })).rejects.toThrow(/notes that the memory state requires/)
   await expect(play(true, { tokenizer: { ...codec(tokenizer) } })).rejects.toThrow(
     /does not support constrained decoding/,
   )

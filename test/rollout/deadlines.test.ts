@@ -66,7 +66,7 @@ describe.each([
   ["episodeTimeout", "doors: the episode took longer than 0.4 s (rollout.episodeTimeout)."],
   ["groupTimeout", "The group of task 1 took longer than 0.4 s (rollout.groupTimeout)."],
 ] as const)("%s", (name, message) => {
-  it("fails what is late, keeps its steps, disposes of it, and costs nobody else anything", async () => {
+  it("fails late episodes, keeps their steps, disposes them, and does not affect others", async () => {
     const sound = await play()
     const { environment, disposed } = hanging(1, 1)
     const groups = await play({ environment, [name]: soon, concurrency: 100 })
@@ -80,7 +80,7 @@ describe.each([
     expect(disposed()).toBe(16)
   })
 
-  it("aborts what is being sampled", async () => {
+  it("aborts sampling", async () => {
     const policy = new StuckPolicy(tokenizer.get())
     const [group] = await play({ policy, [name]: soon, tasks: takeDoors(1) })
     expect(outcomes(group!.episodes)).toEqual(Array(4).fill("failed"))
@@ -88,14 +88,14 @@ describe.each([
     for (const reason of policy.aborted) expect(reason).toMatchObject({ code: "ROLLOUT_TIMEOUT" })
   })
 
-  it("does not wait for a policy that heeds no signal", async () => {
+  it("does not wait for a policy that ignores signals", async () => {
     const policy = new StuckPolicy(tokenizer.get())
     policy.deaf = true
     const [group] = await play({ policy, [name]: soon, tasks: takeDoors(1) })
     for (const { error } of group!.episodes) expect(error).toMatchObject({ code: "ROLLOUT_TIMEOUT" })
   })
 
-  it("fails agents that are late, in their own work and in what they ask for", async () => {
+  it("fails late agents, in their own work and in their requests", async () => {
     const policy = new StuckPolicy(tokenizer.get())
     policy.stuck = (prompt) => prompt.includes("stuck")
     const told: string[] = []
@@ -120,11 +120,11 @@ describe.each([
     expect(policy.aborted).toHaveLength(4)
   })
 
-  it("changes nothing where all is in time", async () => {
+  it("has no effect if nothing is late", async () => {
     expect(await play({ [name]: 1000 })).toEqual(await play())
   })
 
-  it("does not keep the rollout from being aborted", async () => {
+  it("does not prevent the abort of the rollout", async () => {
     const controller = new AbortController()
     const running = play({ environment: hanging(1).environment, [name]: 1000, signal: controller.signal })
     await sleep(20)
@@ -142,7 +142,7 @@ describe.each([
 })
 
 describe("a deadline", () => {
-  it("of turns begins again with every turn", async () => {
+  it("of turns restarts with every turn", async () => {
     const environment = doorsEnvironment({
       step: async (_action, episode) => {
         await sleep(100)
@@ -156,7 +156,7 @@ describe("a deadline", () => {
     expect(late!.episodes[0]).toMatchObject({ outcome: "failed", error: { code: "ROLLOUT_TIMEOUT" } })
   })
 
-  it("of a group leaves those that are over, and does not start those that are not", async () => {
+  it("of a group keeps completed episodes, and does not start others", async () => {
     const started: number[] = []
     const policy = new StuckPolicy(tokenizer.get())
     policy.stuck = () => false
@@ -170,13 +170,13 @@ describe("a deadline", () => {
     expect(started).toEqual([0, 1])
   })
 
-  it("that passes does not hide that the policy failed before", async () => {
+  it("does not hide an earlier failure of the policy", async () => {
     const policy = new FakePolicy(tokenizer.get())
     policy.failure = { at: 3, error: new GigpoError("DEVICE_LOST", "gone") }
     await expect(play({ policy, turnTimeout: 5 })).rejects.toMatchObject({ code: "DEVICE_LOST" })
   })
 
-  it("drops what comes too late: no step of it is told, no hook is asked, the environment is left alone", async () => {
+  it("discards late results: steps are not reported, hooks and environment are not called", async () => {
     const calls: string[] = []
     let answer = (_: Completion) => {}
     const tokens = Int32Array.of(tokenizer.get().eosTokens[0]!)

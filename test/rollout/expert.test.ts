@@ -15,7 +15,7 @@ async function play(changes: Changes = {}, options: Partial<ExpertSetup<DoorsTas
 }
 
 describe("an expert", () => {
-  it("plays to the end, with the prompts that the model would see", async () => {
+  it("plays to the end, with the prompts of the model", async () => {
     let disposed = 0
     const steps = await play({
       dispose: async () => {
@@ -32,17 +32,17 @@ describe("an expert", () => {
     expect(disposed).toBe(1)
   })
 
-  it("may stop where it does not know what to do", async () => {
+  it("can stop without a solution", async () => {
     expect(await play({ expert: () => ({ reply: (now) => (now.text === "red 1" ? undefined : "c") }) })).toHaveLength(1)
     expect(await play({ expert: () => ({ reply: () => undefined }) })).toEqual([])
   })
 
-  it("plays no more than maxSteps steps", async () => {
+  it("plays at most maxSteps steps", async () => {
     const step: Changes["step"] = async (_, episode) => ({ ...(await episode.step("wait")), terminated: false })
     expect(await play({ step }, { maxSteps: 5 })).toHaveLength(5)
   })
 
-  it("is missed where there is none", async () => {
+  it("is required", async () => {
     const { expert: _, ...environment } = doorsEnvironment()
     await expect(play({}, { environment })).rejects.toMatchObject({
       code: "BAD_ENVIRONMENT",
@@ -65,7 +65,7 @@ describe("an expert", () => {
     await expect(play(changes)).rejects.toMatchObject({ code: "ENVIRONMENT_FAILED", message: "doors: boom" })
   })
 
-  it("is not waited for longer than the time limit, nor after the signal was aborted", async () => {
+  it("is subject to the time limit and the signal", async () => {
     const step = () => new Promise<never>(() => {})
     await expect(play({ step }, { environmentTimeout: 0.02 })).rejects.toMatchObject({ code: "ENVIRONMENT_TIMEOUT" })
     const controller = new AbortController()

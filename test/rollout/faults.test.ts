@@ -7,7 +7,7 @@ import { GigpoError } from "../../src/util/errors.ts"
 import { type Changes, type DoorsTask, doorsEnvironment } from "./doors.ts"
 import { expectNo, rolloutSetup, useTokenizer } from "./setup.ts"
 
-// What an environment of somebody else's may do. Whatever it is, it costs its own episode and no other.
+// Faults of a custom environment: each fails its own episode and no other.
 
 const tokenizer = useTokenizer()
 
@@ -59,12 +59,12 @@ describe("an environment that throws", () => {
     }
   })
 
-  it("in dispose has played its episode all the same", async () => {
+  it("in dispose keeps the completed episode", async () => {
     for (const dispose of [boom, async () => await sleep(1).then(boom)])
       for (const episode of await playWith({ dispose })) expect(episode.outcome).toBe("terminated")
   })
 
-  it("is disposed of", async () => {
+  it("is disposed", async () => {
     let disposed = 0
     const dispose = async () => {
       disposed++
@@ -73,7 +73,7 @@ describe("an environment that throws", () => {
     expect(disposed).toBe(12)
   })
 
-  it("late keeps the steps before, for inspection", async () => {
+  it("in a later step keeps the earlier steps, for inspection", async () => {
     let calls = 0
     const episodes = await playWith({
       step: async () => {
@@ -102,7 +102,7 @@ describe("an environment that throws", () => {
     expect(episode).toMatchObject({ outcome: "failed", error: { code: "ENVIRONMENT_FAILED", message } })
   })
 
-  it("an error of this package is kept as it is", async () => {
+  it("a GigpoError of an environment is kept unchanged", async () => {
     const error = new GigpoError("BAD_CONFIG", "no such level")
     const [episode] = await playWith({ start: () => Promise.reject(error) })
     expect(episode!.error).toBe(error)
@@ -123,11 +123,11 @@ describe("an environment that hangs", () => {
     }
   })
 
-  it("in dispose holds nothing up for longer than that", async () => {
+  it("in dispose delays nothing beyond its limit", async () => {
     for (const episode of await playWith({ dispose: never }, soon)) expect(episode.outcome).toBe("terminated")
   })
 
-  it("is told so by its signal, and disposed of even where its episode comes too late", async () => {
+  it("is signalled, and disposed even if its episode starts too late", async () => {
     let [aborted, disposed] = [0, 0]
     const sound = doorsEnvironment()
     await playWith(
@@ -149,7 +149,7 @@ describe("an environment that hangs", () => {
     await expect.poll(() => disposed, { timeout: 10_000 }).toBe(4)
   })
 
-  it("may answer or throw later; nobody listens any more", async () => {
+  it("can answer or throw later without effect", async () => {
     const sound = await playWith({})
     const answered: number[] = []
     const [late] = await playWith(
@@ -168,7 +168,7 @@ describe("an environment that hangs", () => {
     expect(await playWith({})).toEqual(sound)
   })
 
-  it.each([Number.POSITIVE_INFINITY, 1e9])("may take its time where the limit is %d s", async (environmentTimeout) => {
+  it.each([Number.POSITIVE_INFINITY, 1e9])("is not limited if the limit is %d s", async (environmentTimeout) => {
     const step: Changes["step"] = async (action, episode) => await sleep(10).then(() => episode.step(action))
     for (const { outcome } of await playWith({ step }, { environmentTimeout })) expect(outcome).toBe("terminated")
   })
@@ -201,7 +201,7 @@ describe("an environment that breaks its contract", () => {
     ["no result", { step: async () => undefined }, "BAD_ENVIRONMENT", /step\(\) returned no observation/],
     ["no observation", broken({ observation: undefined }), "BAD_ENVIRONMENT", /step\(\) returned no observation/],
     ["no anchor", broken({ observation: { text: "red" } }), "BAD_ENVIRONMENT", /the strings text and anchor/],
-    ["no word on whether it goes on", broken({ terminated: undefined }), "BAD_ENVIRONMENT", /terminated and truncated/],
+    ["no terminated and truncated", broken({ terminated: undefined }), "BAD_ENVIRONMENT", /terminated and truncated/],
     ["no episode", { start: async () => undefined as never }, "BAD_ENVIRONMENT", /start\(\) returned no observation/],
     [
       "a first observation without an anchor",
@@ -234,7 +234,7 @@ describe("an environment that breaks its contract", () => {
 })
 
 describe("an environment with odd texts", () => {
-  it("may show and anchor lone surrogates, controls and special tokens", async () => {
+  it("can show and use as anchors lone surrogates, control characters and special tokens", async () => {
     const text = "\ud800 \udc00 \0 \u202e <|im_end|> \ufeff"
     const odd = { text, anchor: "\ud800" }
     const start = doorsEnvironment().start
@@ -248,7 +248,7 @@ describe("an environment with odd texts", () => {
     }
   })
 
-  it("too long for the model, or for the chat template, loses its own episode", async () => {
+  it("ends its episode if a text is too long for the model or the chat template", async () => {
     const long = await playWith({ prompt: () => [{ role: "user", content: "red ".repeat(50_000) }] })
     for (const { outcome } of long) expect(outcome).toBe("overflow")
     const longer = await playWith({ prompt: () => [{ role: "user", content: "r".repeat(2_000_000) }] })

@@ -15,7 +15,7 @@ const play = async (hooks: RolloutHooks<DoorsTask>) => {
 }
 
 describe("guide", () => {
-  it("plays further rollouts by the hooks of turns that the training has", async () => {
+  it("plays additional rollouts with the turn hooks of the training", async () => {
     let sampled = 0
     const groups = await play({
       begin: () => ({ hint: "Of begin." }),

@@ -36,7 +36,7 @@ const everything: Hooks = {
 }
 
 describe("hooks", () => {
-  it.each([1, 7, 64])("decide the same with %i episodes in flight as with 16", async (concurrency) => {
+  it.each([1, 7, 64])("decide the same with concurrency %i as with 16", async (concurrency) => {
     const changes = { tasks: takeDoors(40), groups: 10 }
     const expected = await play(everything, changes)
     expect(expected.groups).toHaveLength(10)
@@ -44,7 +44,7 @@ describe("hooks", () => {
     expect(await play(everything, { ...changes, concurrency })).toEqual(expected)
   })
 
-  it("that decide nothing change nothing", async () => {
+  it("without decisions have no effect", async () => {
     const idle: Hooks = {
       begin: () => undefined,
       onTurn: () => ({ kind: "accept" }),
@@ -54,7 +54,7 @@ describe("hooks", () => {
     expect(await play(idle)).toEqual(await play({}))
   })
 
-  it("are told the moment, a signal, and random numbers of their own", async () => {
+  it("receive the moment, a signal, and separate random generators", async () => {
     const moment = { iteration: 3, iterations: 9 }
     const keys: string[] = []
     const note = <Answer>(context: HookContext, answer: Answer): Answer => {
@@ -82,14 +82,14 @@ describe("begin", () => {
     step: async (_action, episode) => ({ ...(await episode.step("wait")), terminated: false }),
   })
 
-  it("sets the most steps of an episode", async () => {
+  it("sets the step limit of an episode", async () => {
     const changed = await play({ begin: ({ index }) => ({ maxSteps: index + 1 }) }, { environment: endless })
     for (const { index, episodes } of changed.groups)
       for (const episode of episodes)
         expect(episode).toMatchObject({ outcome: "truncated", steps: { length: index + 1 } })
   })
 
-  it("takes actions before the policy plays, which are history and no steps", async () => {
+  it("takes actions before the policy plays, which are history but not steps", async () => {
     const replay = ({ rooms }: DoorsTask) => rooms.slice(0, 2).map((room) => actionOf[room])
     const environment = doorsEnvironment({
       prompt: (task, history, now) => {
@@ -112,7 +112,7 @@ describe("begin", () => {
     )
   })
 
-  it("may replay an episode to its end, which leaves no steps", async () => {
+  it("can replay an episode to its end, without steps", async () => {
     const changed = await play({ begin: ({ rooms }) => ({ replay: rooms.map((room) => actionOf[room]) }) })
     for (const episode of episodes(changed))
       expect(episode).toMatchObject({ outcome: "terminated", steps: [], return: 0, metrics: { success: 1 } })
@@ -126,7 +126,7 @@ describe("begin", () => {
 })
 
 describe("onTurn", () => {
-  it("has replies sampled again until it accepts one", async () => {
+  it("resamples completions until one is accepted", async () => {
     const changed = await play(
       {
         onTurn: ({ observation, parsed }) => {
@@ -139,7 +139,7 @@ describe("onTurn", () => {
     for (const episode of episodes(changed)) expect(episode).toMatchObject({ return: 3, metrics: { success: 1 } })
   })
 
-  it.each([0, 1, 2])("rejects at most %i replies, and the one after them is taken", async (resamples) => {
+  it.each([0, 1, 2])("rejects at most %i completions, and the next one is accepted", async (resamples) => {
     const turns: SampledTurn<DoorsTask>[] = []
     const setup = {
       policy: new FakePolicy(tokenizer.get()),
@@ -170,7 +170,7 @@ describe("onTurn", () => {
     }
   })
 
-  it("may wait, and is not waited for once the rollout is aborted", async () => {
+  it("can be asynchronous, and is not awaited after an abort", async () => {
     const controller = new AbortController()
     const reason = new Error("Ctrl-C")
     const onTurn = () => new Promise<never>(() => setTimeout(() => controller.abort(reason), 5))
@@ -179,7 +179,7 @@ describe("onTurn", () => {
 })
 
 describe("score", () => {
-  it("gives other rewards, from which returns follow", async () => {
+  it("replaces rewards, and returns follow", async () => {
     const { groups } = await play({
       score: async ({ episodes }) =>
         episodes.map((episode, rank) => ({
@@ -195,7 +195,7 @@ describe("score", () => {
       }
   })
 
-  it("is called once all groups are there, in their order and side by side", async () => {
+  it("is called when all groups are complete, in order and concurrently", async () => {
     const log: string[] = []
     let ended = 0
     await play(
@@ -220,7 +220,7 @@ describe("keep", () => {
   const odd = { keep: ({ task }: { task: DoorsTask }) => task.index % 2 === 1 }
   const indices = (groups: Rollout<DoorsTask>["groups"]) => groups.map(({ index }) => index)
 
-  it("drops groups, which the following tasks replace round by round", async () => {
+  it("drops groups, which are replaced by further tasks in rounds", async () => {
     const totals: [number, number][] = []
     const onEpisode = (...progress: [number, number]) => totals.push(progress)
     const { groups, dropped } = await play(odd, { tasks: takeDoors(40), groups: 5, maxRefillRounds: 9, onEpisode })
@@ -233,7 +233,7 @@ describe("keep", () => {
     expect(totals.at(-1)).toEqual([40, 40])
   })
 
-  it("has episodes keyed by the number of their task, whatever was dropped", async () => {
+  it("keys episodes by the index of their task, whatever was dropped", async () => {
     const tasks = takeDoors(10)
     const all = (await play({}, { tasks })).groups
     const { groups } = await play(odd, { tasks, groups: 5 })
@@ -251,7 +251,7 @@ describe("keep", () => {
     )
   })
 
-  it("ends where there are no more tasks", async () => {
+  it("ends when there are no more tasks", async () => {
     const { groups, dropped } = await play(
       { keep: () => false },
       { tasks: takeDoors(7), groups: 4, maxRefillRounds: 100 },
@@ -260,7 +260,7 @@ describe("keep", () => {
     expect(await play(odd, { tasks: takeDoors(4) })).toMatchObject({ groups: [{ index: 1 }, { index: 3 }] })
   })
 
-  it("sees what score made of a group", async () => {
+  it("receives groups as changed by score", async () => {
     const { groups } = await play({
       score: ({ episodes, index }) =>
         episodes.map((episode) => ({
@@ -273,10 +273,10 @@ describe("keep", () => {
   })
 })
 
-describe("a hook at fault ends the rollout", () => {
+describe("a hook that fails ends the rollout", () => {
   const names = ["begin", "onTurn", "score", "keep"] as const
 
-  it.each(names)("%s, that throws, under its name", async (name) => {
+  it.each(names)("%s, if it throws, with its name", async (name) => {
     let [started, disposed] = [0, 0]
     const sound = doorsEnvironment({
       dispose: async () => {
@@ -356,7 +356,7 @@ describe("a hook at fault ends the rollout", () => {
     })
   })
 
-  it.each(names)("%s, that hangs, is not waited for once the rollout is aborted", async (name) => {
+  it.each(names)("%s, if it hangs, is not awaited after an abort", async (name) => {
     const controller = new AbortController()
     const reason = new Error("Ctrl-C")
     const hang = () => new Promise<never>(() => setTimeout(() => controller.abort(reason), 5))
@@ -364,7 +364,7 @@ describe("a hook at fault ends the rollout", () => {
   })
 })
 
-it("numbers of a rollout that make no sense are refused", async () => {
+it("refuses invalid numbers of a rollout", async () => {
   const refused = async (changes: object, message: RegExp) =>
     await expect(play({}, changes)).rejects.toMatchObject({
       code: "BAD_ARGUMENT",

@@ -12,7 +12,7 @@ function setup(changes: Changes = {}, signal?: AbortSignal) {
 }
 
 describe("an episode without a model", () => {
-  it("is what the chooser does, with what came of it", async () => {
+  it("records the selected actions and their results", async () => {
     let disposed = 0
     const { environment, ...rest } = setup({ dispose: async () => void disposed++ })
     const episode = await playBy({ environment, ...rest }, expertReplies(environment.expert!(task)))
@@ -29,7 +29,7 @@ describe("an episode without a model", () => {
     expect(disposed).toBe(1)
   })
 
-  it("is cut off after maxSteps, dropped where the chooser stops, and failed where the environment throws", async () => {
+  it("is truncated after maxSteps, dropped if the selector stops, and failed if the environment throws", async () => {
     const waiting: Changes["step"] = async (_, episode) => ({ ...(await episode.step("wait")), terminated: false })
     const wait = async () => bareAction("wait")
     expect(await playBy(setup({ step: waiting }), wait)).toMatchObject({ outcome: "truncated", steps: { length: 5 } })
@@ -39,7 +39,7 @@ describe("an episode without a model", () => {
     expect(failed).toMatchObject({ outcome: "failed", steps: [], error: { message: expect.stringMatching(/boom/) } })
   })
 
-  it("ends with its signal", async () => {
+  it("ends when its signal is aborted", async () => {
     await expect(
       playBy(setup({}, AbortSignal.abort(new Error("enough"))), async () => bareAction("a")),
     ).rejects.toThrow("enough")

@@ -44,11 +44,11 @@ function failing(share: number) {
 const short = { maxSteps: 4 }
 
 describe("retries", () => {
-  it("give what no failing gives, where nothing fails", async () => {
+  it("have no effect without failures", async () => {
     expect(await play({ maxRetries: 3 })).toEqual(await play())
   })
 
-  it("play failed episodes again on fresh environments, with keys of their own, and no others", async () => {
+  it("replay only failed episodes, on fresh environments and with separate keys", async () => {
     const once = failing(0.5)
     const before = await play({ ...short, environment: once.environment })
     const again = failing(0.5)
@@ -71,7 +71,7 @@ describe("retries", () => {
     expect(again.open()).toBe(0)
   })
 
-  it("are so many, and the last attempt counts", async () => {
+  it("are limited, and the last attempt counts", async () => {
     const { environment, keys } = failing(1)
     for (const { episodes } of await play({ ...short, environment, maxRetries: 2 }))
       for (const episode of episodes)
@@ -84,7 +84,7 @@ describe("retries", () => {
     expect(keys).toHaveLength(48)
   })
 
-  it("give the same with 1, 4 and 32 episodes in flight", async () => {
+  it("give the same results with concurrency 1, 4 and 32", async () => {
     const results = []
     for (const concurrency of [1, 4, 32])
       results.push(await play({ ...short, environment: failing(0.5).environment, maxRetries: 2, concurrency }))
@@ -98,7 +98,7 @@ describe("retries", () => {
     ).toBe(2)
   })
 
-  it("tell steps with their attempt, and none of an attempt that has failed", async () => {
+  it("report steps with their attempt, but not those of failed attempts", async () => {
     const told: StepPlace[] = []
     const onStep = (_: unknown, place: StepPlace) => told.push(place)
     const groups = await play({ ...short, environment: failing(0.5).environment, maxRetries: 20, onStep })
@@ -113,7 +113,7 @@ describe("retries", () => {
     }
   })
 
-  it("are for agents as well, and for what was late; not for what was dropped, nor once the group's time is over", async () => {
+  it("apply to agents and late episodes, but not to dropped ones, and not after the group's deadline", async () => {
     const counts = new Map<number, number>()
     const play_ = async ({ index }: { readonly index: number }) => {
       counts.set(index, (counts.get(index) ?? 0) + 1)

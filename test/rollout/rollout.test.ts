@@ -10,7 +10,7 @@ import { rolloutSetup, takeDoors, useTokenizer } from "./setup.ts"
 const tokenizer = useTokenizer()
 
 describe("a rollout", () => {
-  it("plays every task as often as its group is large, in its place", async () => {
+  it("plays every task once per member of its group, in order", async () => {
     const setup = rolloutSetup(tokenizer.get())
     const { groups } = await rollout(setup)
     expect(groups.map(({ episodes }) => episodes.length)).toEqual([4, 4, 4, 4])
@@ -19,15 +19,18 @@ describe("a rollout", () => {
         expect(steps[0]!.observation.text).toBe(`${setup.tasks[index]!.rooms[0]} 0`)
   })
 
-  it.each([1, 7, 64])("gives the same with %i episodes in flight as with 16, and has no more", async (concurrency) => {
-    const expected = await rollout(rolloutSetup(tokenizer.get()))
-    const setup = rolloutSetup(tokenizer.get(), { concurrency })
-    expect(await rollout(setup)).toEqual(expected)
-    expect(setup.policy.most).toBeLessThanOrEqual(concurrency)
-    expect(setup.policy.most).toBeGreaterThanOrEqual(Math.min(concurrency, 2)) // how many more, a busy machine decides
-  })
+  it.each([1, 7, 64])(
+    "gives the same results with concurrency %i as with 16, and never exceeds it",
+    async (concurrency) => {
+      const expected = await rollout(rolloutSetup(tokenizer.get()))
+      const setup = rolloutSetup(tokenizer.get(), { concurrency })
+      expect(await rollout(setup)).toEqual(expected)
+      expect(setup.policy.most).toBeLessThanOrEqual(concurrency)
+      expect(setup.policy.most).toBeGreaterThanOrEqual(Math.min(concurrency, 2)) // how many more, a busy machine decides
+    },
+  )
 
-  it("gives each episode what it would be alone", async () => {
+  it("gives each episode the same result as alone", async () => {
     const setup = rolloutSetup(tokenizer.get())
     const { groups } = await rollout(setup)
     const alone = await runEpisode({ ...setup, task: setup.tasks[2]!, random: setup.random.fork(2, 3) })
@@ -38,20 +41,20 @@ describe("a rollout", () => {
     expect(new Set(all).size).toBeGreaterThan(3)
   })
 
-  it("draws every reply with a key of its own", async () => {
+  it("samples every completion with a separate key", async () => {
     const setup = rolloutSetup(tokenizer.get())
     await rollout(setup)
     expect(setup.policy.sampled).toBeGreaterThan(16)
     expect(setup.policy.keys.size).toBe(setup.policy.sampled)
   })
 
-  it("tells of every episode that ends", async () => {
+  it("reports every episode that ends", async () => {
     const told: [number, number][] = []
     await rollout(rolloutSetup(tokenizer.get(), { onEpisode: (...progress) => told.push(progress) }))
     expect(told).toEqual(Array.from({ length: 16 }, (_, index) => [index + 1, 16]))
   })
 
-  it("of no tasks is empty", async () => {
+  it("without tasks is empty", async () => {
     expect(await rollout(rolloutSetup(tokenizer.get(), { tasks: [] }))).toEqual({ groups: [], dropped: [] })
   })
 
@@ -67,7 +70,7 @@ describe("a rollout", () => {
     })
   })
 
-  it("ends with the policy's error, once every other episode is over and disposed", async () => {
+  it("ends with the policy's error, after every other episode has ended and is disposed", async () => {
     const policy = new FakePolicy(tokenizer.get())
     policy.failure = { at: 20, error: new GigpoError("DEVICE_LOST", "gone") }
     let [started, disposed] = [0, 0]
@@ -98,8 +101,8 @@ describe("a rollout", () => {
   })
 })
 
-describe("a task that its episodes share", () => {
-  it("is refused where one of them changed it", async () => {
+describe("a task shared by its episodes", () => {
+  it("is refused if one of them changed it", async () => {
     const { start } = doorsEnvironment()
     const environment = doorsEnvironment({
       start: (task, context) => start(Object.assign(task, { turns: 1 }), context),
@@ -115,7 +118,7 @@ describe("an episode", () => {
   const first = { rooms: ["red", "blue", "green"], index: 0 } as const
   const alone = (changes = {}) => ({ ...rolloutSetup(tokenizer.get(), changes), task: first, random: new Random(3) })
 
-  it("keeps of each step what was shown, said, done and paid", async () => {
+  it("records observation, completion, action and reward of each step", async () => {
     const { steps, outcome, return: sum, metrics } = await runEpisode(alone())
     expect(outcome).toBe("terminated")
     expect(sum).toBe(steps.reduce((total, step) => total + step.reward, 0))
@@ -132,7 +135,7 @@ describe("an episode", () => {
     }
   })
 
-  it("keeps what was measured at each step, though the environment counts on in one object", async () => {
+  it("records the metrics of each step, even if the environment reuses one object", async () => {
     const metrics = { count: 0 }
     const environment = doorsEnvironment({
       step: async (action, episode) => {
@@ -144,7 +147,7 @@ describe("an episode", () => {
     expect(steps.map((step) => step.metrics)).toEqual([{ count: 1 }, { count: 2 }, { count: 3 }])
   })
 
-  it("can be watched step by step, and be left, which disposes of it", async () => {
+  it("can be iterated step by step, and is disposed when the iteration is left", async () => {
     let disposed = 0
     const environment = doorsEnvironment({
       step: async (_action, episode) => ({ ...(await episode.step("wait")), terminated: false }),
@@ -161,7 +164,7 @@ describe("an episode", () => {
     expect([seen, disposed]).toEqual([3, 1])
   })
 
-  it("shows the prompt the steps so far", async () => {
+  it("passes earlier steps to the prompt", async () => {
     const lengths: number[] = []
     const environment = doorsEnvironment({
       step: async (_action, episode) => ({
@@ -179,7 +182,7 @@ describe("an episode", () => {
     expect([outcome, lengths]).toEqual(["truncated", [0, 1, 2]])
   })
 
-  it("that the environment never ends is cut off after maxSteps", async () => {
+  it("is truncated after maxSteps if the environment never ends it", async () => {
     const environment = doorsEnvironment({
       step: async (_action, episode) => ({ ...(await episode.step("wait")), terminated: false }),
     })
@@ -187,7 +190,7 @@ describe("an episode", () => {
     expect([outcome, steps.length, error]).toEqual(["truncated", 12, undefined])
   })
 
-  it("whose prompt and reply would not fit the model ends as overflow, and keeps its steps", async () => {
+  it("ends as overflow if prompt and completion would not fit the model, and keeps its steps", async () => {
     const environment = doorsEnvironment({
       step: async (_action, episode) => ({ ...(await episode.step("wait")), terminated: false }),
       prompt: (_task, history, now) => [{ role: "user", content: now.text + "!".repeat(10 * history.length) }],

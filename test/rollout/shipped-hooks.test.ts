@@ -141,7 +141,7 @@ afterEach(() => rm(folder, { recursive: true }))
 describe.each(Object.entries(cases))("%s", (_, one) => {
   const { hooks, environment = patient, estimator = gigpo() } = one
 
-  it("shows, and is the same with 1, 7 and 64 episodes in flight", async () => {
+  it("has an effect, and is the same with concurrency 1, 7 and 64", async () => {
     const expected = await play(one, 7)
     expect(expected.groups.flatMap(({ episodes }) => episodes).filter(({ outcome }) => outcome === "failed")).toEqual(
       [],
@@ -178,7 +178,7 @@ describe.each(Object.entries(cases))("%s", (_, one) => {
 })
 
 describe("T²PO", () => {
-  it("scores tokens, cuts thoughts and samples turns again as it is defined", () => {
+  it("scores tokens, ends thinking and resamples turns as defined", () => {
     const size = Math.round(Math.E ** 2)
     const scores = t2poScore([-0.5, 0], [1, 0], size)
     expect(scores[0]).toBeCloseTo(0.6 * -0.5 + 0.4 * (1 - 1 / Math.log(size)), 12)
@@ -195,7 +195,7 @@ describe("T²PO", () => {
     expect([t2poResamples(0.8, 0.4, 0), t2poResamples(0.5, undefined, 0)]).toEqual([false, false])
   })
 
-  it("puts the end of a thought into the reply, which goes on from it, certain and without weight", async () => {
+  it("inserts the end of a thought into the completion, with log-probability 0 and weight 0", async () => {
     const seen: (readonly string[])[] = []
     for (const step of stepsOf(await play({ hooks: t2po(thoughts), shows: branched }, 4))) {
       const { reply, forced, logProbs, entropies } = step
@@ -242,7 +242,7 @@ describe("T²PO", () => {
     expect(decoded).toBeLessThan(20 * told)
   })
 
-  it("does not look at a policy that tells too little", async () => {
+  it("requires a policy that reports the needed statistics", async () => {
     const { TablePolicy } = await import("../training/table-policy.ts")
     const setup = { ...tableSetup({ policy: new TablePolicy(), environment: patient }), evaluation: { every: 0 } }
     await expect(train({ ...setup, hooks: t2po() })).rejects.toThrow(
@@ -252,7 +252,7 @@ describe("T²PO", () => {
   })
 })
 
-it("ARPO branches by chance, more where the entropy has risen", () => {
+it("ARPO branches at random, more often after a rise of the entropy", () => {
   expect([arpoBranches(0.5, 0.2, 0.2), arpoBranches(0.51, 0.2, 0.2), arpoBranches(0.55, 0.4, 0.2)]).toEqual([
     true,
     false,

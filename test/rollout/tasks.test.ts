@@ -15,12 +15,12 @@ describe("the first tasks", () => {
   const take = (count: number, available?: number) =>
     takeTasks(doorsEnvironment(available === undefined ? {} : { count: available }), "train", new Random(1), count)
 
-  it("are the first of an endless supply, or all there are", () => {
+  it("are the first of an infinite source, or all of a finite one", () => {
     expect(take(5).map(({ index }) => index)).toEqual([0, 1, 2, 3, 4])
     expect(take(5, 3)).toEqual(take(3))
   })
 
-  it("are drawn one by one, no more than asked for, and the supply is closed", () => {
+  it("are drawn one by one, only as many as requested, and the source is closed", () => {
     let [drawn, closed] = [0, false]
     const environment: Environment<unknown> = {
       ...doorsEnvironment(),
@@ -36,7 +36,7 @@ describe("the first tasks", () => {
     expect([drawn, closed]).toEqual([3, true])
   })
 
-  it("must be some", () => {
+  it("must exist", () => {
     expect(() => take(2, 0)).toThrow(/doors offers no train tasks/)
     for (const count of [0, -1, 1.5, Number.NaN]) expect(() => take(count)).toThrow(/the number of tasks is/)
   })
@@ -45,14 +45,14 @@ describe("the first tasks", () => {
 describe("a source of tasks", () => {
   const play = async (changes: object) => await rollout({ ...rolloutSetup(tokenizer.get()), ...changes })
 
-  it("of an environment gives the tasks that would be taken at once", async () => {
+  it("of an environment gives the same tasks as a list", async () => {
     const environment = doorsEnvironment()
     const tasks = takeTasks(environment, "train", new Random(5), 4)
     const source = environmentTasks(environment, "train", new Random(5))
     expect(await play({ tasks: source, groups: 4 })).toEqual(await play({ tasks }))
   })
 
-  it("of an environment gives fewer where there are no more, must give some, and can be closed", async () => {
+  it("of an environment gives fewer if there are no more, must give some, and can be closed", async () => {
     const few = environmentTasks(doorsEnvironment({ count: 3 }), "train", new Random(1))
     const totals: number[] = []
     const onEpisode = (_done: number, total: number) => totals.push(total)
@@ -82,7 +82,7 @@ describe("a source of tasks", () => {
   })
 
   it.each([1, 7, 64])(
-    "is asked in order, for one task at a time and as they are needed, with %i episodes in flight",
+    "is called in order, for one task at a time and when needed, with concurrency %i",
     async (concurrency) => {
       const doors = takeDoors(40)
       const asked: number[] = []
@@ -113,7 +113,7 @@ describe("a source of tasks", () => {
     },
   )
 
-  it("is not asked again once it had no more", async () => {
+  it("is not called again after it had no more", async () => {
     const asked: number[] = []
     const next: TaskSource["next"] = ({ index }) => {
       asked.push(index)
@@ -124,7 +124,7 @@ describe("a source of tasks", () => {
     expect(await play({ tasks: { next: () => undefined }, groups: 6 })).toEqual({ groups: [], dropped: [] })
   })
 
-  it("that fails ends the rollout, under its name", async () => {
+  it("ends the rollout if it fails, with its name", async () => {
     const fail = (error: unknown) => ({ groups: 4, tasks: { next: () => Promise.reject(error) } })
     await expect(play(fail(new Error("no file")))).rejects.toMatchObject({
       code: "BAD_ARGUMENT",
@@ -144,7 +144,7 @@ describe("a source of tasks", () => {
     await expect(play({ tasks: [takeDoors(1)[0], undefined] })).rejects.toThrow(/a task must not be undefined/)
   })
 
-  it("that hangs is not waited for once the rollout is aborted", async () => {
+  it("is not awaited after an abort if it hangs", async () => {
     const controller = new AbortController()
     const reason = new Error("Ctrl-C")
     const next = () => new Promise<never>(() => setTimeout(() => controller.abort(reason), 5))

@@ -3,7 +3,7 @@ import { stepSequence } from "../../src/engine/rows.ts"
 import { byRow } from "../engine/by-row.ts"
 import { TablePolicy } from "../training/table-policy.ts"
 
-/** A table of logits that tells of entropies and likeliest tokens, and tells tokens as they are sampled. */
+/** A table of logits that tells of entropies and most likely tokens, and tells tokens as they are sampled. */
 export class TellingPolicy extends TablePolicy {
   override async sample(request: SampleRequest): Promise<Completion> {
     const { prompt, temperature, topTokens = 0, onTokens } = request

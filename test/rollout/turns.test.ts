@@ -41,8 +41,8 @@ const takes =
   async ({ index }) =>
     list[index] === undefined ? "stopped" : bareAction(list[index])
 
-describe("the loop", () => {
-  it("asks a chooser turn by turn, and tells how it ended and what was seen last", async () => {
+describe("playTurns", () => {
+  it("calls a selector for each turn, and returns the outcome and the last observation", async () => {
     const histories: number[] = []
     const { turns, end } = await play(async (situation) => {
       histories.push(situation.history.length)
@@ -57,23 +57,23 @@ describe("the loop", () => {
     expect(end).toEqual({ outcome: "terminated", last: { text: "out 3", anchor: "out 3" } })
   })
 
-  it("ends where the chooser stops, or after the most turns", async () => {
+  it("ends if the selector stops, or at the step limit", async () => {
     expect((await play(takes(["c"]))).end).toMatchObject({ outcome: "stopped", last: { text: "red 1" } })
     expect((await play(takes([]))).end).toMatchObject({ outcome: "stopped", last: { text: "blue 0" } })
     const cut = await play(takes(solution), {}, { maxTurns: 2 })
     expect(cut.end).toMatchObject({ outcome: "truncated", last: { text: "green 2" } })
   })
 
-  it("renders prompts and reads replies only for those who want them", async () => {
+  it("renders prompts and parses completions only on request", async () => {
     const untouched = () => {
-      throw new Error("nobody asked")
+      throw new Error("must not be called")
     }
     expect((await play(takes(solution), { prompt: untouched, parse: untouched })).turns).toHaveLength(3)
     const { turns } = await play(withMessages(takes(solution)), { parse: untouched })
     expect(turns[1]!.choice).toMatchObject({ messages: [{ role: "user", content: "red 1" }] })
   })
 
-  it("asks again where it is told to, about the same turn", async () => {
+  it("asks again on request, for the same turn", async () => {
     const step: Changes["step"] = async (action, episode) => {
       if (action === "fly") throw new GigpoError("BAD_ARGUMENT", "no wings")
       return await episode.step(action)
@@ -94,8 +94,8 @@ describe("the loop", () => {
   })
 })
 
-describe("choosers", () => {
-  it("an expert says what it knows, also where it takes its time", async () => {
+describe("selectors", () => {
+  it("the expert's completions, also asynchronous ones", async () => {
     const environment = doorsEnvironment()
     const sure = await play(expertReplies(environment.expert!(task)))
     expect([actions(sure.turns), sure.end.outcome]).toEqual([solution, "terminated"])
@@ -108,7 +108,7 @@ describe("choosers", () => {
     expect(unsure.end.outcome).toBe("stopped")
   })
 
-  it("dice take actions that are offered, others where none are named, else what an empty reply means", async () => {
+  it("random actions: listed ones, others if none are listed, else that of an empty completion", async () => {
     const endless = (offered?: readonly string[]): Changes => ({
       step: async () => {
         const observation = { text: "", anchor: "", ...(offered && { actions: offered }) }
@@ -123,7 +123,7 @@ describe("choosers", () => {
     expect(await roll(endless(["x", "y"]))).toEqual(await roll(endless(["x", "y"])))
   })
 
-  it("a list may be taken first, and the other chooser counts from there", async () => {
+  it("a list first, then another selector, which counts from there", async () => {
     const { turns } = await play(firstTake(["c", "a"], takes(["b"])))
     expect(actions(turns)).toEqual(solution)
   })
@@ -138,7 +138,7 @@ describe("the last observation", () => {
   }
   const endless: Changes["step"] = async (_, episode) => ({ ...(await episode.step("wait")), terminated: false })
 
-  it("is kept however an episode ends, but where it fails", async () => {
+  it("is recorded for every outcome except a failure", async () => {
     const observation = { text: "the end", anchor: "end" }
     const step: Changes["step"] = async (action, episode) => ({ ...(await episode.step(action)), observation })
     expect(await last({ step })).toMatchObject({ outcome: "terminated", last: observation })

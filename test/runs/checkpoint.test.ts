@@ -55,7 +55,7 @@ async function flipBit(path: string): Promise<void> {
 }
 
 describe("writing a checkpoint", () => {
-  it("makes a model folder with the tokenizer's files, the optimizer and a manifest of sizes and hashes", async () => {
+  it("contains a model folder with the tokenizer's files, the optimizer and a manifest of sizes and hashes", async () => {
     const tokenizer = join(folder, "tokenizer.json")
     await writeFile(tokenizer, "{}")
     policy.steps = 42
@@ -80,7 +80,7 @@ describe("writing a checkpoint", () => {
     }
   })
 
-  it("refuses what the engine says is not finite, and leaves the older checkpoint", async () => {
+  it("refuses non-finite state of the engine, and keeps the older checkpoint", async () => {
     await write(1)
     const diverged = new GigpoError("NON_FINITE", "weight holds numbers that are not finite.")
     const store = { ...policy.store, checkpoint: () => Promise.reject(diverged) }
@@ -92,7 +92,7 @@ describe("writing a checkpoint", () => {
     await verifyCheckpoint(join(parent, "step-1"))
   })
 
-  it("gives engine and parts back what they were", async () => {
+  it("restores the state of engine and parts", async () => {
     await write(4)
     const checkpoint = await verifyCheckpoint(join(parent, "step-4"))
     const [fresh, other] = [new FakePolicy(), new Memory("mine")]
@@ -145,7 +145,7 @@ describe("writing a checkpoint", () => {
     await verifyCheckpoint(join(parent, "step-1"))
   })
 
-  it("takes the place of a damaged one of the same iteration", async () => {
+  it("replaces a damaged one of the same iteration", async () => {
     await write(5)
     await flipBit(join(parent, "step-5", "weights.bin"))
     await write(5)
@@ -214,12 +214,12 @@ describe("finding a checkpoint", () => {
     throw new Error(message)
   }
 
-  it("takes the newest by number, not by name", async () => {
+  it("is the newest by number, not by name", async () => {
     await write(9, 10, 100)
     expect(await findCheckpoint(parent, refuseWarnings)).toMatchObject({ iteration: 100, handle: { steps: 100 } })
   })
 
-  it("falls back to an older one and says so when the newest is damaged", async () => {
+  it("falls back to an older one with a warning if the newest is damaged", async () => {
     await write(1, 2, 3)
     await flipBit(join(parent, "step-3", "moments.bin"))
     await rm(join(parent, "step-2", "manifest.json"))
@@ -231,7 +231,7 @@ describe("finding a checkpoint", () => {
     ])
   })
 
-  it("finds nothing in a folder that is empty, missing, or holds only what was never finished", async () => {
+  it("is not found in a folder that is empty, missing, or contains only incomplete ones", async () => {
     expect(await findCheckpoint(parent, refuseWarnings)).toBeUndefined()
     await mkdir(join(parent, "step-5.tmp-0123456789ab"), { recursive: true })
     expect(await findCheckpoint(parent, refuseWarnings)).toBeUndefined()
@@ -255,7 +255,7 @@ describe("pruning checkpoints", () => {
     expect((await readdir(parent)).sort()).toEqual(["step-10", "step-15", "step-20", "step-30"])
   })
 
-  it("removes what interrupted writes left, and nothing that it does not know", async () => {
+  it("removes leftovers of interrupted writes, and no unknown files", async () => {
     await write(1)
     // A folder from elsewhere may have names like those of this package.
     const foreign = ["best", "step-2.tmp-0123456789abcdef01234567", "step-2.tmp-mine", "step-x"]
@@ -285,7 +285,7 @@ async function mountSmallDisk(at: string): Promise<boolean> {
 }
 
 describe("on a disk that fills up", () => {
-  it("keeps the last checkpoint (skips itself where it may not mount a file system)", async (context) => {
+  it("keeps the last checkpoint (skipped if file systems cannot be mounted)", async (context) => {
     const disk = join(folder, "disk")
     if (!(await mountSmallDisk(disk))) return context.skip("this process may not mount a file system")
     try {

@@ -84,7 +84,7 @@ describe("a damaged metrics.jsonl", () => {
     expect(await loggedIterations(directory)).toEqual([1, 2, 3, 4, 5, 6])
   })
 
-  it("does not refuse a fork of a bare checkpoint, or one that has saved nothing itself", async () => {
+  it("does not prevent a fork of a checkpoint without a run, or of one without saved iterations", async () => {
     await putRun(directory, 6, [6])
     await rm(join(directory, "metrics.jsonl"))
     const at = join(folder, "runs", "fork")
@@ -115,7 +115,7 @@ describe("the log of a cloning", () => {
     expect([...logDamageInPieces(lines, own)]).toHaveLength(lines.length)
   })
 
-  it("has a line an epoch, whose iterations are optimizer steps", () => {
+  it("has one line per epoch, whose iterations are optimizer steps", () => {
     const whole = text([4, 1], [8, 2], [12, 3])
     expect(logDamage(whole, own)).toBeUndefined()
     expect(logDamage(whole, { ...own, upTo: { iteration: 14, epochs: 3 } })).toBeUndefined()

@@ -15,7 +15,7 @@ const failed = (message?: string) =>
   })
 
 describe("the reasons for which episodes failed", () => {
-  it("are told with how many there were and where the first was, the most frequent first", () => {
+  it("are reported with count and first occurrence, the most frequent first", () => {
     const groups = [
       { task: { seed: 3 }, index: 0, episodes: [failed("doors: late"), episode([step("a", 1)])] },
       {
@@ -33,7 +33,7 @@ describe("the reasons for which episodes failed", () => {
     })
   })
 
-  it("are absent where none failed, and five at most, of tasks that are told in short", () => {
+  it("are absent without failures, and at most five, with shortened tasks", () => {
     expect(failuresOf([{ task: 0, index: 0, episodes: [episode([], { outcome: "dropped" })] }], "doors")).toEqual({})
     const episodes = [..."abcdefgh"].map((letter) => failed(letter))
     const { failures } = failuresOf([{ task: "x".repeat(1000), index: 0, episodes }], "doors")
@@ -50,7 +50,7 @@ describe("the reasons for which episodes failed", () => {
   })
 })
 
-describe("a training whose environment fails now and then", () => {
+describe("a training with an unreliable environment", () => {
   const setup = () => {
     let started = 0
     const environment = openDoors({

@@ -82,7 +82,7 @@ describe("a run with a KL", () => {
     ["all weights", {}],
     ["an adapter", { lora: { rank: 3 } }],
   ] as [string, NativePolicyOptions][])(
-    "of %s is not resumed where its model has other weights, and goes on to the bit where they are back",
+    "of %s is not resumed if its model has other weights, and continues bit for bit once they are restored",
     async (_, model) => {
       const [base, directory] = [await modelCopy(), newFolder()]
       const whole = await part({ directory: newFolder(), base, model })
@@ -154,7 +154,7 @@ describe("a run with a KL", () => {
     expect((await part({ directory: fork, base: elsewhere, fork: directory })).reports).toHaveLength(2)
   })
 
-  it("that does not tell its weights, being older, goes on with a warning and tells them from then on", async () => {
+  it("without digests of its weights continues with a warning and stores them from then on", async () => {
     const [base, directory] = [await modelCopy(), newFolder()]
     await part({ directory, base, leaveAfter: 1 })
     const path = join(directory, "config.json")
@@ -168,7 +168,7 @@ describe("a run with a KL", () => {
   })
 })
 
-it("a run with a checkpoint that depends on no other weights goes on whatever became of its model", async () => {
+it("a run whose checkpoint depends on no other weights continues after any change of its model", async () => {
   const [base, directory] = [await modelCopy(), newFolder()]
   const loss = { klWeight: 0 }
   const whole = await part({ directory: newFolder(), base, loss })

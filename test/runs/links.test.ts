@@ -136,7 +136,7 @@ async function judge(place: Place, before: Record<string, string>, call: (run: s
 
 describe.skipIf(process.platform === "win32")("a run's folder from elsewhere", () => {
   describe.each(calls)("%s", (_, call, used) => {
-    it.each(kinds)("leaves what lies outside alone: %s", async (kind) => {
+    it.each(kinds)("does not change files outside: %s", async (kind) => {
       // What a call does not use is tried with two kinds.
       for (const level of levels.filter((one) => used.includes(one) || ["absolute", "pipe"].includes(kind))) {
         const place = await putLink(received, level, kind)
@@ -168,7 +168,7 @@ describe.skipIf(process.platform === "win32")("a run's folder from elsewhere", (
     await remove(place)
   })
 
-  it.each(aside)("has %s without a seal of this machine: nothing is moved or removed", async (name) => {
+  it.each(aside)("with %s without a seal of this machine: nothing is moved or removed", async (name) => {
     const place = await putLink(received, "unused", "absolute")
     await writeFile(join(place.folder, "unused.txt"), "")
     await cp(received, join(place.folder, name), { recursive: true })

@@ -65,7 +65,7 @@ const looksAtLess: readonly string[] = ["madeFor", "recover", "writeDirectory ov
 
 describe.skipIf(process.platform === "win32")("a model's folder from elsewhere", () => {
   describe.each(calls)("%s", (name, call) => {
-    it.each(kinds)("leaves what lies outside alone, and is refused where gigpo wrote the folder: %s", async (kind) => {
+    it.each(kinds)("does not change files outside, and is refused if gigpo wrote the folder: %s", async (kind) => {
       for (const level of levels) {
         const place = await putLink(managed, level, kind)
         const before = await tree(place.outside)
@@ -99,7 +99,7 @@ describe.skipIf(process.platform === "win32")("a model's folder from elsewhere",
     },
   )
 
-  it("is read and copied from the cache of the Hugging Face hub, where every file is a link to a blob", async () => {
+  it("is read and copied from the Hugging Face cache, in which every file is a link to a blob", async () => {
     for (const source of [foreign, managed]) {
       const repository = join(await realpath(await mkdtemp(join(tmpdir(), "gigpo-hub-"))), "models--someone--model")
       const snapshot = join(repository, "snapshots", "0123456789abcdef")
@@ -129,7 +129,7 @@ describe.skipIf(process.platform === "win32")("a model's folder from elsewhere",
     }
   })
 
-  it("copies no file of elsewhere into another folder, and says so before anything is written", async () => {
+  it("copies no file from outside, and reports this before anything is written", async () => {
     for (const kind of ["absolute", "chained", "directory"] as const) {
       for (const level of ["tokenizer.json", templates, `${templates}/rag.jinja`]) {
         const place = await putLink(foreign, level, kind)
@@ -162,7 +162,7 @@ describe("an interrupted write in a model's folder from elsewhere", () => {
     return folder
   }
 
-  it("is refused with what to do by all that open it, and nothing is changed", async () => {
+  it("is refused with the fix by all functions that open it, without changes", async () => {
     const forged = (ready: string) => writeFile(join(ready, ".gigpo-seal"), `${"0".repeat(64)}\n`)
     for (const how of [undefined, forged]) {
       const folder = await putReady(how)
@@ -194,7 +194,7 @@ describe("an interrupted write in a model's folder from elsewhere", () => {
   })
 
   it.skipIf(process.platform === "win32")(
-    "of which an empty folder is left is opened, and nothing is removed",
+    "with an empty leftover folder is opened, and nothing is removed",
     async () => {
       const folder = join(await mkdtemp(join(tmpdir(), "gigpo-ready-")), "model")
       await cp(managed, folder, { recursive: true })

@@ -45,7 +45,7 @@ const others: readonly (readonly [key: string, options: TrainOptions, inRun: str
   ["optimizer.maxGradientNorm", { optimizer: { learningRate: 5, maxGradientNorm: 2 } }, "1", "2"],
 ]
 
-describe("a run that was opened with other options than train is given", () => {
+describe("a run whose options differ from those passed to train", () => {
   it.each(others)("is refused: %s", async (key, change, inRun, given) => {
     const directory = place()
     const told = `${key} is ${inRun} in the run, but ${given} in train`
@@ -64,7 +64,7 @@ describe("a run that was opened with other options than train is given", () => {
     )
   })
 
-  it("is refused when it is resumed or forked, which changes nothing", async () => {
+  it("is refused when resumed or forked, without changes", async () => {
     const directory = place()
     await trained(directory, base, base)
     const before = await readFile(join(directory, "config.json"), "utf8")
@@ -76,7 +76,7 @@ describe("a run that was opened with other options than train is given", () => {
     expect(await readdir(folder)).not.toContain(fork.slice(folder.length + 1))
   })
 
-  it("is taken where the same is written otherwise, and where parts of the program are made anew", async () => {
+  it("is accepted if equal options are written differently, and if objects are recreated", async () => {
     const estimate = ({ length }: { length: number }) => ({ advantages: new Float64Array(length) })
     const own = () => ({
       ...base,
@@ -101,7 +101,7 @@ describe("options that a run's configuration does not state", () => {
     expect(JSON.parse(await readFile(join(directory, "config.json"), "utf8"))).toEqual(kept)
   })
 
-  it("may be others where a resumed run may change them, and are kept then", async () => {
+  it("is accepted for options that a resumed run may change, which are stored", async () => {
     const directory = place()
     await trained(directory, {}, base)
     await trained(directory, {}, { ...base, iterations: 3, checkpointEvery: 1 }, { resume: true })
@@ -119,7 +119,7 @@ describe("a cloning's run", () => {
     await sft({ policy: new TablePolicy(), tokenizer, environment, run, ...given })
   }
 
-  it("is held to its options likewise", async () => {
+  it("is checked equally in SFT", async () => {
     await expect(cloned(place(), cloning, { ...cloning, batchSteps: 5 })).rejects.toThrow(
       "batchSteps is 4 in the run, but 5 in sft",
     )

@@ -22,7 +22,7 @@ describe("a run that is overwritten", () => {
   /** What stands in the folder of such a run once it is closed, others' files among it. */
   const whole = ["checkpoints", "config.json", "metrics.jsonl", "mine", "model", "notes.txt"]
   const checkpoints = () => join(directory, "checkpoints")
-  /** Files of somebody else, in every folder of the run. */
+  /** Foreign files in every folder of the run. */
   async function putForeign(): Promise<Record<string, string>> {
     const places = ["", "checkpoints", "checkpoints/step-2", "model", "mine"].map((name) => join(directory, name))
     for (const place of places) {
@@ -38,7 +38,7 @@ describe("a run that is overwritten", () => {
     await run.close()
   }
 
-  it("is replaced as a whole once the new one has a checkpoint, but for what others put there", async () => {
+  it("is replaced completely once the new one has a checkpoint, except for foreign files", async () => {
     await putOld()
     const foreign = await putForeign()
     const before = await snapshot(folder)
@@ -60,7 +60,7 @@ describe("a run that is overwritten", () => {
     expect(await readdir(join(folder, "runs"))).toEqual(["one"])
   })
 
-  it("comes back where the new one ends before its first checkpoint", async () => {
+  it("is restored if the new one ends before its first checkpoint", async () => {
     await putOld()
     await putForeign()
     const before = await snapshot(folder)
@@ -72,7 +72,7 @@ describe("a run that is overwritten", () => {
     expect(await readdir(directory)).toEqual(whole)
   })
 
-  it("goes where the new one has a model", async () => {
+  it("is removed if the new one has a model", async () => {
     await putOld()
     const run = await Run.open(directory, other, { overwrite: true })
     await run.saveModel(new FakePolicy())
@@ -81,7 +81,7 @@ describe("a run that is overwritten", () => {
     expect(await readdir(checkpoints())).toEqual([])
   })
 
-  it("comes back where a process that was killed left it aside, which is told", async () => {
+  it("is restored with a warning after its process was killed", async () => {
     await putOld()
     const before = await snapshot(folder)
     const killed = await Run.open(directory, other, { overwrite: true })
@@ -96,7 +96,7 @@ describe("a run that is overwritten", () => {
     await killed.close()
   })
 
-  it("sets the episodes and event files of the one that is there aside, and gets its own back", async () => {
+  it("keeps episodes and event files separate, and gets its own back", async () => {
     await putOld()
     await record(directory, [
       [1, plainGroups(1)],
@@ -128,7 +128,7 @@ describe("a run that is overwritten", () => {
     expect(await snapshot(join(directory, "episodes"))).toEqual({ [notes]: "mine" })
   })
 
-  it("keeps a model that gigpo 0.1 wrote there, under another name", async () => {
+  it("keeps a model written by gigpo 0.1, under another name", async () => {
     await putOld()
     const model = join(directory, "model")
     await rm(join(model, "gigpo.json"))
@@ -142,7 +142,7 @@ describe("a run that is overwritten", () => {
     expect(await readdir(model)).toContain("gigpo.json")
   })
 
-  it("stays as it was when the new one cannot be made", async () => {
+  it("is unchanged if the new one cannot be created", async () => {
     await putRun(directory, 2, [2])
     const broken = {
       toJSON() {

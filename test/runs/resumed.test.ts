@@ -18,7 +18,7 @@ beforeEach(async () => {
 afterEach(async () => await rm(folder, { recursive: true }))
 
 describe("a run that is resumed", () => {
-  it("gives back policy, optimizer and log as they were at the checkpoint", async () => {
+  it("restores policy, optimizer and log of the checkpoint", async () => {
     await putRun(directory, 7, [2, 4, 6])
     const run = await Run.open(directory, config, { resume: true })
     expect(run.iteration).toBe(6)
@@ -84,7 +84,7 @@ describe("a run that is resumed", () => {
     await refused(directory, { resume: true }, "RUN_CORRUPT", /no intact checkpoint.*--overwrite/)
   })
 
-  it("begins again where it was stopped before its first checkpoint", async () => {
+  it("restarts if it was stopped before its first checkpoint", async () => {
     await putRun(directory, 3, [])
     const run = await Run.open(directory, config, { resume: true })
     expect(run).toMatchObject({ iteration: 0, checkpoint: undefined, saved: false })
@@ -94,7 +94,7 @@ describe("a run that is resumed", () => {
     await run.close()
   })
 
-  it("begins again with another configuration where nothing was saved, and says so", async () => {
+  it("restarts with another configuration if nothing was saved, with a message", async () => {
     await putRun(directory, 3, [])
     const warnings: string[] = []
     const onWarning = (text: string) => warnings.push(text)
@@ -113,7 +113,7 @@ describe("a run that is resumed", () => {
     await refused(directory, { resume: true }, "BAD_CONFIG", /seed was 5 and is now 6.*--fork/, { ...config, seed: 6 })
   })
 
-  it("begins where there is none, if it is to start or to go on", async () => {
+  it("starts if there is no run and auto is set", async () => {
     const auto = { resume: "auto" } as const
     for (const iteration of [0, 1, 2]) {
       const run = await Run.open(directory, config, auto)
@@ -128,7 +128,7 @@ describe("a run that is resumed", () => {
     await fork.close()
   })
 
-  it("tells before its first step that its disk has too little room, for the first checkpoints and the model", async () => {
+  it("reports before its first step that the disk is too small for the first checkpoints and the model", async () => {
     const { store } = new FakePolicy()
     const bytes = { model: 1, checkpoint: 1e18 }
     const run = await Run.open(directory, config)
@@ -141,7 +141,7 @@ describe("a run that is resumed", () => {
     expect(await readdir(folder)).toEqual([])
   })
 
-  it("tells before its first step that files of others are in the way of its model", async () => {
+  it("reports before its first step that foreign files prevent saving its model", async () => {
     await putRun(directory, 2, [2])
     await mkdir(join(directory, "model"))
     await writeFile(join(directory, "model", "config.json"), "mine")
@@ -165,7 +165,7 @@ describe("a run that is resumed", () => {
     )
   })
 
-  it("may change how long it goes on and what is kept, and remembers that", async () => {
+  it("may change its length and the kept checkpoints, and stores the change", async () => {
     await putRun(directory, 2, [2])
     const more = {
       ...config,
@@ -179,7 +179,7 @@ describe("a run that is resumed", () => {
     await (await Run.open(directory, { ...more, threads: 3 }, { resume: true, mayChange: ["threads"] })).close()
   })
 
-  it("can be asked about beforehand", async () => {
+  it("can be inspected beforehand", async () => {
     expect(await checkRunFolder(directory, {})).toBe("nothing")
     await putRun(directory, 2, [2])
     expect(await checkRunFolder(directory, { resume: true })).toBe("run")
@@ -190,7 +190,7 @@ describe("a run that is resumed", () => {
 const built = new URL("../../modules/runs/run.js", import.meta.url)
 
 describe.skipIf(!existsSync(built))("a run whose process is killed (needs modules/: npm run build:ts)", () => {
-  it("can be resumed wherever the kill fell, and never loses a checkpoint that was told of", async () => {
+  it("can be resumed after a kill at any time, and never loses a reported checkpoint", async () => {
     const child = join(folder, "child.mjs")
     await writeFile(child, childSource())
     let before = 0

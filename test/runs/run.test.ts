@@ -13,7 +13,7 @@ beforeEach(async () => {
 afterEach(async () => await rm(folder, { recursive: true }))
 
 describe("a new run", () => {
-  it("has the configuration, an empty log and a lock; the lock goes when it is closed", async () => {
+  it("has a configuration, an empty log and a lock, which is removed when it is closed", async () => {
     const run = await Run.open(directory, config)
     expect(await readdir(folder)).toEqual([])
     await run.begin()
@@ -54,12 +54,12 @@ describe("a new run", () => {
     expect(await readdir(join(target, "checkpoints"))).toEqual(["step-1"])
   })
 
-  it("is refused where a run is, with both ways out, and changes nothing", async () => {
+  it("is refused if a run exists, with both alternatives, without changes", async () => {
     await putRun(directory, 2, [2])
     await refused(directory, {}, "RUN_EXISTS", /--resume.*--overwrite/)
   })
 
-  it("is refused where anything else is, even to overwrite it", async () => {
+  it("is refused in a folder with other files, even with overwrite", async () => {
     await mkdir(directory, { recursive: true })
     await writeFile(join(directory, "config.json"), '{"model_type":"qwen2"}')
     await writeFile(join(directory, "metrics.jsonl"), "")
@@ -70,7 +70,7 @@ describe("a new run", () => {
     await refused(directory, { overwrite: true }, "RUN_EXISTS", /is not a run folder/)
   })
 
-  it("restores nothing", async () => {
+  it("has nothing to restore", async () => {
     const run = await Run.open(directory, config)
     const policy = new FakePolicy()
     await run.restore(policy)
@@ -98,7 +98,7 @@ describe("a new run", () => {
     await run.close()
   })
 
-  it("takes no more after it was closed", async () => {
+  it("accepts nothing after it is closed", async () => {
     const run = await Run.open(directory, config)
     await run.close()
     await expect(run.log({ iteration: 1, metrics: {} })).rejects.toMatchObject({ code: "DISPOSED" })
@@ -107,7 +107,7 @@ describe("a new run", () => {
 })
 
 describe("a run that is forked", () => {
-  it("begins with the state and the log of another, which stays as it is", async () => {
+  it("starts with state and log of another run, which is unchanged", async () => {
     await putRun(directory, 7, [2, 4, 6])
     const before = await snapshot(directory)
     const branch = join(folder, "runs", "branch")
@@ -131,7 +131,7 @@ describe("a run that is forked", () => {
     expect(await snapshot(directory)).toEqual(before)
   })
 
-  it("begins with the other's state again where it was stopped before its first checkpoint", async () => {
+  it("starts again with that state if it was stopped before its first checkpoint", async () => {
     await putRun(directory, 4, [2, 4])
     const branch = join(folder, "branch")
     const first = await Run.open(branch, config, { fork: join(directory, "checkpoints", "step-2") })
@@ -150,7 +150,7 @@ describe("a run that is forked", () => {
     await expect(Run.open(branch, config, { resume: true })).rejects.toMatchObject({ code: "RUN_CORRUPT" })
   })
 
-  it("is gone on with only as a fork of what it is a fork of", async () => {
+  it("is continued only as a fork of the same run", async () => {
     await putRun(directory, 4, [2, 4])
     const [branch, other, plain] = ["branch", "other", "plain"].map((name) => join(folder, name)) as [
       string,
@@ -182,7 +182,7 @@ describe("a run that is forked", () => {
     expect(await snapshot(folder)).toEqual(before)
   })
 
-  it("is refused where there is nothing to fork, into itself, and together with resuming", async () => {
+  it("is refused without a source, into itself, and together with resume", async () => {
     await putRun(directory, 2, [])
     const branch = join(folder, "runs", "branch")
     await expect(Run.open(branch, config, { fork: directory })).rejects.toMatchObject({ code: "RUN_MISSING" })

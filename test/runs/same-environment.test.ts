@@ -64,7 +64,7 @@ describe("a run's environment", () => {
     expect(await trained(moved, path("run"), { resume: true })).toHaveLength(1)
   })
 
-  it("tells when its held-out tasks are of another file, or of none", async () => {
+  it("reports held-out tasks from another file, or from none", async () => {
     for (const name of ["one", "two"]) await writeFile(path(name), name)
     const of = (testTasks?: string) => ({ ...openDoors(), taskFiles: { tasks: path("one"), testTasks } })
     await trained(of(path("two")), path("run"))
@@ -116,7 +116,7 @@ describe("files of tasks", () => {
       expect(await digestTasks((await openEnvironment(name)).taskFiles)).toBeUndefined()
   })
 
-  it("are not read where they are large, or are folders", async () => {
+  it("are not read if they are large, or are folders", async () => {
     await writeFile(path("large"), "")
     await truncate(path("large"), 65e6)
     expect(await digestTasks({ corpus: path("large"), data: folder })).toBeUndefined()

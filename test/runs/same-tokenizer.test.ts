@@ -89,7 +89,7 @@ describe("a run", () => {
     await expect(again).rejects.toMatchObject(refused("chat_template.jinja was added"))
   })
 
-  it("that clones is held to its tokenizer", async () => {
+  it("of SFT requires its tokenizer", async () => {
     const [base, directory] = [await modelCopy(), newFolder()]
     const cloned = async (epochs: number, mode: RunMode = {}) => {
       const model = await tiny.open(base)
@@ -126,7 +126,7 @@ describe("checkpoints of any engine", () => {
     return names.map((name) => join(base, name))
   }
 
-  it.each(tokenizerFiles)("tell that %s changed, was added or is missing", async (name) => {
+  it.each(tokenizerFiles)("report that %s changed, was added or is missing", async (name) => {
     const directory = newFolder()
     const files = await put(["first.json", name])
     await parted(files, directory)
@@ -141,7 +141,7 @@ describe("checkpoints of any engine", () => {
     expect(await parted(files, directory, { resume: true })).toHaveLength(1)
   })
 
-  it("go on with a tokenizer that has no files", async () => {
+  it("accept a tokenizer without files", async () => {
     const directory = newFolder()
     await parted(undefined, directory)
     expect(await parted(undefined, directory, { resume: true })).toHaveLength(1)

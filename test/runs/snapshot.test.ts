@@ -40,7 +40,7 @@ function counting() {
 }
 
 describe("a memory", () => {
-  it("is that of the last whole iteration, whatever its owner did since", async () => {
+  it("is that of the last complete iteration, whatever its owner did since", async () => {
     const directory = join(folder, "run")
     const first = counting()
     {
@@ -67,7 +67,7 @@ describe("a memory", () => {
     expect(second.count).toBe(4)
   })
 
-  it("comes back in arrays of its own, empty ones too", async () => {
+  it("is restored in separate arrays, including empty ones", async () => {
     const directory = join(folder, "run")
     const arrays = { none: new Float64Array(0), bytes: new Uint8Array(Buffer.from("abc")) }
     const keeping = () => Object.assign(new Memory("keeping"), { arrays: arrays as NonNullable<State["arrays"]> })
@@ -114,7 +114,7 @@ describe("a memory", () => {
     expect(await readdir(folder)).toEqual([])
   })
 
-  it("of another estimator is refused on resume before the log is cut, and begins anew in a fork", async () => {
+  it("of another estimator is refused on resume before the log is cut, and starts anew in a fork", async () => {
     const directory = join(folder, "run")
     {
       await using run = await Run.open(directory, {})

@@ -35,8 +35,8 @@ async function cloned(given: Partial<SftSetup>, model?: Awaited<ReturnType<typeo
 const refused = (given: Partial<SftSetup>, code: string, message: RegExp) =>
   expect(cloned(given)).rejects.toMatchObject({ code, message: expect.stringMatching(message) })
 
-describe("cloning from transcripts", () => {
-  it("teaches what they say, in conversations too", async () => {
+describe("SFT on transcripts", () => {
+  it("learns their completions, also in conversations", async () => {
     const long = { messages: rooms.flatMap(([room, door]) => [user(room), said(door)]) }
     const { policy, tokenizer, reports } = await cloned({ data: file([...talks, long]), epochs: 40 })
     expect(reports[0]).toMatchObject({ epoch: 1, epochs: 40, rows: 18 })
@@ -54,7 +54,7 @@ describe("cloning from transcripts", () => {
     }
   })
 
-  it("leaves out what is too long and names it, or cuts it", async () => {
+  it("skips examples that are too long and names them, or truncates them", async () => {
     const { policy } = await tiny.open()
     const long = { messages: [user("red 0"), said("a"), user("green 1"), said("b".repeat(2 * policy.maxPositions))] }
     const data = file([talks[0], long, talks[1]])
@@ -71,7 +71,7 @@ describe("cloning from transcripts", () => {
     await refused({ data: file([long]) }, "BAD_DATA", /is left out.* No example is left/)
   })
 
-  it("takes a source, and a loss, of one's own", async () => {
+  it("accepts a custom source and a custom loss", async () => {
     const tokens = Int32Array.of(1, 2, 3, 4)
     const rows = [{ tokens, spans: [{ start: 1, length: 3 }] }]
     const data: TrainingData = {
@@ -99,7 +99,7 @@ describe("cloning from transcripts", () => {
   })
 })
 
-describe("cloning by dpo", () => {
+describe("DPO", () => {
   const dpo: SftOptions = { loss: { name: "dpo", beta: 0.5 }, optimizer: { learningRate: 1e-3 } }
 
   it.each<SftOptions["loss"]>([
@@ -132,7 +132,7 @@ describe("cloning by dpo", () => {
     expect(moved.reduce((sum, one) => sum + one) / moved.length).toBeGreaterThan(0.6)
   })
 
-  it("begins at log 2, with both sides of a pair in one batch", async () => {
+  it("starts at log 2, with both sides of a pair in one batch", async () => {
     const { reports } = await cloned({
       ...dpo,
       data: file(pairs),
@@ -143,7 +143,7 @@ describe("cloning by dpo", () => {
     expect(reports[0]!.loss).toBeCloseTo(Math.LN2, 5)
   })
 
-  it("leaves a pair out where one side is too long", async () => {
+  it("skips a pair if one side is too long", async () => {
     const { policy } = await tiny.open()
     const long = { prompt: "red 0", chosen: "a", rejected: "b".repeat(2 * policy.maxPositions) }
     const { reports, warnings } = await cloned({ ...dpo, data: file([pairs[0], long]), epochs: 1 })
@@ -155,7 +155,7 @@ describe.each<[string, () => string, SftOptions]>([
   ["transcripts", () => file(talks), {}],
   ["pairs", () => file(pairs), { loss: { name: "dpo" } }],
 ])("a stopped cloning of %s", (_, source, options) => {
-  it("goes on to the same end, to the bit, and not with other data", async () => {
+  it("is resumed with bit-identical results, and not with other data", async () => {
     const data = source()
     const whole = await cloned({ data, ...options })
     const directory = join(tiny.folder, `run-of-${options.loss ? "pairs" : "talks"}`)
@@ -211,7 +211,7 @@ describe("recorded episodes", () => {
     return { directory, tokenizer }
   }
 
-  it("are learned from where they succeeded, a conversation that grows as one row", async () => {
+  it("are learned from if successful, a growing conversation as one row", async () => {
     const { directory, tokenizer } = await recorded()
     for (const folder of [directory, join(directory, "episodes")]) {
       const context = { tokenizer, replies: "all", successes: true, onWarning: () => {} } as const
@@ -230,13 +230,13 @@ describe("recorded episodes", () => {
     expect((await cloned({ data: recordedEpisodes(directory), epochs: 1, successes: false })).reports[0]!.rows).toBe(5)
   })
 
-  it("are refused where there are none", async () => {
+  it("are required", async () => {
     await refused({ data: recordedEpisodes(tiny.folder) }, "BAD_DATA", /has no recorded episodes/)
     await refused({ data: recordedEpisodes(join(tiny.folder, "nowhere")) }, "IO", /There is no run/)
   })
 })
 
-it("what does not go together is refused before anything begins", async () => {
+it("refuses incompatible options before anything starts", async () => {
   await refused({}, "BAD_ARGUMENT", /sft needs an expert or data: give environment or data/)
   await refused({ data: "" }, "BAD_ARGUMENT", /data must be the path of a JSON Lines file/)
   await refused({ data: "nowhere.jsonl" }, "BAD_DATA", /nowhere\.jsonl/)

@@ -17,13 +17,13 @@ async function distances(): Promise<number[]> {
   })
 }
 
-it("the environment's expert says how many steps each group's task takes", async () => {
+it("the environment's expert determines the number of steps of each group's task", async () => {
   expect(await expertLengths(environment, groups, setup)).toEqual(await distances())
 })
 
-it("a task that it does not solve, and an environment without an expert, say nothing", async () => {
+it("unsolved tasks, and environments without an expert, have no length", async () => {
   const silent = { ...environment, expert: () => ({ reply: () => undefined }) }
-  const nobody = { ...environment, expert: undefined }
+  const expertless = { ...environment, expert: undefined }
   const thrower = {
     ...environment,
     expert: () => {
@@ -33,13 +33,13 @@ it("a task that it does not solve, and an environment without an expert, say not
   const nothing = [undefined, undefined, undefined]
   expect(await expertLengths(silent, groups, setup)).toEqual(nothing)
   expect(await expertLengths(thrower, groups, setup)).toEqual(nothing)
-  expect(await expertLengths(nobody as never, groups, setup)).toEqual(nothing)
+  expect(await expertLengths(expertless as never, groups, setup)).toEqual(nothing)
   const least = Math.min(...(await distances()))
   const known = await expertLengths(environment, groups, { ...setup, maxSteps: least })
   expect(known).toEqual((await distances()).map((steps) => (steps === least ? steps : undefined)))
 })
 
-it("whoever aborts is heard between tasks that take their time", async () => {
+it("an abort takes effect between slow tasks", async () => {
   const controller = new AbortController()
   const many = Array.from({ length: 100_000 }, (_, index) => ({ task: { seed: index }, index, episodes: [] }))
   const waiting = expertLengths(environment, many, { ...setup, signal: controller.signal })

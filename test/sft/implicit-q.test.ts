@@ -33,7 +33,7 @@ interface Played {
   readonly reward: number
 }
 
-/** Episodes of somebody who goes forward in a third of all steps only. */
+/** Episodes of a player that moves forward in only a third of all steps. */
 function badly(count: number): Played[][] {
   const random = new Random(3)
   return Array.from({ length: count }, () => {
@@ -119,7 +119,7 @@ function weightsOf(episodes: readonly (readonly Played[])[], target: "one-step" 
   return { values, weights }
 }
 
-it("has the expectile loss's gradient, by finite differences", () => {
+it("has the gradient of the expectile loss, by finite differences", () => {
   const loss = (worth: number, value: number, expectile: number) =>
     Math.abs(expectile - (worth < value ? 1 : 0)) * (worth - value) ** 2
   const h = 1e-6
@@ -140,7 +140,7 @@ it("has the expectile loss's gradient, by finite differences", () => {
   ]).toEqual([Math.exp(2), 20])
 })
 
-it("replies are worth what comes until the next of their conversation, and its value", () => {
+it("gives completions the rewards until the next one of their conversation, plus its value", () => {
   const [one, other] = [Float64Array.of(1, 2, 4), Float64Array.of(8, 16)]
   const courses = [
     { rewards: one, at: 0 },
@@ -165,7 +165,7 @@ it.each(["one-step", "return"] as const)("weighs replies as the definition says,
   expect(values[2]).toBeGreaterThan(values[0]!)
 })
 
-it("prefers the better actions of data whose clone would fail", async () => {
+it("prefers the better actions of data on which plain SFT fails", async () => {
   const episodes = badly(200)
   const plain = await cloned(episodes, { epochs: 60 })
   const weighed = await cloned(episodes, { epochs: 60, implicitQ: { ...implicitQ, epochs: 200, optimizer: critic } })
@@ -175,7 +175,7 @@ it("prefers the better actions of data whose clone would fail", async () => {
   }
 })
 
-it("fits the values of the native engine's critic", async () => {
+it("fits values with the critic of the native engine", async () => {
   const { policy } = await tiny.open()
   const episodes = badly(20)
   const options = { ...implicitQ, epochs: 60, batchSteps: 8, optimizer: { ...flat, learningRate: 3e-3 } }
@@ -198,7 +198,7 @@ it("fits the values of the native engine's critic", async () => {
   expect(Math.max(...least) - Math.min(...least)).toBeGreaterThan(0.1)
 })
 
-it("goes on to the same end where it was stopped, to the bit", async () => {
+it("is resumed with bit-identical results", async () => {
   const data = told(badly(20))
   const options = { ...implicitQ, epochs: 8, batchSteps: 8, optimizer: { ...flat, learningRate: 3e-3 } }
   const played = async (given: object) => {
@@ -229,7 +229,7 @@ it("goes on to the same end where it was stopped, to the bit", async () => {
   expect(await tiny.weights(rest.policy)).toBe(await tiny.weights(whole.policy))
 })
 
-it("learns from recorded episodes, those too that failed to succeed", async () => {
+it("learns from recorded episodes, including unsuccessful ones", async () => {
   const run = await mkdtemp(join(tmpdir(), "gigpo-iql-"))
   onTestFinished(() => rm(run, { recursive: true }))
   const steps = [
@@ -254,7 +254,7 @@ it("learns from recorded episodes, those too that failed to succeed", async () =
   expect(courses[0]![0]!.rewards).toBe(courses[0]![1]!.rewards)
 })
 
-it("refuses what it cannot weigh, before anything is learned", async () => {
+it("refuses invalid data before anything is learned", async () => {
   const policy = new TablePolicy()
   const setup = { policy, tokenizer: characters, implicitQ: {}, onWarning: () => {} }
   const refused = (given: object, message: RegExp) =>

@@ -35,7 +35,7 @@ async function read(directory: string): Promise<Record<string, string>> {
 }
 
 describe("a new model", () => {
-  it("is a whole Hugging Face folder that opens again", async () => {
+  it("is a complete Hugging Face folder that can be opened", async () => {
     const { directory, parameters, vocabularySize } = await make("model")
     expect((await readdir(directory)).sort()).toEqual([
       "config.json",
@@ -67,7 +67,7 @@ describe("a new model", () => {
     expect(vocabularySize).toBeLessThanOrEqual(280)
   })
 
-  it("says in generation_config.json where replies end, and takes that file along when it is saved", async () => {
+  it("stores its end tokens in generation_config.json, and copies that file when saved", async () => {
     const { directory } = await make("model")
     await using tokenizer = await Tokenizer.open(directory)
     const end = [...tokenizer.encode("<|im_end|>")]
@@ -77,7 +77,7 @@ describe("a new model", () => {
     expect(tokenizer.files).toContain(join(directory, "generation_config.json"))
   })
 
-  it("can write every byte, and its environment's words in few tokens", async () => {
+  it("can encode every byte, and words of its environment in few tokens", async () => {
     const { directory } = await make("model")
     await using tokenizer = await Tokenizer.open(directory)
     const text = String.fromCodePoint(...Array(0x800).keys(), 0xfffd, 0x6f22, 0x1f600)
@@ -85,7 +85,7 @@ describe("a new model", () => {
     expect(tokenizer.encode("green").length).toBeLessThan(5)
   })
 
-  it("has weights of the deviation that was asked for, by default 1 / √hiddenSize", async () => {
+  it("has weights of the given deviation, by default 1 / √hiddenSize", async () => {
     for (const [name, options, deviation] of [
       ["default", {}, 1 / Math.sqrt(32)],
       ["small", { initStd: 0.01 }, 0.01],
@@ -98,7 +98,7 @@ describe("a new model", () => {
     }
   })
 
-  it("has room for four of the longest prompts, or as much as is asked for", async () => {
+  it("has positions for four times the longest prompt, or the given number", async () => {
     const long = doors({
       prompt: (_task, _history, now) => [{ role: "user", content: `${now.text} ${"wall\n".repeat(200)}` }],
     })
@@ -113,7 +113,7 @@ describe("a new model", () => {
     expect(other.maxPositions).toBe(77)
   })
 
-  it("is the same, byte for byte, for the same seed, and another for another", async () => {
+  it("is determined by the seed, byte for byte", async () => {
     const environment = sokoban({ rules: false }) as Environment
     const one = await read((await make("one", { seed: 3, layers: 1 }, environment)).directory)
     const same = await read((await make("same", { seed: 3, layers: 1 }, environment)).directory)
@@ -123,8 +123,8 @@ describe("a new model", () => {
   })
 })
 
-describe("a folder that is there", () => {
-  it("is left alone, unless it is empty or may be overwritten", async () => {
+describe("an existing folder", () => {
+  it("is not changed, unless it is empty or may be overwritten", async () => {
     await mkdir(join(folder, "model"))
     await make("model")
     const before = await read(join(folder, "model"))

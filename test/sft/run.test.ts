@@ -15,7 +15,7 @@ const doors = doorsEnvironment() as Environment
 const tiny = new TinyModel(doors)
 const reason = new Error("Ctrl-C")
 
-/** Nine steps, with all that one that goes on could get wrong: moments, a schedule, the order of batches, means over an epoch. */
+/** Nine steps, with all state that a resume must restore: moments, a schedule, the order of batches, means over an epoch. */
 const options: SftOptions = {
   tasks: 8,
   epochs: 3,
@@ -66,8 +66,8 @@ async function log(directory: string): Promise<IterationReport[]> {
 
 const steps = async (directory: string) => await readdir(join(directory, "checkpoints"))
 
-describe("a cloning with a run", () => {
-  it("computes what it does without one, logs a line an epoch and keeps its last checkpoint", async () => {
+describe("SFT with a run", () => {
+  it("gives the same results as without, logs a line per epoch and keeps its last checkpoint", async () => {
     const directory = newFolder()
     const [without, kept] = [await part({}), await part({ directory })]
     expect(kept.reports).toEqual(without.reports)
@@ -85,7 +85,7 @@ describe("a cloning with a run", () => {
     ["all weights", {}],
     ["an adapter", { lora: { rank: 3, alpha: 5 } }],
   ] as [string, NativePolicyOptions][])(
-    "of %s, stopped anywhere, saves the step that stands and goes on to the same end, to the bit",
+    "of %s, stopped anywhere, saves the last complete step and resumes with bit-identical results",
     async (_, model) => {
       const whole = await part({ model })
       for (const abortAt of [1, 5, 6, 9]) {
@@ -106,7 +106,7 @@ describe("a cloning with a run", () => {
     },
   )
 
-  it("whose loop is left after an epoch goes on with the next", async () => {
+  it("continues with the next epoch if its loop was left", async () => {
     const [directory, whole] = [newFolder(), await part({})]
     const left = await part({ directory, leaveAfter: 2, checkpointEvery: 3 })
     expect(left).toMatchObject({ error: undefined, iteration: 6 })
@@ -115,13 +115,13 @@ describe("a cloning with a run", () => {
     expect(resumed.end).toEqual(whole.end)
   })
 
-  it("that is over gives nothing more", async () => {
+  it("that is complete yields nothing more", async () => {
     const directory = newFolder()
     const whole = await part({ directory })
     expect(await part({ directory, resume: true })).toMatchObject({ reports: [], end: whole.end, iteration: 9 })
   })
 
-  it("is not gone on with where its steps are others, and cannot be forked", async () => {
+  it("is not resumed with other steps, and cannot be forked", async () => {
     const directory = newFolder()
     await part({ directory, abortAt: 4 })
     for (const change of [{ tasks: 7 }, { batchSteps: 12 }, { seed: 3 }]) {
@@ -137,7 +137,7 @@ describe("a cloning with a run", () => {
     expect((await part({ directory, resume: true })).end).toEqual((await part({})).end)
   })
 
-  it("that there is no room for is refused before the expert plays", async () => {
+  it("is refused for lack of memory before the expert plays", async () => {
     const { policy, tokenizer } = await tiny.open()
     const directory = newFolder()
     await using run = await Run.open(directory, {})
@@ -162,7 +162,7 @@ describe("a cloning with a run", () => {
     expect(adapted.policy.store.bytes!.checkpoint).toBeLessThan(needed.checkpoint / 10)
   })
 
-  it("that diverges says so and keeps its last good checkpoint", async () => {
+  it("that diverges reports this and keeps its last good checkpoint", async () => {
     const directory = newFolder()
     const learningRate = { from: 3e-3, to: 1e30, over: 1, after: 1 }
     const { error } = await part({ directory, optimizer: { learningRate } })

@@ -19,8 +19,8 @@ async function run(options: SftOptions = {}, environment = doors()) {
   return { ...model, reports: reports.map(({ seconds: _, ...report }) => report) }
 }
 
-describe("cloning", () => {
-  it("goes over every step of the expert in each epoch, and its loss falls", async () => {
+describe("SFT", () => {
+  it("passes over every step of the expert in each epoch, with falling loss", async () => {
     const { reports, policy } = await run()
     expect(reports).toMatchObject([1, 2, 3].map((epoch) => ({ epoch, epochs: 3, rows: 24 })))
     expect(policy.steps).toBe(9)
@@ -30,7 +30,7 @@ describe("cloning", () => {
     expect(reports[2]!.loss).toBeLessThan(reports[1]!.loss)
   })
 
-  it("teaches the end of the reply too", async () => {
+  it("learns the end of completions, too", async () => {
     const { policy, tokenizer } = await run({ epochs: 30 })
     const { tokens: prompt } = await tokenizer.encodeChat([{ role: "user", content: "red 0" }])
     const stopTokens = tokenizer.eosTokens
@@ -38,7 +38,7 @@ describe("cloning", () => {
     expect(tokenizer.decode(tokens)).toBe("a<|im_end|>")
   })
 
-  it("gives the same for the same seed, another for another", async () => {
+  it("is determined by the seed", async () => {
     const one = await run({ seed: 5 })
     const same = await run({ seed: 5 })
     expect(same.reports).toEqual(one.reports)
@@ -46,7 +46,7 @@ describe("cloning", () => {
     expect((await run({ seed: 6 })).reports).not.toEqual(one.reports)
   })
 
-  it("follows the schedule of its learning rate, whether or not anybody is told how far it is", async () => {
+  it("follows its learning-rate schedule, with or without progress reports", async () => {
     const model = await tiny.open()
     const rates: number[] = []
     const policy: typeof model.policy = new Proxy(model.policy, {
@@ -62,7 +62,7 @@ describe("cloning", () => {
     expect(rates.map((rate) => rate.toFixed(6))).toEqual(expected.map((rate) => rate.toFixed(6)))
   })
 
-  it("tells how far it is", async () => {
+  it("reports its progress", async () => {
     const told: number[] = []
     const model = await tiny.open()
     const onProgress = ({ done, total }: { done: number; total: number }) => told.push(done / total)
@@ -71,7 +71,7 @@ describe("cloning", () => {
   })
 })
 
-describe("an episode of the expert that fails", () => {
+describe("a failed episode of the expert", () => {
   const failingAt = (numbers: readonly number[], task = (index: number) => numbers.includes(index)) => {
     const { start } = doors()
     return doors({
@@ -87,7 +87,7 @@ describe("an episode of the expert that fails", () => {
     return { rows: reports[0]!.rows, warnings }
   }
 
-  it("is left out and told", async () => {
+  it("is skipped and reported", async () => {
     expect(await clonedWith(failingAt([2, 5, 6, 7]))).toEqual({
       rows: 12,
       warnings: [
@@ -109,7 +109,7 @@ describe("an episode of the expert that fails", () => {
     expect([rows, warnings.length]).toEqual([21, 1])
   })
 
-  it("ends the cloning where more than half of them do", async () => {
+  it("ends the SFT if more than half of them fail", async () => {
     await expect(clonedWith(failingAt([0, 2, 4, 6, 7]))).rejects.toMatchObject({
       code: "ENVIRONMENT_FAILED",
       message: expect.stringMatching(/^5 of 8 episodes of the expert failed/),
@@ -117,8 +117,8 @@ describe("an episode of the expert that fails", () => {
   })
 })
 
-describe("cloning that is aborted", () => {
-  it("while the expert plays without end and never waits stops there", async () => {
+describe("aborted SFT", () => {
+  it("stops during an endless synchronous expert", async () => {
     const controller = new AbortController()
     const { tokenizer, policy } = await tiny.open()
     setTimeout(() => controller.abort(new Error("enough")), 20)
@@ -128,7 +128,7 @@ describe("cloning that is aborted", () => {
 
   const reason = new Error("Ctrl-C")
 
-  it("in an epoch stops there and leaves the policy usable", async () => {
+  it("stops within an epoch and leaves the policy usable", async () => {
     const model = await tiny.open()
     const controller = new AbortController()
     const { signal } = controller
@@ -141,7 +141,7 @@ describe("cloning that is aborted", () => {
     expect(await all(sft({ ...model, environment: doors(), ...small }))).toHaveLength(3)
   })
 
-  it("while the expert's environment hangs does not wait for it", async () => {
+  it("does not wait for a hanging environment of the expert", async () => {
     const model = await tiny.open()
     const controller = new AbortController()
     const environment = doors({ step: () => new Promise(() => {}) })
@@ -153,7 +153,7 @@ describe("cloning that is aborted", () => {
   })
 })
 
-describe("cloning is refused", () => {
+describe("SFT is refused", () => {
   it.each<[string, SftOptions, RegExp]>([
     ["no tasks", { tasks: 0 }, /sft: tasks must be at least 1, not 0/],
     ["no epochs", { epochs: 0 }, /epochs must be at least 1, not 0/],
@@ -167,7 +167,7 @@ describe("cloning is refused", () => {
     await expect(run(options)).rejects.toMatchObject({ code: "BAD_ARGUMENT", message: expect.stringMatching(message) })
   })
 
-  it("where there is no expert, it is silent, or its environment fails", async () => {
+  it("if there is no expert, it gives nothing, or its environment fails", async () => {
     const { expert: _, ...without } = doors()
     await expect(run({}, without)).rejects.toMatchObject({
       code: "BAD_ENVIRONMENT",
@@ -185,7 +185,7 @@ describe("cloning is refused", () => {
     })
   })
 
-  it("where a step does not fit the model, before anything is trained", async () => {
+  it("if a step does not fit the model, before anything is trained", async () => {
     const { tokenizer } = await tiny.open()
     await using policy = await NativePolicy.open(tiny.directory, { threads: 2, maxPositions: 8 })
     await expect(sft({ policy, tokenizer, environment: doors(), ...small })).rejects.toMatchObject({

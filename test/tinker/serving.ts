@@ -93,7 +93,7 @@ export class Servings {
       if (!found) return response
       return broken(found.kind === "cut-mid" ? new Uint8Array(await response.arrayBuffer()).slice(0, 5) : undefined)
     }
-    const http: HttpServer = await listen(answer, { keys: server.keys })
+    const http: HttpServer = await listen(answer, { keys: server.keys, encodings: server.encodings })
     let killed: Promise<void> | undefined
     const kill = () => {
       killed ??= http.close().then(() => server[Symbol.asyncDispose]())

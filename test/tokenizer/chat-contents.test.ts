@@ -94,7 +94,7 @@ describe.each(Object.entries(families))("contents, with a template like %s", (na
 })
 
 describe("marks in contents", () => {
-  it("stay control tokens where the model says them in its own language, and no others do", async () => {
+  it("stay control tokens where the model samples them, and no others do", async () => {
     const tokenizer = await family(qwen(true))
     const said = "<think>\nHm.\n</think>\n\nGo<tool_call>\n{}\n</tool_call>"
     const messages = [
@@ -108,7 +108,7 @@ describe("marks in contents", () => {
     ])
   })
 
-  it("are read by encode, where they stand alone", async () => {
+  it("are read by encode outside of messages", async () => {
     const tokenizer = await family(chatMl)
     expect(controls(tokenizer, tokenizer.encode("a<|im_end|>"))).toEqual(["<|im_end|>"])
   })

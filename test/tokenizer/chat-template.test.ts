@@ -31,7 +31,7 @@ describe("renderChat", () => {
     )
   })
 
-  it("gives templates what transformers gives them", async () => {
+  it("passes the variables of transformers to templates", async () => {
     const directory = await tokenizerFolder()
     writeFileSync(
       join(directory, "chat_template.jinja"),
@@ -169,7 +169,7 @@ describe("a chat template", () => {
   const doubling = (start: string) =>
     `{% set ns = namespace(x=${start}) %}{% for i in range(27) %}{% set ns.x = ns.x + ns.x %}{% endfor %}{{ ns.x.replace('a', 'bbbb') | length }}`
   for (const [what, start] of Object.entries({ text: "'ab'", list: "[1]" }))
-    it(`cannot make a huge ${what} on its way, which would bring the process down`, async () => {
+    it(`cannot create a huge ${what}, which would crash the process`, async () => {
       const greedy = template(`{% if ok %}ok{% else %}${doubling(start)}{% endif %}`, { timeoutMs: 2000 })
       await expect(greedy.render({ ok: false })).rejects.toMatchObject({ code: "BAD_TOKENIZER" })
       expect(await greedy.render({ ok: true })).toBe("ok")

@@ -91,7 +91,7 @@ describe("a SentencePiece tokenizer of a GGUF file", () => {
     }
   })
 
-  it("reads control and user-defined tokens in a text, and writes back what it read", async () => {
+  it("reads control and user-defined tokens in a text, and decodes to the same text", async () => {
     await using tokenizer = await open()
     expect([...tokenizer.encode("<turn>")]).toEqual([3])
     expect(tokenizer.decode(tokenizer.encode("then 日 the"))).toBe("then 日 the")

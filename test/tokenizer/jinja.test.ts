@@ -107,7 +107,7 @@ describe("Jinja2 in Python", () => {
   })
 })
 
-describe("what is not supported", () => {
+describe("unsupported syntax", () => {
   for (const [template, name] of [
     ["{% extends 'a' %}", "{% extends %}"],
     ["{% include 'a' %}", "{% include %}"],

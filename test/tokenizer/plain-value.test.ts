@@ -7,7 +7,7 @@ import { atOnce } from "../../src/util/pace.ts"
 import { Random } from "../../src/util/random.ts"
 import { foreignJson } from "../foreign-json.ts"
 
-it("is what Python reads from the JSON of the same data", () => {
+it("equals the value that Python reads from the JSON of the same data", () => {
   const random = new Random(3)
   for (let i = 0; i < 500; i++) {
     const { text } = foreignJson(random)
@@ -21,7 +21,7 @@ it("is what Python reads from the JSON of the same data", () => {
   }
 })
 
-it("refuses what is no plain data", () => {
+it("refuses values that are not plain data", () => {
   for (const value of [Number.NaN, [undefined], { a: Symbol("a") }, [new Map()]])
     expect(() => atOnce(plainValue(value))).toThrow(/plain data only/)
 })

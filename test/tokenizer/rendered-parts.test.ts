@@ -88,7 +88,7 @@ describe.each(Object.entries(families))("a template like %s", (name, template) =
   })
 })
 
-describe("what a template leaves out", () => {
+describe("parts that a template omits", () => {
   const losing: [string, (template: string) => string, Sent, string][] = [
     [
       "the system's messages behind the first",
@@ -158,13 +158,13 @@ describe("what a template leaves out", () => {
     await tokenizer.encodeChat([user("X2")])
   })
 
-  it("is none where the template changes contents", async () => {
+  it("are undefined if the template changes contents", async () => {
     const upper = await family(chatMl.replace("message['content']", "message['content'].replace('a', 'b')"))
     const { tokens } = await upper.encodeChat([user("a banana")])
     expect(upper.decode(tokens)).toContain("b bbnbnb")
   })
 
-  it("is asked for once a shape, with one more render", async () => {
+  it("are determined once per shape, with one more render", async () => {
     const tokenizer = await family(chatMl)
     const { renderChat } = tokenizer
     let renders = 0

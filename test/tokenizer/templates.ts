@@ -9,7 +9,7 @@ const generation = (header: string) => `{% if add_generation_prompt %}{{ '${head
 /** Plain ChatML: messages alone. */
 export const chatMl = `{% for message in messages %}{{ '<|im_start|>' + message['role'] + '\\n' + message['content'] + '<|im_end|>' + '\\n' }}{% endfor %}${generation("<|im_start|>assistant\\n")}`
 
-/** ChatML with a system message of its own where there is none. */
+/** ChatML with a system message of its own if there is none. */
 export const smol = `{% for message in messages %}{% if loop.first and messages[0]['role'] != 'system' %}{{ '<|im_start|>system\\nBe of help.<|im_end|>\\n' }}{% endif %}{{ '<|im_start|>' + message['role'] + '\\n' + message['content'] | trim + '<|im_end|>' + '\\n' }}{% endfor %}${generation("<|im_start|>assistant\\n")}`
 
 /** Tools in tags, calls as JSON, results within a user's turn; thoughts before the last user's message are dropped. */

@@ -3,7 +3,7 @@ import { byteCharacters } from "../../src/tokenizer/byte-level.ts"
 import { tokenBytes } from "../../src/tokenizer/token-bytes.ts"
 import type { TokenizerJson } from "../../src/tokenizer/tokenizer-json.ts"
 
-it("says which bytes each token stands for: part of a character, an added text, nothing", () => {
+it("returns the bytes of each token: part of a character, an added text, nothing", () => {
   const written = (text: string) => [...Buffer.from(text)].map((byte) => byteCharacters[byte]).join("")
   const euro = written("€")
   const json = {

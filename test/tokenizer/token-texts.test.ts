@@ -33,7 +33,7 @@ describe("tokenTexts", () => {
     expect(tokenTexts(tokenizer, new Int32Array(0))).toEqual([])
   })
 
-  it("are found by all that was said before, where a decoder drops the space in front", () => {
+  it("depend on all earlier tokens if a decoder drops the leading space", () => {
     const words = ["▁go", "▁up", "s", "▁and", "▁on"]
     const decode = (tokens: Int32Array) =>
       [...tokens]

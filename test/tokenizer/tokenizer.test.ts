@@ -23,7 +23,7 @@ describe("encode and decode", () => {
     expect(tokenizer.decode([])).toBe("")
   })
 
-  it("read special tokens in text, and leave them out of it where asked", async () => {
+  it("read special tokens in text, and omit them on request", async () => {
     const tokenizer = await open(await tokenizerFolder())
     const ids = tokenizer.encode("up<|im_end|>\n")
     expect(ids.at(-2)).toBe(tokenizer.eosTokens[0])
@@ -141,7 +141,7 @@ describe("a tokenizer folder", () => {
     ],
   }
   for (const [what, [file, damage]] of Object.entries(damages))
-    it(`is refused, by the name of its file, where it ${what}`, async () => {
+    it(`is refused, with the name of its file, if it ${what}`, async () => {
       const directory = await tokenizerFolder()
       damage(join(directory, file))
       await expect(Tokenizer.open(directory)).rejects.toMatchObject({

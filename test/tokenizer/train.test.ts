@@ -18,7 +18,7 @@ describe("the pre-token pattern", () => {
     expect(cut("# # _ O\n_ P")).toEqual(["#", " #", " _", " O", "\n", "_", " P"])
   })
 
-  it("splits numbers into digits and leaves the last space of a run to what follows", () => {
+  it("splits numbers into digits and assigns the last space of a run to the following word", () => {
     expect(cut("    step 42\t\n")).toEqual(["   ", " step", " 4", "2", "\t", "\n"])
   })
 
@@ -74,7 +74,7 @@ describe("trainByteLevelTokenizer", () => {
     expect(merges).toEqual([])
   })
 
-  it("takes any text for a special token, and the longest where several start alike", async () => {
+  it("accepts any text as a special token, and prefers the longest", async () => {
     const specialTokens = ["[a", "[a-b]", "$^.*"]
     const options = { vocabularySize: 1000, specialTokens }
     expect(await trainByteLevelTokenizer(Array(9).fill("[a-b]$^.*[a"), options)).toMatchObject({

@@ -94,7 +94,7 @@ function refusal(json: object, config: object = {}): { code?: string; message: s
   return { message: "opened" }
 }
 
-describe("what is not known exactly is refused by name", () => {
+describe("refuses by name what is not known exactly", () => {
   const expectNamed = (json: object, named: string, config?: object) => {
     const { code, message } = refusal(json, config)
     expect(code).toBe("BAD_TOKENIZER")

@@ -53,7 +53,7 @@ async function part({ directory, base, resume = false, leaveAfter }: Part) {
 const bytesOf = (directory: string, file: string) => readFile(join(directory, file), "base64")
 
 describe("a run that trains an adapter", () => {
-  it("that is stopped and resumed ends as if it had not been, to the byte", async () => {
+  it("and is stopped and resumed ends with the same bytes as without interruption", async () => {
     const [whole, stopped] = [newFolder(), newFolder()]
     const { metrics } = await part({ directory: whole })
     expect(metrics.at(-1)!.metrics["loss/kl"]).toBeGreaterThan(0)
@@ -68,7 +68,7 @@ describe("a run that trains an adapter", () => {
       expect(await bytesOf(stopped, file), file).toBe(await bytesOf(whole, file))
   })
 
-  it("is evaluated alike from its checkpoint and from the merged model", async () => {
+  it("gives the same evaluation from its checkpoint and from the merged model", async () => {
     const directory = newFolder()
     await part({ directory })
     const checkpoint = join(directory, "checkpoints", "step-4")
@@ -85,7 +85,7 @@ describe("a run that trains an adapter", () => {
     expect(evaluated[1]).toEqual(evaluated[0])
   })
 
-  it("is not resumed beside a model that has changed", async () => {
+  it("is not resumed with a changed base model", async () => {
     const base = newFolder()
     await cp(tiny.directory, base, { recursive: true })
     const directory = newFolder()
@@ -103,7 +103,7 @@ describe("a run that trains an adapter", () => {
     })
   })
 
-  it("falls back where a checkpoint's adapter is damaged", async () => {
+  it("falls back to an earlier checkpoint if an adapter is damaged", async () => {
     const directory = newFolder()
     await part({ directory, leaveAfter: 2 })
     await appendFile(join(directory, "checkpoints/step-2/adapter_model.safetensors"), "x")

@@ -55,14 +55,14 @@ beforeAll(async () => {
 })
 afterAll(async () => await rm(folder, { recursive: true }))
 
-describe("an expert that speaks to an agent in the model's place", () => {
-  it("gives the tokenizer its words: what the agent is told and what the expert says", async () => {
+describe("an expert that answers the calls of an agent", () => {
+  it("contributes its texts and those of the agent to the tokenizer", async () => {
     await using tokenizer = await Tokenizer.open(directory)
     for (const text of ["user", "assistant", "Say", "red", "green", "Again"])
       expect(tokenizer.encode(text).length).toBe(1)
   })
 
-  it("gives rows that are, prompts and all, those that training records", async () => {
+  it("gives the same rows as training would record, including prompts", async () => {
     await using tokenizer = await Tokenizer.open(directory)
     await using policy = await NativePolicy.open(directory, { threads: 1 })
     const random = new Random(3)
@@ -101,7 +101,7 @@ describe("an expert that speaks to an agent in the model's place", () => {
     )
   })
 
-  it("is cloned: each reply counts as a step, the schedule ends with the last, and the agent is served as it was", async () => {
+  it("is cloned: each completion counts as a step, the schedule ends with the last, and the agent runs unchanged", async () => {
     await using tokenizer = await Tokenizer.open(directory)
     await using policy = await NativePolicy.open(directory, { threads: 2 })
     const setup = { policy, tokenizer, environment: echo, agent }
@@ -119,7 +119,7 @@ describe("an expert that speaks to an agent in the model's place", () => {
     expect(success).toBe(1)
   })
 
-  it("is refused without an agent, is needed with one, and what it throws costs its episodes", async () => {
+  it("requires an agent, is required for one, and if it throws its episodes fail", async () => {
     await using tokenizer = await Tokenizer.open(directory)
     await using policy = await NativePolicy.open(directory, { threads: 1 })
     const setup = { policy, tokenizer, environment: echo, agent, tasks: 4, epochs: 1 }
@@ -133,7 +133,7 @@ describe("an expert that speaks to an agent in the model's place", () => {
     expect(policy.steps).toBe(0)
   })
 
-  it("is told of a reply that its call does not allow, also where the agent makes the best of it", async () => {
+  it("reports a completion that its call does not allow, even if the agent handles the error", async () => {
     await using tokenizer = await Tokenizer.open(directory)
     await using policy = await NativePolicy.open(directory, { threads: 1 })
     const schema = { type: "object", properties: { word: { enum: ["red", "green", "blue"] } }, required: ["word"], additionalProperties: false } // biome-ignore format: one line
@@ -164,7 +164,7 @@ describe("an expert that speaks to an agent in the model's place", () => {
     expect(said.join()).toMatch(/The expert's completion "\{"word": "\w+" violates the tools or the format of the call/)
   })
 
-  it("may say messages, and call the tools that the agent offers", async () => {
+  it("can return messages, and call tools that the agent offers", async () => {
     await using tokenizer = await Tokenizer.open(directory)
     await using policy = await NativePolicy.open(directory, { threads: 1 })
     const tools = [{ type: "function", function: { name: "look", parameters: { type: "object", properties: {} } } }]
@@ -193,7 +193,7 @@ describe("an expert that speaks to an agent in the model's place", () => {
     )
   })
 
-  it("is refused where none of its replies can be read, and told of where some cannot", async () => {
+  it("is refused if no completion can be parsed, and warns if some cannot", async () => {
     await using tokenizer = await Tokenizer.open(directory)
     await using policy = await NativePolicy.open(directory, { threads: 1 })
     const tools = [{ type: "function", function: { name: "look" } }]

@@ -77,8 +77,8 @@ async function play(model: Model, agent: Agent<string>, changes: object = {}): P
 
 const rowsOf = (episodes: readonly Episode[]): Sequence[] => layOutSequences(collectSteps([episodes]))
 
-describe("what an agent's model said", () => {
-  it.each([1, 0.7])("is scored again as it was sampled, at temperature %d", async (temperature) => {
+describe("completions of an agent's model", () => {
+  it.each([1, 0.7])("are scored with their sampled log-probabilities, at temperature %d", async (temperature) => {
     const model = await tiny.open()
     const episodes = await play(model, versatile, { temperature })
     expect(episodes.map(({ outcome, error }) => [outcome, error])).toEqual(Array(4).fill(["terminated", undefined]))
@@ -94,7 +94,7 @@ describe("what an agent's model said", () => {
     }
   })
 
-  it("is rows of conversations that only grow; what parts from them, or stands aside, is rows of its own", async () => {
+  it("form one row per growing conversation; diverging or separate ones form other rows", async () => {
     const model = await tiny.open()
     const [episode] = (await play(model, versatile)) as [Episode]
     const rows = rowsOf([episode])
@@ -108,7 +108,7 @@ describe("what an agent's model said", () => {
     expect(calls.flat().every(([name, given]) => ["look", "add"].includes(name) && JSON.parse(given))).toBe(true)
   })
 
-  it("teaches the same in one row of several turns as in rows whose prompts repeat, to the bit of rounding", async () => {
+  it("have the same gradient in one row of several turns and in rows with repeated prompts, up to rounding", async () => {
     const model = await tiny.open()
     const random = new Random(5)
     const whole = rowsOf(await play(model, versatile)).map((row) => ({

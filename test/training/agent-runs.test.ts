@@ -14,7 +14,7 @@ import { train } from "../../src/training/train.ts"
 import { ask, askAll, type Message, user } from "../endpoint/ask.ts"
 import { type Model, openDoors, TinyModel, timeless } from "./tiny.ts"
 
-// Runs whose episodes somebody's agent plays, with a model of random weights.
+// Runs with a custom agent, with a model of random weights.
 
 const tiny = new TinyModel(openDoors(), { maxPositions: 1024 })
 
@@ -84,8 +84,8 @@ function withoutGrammars(groups: readonly Group[]): Group[] {
   }))
 }
 
-describe("a run that an agent plays", () => {
-  it("is the same, bit for bit, with 1, 8 and 64 episodes in flight", async () => {
+describe("a run with an agent", () => {
+  it("is bit-identical with concurrency 1, 8 and 64", async () => {
     const many = (concurrency: number) => ({
       ...{ iterations: 1, groups: 8, groupSize: 8 },
       rollout: { ...options.rollout, concurrency },
@@ -101,7 +101,7 @@ describe("a run that an agent plays", () => {
     for (const concurrency of [8, 64]) expect(await played(await tiny.open(), many(concurrency))).toEqual(alone)
   })
 
-  it("goes on from a checkpoint as if it had not been stopped", async () => {
+  it("continues from a checkpoint as without interruption", async () => {
     const whole = await played(await tiny.open())
     const directory = join(tiny.folder, "resumed")
     const parts = []
@@ -124,7 +124,7 @@ describe("a run that an agent plays", () => {
     expect(reports.length).toBeLessThan(whole.reports.length)
   })
 
-  it("ends with what its agents have asked for when it is aborted, and closes its door", async () => {
+  it("aborts the requests of its agents when it is aborted, and closes its endpoint", async () => {
     const model = await tiny.open()
     const controller = new AbortController()
     const contexts: AgentContext[] = []
@@ -150,7 +150,7 @@ describe("a run that an agent plays", () => {
     await expect(fetch(contexts[0]!.openai.baseURL)).rejects.toThrow()
   })
 
-  it("drops what cannot be scored and fails what throws: counted, told, and not learned from", async () => {
+  it("drops episodes that cannot be scored and fails those that throw: counted, reported, and not learned from", async () => {
     const agent: Agent<Walk> = async (task, context) => {
       const { content } = await ask(context, [user(task.rooms.join(" "))])
       if (String(content).length % 3 === 0) return null
@@ -169,12 +169,12 @@ describe("a run that an agent plays", () => {
     expect(reports[0]!.failures).toMatchObject([
       { reason: expect.stringContaining("the tool is down"), count: count("failed") },
     ])
-    // Steps that were recorded all the same stand with the episodes, for whoever looks at them.
+    // Steps recorded before the failure are kept with the episodes, for inspection.
     for (const { outcome, steps } of groups[0]!.flatMap(({ episodes }) => episodes))
       expect([outcome, steps.length]).toEqual([outcome, 1])
   })
 
-  it("is evaluated on held-out tasks by its agent, in training and alone", async () => {
+  it("is evaluated on held-out tasks with its agent, in training and separately", async () => {
     const model = await tiny.open()
     const splits: string[] = []
     const environment = {
@@ -211,7 +211,7 @@ describe("a run that an agent plays", () => {
   it.each<[string, object, RegExp]>([
     ["no function", { agent: {} }, /agent must be a function/],
     ["one beside a player", { agent: walk, play: async () => null }, /agent and play are both given/],
-    ["a normaliser that is none", { agent: walk, normalize: "lower" }, /normalize must be a function/],
+    ["an invalid normalizer", { agent: walk, normalize: "lower" }, /normalize must be a function/],
     [
       "a normaliser without an agent",
       { agent: undefined, normalize: String, environment: openDoors() },

@@ -11,8 +11,8 @@ const plays = (anchors: string, reward: number, changes: Partial<Episode> = {}) 
 const groups = (...all: readonly (readonly Episode[])[]) =>
   all.map((episodes, index) => ({ task: index, index, episodes }))
 
-describe("a report on anchors", () => {
-  it("counts states within their group, between its episodes, and behind the first steps", () => {
+describe("the anchor report", () => {
+  it("counts states within their group, between its episodes, and after the first steps", () => {
     const report = anchorCoverage(
       groups(
         [plays("a b c", 1), plays("a b b", 0), plays("a x", 9, { outcome: "failed" })],
@@ -37,7 +37,7 @@ describe("a report on anchors", () => {
     })
   })
 
-  it("says what there is to be told apart: by the discount, against an expert, of successes", () => {
+  it("compares: by discount, with an expert, and among successes", () => {
     const cut = { outcome: "truncated", metrics: { success: 0 } } as const
     const played = groups(
       [plays("a b b c", 1, { metrics: { success: 1 } }), plays("a b a b a", 0, cut)],
@@ -80,7 +80,7 @@ describe("a report on anchors", () => {
     expect(finding).toEqual({ compares: false, text: expect.stringMatching(text) })
   })
 
-  it("says where little is compared", () => {
+  it("warns if few steps are comparable", () => {
     const other = Array.from({ length: 12 }, (_, i) => `o${i}`).join(" ")
     const { finding, sharedLater } = anchorCoverage(groups([plays(`a b ${other}`, 1), plays("a b c", 0)]))
     expect(sharedLater).toBeCloseTo(2 / 15, 10)
@@ -92,7 +92,7 @@ describe("a report on anchors", () => {
     })
   })
 
-  it("puts like states together where similarity does", () => {
+  it("groups similar states if configured", () => {
     const played = groups([plays("a kitchen-1", 1), plays("a kitchen-2", 0)])
     expect(anchorCoverage(played).sharedLater).toBe(0)
     expect(anchorCoverage(played, { similarity: 0.8 }).sharedLater).toBe(1)

@@ -56,7 +56,7 @@ describe("a critic", () => {
     rollout: { maxCompletionTokens: 1 },
   } as const
 
-  it("learns to predictValues returns while the policy learns by it", async () => {
+  it("learns to predict returns while the policy learns from it", async () => {
     const reports = await train({ ...setup({ environment: doorsEnvironment() as Environment }), ...learning })
     const late = (name: string) => reports.slice(-5).reduce((sum, { metrics }) => sum + metrics[name]!, 0) / 5
     expect(reports[0]!.metrics).not.toHaveProperty(["critic/explained-variance"]) // all returns are 0
@@ -65,7 +65,7 @@ describe("a critic", () => {
     expect(late("critic/loss")).toBeGreaterThan(0)
   })
 
-  it("goes on from a checkpoint as if it had not been stopped", async () => {
+  it("continues from a checkpoint as without interruption", async () => {
     const how = { ...learning, iterations: 4, groups: 2, groupSize: 4 }
     const whole = { ...setup(), ...how }
     const reports = await train(whole)
@@ -83,7 +83,7 @@ describe("a critic", () => {
     expect(await readdir(join(directory, "checkpoints", "step-4", "critic"))).toEqual(["values.bin"])
   })
 
-  it("may have a head start", async () => {
+  it("can be trained before the policy", async () => {
     const policy = new TablePolicy()
     const critic = { warmupIterations: 2, optimizer: { learningRate: 3 } }
     const reports: number[] = []
@@ -95,7 +95,7 @@ describe("a critic", () => {
     expect(reports[2]).toBeGreaterThan(0)
   })
 
-  it("that has diverged ends the run, and is not saved", async () => {
+  it("ends the run if it diverges, and is not saved", async () => {
     for (const fault of ["gradient", "values"]) {
       const policy = new TablePolicy()
       const critic = await policy.critic()
@@ -115,7 +115,7 @@ describe("a critic", () => {
     }
   })
 
-  it("is refused where the engine has none, or the estimator gives no returns", async () => {
+  it("is refused if the engine does not support it, or the estimator gives no returns", async () => {
     const policy = Object.assign(new TablePolicy(), { critic: undefined }) as never
     await expect(train({ ...setup(), ...learning, policy })).rejects.toThrow(/ppo needs a critic/)
     const estimator = {
@@ -128,7 +128,7 @@ describe("a critic", () => {
 })
 
 describe("a greedy baseline", () => {
-  it("is the return of an episode without dice, one a task", async () => {
+  it("is the return of a greedily decoded episode, one per task", async () => {
     const batches: Batch[] = []
     const estimator = {
       name: "mine",
@@ -148,7 +148,7 @@ describe("a greedy baseline", () => {
 })
 
 describe("old log-probabilities", () => {
-  it("are the trainer's own where they are recomputed, and the mismatch is told either way", async () => {
+  it("are the trainer's if recomputed, and the mismatch is reported in both cases", async () => {
     // A sampler that is off by a tenth of a nat.
     class Off extends TablePolicy {
       override async sample(request: Parameters<TablePolicy["sample"]>[0]) {
@@ -166,7 +166,7 @@ describe("old log-probabilities", () => {
     }
   })
 
-  it("are what importance weights correct for", async () => {
+  it("are corrected by importance weights", async () => {
     class Off extends TablePolicy {
       override async sample(request: Parameters<TablePolicy["sample"]>[0]) {
         const completion = await super.sample(request)
@@ -183,7 +183,7 @@ describe("old log-probabilities", () => {
 })
 
 describe("rewards", () => {
-  it("are less by the KL where it stands in them", async () => {
+  it("are reduced by a KL penalty in the reward", async () => {
     const policy = new TablePolicy()
     const batches: Batch[] = []
     const estimator = (batch: Batch) => {
@@ -204,7 +204,7 @@ describe("rewards", () => {
     expect(last.tokenRewards!.some((tokens) => tokens.length > 1 && tokens[0] !== 0)).toBe(true)
   })
 
-  it("are less for replies that come near to the limit", async () => {
+  it("are reduced for completions close to the length limit", async () => {
     const rewards = async (overlong: object | undefined) => {
       const batches: Batch[] = []
       const estimator = (batch: Batch) => {
@@ -226,8 +226,8 @@ describe("rewards", () => {
   })
 })
 
-describe("the KL's weight", () => {
-  it("adapts to a target, from iteration to iteration and over a resumed run", async () => {
+describe("the weight of the KL", () => {
+  it("adapts to a target, over iterations and after a resume", async () => {
     const loss = { klWeight: 0.2, adaptiveKl: { target: 1e-6, horizon: 100 } }
     const whole = setup()
     const reports = await train({ ...whole, loss })
@@ -242,7 +242,7 @@ describe("the KL's weight", () => {
     expect(lines.map((line) => JSON.parse(line).metrics["loss/kl-weight"])).toEqual(weights)
   })
 
-  it("must be a number to begin with", async () => {
+  it("must start as a number", async () => {
     await expect(train({ ...setup(), loss: { adaptiveKl: { target: 1 } } })).rejects.toThrow(
       /set loss\.klWeight to a number/,
     )
@@ -252,7 +252,7 @@ describe("the KL's weight", () => {
 })
 
 describe("dynamic sampling", () => {
-  it("replaces groups that teach nothing, within a bound, and goes on where there are none others", async () => {
+  it("replaces groups with equal returns, within a limit, and continues if there are no others", async () => {
     const environment = doorsEnvironment() as Environment
     const [report] = await train({ ...setup({ environment }), dynamicSampling: true, iterations: 1, groups: 4 })
     expect(report!.metrics["group/dropped"]).toBeGreaterThan(0)
@@ -272,7 +272,7 @@ describe("dynamic sampling", () => {
     for (const { metrics } of reports) expect(metrics).toMatchObject({ "episode/count": 36, "group/dropped": 6 })
   })
 
-  it("never learns from what a hook refused", async () => {
+  it("never learns from groups that a hook dropped", async () => {
     const learned: Batch[] = []
     const estimator = (batch: Batch) => {
       learned.push(batch)
@@ -293,7 +293,7 @@ describe("dynamic sampling", () => {
   })
 })
 
-describe("options that do not go together", () => {
+describe("refuses incompatible options", () => {
   it.each<[object, RegExp]>([
     [{ updates: 2, batchEpisodes: 3 }, /updates and batchEpisodes/],
     [{ overlong: { cache: 3 } }, /overlong.cache is 3, but completions have at most 2 tokens/],
@@ -311,8 +311,8 @@ describe("options that do not go together", () => {
   })
 })
 
-describe("rows of others", () => {
-  it("are learned from beside a critic, which leaves them out", async () => {
+describe("off-policy rows", () => {
+  it("are learned from together with a critic, which ignores them", async () => {
     const extra = {
       tokens: Int32Array.of(1, 2, 3),
       spans: [{ start: 1, length: 2, logProbs: new Float32Array(2).fill(-4), advantage: 1, task: 0, episode: 0 }],

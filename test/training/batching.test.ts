@@ -21,20 +21,20 @@ const episodesOf = (batch: readonly Sequence[]) => [...new Set(batch.map(({ span
 describe("the batches of an iteration", () => {
   const played = rows([4, 1, 7, 2, 2, 5, 3, 9, 1])
 
-  it.each([{ batchSteps: 5 }, { batchEpisodes: 2 }, { updates: 4 }])("hold every row once a pass: %j", (how) => {
+  it.each([{ batchSteps: 5 }, { batchEpisodes: 2 }, { updates: 4 }])("contain every row once per epoch: %j", (how) => {
     const plan = planUpdates(played, options({ ...how, epochs: 2 }), new Random(1))
     const all = plan.flat()
     expect(all).toHaveLength(2 * played.length)
     for (const row of played) expect(all.filter((one) => one === row)).toHaveLength(2)
   })
 
-  it("keep the steps of an episode together where they count episodes", () => {
+  it("keep the steps of an episode together if they count episodes", () => {
     const plan = planUpdates(played, options({ batchEpisodes: 2 }), new Random(2))
     expect(plan.map((batch) => episodesOf(batch).length)).toEqual([2, 2, 1, 2, 2])
     expect(plan.flatMap(episodesOf).toSorted()).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8])
   })
 
-  it("are as many as are asked for, however much was played", () => {
+  it("have the configured number, for any amount of data", () => {
     for (const count of [8, 40]) {
       const plan = planUpdates(rows(Array(9).fill(count)), options({ updates: 6, epochs: 3 }), new Random(3))
       expect(plan).toHaveLength(18)
@@ -43,7 +43,7 @@ describe("the batches of an iteration", () => {
     expect(planUpdates(rows([1, 1]), options({ updates: 6 }), new Random(3))).toHaveLength(2)
   })
 
-  it("have one size, not two", () => {
+  it("cannot have two sizes", () => {
     expect(batchProblem(options({ updates: 2, batchEpisodes: 3 }))).toMatch(/give only one of them/)
     expect(batchProblem(options({ updates: 2 }))).toBeUndefined()
   })

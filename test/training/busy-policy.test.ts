@@ -55,10 +55,10 @@ const wrappers: Readonly<Record<string, (policy: TablePolicy) => Trainable>> = {
   }),
 }
 
-describe("a policy that is being trained", () => {
+describe("a policy in training", () => {
   const pairs = Object.keys(works).flatMap((first) => Object.keys(works).map((second) => [first, second] as const))
   for (const [wrapper, wrap] of Object.entries(wrappers))
-    it.each(pairs)(`refuses a second learner, ${wrapper}: %s, then %s`, async (first, second) => {
+    it.each(pairs)(`refuses a second training, ${wrapper}: %s, then %s`, async (first, second) => {
       const alone = new TablePolicy()
       await works[first]!(alone)
       const policy = new TablePolicy()
@@ -72,7 +72,7 @@ describe("a policy that is being trained", () => {
       await works[second]!(policy) // free again
     })
 
-  it("names the run of the first and touches nothing of the second", async () => {
+  it("names the run of the first and does not change the second", async () => {
     const policy = new TablePolicy()
     const options = { iterations: 2 }
     await using first = await Run.open(join(folder, "first"), options)
@@ -84,7 +84,7 @@ describe("a policy that is being trained", () => {
     expect((await readdir(folder)).sort()).toEqual(["first"])
   })
 
-  it("keeps its run to itself: another policy cannot be trained with the same Run", async () => {
+  it("locks its run: another policy cannot be trained with the same Run", async () => {
     await using run = await Run.open(join(folder, "shared"), {})
     const both = await Promise.allSettled([
       train(setup(new TablePolicy(), { run })),
@@ -96,7 +96,7 @@ describe("a policy that is being trained", () => {
     ])
   })
 
-  it("is free again after a training that failed, was refused, was aborted or left", async () => {
+  it("is released after a training that failed, was refused, was aborted or left", async () => {
     const policy = new TablePolicy()
     const failing = openDoors({ prompt: () => "" as never })
     const controller = new AbortController()
@@ -114,7 +114,7 @@ describe("a policy that is being trained", () => {
     expect(await train(setup(policy))).toHaveLength(3)
   })
 
-  it("refuses another learner between two reports, too, and is not harmed by the refusal", async () => {
+  it("refuses a second training between two reports, too, without effect on the first", async () => {
     const policy = new TablePolicy()
     const refused: unknown[] = []
     for await (const _ of train(setup(policy))) await works.sft!(policy).then(null, (error) => refused.push(error))
@@ -124,7 +124,7 @@ describe("a policy that is being trained", () => {
     expect(policy.logits).toEqual(alone.logits)
   })
 
-  it("cannot be the teacher of another at once, nor be trained while it is one", async () => {
+  it("cannot be a teacher at the same time, nor be trained while it is one", async () => {
     const [policy, other] = [new TablePolicy(), new TablePolicy()]
     const taught = { ...setup(other), teacher: policy, estimator: { name: "on-policy-distillation" } as never }
     const both = await Promise.allSettled([train(setup(policy)), train(taught)])
@@ -140,7 +140,7 @@ describe("an evaluation", () => {
     return evaluate({ policy, tokenizer, environment, tasks: 8, rollout: { maxCompletionTokens: 2 } })
   }
 
-  it("is refused while its policy is trained, and works between two reports", async () => {
+  it("is refused while its policy is trained, and allowed between two reports", async () => {
     const policy = new TablePolicy()
     const running = train(setup(policy)).then((reports) => reports) // which begins it
     const [, refused] = await Promise.allSettled([running, evaluation(policy)])
@@ -148,7 +148,7 @@ describe("an evaluation", () => {
     for await (const _ of train(setup(policy))) expect(await evaluation(policy)).toMatchObject({ episodes: 8 })
   })
 
-  it("keeps a training from beginning, and several may be under way", async () => {
+  it("prevents the start of a training, and several can run at once", async () => {
     const policy = new TablePolicy()
     const evaluations = [evaluation(policy), evaluation(policy)]
     await expect(Promise.resolve(train(setup(policy)))).rejects.toMatchObject({
@@ -159,7 +159,7 @@ describe("an evaluation", () => {
     await train(setup(policy))
   })
 
-  it("that was begun between two reports and not awaited ends when the training continues", async () => {
+  it("started between two reports and not awaited ends when the training continues", async () => {
     const policy = new TablePolicy()
     const left: Promise<unknown>[] = []
     for await (const { iteration } of train(setup(policy)))
@@ -216,7 +216,7 @@ describe("the native engine", () => {
     await policy.optimizerStep({ learningRate: 0 })
   })
 
-  it("reads while it is trained: samples, log-probabilities, saving", async () => {
+  it("allows reading during training: sampling, log-probabilities, saving", async () => {
     const { policy, tokenizer } = await model.open()
     const options = { iterations: 2, groups: 2, groupSize: 3, rollout: { maxCompletionTokens: 4 } }
     const running = train({ policy, tokenizer, environment, ...options })

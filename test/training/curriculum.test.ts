@@ -68,7 +68,7 @@ describe.each([
   ["act-guide", () => actGuideCurriculum({ guided: "add" })],
   ["by-success", () => ({ name: "by-success", pool: 5 })],
 ] as const)("the curriculum %s", (name, make) => {
-  it("gives the same run with 1, 7 and 64 episodes in flight, and after it was resumed", async () => {
+  it("gives the same run with concurrency 1, 7 and 64, and after a resume", async () => {
     const expected = await run(make, 1)
     expect(await run(make, 7)).toEqual(expected)
     expect(await run(make, 64)).toEqual(expected)
@@ -82,7 +82,7 @@ describe("tcod", () => {
     expect(k).toEqual([2, 2, 3, 3, 4, 4])
   })
 
-  it("cuts episodes off forwards, and replays what the expert did first backwards", async () => {
+  it("truncates episodes (forward), and replays the expert's first actions (backward)", async () => {
     const [task] = doors.tasks("train", new Random(3))
     const actions = (task as { rooms: string[] }).rooms.map((room) => ({ red: "a", green: "b", blue: "c" })[room])
     const expert = { ...doors, parse: (reply: string) => ({ action: reply, valid: true }) }
@@ -100,13 +100,13 @@ describe("tcod", () => {
   })
 })
 
-it("horizon grows from one length to another", () => {
+it("horizon grows from one step limit to another", () => {
   const steps = [0, 1, 2, 3, 8].map((n) => open(horizon({ from: 2, over: 4 })).begin!(0, at(n)))
   expect(steps).toEqual([2, 4, 6, 7, 9].map((maxSteps) => ({ maxSteps })))
 })
 
 describe("act-guide", () => {
-  it.each([1, 2, 3, 7, 12, 15])("finds the smallest hint that helps, %i of 15, in 4 probes", async (smallest) => {
+  it.each([1, 2, 3, 7, 12, 15])("finds the smallest useful hint, %i of 15, with 4 probes", async (smallest) => {
     let probes = 0
     const found = await smallestHint(15, 4, async (count) => {
       probes++
@@ -116,7 +116,7 @@ describe("act-guide", () => {
     expect(await smallestHint(100, 4, async () => undefined)).toBeUndefined()
   })
 
-  it("plays groups that failed with the hint, and learns from the prompt without it", async () => {
+  it("replays failed groups with the hint, and learns from the prompt without it", async () => {
     const environment = openDoors({
       parse: (reply) => ({ action: reply.at(0) ?? "wait", valid: true }),
       prompt: (_task, _history, now) => [{ role: "user", content: now.text }],
@@ -151,7 +151,7 @@ describe("act-guide", () => {
 })
 
 describe("by-success", () => {
-  it("draws most what is won half of the time, none twice in an iteration, and remembers", () => {
+  it("prefers tasks with success rate one half, without repetition in an iteration, and keeps its state", () => {
     const hooks = open(bySuccess({ pool: 4, rate: 1, floor: 0.01 }))
     const drawAll = (iteration: number, count: number) =>
       Array.from({ length: count }, (_, index) =>
@@ -172,7 +172,7 @@ describe("by-success", () => {
     expect(again.state!()).toEqual(state)
   })
 
-  it("refuses tasks besides, and training without an environment", async () => {
+  it("refuses additional tasks, and training without an environment", async () => {
     const tasks = { next: () => 0 }
     await expect(train({ ...tableSetup(), tasks, curriculum: { name: "by-success" } })).rejects.toThrow(
       /leave tasks out/,
@@ -181,7 +181,7 @@ describe("by-success", () => {
   })
 })
 
-it("joins hooks: either drops, the second has the last word", async () => {
+it("joins hooks: a group is dropped if either drops it, the second decides last", async () => {
   const joined = joinHooks<number>(
     { begin: () => ({ maxSteps: 1, hint: "a" }), keep: () => true, score: ({ episodes }) => episodes.slice(1) },
     { begin: () => ({ maxSteps: 2 }), keep: () => false, score: ({ episodes }) => [...episodes, episode(1)] },

@@ -9,7 +9,7 @@ import { train } from "../../src/training/train.ts"
 import { doorsEnvironment } from "../rollout/doors.ts"
 import { openDoors, TinyModel } from "./tiny.ts"
 
-// An update whose second batch would take for ever, unless it is told to stop.
+// An update whose second batch never ends, unless it is aborted.
 
 const tiny = new TinyModel(doorsEnvironment() as Environment)
 const options: TrainOptions = {
@@ -64,7 +64,7 @@ async function part({ directory, resume = false, hangs, ...changes }: Part) {
   return { error, saved: run.iteration, calls: signals.length, weights: await tiny.weights(model.policy) }
 }
 
-describe("an update that is to stop and does not end", () => {
+describe("a long update when the run is stopped", () => {
   it.each([
     ["before the weights have changed", 3],
     ["after they have, where a checkpoint has them", 4],
@@ -77,7 +77,7 @@ describe("an update that is to stop and does not end", () => {
     expect(resumed).toMatchObject({ error: undefined, saved: 3, weights: whole.weights })
   })
 
-  it("ends first where the weights have changed since the last checkpoint", async () => {
+  it("is completed if the weights have changed since the last checkpoint", async () => {
     const directory = join(tiny.folder, "unsaved")
     const stopped = await part({ directory, hangs: 4, checkpointEvery: 100 })
     expect(stopped).toMatchObject({ error: new Error("Ctrl-C"), saved: 2, calls: 4 })

@@ -105,7 +105,7 @@ describe("the checkpoint of the best evaluation", () => {
     [0, 1],
   ]
 
-  it("is written when it comes and never removed, by success, then by mean return, of equals the earliest", async () => {
+  it("is written at once and never removed; ranked by success, then mean return, then the earliest", async () => {
     const { checkpoints, best } = await part({ scores })
     expect(checkpoints).toEqual(["step-3", "step-7"])
     expect(best).toMatchObject({
@@ -116,7 +116,7 @@ describe("the checkpoint of the best evaluation", () => {
   })
 
   it.each([1, 2, 3, 4, 5, 6])(
-    "is the same where the run is left after iteration %i and resumed",
+    "is the same if the run is stopped after iteration %i and resumed",
     async (leaveAfter) => {
       await part({ scores, leaveAfter })
       const resumed = await part({ scores, resume: true })
@@ -126,12 +126,12 @@ describe("the checkpoint of the best evaluation", () => {
     },
   )
 
-  it("makes way for a better one", async () => {
+  it("is replaced by a better one", async () => {
     const { checkpoints } = await part({ scores, iterations: 4 })
     expect(checkpoints).toEqual(["step-3", "step-4"])
   })
 
-  it("is none where nothing was better than the model that the run began with", async () => {
+  it("does not exist if nothing was better than the initial model", async () => {
     const { checkpoints, best } = await part({
       scores: [
         [2, 1],
@@ -145,7 +145,7 @@ describe("the checkpoint of the best evaluation", () => {
     expect(best).not.toHaveProperty("directory")
   })
 
-  it("is of this run: what a fork's parent came to counts where its weights are", async () => {
+  it("belongs to this run: evaluations of a fork's parent count only if their weights exist", async () => {
     await part({ scores, leaveAfter: 4 })
     const fork = await Run.open(join(folder, "fork"), {}, { fork: directory })
     const options = {
@@ -168,7 +168,7 @@ describe("the checkpoint of the best evaluation", () => {
   })
 })
 
-describe("a run that is to stop early", () => {
+describe("early stopping", () => {
   const flat: readonly Score[] = [
     [1, 1],
     [2, 1],
@@ -179,13 +179,13 @@ describe("a run that is to stop early", () => {
     [2, 1],
   ]
 
-  it("by default does not", async () => {
+  it("is off by default", async () => {
     const { iterations, reports } = await part({ scores: flat })
     expect(iterations).toEqual([0, 1, 2, 3, 4, 5, 6])
     expect(reports.filter(({ stopped }) => stopped)).toEqual([])
   })
 
-  it("ends at a plateau as at its end, and goes on where more is allowed", async () => {
+  it("ends a run at a plateau, and the run continues if more is allowed", async () => {
     const first = await part({ scores: flat, stop: { plateau: 2 } })
     expect(first.iterations).toEqual([0, 1, 2, 3])
     expect(first.reports.at(-1)!.stopped).toBe(
@@ -208,12 +208,12 @@ describe("a run that is to stop early", () => {
     expect([...logged.slice(0, 3), third, ...logged.slice(4)]).toEqual((await lines()).map(timeless))
   })
 
-  it("where it is left before, stops in the iteration in which it would have", async () => {
+  it("after a resume ends in the same iteration", async () => {
     await part({ scores: flat, stop: { plateau: 3 }, leaveAfter: 2 })
     expect((await part({ scores: flat, stop: { plateau: 3 }, resume: true })).iterations).toEqual([3, 4])
   })
 
-  it("ends where its KL is above a bound, with the evaluation that was not due yet", async () => {
+  it("ends a run whose KL exceeds a bound, with an additional evaluation", async () => {
     const evaluation = { every: 5, tasks: 4 }
     const learn = { optimizer: { learningRate: 3 }, epochs: 3 }
     const free = await part({ scores: flat, evaluation, ...learn })
@@ -230,7 +230,7 @@ describe("a run that is to stop early", () => {
     expect(held.checkpoints).toContain(`step-${last.iteration}`)
   })
 
-  it("ends when its time is over, counted over resumes", async () => {
+  it("ends a run after a time limit, counted over resumptions", async () => {
     const none = { scores: flat, evaluation: { every: 0 } }
     const evaluation = { every: 4, tasks: 4 }
     const short = await part({ scores: flat, evaluation, stop: { seconds: 1e-9 } })

@@ -30,13 +30,13 @@ describe("wasted steps", () => {
     ["a loop within a loop, once", "a b c b a d", 4],
     ["a state that is come back to twice", "a b a c a d", 4],
     // a b | a c b d: from a to b a step is needed, whichever.
-    ["loops that overlap, but for what goes on from one to the other", "a b a c b d", 2],
+    ["overlapping loops, except for the steps between them", "a b a c b d", 2],
     ["everything but the last step", "a a a a", 3],
   ])("are those of %s", (_, anchors, count) => {
     expect(wasted(won(anchors))).toBe(count / anchors.split(" ").length)
   })
 
-  it("are of successes alone, over all of their steps, whatever lost, failed and dropped episodes did", () => {
+  it("are those of successful episodes, relative to all their steps", () => {
     const lost = walk("a a a a", { metrics: { success: 0 } })
     const failed = won("a a a a", { outcome: "failed" })
     const untold = walk("a a a a")
@@ -46,10 +46,10 @@ describe("wasted steps", () => {
   })
 })
 
-describe("the limit on steps", () => {
+describe("the step limit", () => {
   const cut = walk("a b c d e f g h i j", { outcome: "truncated", metrics: { success: 0 } })
 
-  it("binds in the episodes that it ended, and where successes come in its last fifth", () => {
+  it("matters for episodes that it truncated, and if successes need its last fifth", () => {
     // Of 10: a success in 8 steps is no late one, one in 9 is.
     const early = won("a b c d e f g h")
     const late = won("a b c d e f g h i")
@@ -58,14 +58,14 @@ describe("the limit on steps", () => {
     expect(limitShares([cut])).toEqual({ cut: 1 })
   })
 
-  it("is unknown where it ended nothing", () => {
+  it("is undefined if it truncated nothing", () => {
     expect(limitShares([won("a b c")])).toEqual({ cut: 0 })
     expect(limitShares([])).toEqual({ cut: 0 })
   })
 })
 
-describe("length against an expert's", () => {
-  it("is of all steps of scored episodes whose task was solved", () => {
+describe("length relative to an expert", () => {
+  it("covers all steps of scored episodes whose task the expert solved", () => {
     const groups = [
       [walk("a b c d"), walk("a b"), walk("a b c d e f g h", { outcome: "failed" })],
       [walk("a b c")],

@@ -40,7 +40,7 @@ describe("an evaluation", () => {
     expect(report.successInterval).toEqual(wilsonInterval(report.success * 12, 12))
   })
 
-  it("draws its tasks one by one, however many there are to be, and stops when it is aborted", async () => {
+  it("draws its tasks one by one, for any number, and stops when aborted", async () => {
     let drawn = 0
     const environment: Environment = {
       ...openDoors(),
@@ -61,7 +61,7 @@ describe("an evaluation", () => {
     await expect(started).rejects.toMatchObject({ name: "TimeoutError" })
   })
 
-  it("fails where the environment has no further task but an error", async () => {
+  it("fails if the environment throws for a further task", async () => {
     const environment: Environment = {
       ...openDoors(),
       *tasks() {
@@ -75,14 +75,14 @@ describe("an evaluation", () => {
     })
   })
 
-  it("gives the same for the same seed, with however many in flight, and another for another", async () => {
+  it("is determined by the seed, for any concurrency", async () => {
     const one = await run({ seed: 5, temperature: 1 })
     for (const concurrency of [1, 5])
       expect(await run({ seed: 5, temperature: 1, rollout: { concurrency } })).toEqual(one)
     expect(await run({ seed: 6, temperature: 1 })).not.toEqual(one)
   })
 
-  it("at temperature 0 hangs on the tasks alone", async () => {
+  it("at temperature 0 depends only on the tasks", async () => {
     const rooms = [
       { index: 0, rooms: ["red", "blue", "green"] },
       { index: 1, rooms: ["blue", "green", "green"] },
@@ -95,7 +95,7 @@ describe("an evaluation", () => {
     expect(results[0]!.episodes).toBe(2)
   })
 
-  it("counts failed episodes as unsolved and leaves them out of the means", async () => {
+  it("counts failed episodes as unsuccessful and excludes them from means", async () => {
     const environment = openDoors({
       parse: () => ({ action: "right", valid: true }),
       step: async (_, episode, task) => {
@@ -118,7 +118,7 @@ describe("an evaluation", () => {
     })
   })
 
-  it("averages each metric over the episodes that have it; without success there was none", async () => {
+  it("averages each metric over the episodes that have it; without the metric success is 0", async () => {
     const environment = openDoors({
       parse: () => ({ action: "right", valid: true }),
       step: async (_, { first: observation }, { index }) => {
@@ -131,7 +131,7 @@ describe("an evaluation", () => {
     expect(report.metrics).toEqual({ success: 4 / 12, "success/even": 1, "success/odd": 0, clicks: 5 })
   })
 
-  it("of an environment that always fails, or that counts no success, is a report too", async () => {
+  it("of an environment that always fails, or reports no success, is a report too", async () => {
     const failing = openDoors({ start: () => Promise.reject(new Error("no server")) })
     expect(await run({ environment: failing })).toMatchObject({ episodes: 12, failed: 12, success: 0, meanReturn: 0 })
     const uncounted = openDoors({
@@ -140,7 +140,7 @@ describe("an evaluation", () => {
     expect(await run({ environment: uncounted })).toMatchObject({ episodes: 12, failed: 0, success: 0, metrics: {} })
   })
 
-  it("that is aborted rejects with the reason and leaves the policy usable", async () => {
+  it("rejects with the reason if aborted, and leaves the policy usable", async () => {
     const model = await tiny.open()
     const controller = new AbortController()
     const reason = new Error("Ctrl-C")
@@ -151,7 +151,7 @@ describe("an evaluation", () => {
     expect(await run(model)).toMatchObject({ episodes: 12 })
   })
 
-  it("takes undefined for the default, as everything does", async () => {
+  it("uses defaults for undefined options", async () => {
     const model = await tiny.open()
     const { policy, tokenizer } = model
     const { vocabularySize, maxPositions, deterministic } = policy
@@ -166,7 +166,7 @@ describe("an evaluation", () => {
     expect([...sampledAt]).toEqual([0.4])
   })
 
-  it("refuses a tokenizer that the model's vocabulary is too small for", async () => {
+  it("refuses a tokenizer with more tokens than the model's vocabulary", async () => {
     const { policy, tokenizer } = await tiny.open()
     const small = new Proxy(policy, {
       get: (target, name) => (name === "vocabularySize" ? 100 : Reflect.get(target, name, target)),
@@ -190,11 +190,11 @@ describe("Wilson's interval", () => {
     expect(to).toBeCloseTo(high, 6)
   })
 
-  it("of nothing is everything", () => {
+  it("is [0, 1] without episodes", () => {
     expect(wilsonInterval(0, 0)).toEqual([0, 1])
   })
 
-  it("stays within [0, 1] and holds the share", () => {
+  it("stays within [0, 1] and contains the share", () => {
     for (let count = 1; count <= 40; count++) {
       for (let successes = 0; successes <= count; successes++) {
         const [low, high] = wilsonInterval(successes, count)
@@ -207,6 +207,6 @@ describe("Wilson's interval", () => {
   })
 })
 
-it("the mean of nothing is 0", () => {
+it("the mean of no values is 0", () => {
   expect([mean([]), mean([1, 2, 6])]).toEqual([0, 3])
 })

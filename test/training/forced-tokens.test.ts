@@ -11,7 +11,7 @@ import { TablePolicy } from "./table-policy.ts"
 import { tableSetup } from "./table-setup.ts"
 import { openDoors, timeless } from "./tiny.ts"
 
-// After the first token of every other reply two tokens are put there that nobody sampled.
+// Two forced tokens are inserted after the first token of every other completion.
 
 const size = 128
 const forcedTokens = Int32Array.of(88, 89)
@@ -63,7 +63,7 @@ function chances(logits: Float64Array, tokens: readonly number[], at: number): F
   return powers.map((one) => one / total)
 }
 
-it("forced tokens have the policy's log-probabilities, and nothing is learned from them", async () => {
+it("forced tokens have the policy's log-probabilities, and are not learned from", async () => {
   const { policy, steps, report } = await trained(4)
   const { logits } = new WatchedPolicy()
   const after = logits.slice()
@@ -103,7 +103,7 @@ it("forced tokens have the policy's log-probabilities, and nothing is learned fr
   expect(report.metrics["mismatch/kl"]).toBeCloseTo(0, 5)
 })
 
-it("comes to the same with 1 and 7 episodes in flight", async () => {
+it("gives the same results with concurrency 1 and 7", async () => {
   const [one, seven] = [await trained(1), await trained(7)]
   expect(one.steps.some(({ forced }) => forced)).toBe(true)
   expect(seven.steps).toEqual(one.steps)

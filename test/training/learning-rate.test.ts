@@ -25,20 +25,20 @@ describe("the default learning rate", () => {
     expect(learningRateFor(rateRules.cloning, { parameters, lora: {} })).toBeCloseTo(10 * cloning, 12)
   })
 
-  it("is that of a large model where an engine does not tell its size, and gives way to one that is set", () => {
+  it("is that of a large model if the engine does not report the size, and is replaced by an option", () => {
     const open = { learningRate: undefined }
     expect(resolveLearningRate(open, rateRules.training, {}).learningRate).toBe(1e-6)
     expect(resolveLearningRate({ learningRate: 0.5 }, rateRules.training, { parameters: 1e6 }).learningRate).toBe(0.5)
   })
 
-  it("teaches a model made from nothing what its expert does", async () => {
+  it("lets a new model learn from its expert", async () => {
     const model = await tiny.open()
     await sft({ ...model, environment, tasks: 16, epochs: 60, batchSteps: 4 })
     const { success } = await evaluate({ ...model, environment, rollout: { maxCompletionTokens: 3 } })
     expect(success).toBeGreaterThan(0.95) // at 1e-6 it is 0
   })
 
-  it("is what training takes its steps with", async () => {
+  it("is used in training", async () => {
     const model = await tiny.open()
     const optimizer = { warmup: 0 }
     const options = { iterations: 1, groups: 2, groupSize: 4, rollout: { maxCompletionTokens: 4 }, optimizer }

@@ -38,7 +38,7 @@ async function trained(directory: string, changes: TrainOptions = {}, mode: RunM
 }
 
 describe("a run from code", () => {
-  it("keeps the learning rate that it chose, and goes on with it", async () => {
+  it("keeps its chosen learning rate, and continues with it", async () => {
     const directory = newFolder()
     expect(await trained(directory)).toEqual([1e-4, 1e-4])
     expect(await config(directory)).toMatchObject({ options, settled: { [key]: 1e-4 } })
@@ -47,13 +47,13 @@ describe("a run from code", () => {
     expect((await config(directory)).settled).toEqual({ [key]: 3e-5 })
   })
 
-  it("keeps its critic's, too, where it has one", async () => {
+  it("keeps that of its critic, too", async () => {
     const directory = newFolder()
     await trained(directory, { iterations: 1, estimator: { name: "ppo" } })
     expect((await config(directory)).settled).toEqual({ [key]: 1e-4, "critic.optimizer.learningRate": 3e-4 })
   })
 
-  it("has the rate that it is given, and then chose none", async () => {
+  it("uses a configured rate, and then chooses none", async () => {
     const directory = newFolder()
     await trained(directory)
     const given = { iterations: 3, optimizer: { warmup: 0, learningRate: 2e-3 } }
@@ -61,14 +61,14 @@ describe("a run from code", () => {
     expect(await config(directory)).not.toHaveProperty("settled")
   })
 
-  it("looks past what is no rate", async () => {
+  it("ignores invalid rates", async () => {
     const directory = newFolder()
     await trained(directory)
     await chose(directory, "fast")
     expect(await trained(directory, { iterations: 3 }, { resume: true })).toEqual([1e-4])
   })
 
-  it("of a cloning does likewise", async () => {
+  it("does the same in supervised fine-tuning", async () => {
     const directory = newFolder()
     const cloned = async (epochs: number, mode: RunMode = {}) => {
       const model = await tiny.open()

@@ -13,7 +13,7 @@ const tiny = new TinyModel(environment)
 const rollout = { maxCompletionTokens: 3 }
 const cloning = { tasks: 16, batchSteps: 16, optimizer: { learningRate: 3e-3 } }
 
-it("a model that has cloned an expert for long enough imitates it", async () => {
+it("a model imitates its expert after enough SFT", async () => {
   const model = await tiny.open()
   const reports = await all(sft({ ...model, environment, ...cloning, epochs: 30 }))
   expect(reports.at(-1)!.loss).toBeLessThan(reports[0]!.loss / 50)
@@ -22,7 +22,7 @@ it("a model that has cloned an expert for long enough imitates it", async () => 
 })
 
 it.each(["gigpo", "grpo"] as const)(
-  "a model that has seen an expert a little learns the rest by itself: %s",
+  "a model with little SFT learns the rest by reinforcement learning: %s",
   async (name) => {
     const model = await tiny.open()
     await all(sft({ ...model, environment, ...cloning, epochs: 4 }))

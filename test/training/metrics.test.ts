@@ -47,7 +47,7 @@ describe("the metrics of a rollout", async () => {
     })
   })
 
-  it("average replies and prompts over steps", async () => {
+  it("average completions and prompts over steps", async () => {
     expect(metrics).toMatchObject({
       "action/valid": 2 / 3,
       "completion/tokens": 2,
@@ -56,11 +56,11 @@ describe("the metrics of a rollout", async () => {
     })
   })
 
-  it("average the environment's own over the episodes that have them, but count success over all of them", async () => {
+  it("average metrics of the environment over the episodes that have them, but success over all", async () => {
     expect(metrics).toMatchObject({ "episode/success": 1 / 4, "episode/score": 4 })
   })
 
-  it("say how near the limit on steps successes came", async () => {
+  it("report how close successes came to the step limit", async () => {
     const success = { metrics: { success: 1 } }
     const five = Array.from("abcde", (anchor) => step(anchor, 0))
     const cut = episode(five, { outcome: "truncated", metrics: { success: 0 } })
@@ -69,7 +69,7 @@ describe("the metrics of a rollout", async () => {
     expect(await metricsOf([[episode(five), cut]])).not.toHaveProperty("episode/late")
   })
 
-  it("are not hidden by metrics of the environment with their names", async () => {
+  it("are not replaced by metrics of the environment with the same names", async () => {
     const rude = [[episode([step("a", 1)], { metrics: { count: 99, return: 99, failed: 99, steps: 99 } })]]
     expect(await metricsOf(rude)).toMatchObject({
       "episode/count": 1,
@@ -79,7 +79,7 @@ describe("the metrics of a rollout", async () => {
     })
   })
 
-  it("tell how credit is spread", async () => {
+  it("describe the distribution of credit", async () => {
     // Steps a, b and a of one task: a group of two and one alone. Returns 1 and 2: the episodes differ.
     expect(metrics).toMatchObject({
       "step-group/count": 2,
@@ -108,7 +108,7 @@ describe("the metrics of updates", () => {
     },
   })
 
-  it("average losses over batches and gradients over steps that were taken", async () => {
+  it("average losses over batches and gradients over completed steps", async () => {
     const steps = [
       { gradientNorm: 1, skipped: false },
       { gradientNorm: Number.POSITIVE_INFINITY, skipped: true },
@@ -128,14 +128,14 @@ describe("the metrics of updates", () => {
     })
   })
 
-  it("weigh what batches report by the tokens that it is of", async () => {
+  it("weight the metrics of batches by their tokens", async () => {
     const one = { loss: 1, tokens: 30, metrics: { "policy/kl": 0.1, "own/few": 2 } }
     const other = { loss: 2, tokens: 10, metrics: { "policy/kl": 0.5 } }
     const found = updateMetrics({ losses: [one, other], steps: [], learningRate: 0.01 })
     expect(found).toMatchObject({ "policy/kl": expect.closeTo(0.2, 12), "own/few": 2, "loss/policy": 1.5 })
   })
 
-  it("are not of batches of which nothing was computed, and absent where no batch is left", async () => {
+  it("exclude batches without computed tokens, and are absent if no batch is left", async () => {
     const empty: LossReport = { loss: 0, tokens: 0, metrics: { "policy/ratio": 0, "loss/kl": 0 } }
     const step = { gradientNorm: 1, skipped: false }
     const totals = { steps: [step], learningRate: 0.01 }
@@ -150,7 +150,7 @@ describe("the metrics of updates", () => {
     })
   })
 
-  it("of a critic are absent where it took no step", async () => {
+  it("of a critic are absent if it took no step", async () => {
     const steps = [{ gradientNorm: Number.NaN, skipped: true }]
     expect(criticMetrics({ losses: [], steps })).toEqual({ "critic/skipped": 1 })
   })

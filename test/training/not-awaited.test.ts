@@ -29,14 +29,14 @@ it.each([
   ["evaluatePanel", "panel"],
   ["evaluatePanel", "policy"],
   ...["policy", "tokenizer", "environment", "tasks"].map((key) => ["rollout", key]),
-] as [string, string][])("%s says of a %s that was not awaited to await it", async (name, key) => {
+] as [string, string][])("%s refuses a promise as %s, with the fix", async (name, key) => {
   await expect(calls[name]!({ [key]: late({}) })).rejects.toMatchObject({
     code: "BAD_ARGUMENT",
     message: `${name}: ${key} is a promise; write await before the call that makes it.`,
   })
 })
 
-it("so do functions that take it alone", () => {
+it("functions with an environment as their argument do the same", () => {
   expect(() => takeTasks(late(openDoors()) as never, "test", new Random(1), 1)).toThrow(
     /environment is a promise; write await/,
   )

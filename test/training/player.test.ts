@@ -8,7 +8,7 @@ import { ask, user } from "../endpoint/ask.ts"
 import { Scripted } from "../endpoint/scripted.ts"
 import { open, tokenizerFolder } from "../tokenizer/scratch.ts"
 
-it("an endpoint that cannot be opened costs the episodes that need it, and disposing of the player says nothing of it again", async () => {
+it("an endpoint that cannot be opened fails the episodes that need it, and disposing the player does not report it again", async () => {
   const listen = vi.spyOn(Server.prototype, "listen").mockImplementation(function (this: Server) {
     process.nextTick(() => this.emit("error", new Error("no port is free")))
     return this
@@ -19,7 +19,7 @@ it("an endpoint that cannot be opened costs the episodes that need it, and dispo
   await expect(player[Symbol.asyncDispose]()).resolves.toBeUndefined()
 })
 
-it("compiles what replies are held to once for all episodes", async () => {
+it("compiles constraints once for all episodes", async () => {
   const tokenizer = await open(await tokenizerFolder())
   const policy = new Scripted(tokenizer, ["{}"])
   await using player = playerOf<string>({

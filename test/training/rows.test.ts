@@ -25,7 +25,7 @@ const said = (before: readonly number[], more: readonly number[], reply: readonl
   })
 
 describe("the steps of episodes", () => {
-  it("are those of all but the failed and the dropped ones, with their place and what came after", () => {
+  it("are those of all but failed and dropped episodes, with their position and next state", () => {
     expect(collectSteps(groups).map(({ record: _, ...rest }) => rest)).toEqual([
       { task: 0, episode: 0, anchor: "a", nextAnchor: "b", reward: 0, valid: true, length: 2 },
       { task: 0, episode: 0, anchor: "b", nextAnchor: "end", reward: 1, valid: true, length: 2, terminated: true },
@@ -35,7 +35,7 @@ describe("the steps of episodes", () => {
     expect(collectSteps([])).toEqual([])
   })
 
-  it("lead to what the same agent sees next in the same conversation", () => {
+  it("have as next state the next observation of the same agent and conversation", () => {
     const turn = (anchor: string, agent: string, conversation?: string) =>
       step(anchor, 0, 1, { agent, ...(conversation !== undefined && { conversation }) })
     const steps = [turn("a", "x"), turn("b", "y"), turn("c", "x"), turn("d", "x", "apart"), turn("e", "y")]
@@ -43,7 +43,7 @@ describe("the steps of episodes", () => {
     expect(lead.map(({ nextAnchor }) => nextAnchor)).toEqual(["c", "e", undefined, undefined, "end"])
   })
 
-  it("become rows with their advantages, token for token", () => {
+  it("become rows with their advantages, token by token", () => {
     const steps = collectSteps(groups)
     const rows = toSequences(steps, Float64Array.of(1, -1, 0.5, 0))
     const places = [
@@ -60,13 +60,13 @@ describe("the steps of episodes", () => {
     }
   })
 
-  it("stand together by task", () => {
+  it("are adjacent by task", () => {
     const rows = layOutSequences(collectSteps(groups))
     expect(byTask(rows).map((group) => group.map(({ spans: [span] }) => span!.step))).toEqual([[0, 1, 2], [3]])
   })
 })
 
-describe("a conversation that only grows", () => {
+describe("a growing conversation", () => {
   const first = [1, 2, 3]
   const second = [...first, 7, 8]
   const steps = () =>
@@ -76,7 +76,7 @@ describe("a conversation that only grows", () => {
   const shape = (rows: readonly Sequence[]) =>
     rows.map(({ tokens, spans }) => [[...tokens], spans.map(({ start, length, step }) => [start, length, step])])
 
-  it("is one row of a span a step", () => {
+  it("is one row with one span per step", () => {
     expect(shape(layOutSequences(steps()))).toEqual([
       [
         [1, 2, 3, 7, 8, 4, 4, 9, 5, 6],
@@ -89,7 +89,7 @@ describe("a conversation that only grows", () => {
     ])
   })
 
-  it("keeps steps that are left out as context, but not at its end", () => {
+  it("keeps skipped steps as context, except at its end", () => {
     const advantages = Float64Array.of(1, 2, 3)
     const left = toSequences(steps(), { advantages, skip: Uint8Array.of(0, 1, 0) })
     expect(shape(left)).toEqual([
@@ -107,7 +107,7 @@ describe("a conversation that only grows", () => {
     ])
   })
 
-  it("ends where one token differs, or another conversation, episode or picture begins", () => {
+  it("ends where a token differs, or where another conversation, episode or image begins", () => {
     const other = said([...first, 7, 9], [4], [5])
     expect(shape(layOutSequences(collectSteps([[episode([said(first, [], [7, 8]), other])]])))).toHaveLength(2)
     const apart = said(second, [4], [5], { conversation: "title" })
@@ -129,7 +129,7 @@ describe("a conversation that only grows", () => {
     expect(layOutSequences(collectSteps([[episode([said(first, [], [7, 8]), picture])]]))).toHaveLength(2)
   })
 
-  it("carries what an estimator says of tokens, weights and clips", () => {
+  it("contains token columns, weights and clip factors of an estimator", () => {
     const [row] = toSequences(steps(), {
       advantages: [Float32Array.of(1, 2), Float32Array.of(3), Float32Array.of(4)],
       weights: [Float32Array.of(0.5, 1), Float32Array.of(1), Float32Array.of(2)],
@@ -161,7 +161,7 @@ describe("batches", () => {
     expect(made.map((batch) => batch.length)).toEqual(expected)
   })
 
-  it("hold every row once, the groups in an order that hangs on the random numbers", () => {
+  it("contain every row once, with groups in random order", () => {
     const groups = numbered(3, 5, 2, 8, 1, 4)
     const orders = new Set<string>()
     for (let seed = 0; seed < 20; seed++) {
@@ -184,7 +184,7 @@ describe("batches", () => {
     expect(orders.size).toBeGreaterThan(15)
   })
 
-  it("count steps, not rows, and cut no row", () => {
+  it("count steps instead of rows, and split no row", () => {
     const row = (steps: number) => ({ spans: Array.from({ length: steps }) })
     const sizes = (...rows: number[]) =>
       batches([rows.map(row)], 4, new Random(1)).map((batch) => batch.map(({ spans }) => spans.length))

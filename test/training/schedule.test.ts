@@ -36,7 +36,7 @@ describe("the learning rate", () => {
   })
 })
 
-it("warms up over three iterations where nothing else is said, however many there are", () => {
+it("warms up over three iterations by default, for any number of iterations", () => {
   const optimizer = { ...readOptions("optimizer", {}, optimizerFields), learningRate: 8 }
   const rate = (index: number, changes = {}) =>
     adamwAt({ ...optimizer, ...changes }, { index, total: 200, perIteration: 5 }).learningRate

@@ -19,7 +19,7 @@ import { TablePolicy } from "./table-policy.ts"
 import { tableSetup } from "./table-setup.ts"
 import { openDoors, timeless } from "./tiny.ts"
 
-// What somebody hands in, through an engine in plain TypeScript: the loop knows nothing of the native one.
+// Custom parts, with an engine in plain TypeScript: the loop does not depend on the native one.
 
 let folder: string
 beforeEach(async () => {
@@ -30,8 +30,8 @@ afterEach(() => rm(folder, { recursive: true }))
 const environment = doorsEnvironment() as Environment
 const setup = tableSetup
 
-describe("an engine of one's own", () => {
-  it("learns by the built-in estimator and loss", async () => {
+describe("a custom engine", () => {
+  it("learns with the built-in estimator and loss", async () => {
     const policy = new TablePolicy()
     const learning = { iterations: 60, groups: 8, groupSize: 8, batchSteps: 64, rollout: { maxCompletionTokens: 1 } }
     const reports = await train({ ...setup({ policy, environment }), ...learning, optimizer: { learningRate: 3 } })
@@ -42,7 +42,7 @@ describe("an engine of one's own", () => {
     expect(reports[5]!.metrics).toMatchObject({ "policy/ratio": expect.closeTo(1, 1), "policy/clip-fraction": 0 })
   })
 
-  it("is saved in a run, resumed, and ends as if it had not been stopped", async () => {
+  it("is saved in a run, resumed, and ends as without interruption", async () => {
     const whole = setup()
     const reports = await train({ ...whole, loss: { klWeight: 0.1 } })
     const directory = join(folder, "run")
@@ -58,7 +58,7 @@ describe("an engine of one's own", () => {
     expect(await readdir(join(directory, "checkpoints", "step-3"))).toEqual(["manifest.json", "table.bin"])
   })
 
-  it("says what it cannot do before anything is touched", async () => {
+  it("states its limits before anything is changed", async () => {
     const directory = join(folder, "run")
     const policy = Object.assign(new TablePolicy(), { check: async () => ["Clip at 0.2.", "Leave entropy out."] })
     await using run = await Run.open(directory, {})
@@ -87,7 +87,7 @@ describe("training", () => {
     expect(() => twice[Symbol.asyncIterator]()).toThrow(/already/)
   })
 
-  it("does not start before it is asked", async () => {
+  it("does not start before it is awaited or iterated", async () => {
     const policy = new TablePolicy()
     train(setup({ policy }))
     await new Promise(setImmediate)
@@ -115,7 +115,7 @@ describe("training", () => {
     })
   })
 
-  it("counts groups that were dropped, and says why nothing is left", async () => {
+  it("counts dropped groups, and explains why none is left", async () => {
     let asked = 0
     const [report] = await train(setup({ hooks: { keep: () => ++asked > 2 }, iterations: 1 }))
     expect(report!.metrics["group/dropped"]).toBe(2)
@@ -125,7 +125,7 @@ describe("training", () => {
     await expect(train(setup(play as never))).rejects.toThrow(/dropped 12 of 12 \(play returned null\)/)
   })
 
-  it("saves what was learned where the next update fails before its first step", async () => {
+  it("saves its progress if the next update fails before its first step", async () => {
     const directory = join(folder, "run")
     await using run = await Run.open(directory, {})
     let iterations = 0
@@ -138,7 +138,7 @@ describe("training", () => {
     expect([iterations, run.iteration, run.saved]).toEqual([2, 2, true])
   })
 
-  it("keeps rows as short as the engine can learn from", async () => {
+  it("limits the length of rows to that of the engine", async () => {
     const policy = Object.assign(new TablePolicy(), { longestRow: 8 })
     const [report] = await train(setup({ policy, iterations: 1 }))
     const [unlimited] = await train(setup({ iterations: 1 }))
@@ -152,7 +152,7 @@ describe("training", () => {
   })
 })
 
-describe("an estimator of one's own", () => {
+describe("a custom estimator", () => {
   const seen: Batch[] = []
   const mine: Estimator = {
     name: "mine",
@@ -166,7 +166,7 @@ describe("an estimator of one's own", () => {
     },
   }
 
-  it("gets the steps and what it asked for, and gives each token its credit", async () => {
+  it("receives the steps and its needs, and assigns credit to each token", async () => {
     const reports = await train(setup({ estimator: mine }))
     const [batch] = seen
     expect(reports[0]!.metrics["mine/steps"]).toBe(batch!.length)
@@ -182,7 +182,7 @@ describe("an estimator of one's own", () => {
     expect(batch!.statistics!.old![0]).toEqual(batch!.statistics!.reference![0])
   })
 
-  it("gets the text of every token where it asks for it", async () => {
+  it("receives the text of every token on request", async () => {
     const batches: Batch[] = []
     const reading: Estimator = {
       name: "reading",
@@ -199,7 +199,7 @@ describe("an estimator of one's own", () => {
     expect(tokenTexts!.flat().some((text) => text === "")).toBe(true) // the end of a reply
   })
 
-  it("is weighted token by token, by what they are for", async () => {
+  it("is combined with token weights", async () => {
     const weights: number[] = []
     const loss = (input: LossInput) => {
       weights.push(...input.weights!)
@@ -210,7 +210,7 @@ describe("an estimator of one's own", () => {
     expect(report!.metrics).toMatchObject({ "tokens/think-share": 0 })
   })
 
-  it("may leave steps out: they are not counted", async () => {
+  it("can skip steps, which are not counted", async () => {
     const tokens: number[] = []
     const loss: TokenLoss = {
       name: "count",
@@ -249,7 +249,7 @@ describe("an estimator of one's own", () => {
     expect(policy.steps).toBe(0)
   })
 
-  it("remembers over a resume, and is asked for by its name", async () => {
+  it("keeps its state over a resume, and is identified by its name", async () => {
     const directory = join(folder, "run")
     const remembering = () => {
       const memory = new Memory("counting")
@@ -289,8 +289,8 @@ describe("a teacher", () => {
 
   it.each<[string, object, number]>([
     ["what was sampled", {}, 8],
-    ["the likeliest tokens, forward", { divergence: "forward", teacherTop: 64 }, 40],
-    ["the likeliest tokens, in the middle", { divergence: "jensen-shannon", teacherTop: 64 }, 100],
+    ["the most likely tokens, forward", { divergence: "forward", teacherTop: 64 }, 40],
+    ["the most likely tokens, in the middle", { divergence: "jensen-shannon", teacherTop: 64 }, 100],
   ])("is followed by %s", async (_, options, learningRate) => {
     const given = taught(
       { name: "distillation", ...options },
@@ -303,7 +303,7 @@ describe("a teacher", () => {
     expect(given.teacher.logits).toEqual(before)
   })
 
-  it("is asked by an estimator, too, and its likeliest tokens at every place", async () => {
+  it("is also available to an estimator, with its most likely tokens at every position", async () => {
     const batches: Batch[] = []
     const reading: Estimator = {
       name: "reading",
@@ -333,7 +333,7 @@ describe("a teacher", () => {
     expect(policyIsEqual(inputs[0]!.teacherTop!.policy)).toBe(true)
   })
 
-  it("weighs what was said, as the options have it", async () => {
+  it("weights tokens as configured", async () => {
     const { logits: _, ...given } = taught({ klWeight: 0 }, { iterations: 2, teacherWeights: { alpha: 0.5 } })
     const weights: number[] = []
     const loss = (input: LossInput) => {
@@ -341,12 +341,12 @@ describe("a teacher", () => {
       return { loss: 0, gradient: new Float32Array(input.tokens) }
     }
     await train({ ...given, loss })
-    expect(weights.every((weight) => weight === 1)).toBe(true) // nobody said <action>
+    expect(weights.every((weight) => weight === 1)).toBe(true) // no completion contains <action>
     const { teacher: __, ...alone } = given
     await expect(train(alone)).rejects.toThrow(/^gigpo\+teacher-weights needs a teacher/)
   })
 
-  it("must be there where it is needed, know the tokens, and have told of rows that others give", async () => {
+  it("is required if needed, must have the same tokens, and must score rows from elsewhere", async () => {
     const { teacher: _, logits: __, ...without } = taught({ name: "distillation" })
     await expect(train(without)).rejects.toThrow(/^distillation needs a teacher: give one/)
     const teacher = { vocabularySize: 128, logProbs: 1 } as never
@@ -366,8 +366,8 @@ describe("a teacher", () => {
     Array.from(logProbs).every((value) => Math.abs(value + Math.log(128)) < 1e-5)
 })
 
-describe("losses that ask for more", () => {
-  it("are told how far each distribution has moved from where it began (dgpo)", async () => {
+describe("losses with further needs", () => {
+  it("receive the distance of each distribution from the start (dgpo)", async () => {
     const reports = await train(setup({ loss: { name: "dgpo" }, iterations: 3 }))
     const distances = reports.map(({ metrics }) => metrics["policy/hellinger"]!)
     expect(distances[0]).toBeLessThan(0.2) // before its last update of the first iteration
@@ -378,7 +378,7 @@ describe("losses that ask for more", () => {
     await expect(train(setup({ policy, loss: { name: "dgpo" } }))).rejects.toThrow(/^dgpo needs a reference policy/)
   })
 
-  it("are told which rows were said with a hint (act-guide)", async () => {
+  it("receive which rows were sampled with a hint (act-guide)", async () => {
     const estimator: Estimator["estimate"] = ({ length }) => ({
       advantages: new Float64Array(length),
       extraRows: [
@@ -397,8 +397,8 @@ describe("losses that ask for more", () => {
   })
 })
 
-describe("a loss of one's own", () => {
-  it("is called once an optimizer batch, with whole sequences", async () => {
+describe("a custom loss", () => {
+  it("is called once per optimizer batch, with complete sequences", async () => {
     const inputs: LossInput[] = []
     const loss = (input: LossInput) => {
       inputs.push(input)
@@ -416,7 +416,7 @@ describe("a loss of one's own", () => {
     )
   })
 
-  it("that throws leaves no gradients behind and ends the run", async () => {
+  it("clears gradients and ends the run if it throws", async () => {
     const policy = new TablePolicy()
     let calls = 0
     const loss = (input: LossInput) => {
@@ -428,7 +428,7 @@ describe("a loss of one's own", () => {
     expect(policy.steps).toBe(1)
   })
 
-  it("stands between the KL term and the entropy bonus", async () => {
+  it("is combined with the KL term and the entropy bonus", async () => {
     const loss = { use: (input: LossInput) => ({ loss: 0, gradient: new Float32Array(input.tokens) }) }
     const still = setup()
     await train({ ...still, loss, iterations: 2 })
@@ -445,7 +445,7 @@ describe("a loss of one's own", () => {
 })
 
 describe("observers", () => {
-  it("are told after the iteration is on disk", async () => {
+  it("are called after the iteration is on disk", async () => {
     const directory = join(folder, "run")
     const told: string[] = []
     const logged = async () => (await readFile(join(directory, "metrics.jsonl"), "utf8")).trim().split("\n").length
@@ -470,7 +470,21 @@ describe("observers", () => {
     expect(told).toEqual(["start 0 3", ...each, "end 3 undefined"])
   })
 
-  it("that throw, hang or lag are one warning and change nothing", async () => {
+  it("receive the episodes of evaluations, before the report that has them", async () => {
+    const told: string[] = []
+    const observer: RunObserver = {
+      evaluation: (iteration, groups) => {
+        expect(groups.map(({ episodes }) => episodes.length)).toEqual([1, 1, 1, 1, 1])
+        told.push(`evaluation ${iteration}`)
+      },
+      report: ({ iteration, evaluation }) => told.push(`report ${iteration}${evaluation ? " evaluated" : ""}`),
+    }
+    await train({ ...setup({ evaluation: { every: 2, tasks: 5 } }), observers: [observer] })
+    const each = ["report 1", "evaluation 2", "report 2 evaluated", "evaluation 3", "report 3 evaluated"]
+    expect(told).toEqual(["evaluation 0", "report 0 evaluated", ...each])
+  })
+
+  it("cause one warning and nothing else if they throw, hang or are slow", async () => {
     const long = setup({ iterations: 40, guards: { collapse: "off" } })
     const plain = await train(long)
     const warnings: string[] = []
@@ -503,7 +517,7 @@ describe("observers", () => {
     expect(heard).toBeLessThan(40)
   })
 
-  it("hear where a run stands and of what configuration it is, and an engine that draws as it likes is a warning", async () => {
+  it("receive the state and configuration of a run, with a warning for a nondeterministic engine", async () => {
     const starts: unknown[] = []
     const warnings: string[] = []
     const observers = [{ start: (start: unknown) => starts.push(start) }]
@@ -521,7 +535,7 @@ describe("observers", () => {
     expect(warnings).toEqual([expect.stringMatching(/not as without the interruption/)])
   })
 
-  it("hear why a run ended", async () => {
+  it("receive the reason why a run ended", async () => {
     const ends: unknown[] = []
     const failing = openDoors({ start: () => Promise.reject(new Error("no server")) })
     const observers = [{ end: (outcome: unknown) => ends.push(outcome) }]

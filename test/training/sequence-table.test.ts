@@ -23,7 +23,7 @@ const steps = () => {
 }
 
 describe("SequenceTable", () => {
-  it("gives columns as views of one memory, by step and by row", () => {
+  it("returns columns as views of one memory, by step and by row", () => {
     const table = SequenceTable.of(steps())
     table.columns.values = floats(1, 2, 3, 4, 5, 6, 7)
     expect(table.byStep(table.columns.values)).toEqual([floats(1, 2), floats(3), floats(4, 5), floats(6, 7)])
@@ -36,7 +36,7 @@ describe("SequenceTable", () => {
     expect([...table.logProbs]).toEqual([-2, -2, -1, -2, -2, -2, -2])
   })
 
-  it("keeps every column with its segment where steps are skipped", () => {
+  it("keeps every column with its segment if steps are skipped", () => {
     const table = SequenceTable.of(steps())
     Object.assign(table.columns, {
       oldLogProbs: floats(1, 2, 3, 4, 5, 6, 7),
@@ -64,7 +64,7 @@ describe("SequenceTable", () => {
     expect(table.toSequences()[0]!.spans).toHaveLength(3) // the table itself is as it was
   })
 
-  it("multiplies the estimator's weights, the marks of tokens that were not sampled, and others", () => {
+  it("multiplies weights of the estimator, masks of forced tokens, and others", () => {
     const weights = [floats(2, 2), floats(2), floats(2, 2), floats(3, 3)]
     const table = SequenceTable.of(steps()).withCredit({ advantages: new Float64Array(4), weights })
     const weightsNow = () => table.toSequences().flatMap(({ spans }) => spans.map((span) => [...span.weights!]))

@@ -102,13 +102,13 @@ describe("a run", () => {
     expect(taken).toEqual(taken.toSorted((a, b) => a - b))
   })
 
-  it("logs what it gives out, line by line", async () => {
+  it("logs each report as one line", async () => {
     const { lines, reports } = await whole()
     expect(lines.map(({ iteration }) => iteration)).toEqual([0, 1, 2, 3, 4])
     expect(lines).toEqual(reports.map(timeless))
   })
 
-  it("writes a checkpoint after every so many iterations and after the last, before it gives the report out", async () => {
+  it("writes a checkpoint every n iterations and after the last, before it yields the report", async () => {
     const model = await tiny.open()
     await using run = await Run.open(newFolder(), {})
     const saved: number[] = []
@@ -125,7 +125,7 @@ describe("a run", () => {
     expect(saved).toEqual([0, 2, 2, 4, 5])
   })
 
-  it("that is over already does nothing when it is resumed", async () => {
+  it("that is complete does nothing when resumed", async () => {
     const directory = newFolder()
     const once = await part({ directory })
     const again = await part({ directory, resume: true })
@@ -133,7 +133,7 @@ describe("a run", () => {
   })
 })
 
-describe("a run that is stopped and resumed ends as if it had not been", () => {
+describe("a stopped and resumed run ends as without interruption", () => {
   it.each<[string, Omit<Part, "directory">, number]>([
     ["aborted in a rollout", { abortAt: ({ stage, done }, at) => stage === "rollout" && at === 2 && done === 4 }, 2],
     ["aborted in an update", { abortAt: ({ stage, done }, at) => stage === "update" && at === 0 && done === 1 }, 1],
@@ -174,7 +174,7 @@ describe("a run that is stopped and resumed ends as if it had not been", () => {
     },
   )
 
-  it("when its environment failed for a while", async () => {
+  it("if its environment failed temporarily", async () => {
     const directory = newFolder()
     let asked = 0
     const environment = openDoors({
@@ -193,8 +193,8 @@ describe("a run that is stopped and resumed ends as if it had not been", () => {
   })
 })
 
-describe("a run that is stopped", () => {
-  it("finishes the update that is under way", async () => {
+describe("a stopped run", () => {
+  it("completes the update in progress", async () => {
     const updates: string[] = []
     const { reports, error } = await part({
       directory: newFolder(),
@@ -209,7 +209,7 @@ describe("a run that is stopped", () => {
     expect(reports.map(({ iteration }) => iteration)).toEqual([0, 1])
   })
 
-  it("before its first iteration was over saves nothing", async () => {
+  it("in its first iteration saves nothing", async () => {
     const directory = newFolder()
     const { error, saved, reports, weights } = await part({ directory, abortAt: ({ stage }) => stage === "rollout" })
     expect({ error, saved }).toEqual({ error: reason, saved: 0 })
@@ -223,7 +223,7 @@ describe("a run that is stopped", () => {
     expect(await all(more)).toHaveLength(2)
   })
 
-  it("by a failing update keeps the iteration before, not the half of one", async () => {
+  it("by a failing update keeps the previous iteration, not a partial one", async () => {
     const model = await tiny.open()
     await using run = await Run.open(newFolder(), {})
     let [given, steps] = [0, 0]

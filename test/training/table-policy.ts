@@ -164,11 +164,11 @@ export class TablePolicy implements Trainable {
   }
 }
 
-/** Log-probabilities of the likeliest tokens, or of those that are given. */
+/** Log-probabilities of the most likely tokens, or of those that are given. */
 function topOf(found: readonly { readonly p: Float64Array }[], of: number | Pick<TopTokens, "count" | "tokens">) {
   const count = typeof of === "number" ? of : of.count
-  const likeliest = (p: Float64Array) => [...p.keys()].sort((a, b) => p[b]! - p[a]!).slice(0, count)
-  const tokens = typeof of === "number" ? Int32Array.from(found.flatMap(({ p }) => likeliest(p))) : of.tokens
+  const mostLikely = (p: Float64Array) => [...p.keys()].sort((a, b) => p[b]! - p[a]!).slice(0, count)
+  const tokens = typeof of === "number" ? Int32Array.from(found.flatMap(({ p }) => mostLikely(p))) : of.tokens
   const logProbs = Float32Array.from(tokens, (token, i) => Math.log(found[Math.floor(i / count)]!.p[token]!))
   return { count, tokens, logProbs }
 }

@@ -37,7 +37,7 @@ async function run(options: TrainOptions = {}, environment: Environment = openDo
 const metric = (reports: readonly IterationReport[], name: string) => reports.map(({ metrics }) => metrics[name])
 
 describe("training", () => {
-  it("reports each iteration with finite metrics and moves the weights", async () => {
+  it("reports each iteration with finite metrics and changes the weights", async () => {
     const { reports, weights, policy } = await run()
     expect(reports.map(({ iteration }) => iteration)).toEqual([1, 2])
     for (const { metrics, evaluation } of reports) {
@@ -53,7 +53,7 @@ describe("training", () => {
     expect(weights).not.toBe(await doors.weights((await doors.open()).policy))
   })
 
-  it("gives the same for the same seed, another for another", async () => {
+  it("is determined by the seed", async () => {
     const one = await run({ seed: 5 })
     const same = await run({ seed: 5 })
     expect(same.reports.map(timeless)).toEqual(one.reports.map(timeless))
@@ -85,7 +85,7 @@ describe("training", () => {
       expect(rate).toBeCloseTo(rates[index]!, 10)
   })
 
-  it("goes through the rows as often as there are epochs, in batches", async () => {
+  it("passes over the rows once per epoch, in batches", async () => {
     const { reports, policy } = await run({ iterations: 1, epochs: 2, batchSteps: 5 })
     const [report] = reports
     const rows = report!.metrics["episode/steps"]! * 16
@@ -94,7 +94,7 @@ describe("training", () => {
     expect(report!.metrics["policy/ratio"]).not.toBe(1)
   })
 
-  it("starts from where the rows were sampled", async () => {
+  it("starts from the weights that sampled the rows", async () => {
     const { reports } = await run({ iterations: 1, batchSteps: 1000 })
     expect(reports[0]!.metrics["policy/ratio"]).toBeCloseTo(1, 4)
     expect(reports[0]!.metrics["policy/kl"]).toBeCloseTo(0, 4)
@@ -113,7 +113,7 @@ describe("training", () => {
     expect(reports[0]!.metrics["advantage/std"]).not.toBe(gigpo.reports[0]!.metrics["advantage/std"])
   })
 
-  it("with a KL weight stays nearer to the policy it began with", async () => {
+  it("with a KL weight stays closer to the initial policy", async () => {
     const options = { iterations: 10, batchSteps: 1000, optimizer: { learningRate: 3e-3 } }
     const held = metric((await run({ ...options, loss: { klWeight: 5 } })).reports, "loss/kl")
     // A weight this small only measures.
@@ -124,7 +124,7 @@ describe("training", () => {
     expect(late(held)).toBeLessThan(late(free) / 2)
   })
 
-  it("with an entropy bonus becomes more random, where there is nothing else to learn", async () => {
+  it("with an entropy bonus becomes more random, if there is nothing else to learn", async () => {
     const environment = openDoors({
       step: async (_action, episode) => ({ ...(await episode.step("wait")), reward: 0.25, terminated: true }),
     })
@@ -140,7 +140,7 @@ describe("training", () => {
     for (const { metrics } of still.reports) expect(Object.values(metrics).every(Number.isFinite)).toBe(true)
   })
 
-  it("skips steps whose gradient is not finite, and counts them", async () => {
+  it("skips steps with non-finite gradients, and counts them", async () => {
     const { reports, weights, policy } = await run({ loss: { entropyWeight: 3e38 }, guards: { nonFinite: 100 } })
     for (const { metrics } of reports) {
       expect(metrics).toMatchObject({ "optimizer/steps": 0 })
@@ -151,7 +151,7 @@ describe("training", () => {
     expect(weights).toBe(await doors.weights((await doors.open()).policy))
   })
 
-  it("evaluates before the first, after every so many and after the last iteration", async () => {
+  it("evaluates before the first, after every nth and after the last iteration", async () => {
     const { reports } = await run({ iterations: 5, groups: 2, evaluation: { every: 2, tasks: 3 } })
     expect(reports.map(({ iteration, evaluation }) => [iteration, evaluation?.episodes])).toEqual([
       [0, 3],
@@ -168,7 +168,7 @@ describe("training", () => {
     )
   })
 
-  it("tells how far it is", async () => {
+  it("reports its progress", async () => {
     const model = await doors.open()
     const told: string[] = []
     const options = { ...small, iterations: 1, evaluation: { every: 1, tasks: 2 } }
@@ -181,7 +181,7 @@ describe("training", () => {
     expect(told).toEqual(["evaluation 2", "rollout 16", expect.stringMatching(/^update \d$/), "evaluation 2"])
   })
 
-  it("takes the tasks there are where they are fewer than groups", async () => {
+  it("uses all tasks if there are fewer than groups", async () => {
     const { reports } = await run({ groups: 8 }, openDoors({ count: 3 }))
     expect(metric(reports, "episode/count")).toEqual([12, 12])
   })
@@ -191,7 +191,7 @@ describe("training on Sokoban", () => {
   const environment = sokoban({ rules: false, history: 0, thinking: "off", maxSteps: 4 }) as Environment
   const rooms = new TinyModel(environment, { layers: 2 })
 
-  it("samples the same tokens with 1, 7 and 64 episodes in flight", async () => {
+  it("samples the same tokens with concurrency 1, 7 and 64", async () => {
     const results = []
     for (const concurrency of [1, 7, 64]) {
       const { policy, tokenizer } = await rooms.open()
@@ -208,7 +208,7 @@ describe("training on Sokoban", () => {
     expect(new Set(replies).size).toBeGreaterThan(100)
   })
 
-  it("gives the same metrics and weights with 1 and 64 episodes in flight", async () => {
+  it("gives the same metrics and weights with concurrency 1 and 64", async () => {
     const results = []
     for (const concurrency of [1, 64]) {
       const model = await rooms.open()
@@ -233,7 +233,7 @@ describe("training in an environment that fails", () => {
       },
     })
 
-  it("counts failed episodes and leaves them out", async () => {
+  it("counts failed episodes and ignores them", async () => {
     const { reports } = await run(go, failing(0.5))
     for (const { metrics } of reports) {
       expect(metrics["episode/failed"]).toBeGreaterThan(0.1)
@@ -243,7 +243,7 @@ describe("training in an environment that fails", () => {
     }
   })
 
-  it("learns from what is left, be it one episode of a group", async () => {
+  it("learns from the others, even from a single episode of a group", async () => {
     const { reports } = await run({ groupSize: 2, groups: 8, ...go }, failing(0.5))
     for (const { metrics } of reports) expect(Object.values(metrics).every(Number.isFinite)).toBe(true)
     const alone = await run({ groupSize: 1 })
@@ -251,7 +251,7 @@ describe("training in an environment that fails", () => {
     for (const { metrics } of alone.reports) expect(Object.values(metrics).every(Number.isFinite)).toBe(true)
   })
 
-  it("refuses groups of one where its estimator compares episodes, or warns where it compares states, too", async () => {
+  it("refuses groups of one if its estimator compares episodes, or warns if it compares states, too", async () => {
     const warned = async (estimator: TrainOptions["estimator"], changes: TrainOptions = {}) => {
       const warnings: string[] = []
       const started = all(
@@ -285,14 +285,14 @@ describe("training in an environment that fails", () => {
     expect(() => needsOf({ estimator: { name: "grpo" }, groupSize: 1 })).toThrow(/learns nothing/)
   })
 
-  it("ends with the first error where no episode is left", async () => {
+  it("ends with the first error if no episode is left", async () => {
     await expect(run(go, failing(1))).rejects.toMatchObject({
       code: "ENVIRONMENT_FAILED",
       message: "No episode of the iteration can be learned from. The first error: doors: no server",
     })
   })
 
-  it("says what to change where no prompt fits the model", async () => {
+  it("gives advice if no prompt fits the model", async () => {
     const { maxPositions } = (await doors.open()).policy
     await expect(run({ rollout: { maxCompletionTokens: maxPositions - 1 } })).rejects.toMatchObject({
       code: "BAD_ENVIRONMENT",
@@ -310,7 +310,7 @@ describe("training in an environment that fails", () => {
     })
   })
 
-  it("says so where there are no tasks", async () => {
+  it("reports that there are no tasks", async () => {
     await expect(run({}, openDoors({ count: 0 }))).rejects.toMatchObject({
       code: "BAD_ENVIRONMENT",
       message: "doors offers no train tasks.",

@@ -23,14 +23,14 @@ async function played(given: Partial<TrainSetup>) {
 const rollout = { maxCompletionTokens: 2, maxForks: 2 }
 
 describe("turns", () => {
-  it("by name are the hooks of that name", async () => {
+  it("by name are the hooks with that name", async () => {
     const named = await played({ rollout, turnHooks: { name: "fork-at", step: 0, into: 3 } })
     const handed = await played({ rollout, hooks: forkAt({ step: 0, into: 3 }) })
     expect(named).toEqual(handed)
     expect(named.groups[0]![0]!.episodes.length).toBeGreaterThan(3)
   })
 
-  it("decide before the hooks that are handed in, which decide where these accept", async () => {
+  it("decide before custom hooks, which decide if these accept", async () => {
     const asked: number[] = []
     const hooks: RolloutHooks = {
       onTurn({ index }) {
@@ -43,7 +43,7 @@ describe("turns", () => {
     expect(asked.includes(0)).toBe(false)
   })
 
-  it("of one's own remember over a resume", async () => {
+  it("that are custom keep their state over a resume", async () => {
     const counting = () => {
       let turns = 0
       return {
@@ -79,7 +79,7 @@ describe("turns", () => {
     }
   })
 
-  it("that are none are refused before anything is played", async () => {
+  it("that are invalid are refused before the first episode", async () => {
     await expect(played({ turnHooks: { name: "t2p" } as never })).rejects.toThrow(/turnHooks\.name must be .*t2po/)
     await expect(played({ turnHooks: { use: { turn: () => 1 } } as never })).rejects.toThrow(/must be hooks/)
     await expect(played({ turnHooks: { name: "fork-at", into: 1 } })).rejects.toThrow(/turnHooks\.into/)

@@ -8,7 +8,7 @@ import { TablePolicy } from "./table-policy.ts"
 import { tableSetup } from "./table-setup.ts"
 import { openDoors } from "./tiny.ts"
 
-// One iteration of VPR as its authors have it: four replies in every state, the episode goes on with one of the best, and all of them are
+// One iteration of VPR as published: four completions in every state, the episode continues with one of the best, and all of them are
 // learned from in their state's group.
 
 const right: Readonly<Record<string, string>> = { red: "a", green: "b", blue: "c" }
@@ -88,7 +88,7 @@ function descended(learned: readonly Reply[], learningRate: number): Float64Arra
 }
 
 it.each(["group", "batch"] as const)(
-  "learns from a state's candidates as its definition says, whitened over the %s",
+  "learns from the candidates of a state as defined, whitened over the %s",
   async (whiten) => {
     const { policy, groups, reports } = await trained({ whiten, epsilon })
     const steps = groups.flat().flatMap((episode) => episode.steps)
@@ -105,7 +105,7 @@ it.each(["group", "batch"] as const)(
   },
 )
 
-it("what is learned from candidates makes the policy choose better of itself", async () => {
+it("learning from candidates improves the choices of the policy", async () => {
   const { groups } = await trained({}, { iterations: 20, learningRate: 100 })
   const isRight = ({ score }: { readonly score?: number }) => score === 1
   const share = (episodes: readonly Episode[]) => {

@@ -16,7 +16,7 @@ const options = {
   optimizer: { learningRate: 3e-3 },
 }
 
-it("dgpo trains the native engine, and is told how far it has come from where it began", async () => {
+it("dgpo trains the native engine, and receives the distance from the reference policy", async () => {
   const model = await tiny.open()
   const before = await tiny.weights(model.policy)
   const reports = await all(train({ ...model, environment, ...options, loss: { name: "dgpo" } }))
@@ -29,7 +29,7 @@ it("dgpo trains the native engine, and is told how far it has come from where it
 })
 
 it.each(["forward", "jensen-shannon"] as const)(
-  "the native engine follows a teacher's likeliest tokens, %s",
+  "the native engine learns from the most likely tokens of a teacher, %s",
   async (divergence) => {
     const model = await tiny.open()
     const { policy: teacher } = await tiny.open()

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest"
 import { Pace } from "../../src/util/pace.ts"
 
-it("gives each turn of the event loop to one piece of work, however many are under way", async () => {
+it("gives each turn of the event loop to one piece of work, with any number in progress", async () => {
   let turn = 0
   let counting = true
   const count = () => {
@@ -38,7 +38,7 @@ it("continues with the others when one is aborted while it waits", async () => {
   await kept.rest()
 })
 
-it("gives every second turn to the work that has had least, and the others to what waited longest", async () => {
+it("gives every second turn to the work with the least time, and the others to the work that waited longest", async () => {
   let stretches = 0
   const work = async (count: number) => {
     const pace = new Pace()

@@ -101,13 +101,13 @@ describe("a stream", () => {
 })
 
 describe("a fork", () => {
-  it("does not depend on what its parent has drawn", () => {
+  it("does not depend on the numbers drawn from its parent", () => {
     const [fresh, used] = [new Random(1), new Random(1)]
     for (let i = 0; i < 10; i++) used.uint32()
     expect(used.fork("rollout", 3).key).toEqual(fresh.fork("rollout", 3).key)
   })
 
-  it("does not change what its parent draws", () => {
+  it("does not change the numbers of its parent", () => {
     const [forked, plain] = [new Random(1), new Random(1)]
     forked.fork("a")
     expect(forked.uint32()).toBe(plain.uint32())
@@ -154,7 +154,7 @@ describe("a fork", () => {
     expect(Math.abs(sum / first.length)).toBeLessThan(4 / 12 / Math.sqrt(4000))
   })
 
-  it("refuses limits that nothing lies below", () => {
+  it("refuses limits without a valid number", () => {
     for (const limit of [0, -1, 1.5, Number.NaN, 2 ** 32 + 1])
       expect(() => new Random(1).below(limit)).toThrow(/random.below\(.*\): limit must be an integer from 1/)
     expect(new Random(1).below(2 ** 32)).toBeLessThan(2 ** 32)

@@ -10,7 +10,7 @@ export const isTable = (given: unknown): given is Table => Array.isArray(given) 
 export const each = <T>(given: Numbers | Table, of: (row: Numbers, at: number) => T): T | T[] =>
   isTable(given) ? given.map(of) : of(given, 0)
 
-/** The size of the vocabulary, that or its logarithm; undefined where none is told. */
+/** The size of the vocabulary, that or its logarithm; undefined if unknown. */
 export function vocabularyOf(params: Vector["params"]): number | undefined {
   const logarithm = find<number>(params, ["log_V", "log_vocab", "H_max", "max_entropy"], Number.NaN)
   const size = find<number>(params, ["V", "vocab_size", "vocabulary", "vocab", "vocabulary_size"], Math.exp(logarithm))

@@ -2,7 +2,7 @@ import { dgpoWeights } from "../../src/loss/dgpo-weights.ts"
 import { each, entropyNames, isTable, type Numbers, vocabularyOf } from "./columns.ts"
 import { find, type Table, type Topic, under } from "./topic.ts"
 
-/** The share of each token in its sequence's advantage, of distances that are told, or of distributions. */
+/** The share of each token in its sequence's advantage, from given distances, or from distributions. */
 export const dgpo: Topic = ({ params, inputs, expected }) => {
   const size = vocabularyOf(params)
   const [policy, reference] = [

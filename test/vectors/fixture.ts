@@ -16,7 +16,7 @@ export interface Fixture {
     readonly turn: number
     readonly state: string
     readonly reward: number
-    /** The state that it led to, where that is told. */
+    /** Next state, if known. */
     readonly next?: string
   }[]
 }

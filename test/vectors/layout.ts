@@ -97,7 +97,7 @@ function stepOf(from: Fields, traj: string): Omit<Step, "turn"> {
   return { ...base, reward: find(from, ["reward", "r"], 0), ...(next !== "" && { next }) }
 }
 
-/** Steps stand in the order of time. */
+/** Steps are in the order of time. */
 function numbered(steps: readonly Omit<Step, "turn">[]): Step[] {
   const seen = new Map<string, number>()
   return steps.map((step) => {

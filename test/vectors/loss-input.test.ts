@@ -20,7 +20,7 @@ const vector = {
 }
 
 describe("lossInputOf", () => {
-  it("takes what the mask keeps, gaps and empty replies apart", () => {
+  it("uses masked tokens, with gaps and without empty completions", () => {
     const input = lossInputOf(vector)
     expect(input).toMatchObject({
       tokens: 4,

@@ -59,7 +59,7 @@ const aggregations: Readonly<Record<string, Aggregation>> = {
   "seq-mean-token-sum-norm": "sequence-mean-fixed-length",
 }
 
-/** A column back in its table, 0 where there is no token. */
+/** A column back in its table, 0 if there is no token. */
 export function tableOf({ inputs }: Vector, column: ArrayLike<number>): Table {
   let at = 0
   return read<Table>(inputs, "mask").map((row) => row.map((kept) => (kept === 0 ? 0 : column[at++]!)))

@@ -24,7 +24,7 @@ const compareVectors = async (changed: Record<string, unknown>) => {
   return compareFile(path)
 }
 
-it("gives what was worked out a second time, in every topic", async () => {
+it("agrees with a second computation, in every topic", async () => {
   const reports = await compareFile(own)
   expect(reports.map(({ topic }) => topic).sort()).toEqual([...names].sort())
   for (const { topic, compared, ...rest } of reports) {
@@ -33,7 +33,7 @@ it("gives what was worked out a second time, in every topic", async () => {
   }
 })
 
-it("meets both sides of every bound: what is counted is never none of a topic's tokens, nor all", () => {
+it("covers both sides of every bound: some but not all tokens of a topic count", () => {
   const counts = Object.entries(vectors).flatMap(([key, { expected }]) =>
     Object.entries(expected)
       .filter(([name]) => name.endsWith("_fraction"))

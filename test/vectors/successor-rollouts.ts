@@ -18,10 +18,10 @@ const likeliestNames = [
 const tokenScoreNames = ["token_scores", "token_score", "scores", "score", "trace", "think_scores", "s"]
 const turnScoreNames = ["turn_scores", "turn_score", "mean_score", "mean_scores", "score_per_turn"]
 
-/** How sure the policy was of each token, told or of likeliest log-probabilities and entropies: of one turn, or of each. */
+/** How sure the policy was of each token, given directly or from most likely log-probabilities and entropies: of one turn, or of each. */
 function t2poScores({ params, inputs }: Pick<Vector, "params" | "inputs">): Numbers | Table {
-  const likeliest = find<Numbers | Table>(inputs, likeliestNames, [])
-  if (likeliest.length === 0) return find<Numbers | Table>(inputs, tokenScoreNames, [])
+  const mostLikely = find<Numbers | Table>(inputs, likeliestNames, [])
+  if (mostLikely.length === 0) return find<Numbers | Table>(inputs, tokenScoreNames, [])
   const entropies = find<Numbers | Table>(inputs, entropyNames)
   const size = vocabularyOf(params)
   if (size === undefined) throw new Error("it has no V")
@@ -30,7 +30,7 @@ function t2poScores({ params, inputs }: Pick<Vector, "params" | "inputs">): Numb
     entropyWeight: find(params, ["beta", "w_entropy", "w_ent", "w_H", "entropy_weight", "w2"], 0.4),
   }
   const own = (at: number) => (isTable(entropies) ? entropies[at]! : entropies)
-  return each(likeliest, (row, at) => Array.from(t2poScore(row, own(at), size, weights)))
+  return each(mostLikely, (row, at) => Array.from(t2poScore(row, own(at), size, weights)))
 }
 
 /** Scores of tokens, where thoughts are cut, and which turns are sampled again. Turns in a table are the attempts at each, in their order. */
@@ -91,7 +91,7 @@ function resampled(turns: Numbers | Table, params: Fields, inputs: Fields) {
   return { marks: all.map(({ marks }) => marks), tries: all.map(({ tries }) => tries), accepted }
 }
 
-/** Whether an episode branches after each of some tool results: of all, as long as there are slots, if these are told. */
+/** Whether an episode branches after each of some tool results: of all, as long as there are slots, if their number is given. */
 const arpo_branch: Topic = ({ params, inputs, expected }) => {
   const size = vocabularyOf(params)
   const share = (entropy: number) => (size === undefined ? entropy : vocabularyShare(entropy, size))

@@ -9,7 +9,7 @@ import { creditOf, measured } from "./fixture.ts"
 import { groupNames, type Inputs, numbers, repliesOf, rewardNames } from "./replies.ts"
 import { find, type Results, type Table, type Topic } from "./topic.ts"
 
-/** One iteration of returns, or several, one after the other; from a state, or from none. */
+/** One iteration of returns, or several, one after another; from a state, or from none. */
 const ema_grpo: Topic = async ({ params, inputs, expected }) => {
   const estimator = emaGrpo({
     kind: "kind",

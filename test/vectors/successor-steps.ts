@@ -46,7 +46,7 @@ const hgpoTopic: Topic = (vector) =>
     return { A: found, advantage: found }
   })
 
-/** Where the fixture's steps led: what is told, else the next state of the episode; after its last step what `final` has for it. */
+/** Next states of the fixture's steps: the given one, else the next state of the episode; after its last step that of `final`. */
 function withNext(vector: Vector): BatchStep[] {
   const { inputs, fixture } = vector
   const told = find<readonly (string | null)[]>(inputs, ["next_state", "next_states", "next", "nextAnchor"], [])

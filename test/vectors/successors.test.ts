@@ -220,7 +220,7 @@ const byHand: Record<string, object> = {
 }
 
 describe("a file whose topics share a fixture", () => {
-  it("gives what was worked out by hand, in every topic", async () => {
+  it("agrees with computation by hand, in every topic", async () => {
     const reports = await compareVectors({ _meta: {}, fixture, ...byHand })
     expect(reports.map(({ topic }) => topic).sort()).toEqual(Object.keys(successorTopics).sort())
     for (const { topic, compared, ...rest } of reports) {
@@ -229,7 +229,7 @@ describe("a file whose topics share a fixture", () => {
     }
   })
 
-  it("says where a number of a configuration differs, and a topic or loss that there is none of", async () => {
+  it("names a different number of a configuration, and an unknown topic or loss", async () => {
     const expected = { "mean_norm/per_traj": { A: [3, 3, -3, -3.01], note: "by hand" } }
     const [gigpo, chess, losses] = await compareVectors({
       fixture,
@@ -292,7 +292,7 @@ describe("a file whose topics share a fixture", () => {
     [{ inputs: 3, expected: { k: [1] } }, /its inputs/],
     [{ ...byHand.tcod_schedule, expected: {} }, /nothing is expected/],
     [{ ...byHand.tcod_schedule, expected: { note: "none" } }, /nothing is expected/],
-  ])("says that it cannot read %j, and goes on", async (vector, message) => {
+  ])("reports that it cannot read %j, and continues", async (vector, message) => {
     const [unread, read] = await compareVectors({ fixture, tcod_schedule: vector, spear: byHand.spear })
     expect(unread).toMatchObject({ compared: 0, failed: [expect.stringMatching(/^tcod_schedule/)] })
     expect(unread!.failed[0]).toMatch(message)

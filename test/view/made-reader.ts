@@ -1,5 +1,6 @@
 import { crc32 } from "node:zlib"
 import type { RecordedGroup } from "../../src/view/data/recorded.ts"
+import type { IterationSummary } from "../../src/view/record/file.ts"
 import type { EpisodeReader } from "../../src/view/serve/episode-reader.ts"
 import { columnsOf } from "./made-run.ts"
 
@@ -14,7 +15,8 @@ export function madeReader(recorded: () => readonly RecordedGroup[]): EpisodeRea
         .map((iteration) => {
           const groups = recorded().filter((group) => group.iteration === iteration)
           const { iteration: _, cursor: __, reset: ___, ...columns } = columnsOf(groups)
-          return { ...columns, iteration, checksum: crc32(JSON.stringify(groups)) }
+          const problems = columns.problems as NonNullable<IterationSummary["problems"]> // of this version, so none is null
+          return { ...columns, problems, iteration, checksum: crc32(JSON.stringify(groups)) }
         })
     },
     async *readEpisodes(_, { from = 1, to = Number.POSITIVE_INFINITY }) {

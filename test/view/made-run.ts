@@ -108,5 +108,14 @@ export function columnsOf(groups: readonly RecordedGroup[]): EpisodePage {
     steps: flat.map(({ episode }) => episode.steps.length),
     tokens: flat.map(({ episode }) => episode.steps.reduce((sum, { reply }) => sum + reply.length, 0)),
     tasks,
+    problems: {
+      invalid: flat.map(({ episode }) => episode.steps.filter(({ valid }) => !valid).length),
+      truncated: flat.map(
+        ({ episode }) => episode.steps.filter(({ finishReason }) => finishReason === "length").length,
+      ),
+      revisits: flat.map(({ episode: { steps } }) => steps.length - new Set(steps.map(({ anchor }) => anchor)).size),
+      refused: flat.map(() => 0),
+    },
+    unreadable: [],
   }
 }

@@ -21,7 +21,7 @@ export const data: readonly Algorithm[] = [
     file: "src/sft/implicit-q.ts",
     set: { "sft.data": "episodes", "sft.successes": false, "sft.implicitQ.expectile": 0.7 },
     status: "exact",
-    note: "With `gigpo sft`, over steps, as STEP-HRL learns. Q is one sample of it, with no network of its own: our reading.",
+    note: "With `gigpo sft`, over steps, as in STEP-HRL. Q is estimated from one sample instead of a network: an implementation choice.",
   },
   {
     system: "AMATA",
@@ -29,7 +29,7 @@ export const data: readonly Algorithm[] = [
     changes: ["data"],
     source: "abstract",
     status: "undefined",
-    note: "Preferences among agents; preference pairs are learned by DPO.",
+    note: "Preferences among agents. Related: DPO on preference pairs.",
   },
   {
     system: "RoboAgent",
@@ -37,14 +37,14 @@ export const data: readonly Algorithm[] = [
     changes: ["data"],
     source: "abstract",
     status: "undefined",
-    note: "Cloning, then DAgger, then reinforcement: the first and the last are commands here.",
+    note: "Behavior cloning, DAgger, then reinforcement learning; this package has the first and the last.",
   },
   {
     system: "EUEA",
     origin: "successor",
     changes: ["data"],
     source: "abstract",
-    status: "images",
+    status: "needs images",
     note: "Its last stage is GRPO.",
   },
 ]

@@ -12,15 +12,16 @@ export const losses: readonly Algorithm[] = [
     equation: "+ β KL, β *= 1 + clip(KL / target - 1, ±0.2) steps / horizon",
     source: "arXiv 1909.08593",
     file: "src/loss/adaptive-kl.ts",
+    otherFiles: ["src/loss/kl-estimators.ts"],
     set: { "training.loss.klWeight": 0.1, "training.loss.adaptiveKl.target": 0.05 },
     status: "exact",
-    note: "In the loss, or in the reward by `klPlacement: reward`; six estimators.",
+    note: "In the loss, or in the reward with `klPlacement: reward`. KL estimators (`klEstimator`): k1, k2, k3 (at most 10), abs, k1+, k3+.",
   },
   {
     system: "truncated importance sampling",
     origin: "baseline",
     changes: ["loss", "tokens"],
-    equation: "the loss of a token times min(p_trainer / p_sampler, 2)",
+    equation: "loss of a token times min(p_trainer / p_sampler, 2)",
     source: "verl",
     file: "src/loss/importance-weights.ts",
     set: {

@@ -8,7 +8,7 @@ export const outcomes: readonly Algorithm[] = [
     system: "DAPO",
     origin: "baseline",
     changes: ["credit", "loss", "rollout", "reward"],
-    equation: "GRPO; clip to [1 - 0.2, 1 + 0.28]; tasks of equal returns are replaced; long replies cost",
+    equation: "GRPO; clip to [1 - 0.2, 1 + 0.28]; groups with equal returns are replaced; penalty for long completions",
     source: "arXiv 2503.14476",
     file: "src/credit/overlong.ts",
     set: {
@@ -18,7 +18,7 @@ export const outcomes: readonly Algorithm[] = [
       "training.overlong.cache": 2,
     },
     status: "exact",
-    note: "cache is the length over which the penalty grows from 0 to 1.",
+    note: "`cache` is the length over which the penalty grows from 0 to 1.",
   },
   {
     system: "Uno-Orchestra",
@@ -26,6 +26,6 @@ export const outcomes: readonly Algorithm[] = [
     changes: ["credit"],
     source: "abstract",
     status: "undefined",
-    note: "Credit for choices among agents; `dr-mas` compares by agents.",
+    note: "Credit for choices among agents. Related: `dr-mas` compares per agent.",
   },
 ]

@@ -6,12 +6,12 @@ export const rewards: readonly Algorithm[] = [
     system: "DERL (Differentiable Evolutionary RL)",
     origin: "successor",
     changes: ["reward", "curriculum"],
-    equation: "weights of reward channels, changed at random; what validation confirms stays",
+    equation: "random search of the weights of reward channels, accepted by validation",
     source: "abstract",
     file: "examples/extend/curriculum.ts",
     code: "curriculum: rewardWeights(options)",
-    status: "reading",
-    note: "An example to copy: its meta-gradient is not defined in public, ours is a search.",
+    status: "interpreted",
+    note: "Example to copy. The meta-gradient is not documented, so weights are found by random search.",
   },
   {
     system: "AgentForesight",
@@ -19,7 +19,7 @@ export const rewards: readonly Algorithm[] = [
     changes: ["reward"],
     source: "abstract",
     status: "undefined",
-    note: "A trained auditor that finds the decisive error.",
+    note: "Trained auditor that finds the decisive error.",
   },
   {
     system: "StaRPO",
@@ -27,7 +27,7 @@ export const rewards: readonly Algorithm[] = [
     changes: ["reward"],
     source: "arXiv 2604.08905, abstract",
     status: "undefined",
-    note: "Autocorrelation and path efficiency; `gdpo` takes rewards of any kind as channels.",
+    note: "Rewards for autocorrelation and path efficiency. Related: `gdpo` accepts any rewards as channels.",
   },
   {
     system: "AgentPRM",
@@ -41,7 +41,7 @@ export const rewards: readonly Algorithm[] = [
     origin: "successor",
     changes: ["reward"],
     source: "abstract",
-    status: "images",
-    note: "Rewards of text and image; `gdpo` takes channels.",
+    status: "needs images",
+    note: "Rewards for text and image. Related: `gdpo` accepts reward channels.",
   },
 ]

@@ -8,12 +8,12 @@ export const steps: readonly Algorithm[] = [
     system: "Odysseus",
     origin: "successor",
     changes: ["credit"],
-    equation: "PPO with a critic of turns",
+    equation: "PPO with a critic per turn",
     source: "abstract",
     file: "src/credit/ppo.ts",
     set: estimator("turn-ppo"),
-    status: "reading",
-    note: "The family alone: its own details are not defined in public, its games are images.",
+    status: "interpreted",
+    note: "PPO with turn-level values only. Further details are not documented, and the games need images.",
   },
   {
     system: "FineStep (Every Step Counts)",
@@ -21,6 +21,6 @@ export const steps: readonly Algorithm[] = [
     changes: ["credit", "reward"],
     source: "abstract",
     status: "undefined",
-    note: "Step credit for text-to-SQL; the environment `sql` is there.",
+    note: "Step credit for text-to-SQL. Related: the environment `sql`.",
   },
 ]

@@ -4,23 +4,18 @@ import { memberTexts, stringify } from "../../json/text.ts"
 import { isObject } from "../../options/read.ts"
 import { reservedName } from "../../tokenizer/chat-options.ts"
 import { ApiError, badField } from "../api-error.ts"
-import type { Call, CallMessage } from "../call.ts"
+import type { CallMessage } from "../call.ts"
 import { FieldReader, isWellFormed } from "../fields.ts"
 import { OpenCalls } from "../open-calls.ts"
 import { readToolChoice, readTools } from "../tools/read-tools.ts"
+import type { ChoicesCall } from "./choices.ts"
 import { readFormat } from "./read-format.ts"
 import { readMessages } from "./read-messages.ts"
+import { readThinking } from "./read-thinking.ts"
 
 // POST /v1/chat/completions: https://platform.openai.com/docs/api-reference/chat/create
 
-export interface ChatCall extends Call {
-  /** Whether the last chunk of a stream contains token counts. */
-  readonly usageInStream: boolean
-  /** vLLM's `return_token_ids`: whether the response contains the ids of prompt and completions. */
-  readonly tokenIds: boolean
-}
-
-export function readChat(body: unknown): ChatCall {
+export function readChat(body: unknown): ChoicesCall {
   const read = new FieldReader(body)
   const model = read.required("model")
   const messages = readMessages(read.list("messages"))
@@ -30,19 +25,18 @@ export function readChat(body: unknown): ChatCall {
   const streamOptions = read.any("stream_options")
   const logProbs = read.boolean("logprobs") ?? false
   const topLogProbs = read.whole("top_logprobs", 0, mostTopTokens)
-  if (topLogProbs !== undefined && !logProbs) throw badField("top_logprobs", "needs logprobs: true")
-  const [newer, older] = [read.whole("max_completion_tokens", 1, 2 ** 31), read.whole("max_tokens", 1, 2 ** 31)]
-  if (newer !== undefined && older !== undefined && newer !== older)
-    throw badField("max_tokens", "differs from max_completion_tokens; give one of them")
-  const call: ChatCall = {
+  if (topLogProbs && !logProbs) throw badField("top_logprobs", "needs logprobs: true")
+  const usage = readUsage(read.any("usage"))
+  const call: ChoicesCall = {
     model,
     messages,
     variables: readVariables(read.any("chat_template_kwargs")),
+    thinking: readThinking(read),
     tools,
     toolChoice: readToolChoice(read.any("tool_choice"), tools, "function"),
     parallel: read.boolean("parallel_tool_calls") ?? true,
     format: readFormat(read.any("response_format"), "response_format", "json_schema"),
-    maxTokens: newer ?? older,
+    maxTokens: readLength(read),
     stop: readStop(read.any("stop")),
     count: read.whole("n", 1, 128) ?? 1,
     seed: read.whole("seed", -(2 ** 53), 2 ** 53),
@@ -50,7 +44,7 @@ export function readChat(body: unknown): ChatCall {
     logProbs,
     topLogProbs: topLogProbs ?? 0,
     stream,
-    usageInStream: readStreamOptions(streamOptions, stream),
+    usageInStream: readStreamOptions(streamOptions, stream) || usage,
     tokenIds: read.boolean("return_token_ids") ?? false,
   }
   read.neutral(neutral)
@@ -61,7 +55,7 @@ export function readChat(body: unknown): ChatCall {
     prediction: [],
     audio: [],
     web_search_options: [],
-    reasoning_effort: [],
+    verbosity: ["medium"],
   })
   read.ignore(...unheeded)
   read.done()
@@ -95,6 +89,7 @@ export const neutral: Readonly<Record<string, readonly unknown[]>> = {
   presence_penalty: [0],
   repetition_penalty: [1],
   logit_bias: [{}],
+  min_tokens: [0],
 }
 
 /** Fields without effect on the completion. */
@@ -112,12 +107,28 @@ export function readStreamOptions(value: unknown, stream: boolean): boolean {
   return usage
 }
 
-export function readStop(value: unknown): readonly string[] {
+/** OpenRouter's option for token counts, which a response has in any case and the last chunk of a stream on request. */
+function readUsage(value: unknown): boolean {
+  if (value === undefined) return false
+  const read = new FieldReader(value, "usage")
+  const include = read.boolean("include") ?? false
+  read.done()
+  return include
+}
+
+export function readLength(read: FieldReader): number | undefined {
+  const [newer, older] = [read.whole("max_completion_tokens", 1, 2 ** 31), read.whole("max_tokens", 1, 2 ** 31)]
+  if (newer !== undefined && older !== undefined && newer !== older)
+    throw badField("max_tokens", "differs from max_completion_tokens; give one of them")
+  return newer ?? older
+}
+
+export function readStop(value: unknown, field = "stop"): readonly string[] {
   if (value === undefined) return []
   const texts = typeof value === "string" ? [value] : value
   if (!Array.isArray(texts) || texts.length > 4 || !texts.every((text) => typeof text === "string" && text !== ""))
-    throw badField("stop", "must be a string or a list of up to 4 strings, none empty")
-  if (!isWellFormed(texts)) throw badField("stop", "contains an unpaired surrogate, which no completion can contain")
+    throw badField(field, "must be a string or a list of up to 4 strings, none empty")
+  if (!isWellFormed(texts)) throw badField(field, "contains an unpaired surrogate, which no completion can contain")
   return texts
 }
 

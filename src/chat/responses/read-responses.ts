@@ -4,6 +4,7 @@ import { badField } from "../api-error.ts"
 import type { Call } from "../call.ts"
 import { neutral, readStreamOptions, unheeded } from "../completions/read-chat.ts"
 import { readFormat } from "../completions/read-format.ts"
+import { readThinking } from "../completions/read-thinking.ts"
 import { FieldReader } from "../fields.ts"
 import { readFlatTools, readToolChoice } from "../tools/read-tools.ts"
 import { readInput } from "./read-input.ts"
@@ -37,7 +38,8 @@ export function readResponses(body: unknown): ResponsesCall {
   if (!isObject(metadata)) throw badField("metadata", "must be an object")
   const call: ResponsesCall = {
     model,
-    messages: [...(instructions === undefined ? [] : [{ role: "system", content: instructions } as const]), ...input],
+    messages: [...(instructions ? [{ role: "system", content: instructions } as const] : []), ...input],
+    thinking: readThinking(read),
     tools,
     toolChoice: readToolChoice(toolChoice, tools, undefined),
     parallel: read.boolean("parallel_tool_calls") ?? true,
@@ -68,7 +70,6 @@ export function readResponses(body: unknown): ResponsesCall {
     conversation: "no state is kept; send the items of the conversation",
     prompt: "no stored prompts; send the input",
   })
-  readReasoning(read.any("reasoning"))
   readStreamOptions(read.any("stream_options"), call.stream)
   read.ignore(...unheeded, "max_tool_calls")
   read.done()
@@ -89,15 +90,6 @@ function readInclude(values: readonly unknown[]): boolean {
   const strange = values.findIndex((value) => !included.includes(value as string))
   if (strange >= 0) throw badField(`include[${strange}]`, `must be one of ${included.join(", ")}`)
   return values.includes(logProbsIncluded)
-}
-
-/** Reads `reasoning`. Thinking is returned unchanged; its effort cannot be set. */
-function readReasoning(value: unknown): void {
-  if (value === undefined) return
-  const read = new FieldReader(value, "reasoning")
-  read.neutral({ effort: [] })
-  read.ignore("summary", "generate_summary")
-  read.done()
 }
 
 function readText(value: unknown): Call["format"] {

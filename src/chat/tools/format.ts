@@ -1,5 +1,5 @@
 import type { Node } from "../../grammar/node.ts"
-import type { Tool, ToolChoice } from "../call.ts"
+import { type Call, callable, type Tool, type ToolChoice } from "../call.ts"
 import { llama } from "./llama.ts"
 import { qwen } from "./qwen.ts"
 
@@ -19,13 +19,21 @@ export interface ReplyReader {
   readonly broken: boolean
 }
 
+/** What the parser of a completion knows of its call. */
+export interface ReaderOptions {
+  /** Whether any tools are offered; without tools, apparent calls are text. */
+  readonly tools: boolean
+  readonly opening: string
+  /** Names of the tools that may be called instead of an answer in a required format. Default: no format is required */
+  readonly answers?: readonly string[] | undefined
+}
+
 /** Tool-call format of a model family. */
 export interface ToolFormat {
   readonly name: string
   /** Part of the completion that the prompt already contains: an opened thought, an empty thought, or nothing. */
   opening(prompt: string): string
-  /** @param tools - whether any are offered; without tools, apparent calls are text */
-  reader(options: { readonly tools: boolean; readonly opening: string }): ReplyReader
+  reader(options: ReaderOptions): ReplyReader
   /** Grammar of required calls, or of an `answer` in a required format; undefined if any text is allowed. */
   grammar(
     tools: readonly Tool[],
@@ -42,4 +50,21 @@ export function toolFormat(chatTemplate: string | undefined): ToolFormat {
   return !source.includes("<tool_call>") && /python_tag|<\|eom_id\|>|"parameters"/.test(source)
     ? llama
     : qwen(source.includes("<think>"))
+}
+
+/** Parser of the completions of a call. */
+export function readerOf(
+  format: ToolFormat,
+  call: Pick<Call, "tools" | "toolChoice" | "format" | "raw">,
+  opening: string,
+): ReplyReader {
+  if (call.raw) return { thinking: false, broken: false, read: asContent, end: () => [] }
+  const names = callable(call).map(({ name }) => name)
+  const answers = call.format.kind === "text" ? undefined : names
+  return format.reader({ tools: names.length > 0, opening, answers })
+}
+
+/** Text of a prompt without a chat template is not divided into thoughts and calls. */
+function asContent(text: string): Piece[] {
+  return text === "" ? [] : [{ kind: "content", text }]
 }

@@ -10,7 +10,7 @@ import type { Piece, ReplyReader, ToolFormat } from "./format.ts"
 export const llama: ToolFormat = {
   name: "llama",
   opening: () => "",
-  reader: ({ tools }) => new LlamaReader(tools),
+  reader: ({ tools, answers }) => new LlamaReader(tools, answers),
   grammar(tools, toolChoice, parallel, _opening, answer) {
     const { calls, must, held } = calling(tools, toolChoice, parallel, { key: "parameters", between: "; " })
     if (must || !calls) return calls ?? answer
@@ -33,12 +33,14 @@ class LlamaReader implements ReplyReader {
   readonly thinking = false
   broken = false
   readonly #tools: boolean
+  readonly #answers: readonly string[] | undefined
   #held = ""
   /** Content of the held text: only white space, possibly calls, or none since the text is plain. */
   #state: "blank" | "object" | "plain" = "blank"
 
-  constructor(tools: boolean) {
+  constructor(tools: boolean, answers: readonly string[] | undefined) {
     this.#tools = tools
+    this.#answers = answers
   }
 
   read(text: string): Piece[] {
@@ -53,10 +55,17 @@ class LlamaReader implements ReplyReader {
   end(): Piece[] {
     const held = this.#held.trim()
     if (this.#state === "plain" || held === "") return []
-    const calls = separate(held).map((part) => readCalled(part, "parameters"))
+    const calls = separate(held).map((part) => readCalled(part, "parameters", this.#answers))
     if (calls.every((called) => called !== undefined)) return calls
-    this.broken = /^\{\s*"name"\s*:/.test(held) // other objects are content
+    this.broken = this.#beginsCall(held)
     return [{ kind: "content", text: held }]
+  }
+
+  /** Whether a text that contains no calls begins like one; other objects are content. */
+  #beginsCall(text: string): boolean {
+    const [begun, name = ""] = /^\{\s*"name"\s*:\s*(?:"([\w.-]*)")?/.exec(text) ?? []
+    if (begun === undefined || !this.#answers) return begun !== undefined
+    return this.#answers.includes(name) && !isJson(text)
   }
 }
 
@@ -78,4 +87,13 @@ function separate(text: string): string[] {
     }
   }
   return from < text.length ? [...parts, text.slice(from)] : parts
+}
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text)
+    return true
+  } catch {
+    return false
+  }
 }

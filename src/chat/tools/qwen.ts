@@ -1,5 +1,7 @@
 import { character, except } from "../../grammar/characters.ts"
-import { choice, type Node, nothing, optional, rule, sequence, text } from "../../grammar/node.ts"
+import { choice, type Node, nothing, optional, repeat, rule, sequence, text } from "../../grammar/node.ts"
+import { spaces } from "../../grammar/pattern.ts"
+import { CallText } from "./call-text.ts"
 import { calling, readCalled } from "./called.ts"
 import type { Piece, ReplyReader, ToolFormat } from "./format.ts"
 import { MarkedText } from "./marked-text.ts"
@@ -16,7 +18,7 @@ export function qwen(thinks: boolean): ToolFormat {
   return {
     name: "qwen",
     opening: (prompt) => /(?:<think>\s*)?(?:<\/think>\s*)?$/.exec(prompt)![0],
-    reader: ({ tools, opening }) => new QwenReader(tools, isOpen(opening)),
+    reader: ({ tools, opening, answers }) => new QwenReader(tools, isOpen(opening), answers !== undefined),
     grammar(tools, toolChoice, parallel, opening, answer) {
       const rest = sequence(without(endThink), text(`${endThink}\n\n`))
       const thoughts = isOpen(opening)
@@ -28,7 +30,12 @@ export function qwen(thinks: boolean): ToolFormat {
       if (calls && must) return sequence(thoughts, calls)
       if (answer) return sequence(thoughts, calls ? choice([answer, calls]) : answer)
       if (!calls || !held) return undefined
-      return choice([without(call), sequence(without(call), calls)])
+      const said = rule(() => choice([without(call), sequence(without(call), calls)]))
+      const thought = choice([without(endThink), sequence(without(endThink), text(endThink), said)])
+      if (isOpen(opening)) return thought
+      const plain = without(call, think)
+      const blank = repeat(character(spaces), 0, Number.POSITIVE_INFINITY)
+      return choice([plain, sequence(plain, calls), sequence(blank, text(think), thought)])
     },
   }
 }
@@ -37,37 +44,62 @@ function isOpen(opening: string): boolean {
   return opening !== "" && !opening.includes(endThink)
 }
 
-/** Text without the mark, whose first character must occur in the mark only once. */
-function without(mark: string): Node {
-  // In state i the last i characters are the first i characters of the mark.
-  const [first] = mark
-  const states: Node[] = [...mark].map((char, index) =>
-    rule(() => {
-      const on = index + 1 < mark.length ? [sequence(text(char), states[index + 1]!)] : []
-      const anew = index > 0 ? [sequence(text(first!), states[1]!)] : []
-      const known = [...new Set([first!, char])].map((one) => [one.charCodeAt(0), one.charCodeAt(0)] as const)
-      return choice([nothing, ...on, ...anew, sequence(character(except(known)), states[0]!)])
-    }),
-  )
-  return states[0]!
+/**
+ * Text without the mark, whose first character must occur in the mark only once.
+ *
+ * @param start - text with the same property that must not be at the beginning, after white space. Default: none
+ */
+function without(mark: string, start?: string): Node {
+  const states = new Map<string, Node>()
+  /** Rest of a text that ends with `i` characters of the mark and, if `j` is given, begins with `j` of `start`. */
+  const state = (i: number, j: number | undefined): Node => {
+    const key = `${i} ${j}`
+    const known = states.get(key) ?? rule(() => rest(i, j))
+    states.set(key, known)
+    return known
+  }
+  const rest = (i: number, j: number | undefined): Node => {
+    const begun = j === undefined ? undefined : start![j]!
+    const known = [...new Set([mark[0]!, mark[i]!, begun ?? mark[0]!])]
+    const blank = j === 0 ? spaces : []
+    const next = known.flatMap((char) => {
+      const after = char === mark[i] ? i + 1 : char === mark[0] ? 1 : 0
+      const on = j !== undefined && char === begun ? j + 1 : undefined
+      return after === mark.length || (on !== undefined && on === start!.length)
+        ? []
+        : [sequence(text(char), state(after, on))]
+    })
+    const points = known.map((char) => [char.charCodeAt(0), char.charCodeAt(0)] as const)
+    return choice([
+      nothing,
+      ...next,
+      ...(j === 0 ? [sequence(character(blank), state(0, 0))] : []),
+      sequence(character(except([...points, ...blank])), state(0, undefined)),
+    ])
+  }
+  return state(0, start === undefined ? undefined : 0)
 }
 
 class QwenReader implements ReplyReader {
   broken = false
   readonly #text = new MarkedText()
   readonly #tools: boolean
-  #state: "start" | "reasoning" | "content" | "call"
+  readonly #answers: boolean
+  #state: "start" | "reasoning" | "content" = "start"
+  /** Call in progress. */
+  #call: CallText | undefined
   /** White space that is content only if more content follows. */
   #space = ""
-  #call = ""
   #head = ""
   /** Whether the head is only white space. */
   #blank = true
   #begun = false
 
-  constructor(tools: boolean, thinking: boolean) {
+  /** @param answers - whether a completion that does not begin with a call is an answer, in which marks are text */
+  constructor(tools: boolean, thinking: boolean, answers: boolean) {
     this.#tools = tools
-    this.#state = thinking ? "reasoning" : "start"
+    this.#answers = answers
+    if (thinking) this.#state = "reasoning"
   }
 
   get thinking(): boolean {
@@ -76,11 +108,20 @@ class QwenReader implements ReplyReader {
 
   read(text: string): Piece[] {
     const pieces: Piece[] = []
-    for (let more = this.#state === "start" ? this.#begin(text) : text; ; more = "") {
+    let more = this.#state === "start" ? this.#begin(text) : text
+    for (;;) {
+      if (this.#call) {
+        const ended = this.#call.take(more)
+        if (!ended) return pieces
+        pieces.push(...this.#called(ended.call))
+        more = ended.rest
+      }
       const { before, mark } = this.#text.take(more, this.#marks())
       pieces.push(...this.#piece(before))
       if (mark === undefined) return pieces
       pieces.push(...this.#mark(mark))
+      // A call is not read by marks, so it needs the text held back after its own.
+      more = this.#call ? this.#text.rest() : ""
     }
   }
 
@@ -97,37 +138,49 @@ class QwenReader implements ReplyReader {
   }
 
   end(): Piece[] {
-    if (this.#state === "start") return this.#content(this.#head)
-    const pieces = this.#piece(this.#text.rest())
-    if (this.#state !== "call") return pieces
-    return [...pieces, ...this.#noCall(call + this.#call)]
+    if (this.#state === "start") return this.#piece(this.#head)
+    return this.#call ? this.#noCall(call + this.#call.text) : this.#piece(this.#text.rest())
   }
 
   #marks(): readonly string[] {
     if (this.#state === "reasoning") return [endThink]
-    if (this.#state === "call") return [endCall]
-    return this.#tools ? [call] : []
+    return this.#tools && !(this.#answers && this.#begun) ? [call] : []
   }
 
-  #piece(text: string): Piece[] {
-    if (text === "") return []
-    if (this.#state === "call") {
-      this.#call += text
+  #mark(mark: string): Piece[] {
+    if (mark === call) {
+      // The text before it may have begun an answer.
+      if (this.#answers && this.#begun) return this.#piece(mark)
+      this.#call = new CallText(endCall)
       return []
     }
-    return this.#state === "reasoning" ? this.#reasoning(text) : this.#content(text)
+    this.#state = "content"
+    this.#endBlock()
+    return []
   }
 
-  #reasoning(text: string): Piece[] {
-    return this.#settled(text).map((settled) => ({ kind: "reasoning", text: settled }))
+  #called(text: string): Piece[] {
+    this.#call = undefined
+    const called = readCalled(text.trim(), "arguments")
+    if (!called) return this.#noCall(call + text + endCall)
+    this.#endBlock()
+    return [called]
   }
 
-  #content(text: string): Piece[] {
-    return this.#settled(text).map((settled) => ({ kind: "content", text: settled }))
+  /** An incomplete or malformed call is text. */
+  #noCall(text: string): Piece[] {
+    this.broken = true
+    return this.#piece(text)
   }
 
-  /** White space at the ends is part of the format. */
-  #settled(text: string): string[] {
+  /** White space around a block is part of the format. */
+  #endBlock(): void {
+    this.#space = ""
+    this.#begun = false
+  }
+
+  /** Text of the current kind, without white space at its ends. */
+  #piece(text: string): Piece[] {
     if (this.#begun && isBlank(text)) {
       this.#space += text
       return []
@@ -137,28 +190,7 @@ class QwenReader implements ReplyReader {
     this.#space = whole.slice(settled.length)
     if (settled === "") return []
     this.#begun = true
-    return [settled]
-  }
-
-  #mark(mark: string): Piece[] {
-    this.#space = ""
-    this.#begun = this.#begun && mark === call // white space after a block is trimmed again
-    if (mark === endThink) this.#state = "content"
-    if (mark === call) {
-      this.#state = "call"
-      this.#call = ""
-    }
-    if (mark !== endCall) return []
-    this.#state = "content"
-    const called = readCalled(this.#call.trim(), "arguments")
-    return called ? [called] : this.#noCall(call + this.#call + endCall)
-  }
-
-  /** An incomplete or malformed call is text. */
-  #noCall(text: string): Piece[] {
-    this.#state = "content"
-    this.broken = true
-    return this.#content(text)
+    return [{ kind: this.thinking ? "reasoning" : "content", text: settled }]
   }
 }
 

@@ -26,6 +26,28 @@ export function readFlatTools(values: readonly unknown[] = []): readonly Tool[] 
   )
 }
 
+/** Tool of the Messages API; a deferred one is not described in the prompt until a result refers to it. */
+export interface InputTool extends Tool {
+  readonly deferred: boolean
+}
+
+/** Tools of the Messages API: functions without a nested object, whose parameters are an `input_schema`. */
+export function readInputTools(values: readonly unknown[] = []): readonly InputTool[] {
+  return distinct(
+    few(values).map((value, index) => {
+      const path = `tools[${index}]`
+      const read = new FieldReader(value, path)
+      read.oneOf("type", ["custom"])
+      read.ignore("cache_control", "eager_input_streaming")
+      const deferred = read.boolean("defer_loading") ?? false
+      const tool = readFunction(read, path, "input_schema")
+      const { name, description, parameters, strict } = tool
+      const called = { name, ...(description !== undefined && { description }), parameters, ...(strict && { strict }) }
+      return { ...tool, deferred, told: { type: "function", function: called } }
+    }),
+  )
+}
+
 function readTool(value: unknown, path: string): Tool {
   const read = new FieldReader(value, path)
   checkType(read)
@@ -36,8 +58,8 @@ function readTool(value: unknown, path: string): Tool {
   return { ...tool, told: whole === called ? (value as object) : { ...(value as object), function: whole } }
 }
 
-function few(values: readonly unknown[]): readonly unknown[] {
-  if (values.length > mostTools) throw badField("tools", `has ${values.length} tools; send at most ${mostTools}`)
+function few(values: readonly unknown[], field = "tools"): readonly unknown[] {
+  if (values.length > mostTools) throw badField(field, `has ${values.length} tools; send at most ${mostTools}`)
   return values
 }
 
@@ -46,12 +68,12 @@ function checkType(read: FieldReader): void {
     throw badField(read.name("type"), "must be function: other tools are not supported")
 }
 
-function readFunction(read: FieldReader, path: string): Omit<Tool, "told"> {
+function readFunction(read: FieldReader, path: string, within = "parameters"): Omit<Tool, "told"> {
   const name = read.required("name")
   if (!/^[\w.-]{1,128}$/.test(name)) throw badField(`${path}.name`, "must consist of letters, digits, _, - and .")
   const description = read.string("description")
-  const field = `${path}.parameters`
-  const parameters = read.any("parameters") ?? { type: "object", properties: {} }
+  const field = `${path}.${within}`
+  const parameters = read.any(within) ?? { type: "object", properties: {} }
   if (!isObject(parameters)) throw badField(field, "must be a JSON schema")
   if (parameters.type !== undefined && parameters.type !== "object")
     throw badField(`${field}.type`, "must be object: arguments are named")
@@ -69,15 +91,12 @@ function withoutNulls(value: Values): Values {
 }
 
 /** Refuses duplicate names: a call identifies its tool by name. */
-function distinct(tools: readonly Tool[]): readonly Tool[] {
+function distinct<T extends Tool>(tools: readonly T[]): readonly T[] {
   const places = new Map<string, number>()
   for (const [index, { name, field }] of tools.entries()) {
     const first = places.get(name)
     if (first !== undefined)
-      throw badField(
-        field.replace(/parameters$/, "name"),
-        `is ${JSON.stringify(name)}, the same as that of tools[${first}]`,
-      )
+      throw badField(field.replace(/\w+$/, "name"), `is ${JSON.stringify(name)}, the same as that of tools[${first}]`)
     places.set(name, index)
   }
   return tools
@@ -87,17 +106,50 @@ function distinct(tools: readonly Tool[]): readonly Tool[] {
 export function readToolChoice(value: unknown, tools: readonly Tool[], within: "function" | undefined): ToolChoice {
   if (value === undefined) return "auto"
   if (value === "auto" || value === "none") return value
-  if (tools.length === 0) throw badField("tool_choice", "requires a tool, but the request has no tools")
+  checkNamed("required", tools)
   if (value === "required") return value
-  if (!isObject(value) || value.type !== "function")
-    throw badField("tool_choice", "must be auto, none, required, or name a function")
+  if (!isObject(value)) throw badField("tool_choice", wantedChoice)
+  if (value.type === "allowed_tools") return readAllowed(value, tools, within)
+  return { name: readName(value, "tool_choice", tools, within) }
+}
+
+const wantedChoice = "must be auto, none, required, name a function, or list allowed_tools"
+
+/** Choice among some of the tools. The Responses API has no object for it within the choice. */
+function readAllowed(value: Values, tools: readonly Tool[], within: "function" | undefined): ToolChoice {
   const read = new FieldReader(value, "tool_choice")
   read.ignore("type")
-  const named = within ? new FieldReader(read.any(within), `tool_choice.${within}`) : read
+  const inner = within ? new FieldReader(read.any("allowed_tools"), "tool_choice.allowed_tools") : read
+  const mode = inner.oneOf("mode", ["auto", "required"]) ?? "auto"
+  const field = inner.name("tools")
+  const named = inner.list("tools") ?? []
+  if (named.length === 0) throw badField(field, "must list at least one tool")
+  const names = few(named, field).map((one, index) => readName(one, `${field}[${index}]`, tools, within))
+  inner.done()
+  read.done()
+  return { mode, names }
+}
+
+/** Name of a tool in a choice. */
+function readName(value: unknown, path: string, tools: readonly Tool[], within: "function" | undefined): string {
+  const read = new FieldReader(value, path)
+  if (read.any("type") !== "function") throw badField(path, wantedChoice)
+  const named = within ? new FieldReader(read.any(within), read.name(within)) : read
   const name = named.required("name")
   named.done()
   read.done()
+  checkName(name, path, tools)
+  return name
+}
+
+function checkName(name: string, path: string, tools: readonly Tool[]): void {
   if (!tools.some((tool) => tool.name === name))
-    throw badField("tool_choice", `names ${JSON.stringify(name)}, which is not in tools`)
-  return { name }
+    throw badField(path, `names ${JSON.stringify(name)}, which is not in tools`)
+}
+
+/** Checks that there are tools for a choice that requires one. */
+export function checkNamed(choice: ToolChoice, tools: readonly Tool[]): void {
+  if (choice === "auto" || choice === "none") return
+  if (tools.length === 0) throw badField("tool_choice", "requires a tool, but the request has no tools")
+  if (typeof choice === "object" && "name" in choice) checkName(choice.name, "tool_choice", tools)
 }

@@ -15,7 +15,10 @@ export function algorithmsCommand(command: Command): Command {
       "Lists every built-in algorithm and every system that cites GiGPO. SELECTED BY is the argument of --set, or of train() in code. " +
         `STATUS is one of ${meanings.join(", ")}. With names, describes these algorithms with their equations.`,
     )
-    .argument("[names...]", `names (hgpo, StepPO), or what the algorithm changes: ${Object.keys(changes).join(", ")}`)
+    .argument(
+      "[names...]",
+      `names (hgpo, StepPO), words of an equation or note (k3, GAE), or what the algorithm changes: ${Object.keys(changes).join(", ")}`,
+    )
     .option("--json", "print the algorithms as one JSON line")
     .action((names, options) => interruptible(async () => listAlgorithms(names, options)))
 }
@@ -42,16 +45,16 @@ function row(algorithm: Algorithm): string[] {
 }
 
 function described(algorithm: Algorithm, at: number): string[] {
-  const { system, equation, source, file, status, note } = algorithm
+  const { system, equation, source, file, otherFiles = [], status, note } = algorithm
   const rows: readonly (readonly [string, string | undefined])[] = [
     ["changes", algorithm.changes.join(", ")],
     ["equation", equation],
     ["selected by", askedFor(algorithm).join(" ") || undefined],
     ["source", source],
-    ["file", file],
+    ["file", file && [file, ...otherFiles].join(", ")],
     ["status", `${status}: ${statuses[status]}`],
     ["note", note],
   ]
-  const told = rows.flatMap(([name, value]) => (value === undefined ? [] : [[`  ${name}`, value]]))
-  return [...(at > 0 ? [""] : []), system, ...table(told)]
+  const present = rows.flatMap(([name, value]) => (value === undefined ? [] : [[`  ${name}`, value]]))
+  return [...(at > 0 ? [""] : []), system, ...table(present)]
 }

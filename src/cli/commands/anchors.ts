@@ -30,8 +30,8 @@ interface AnchorArguments extends ConfigArguments {
 export function anchorsCommand(command: Command): Command {
   return configCommand(command)
     .description(
-      "Runs the rollout of the first training iteration and reports how many steps were taken in an anchor state that another episode of the " +
-        "group visited as well, with advice if they are few. Also reports how long episodes are compared to " +
+      "Runs the rollout of the first training iteration and reports the share of steps whose state occurs in another episode of the group, " +
+        "with advice if it is low. Also reports how long episodes are compared to " +
         "the expert's, which steps were wasted, and how many episodes are truncated. Trains nothing.",
     )
     .argument(...programArgument)

@@ -10,8 +10,9 @@ import { Screen } from "../terminal/screen.ts"
 export function compareCommand(command: Command): Command {
   return command
     .description(
-      "Compares evaluations of one panel (gigpo evaluate --panel … --out) task by task, the first with each other one: both " +
-        "success rates, their paired difference with its 95 % interval and an exact test, per kind of task, and which tasks only one solves.",
+      "Compares evaluations of one panel (gigpo evaluate --panel … --out) task by task. It compares the first " +
+        "file with each of the others: both success rates, their paired difference with its 95 % interval and an exact test, the success rates " +
+        "by kind of task, and the tasks solved by only one of the two.",
     )
     .argument("<evaluations...>", "two files or more")
     .option("--json", "print each comparison as one JSON line, with the keys of all tasks that only one solves")

@@ -21,8 +21,7 @@ export function showConfigCommand(command: Command): Command {
     .description(
       "Without a file: the main keys with their meaning and default. With a file: checks it and shows the resolved configuration, defaults and " +
         "--set included. A key selects one part: training, training.estimator, training.estimator.hgpo. Paths in a configuration are " +
-        "relative to the working directory. Without --modules, no module is loaded and no server is contacted; the options of modules " +
-        "are then shown unchecked.",
+        "relative to the working directory. --modules loads modules and contacts servers; otherwise module options are not validated.",
     )
     .argument("[config]", "configuration file, YAML or JSON")
     .argument("[key]", "part to show, with all keys below it, e.g. training.estimator; works without a file")

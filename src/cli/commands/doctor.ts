@@ -19,7 +19,7 @@ export function doctorCommand(command: Command): Command {
     )
     .option("--engine <url>", "probe this server instead")
     .option("--plain-http", "send the key to the server over unencrypted http")
-    .option("--engine-model <name>", "model on the server; default: its only model")
+    .option("--engine-model <name>", "model on the server; required if the server has several models")
     .option("--rank <number>", "rank of the adapter to probe; 0: all weights", wholeNumber(0, 4096), 8)
     .option("--json", "print the findings as one JSON line")
     .action((options) => interruptible((signal) => unlessAborted(signal, () => runDoctor(options))))

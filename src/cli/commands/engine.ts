@@ -39,7 +39,7 @@ const keyVariable = "GIGPO_API_KEY"
 export function engineCommand(command: Command): Command {
   return command
     .description(
-      "Offers this machine's engine by the Tinker API, to gigpo on another machine (engine.url in its configuration) or to Python's " +
+      "Serves this machine's engine over the Tinker API, to gigpo on another machine (engine.url in its configuration) or to Python's " +
         `tinker. The first two lines of standard output are the address and the key for clients. ${keyVariable} sets the key; by default it is ` +
         "random. Ctrl-C stops the server.",
     )
@@ -71,15 +71,10 @@ export function engineCommand(command: Command): Command {
       wholeNumber(2, 2 ** 31 - 1),
     )
     .addOption(
-      new Option("--depart <name...>", "deviate from the API as some servers do, for tests")
+      new Option("--depart <name...>", "quirks of other servers, for tests of clients only; docs/engine.md lists them")
         .choices(Object.keys(departures))
-        .default([], "none"),
-    )
-    .addHelpText(
-      "after",
-      `\nDepartures:\n${Object.entries(departures)
-        .map(([name, text]) => `  ${name.padEnd(22)}${text}`)
-        .join("\n")}`,
+        .default([])
+        .hideHelp(),
     )
     .action((model, options) => interruptible((signal) => runEngine(model, options, signal), { saves: true }))
 }
@@ -111,7 +106,7 @@ async function runEngine(named: string, options: EngineArguments, signal: AbortS
     onError: (error) => log.print(describeFailure(error)),
   })
   const http = await listen((request, client) => server.answer(request, client), {
-    ...{ host, port, names, keys: server.keys },
+    ...{ host, port, names, keys: server.keys, encodings: server.encodings },
     // A batch may arrive over a slow connection, and a result may take long to compute.
     limits: { request: 600_000, connections: 16_384 },
   })

@@ -26,8 +26,9 @@ export function estimateCommand(command: Command): Command {
     .description(
       "Estimates the memory of training on a device (which need not be present), the operations and bytes of one iteration, " +
         "and the totals of the run with evaluations, checkpoints and SFT. For a GPU it gives lower bounds from the card's datasheet, and " +
-        "times at an assumed share of its peak; on the CPU it measures the rates of this machine. Common prefixes of " +
-        "prompts count once; those of the episodes of a group, which are also computed once, are not known in advance. Exit code 3 if memory does not suffice.",
+        "times at an assumed share of its peak; on the CPU it measures the rates of this machine. Shared prompt prefixes " +
+        "are counted once, as in training. They are measured with random actions if the environment lists actions; otherwise only the first " +
+        "prompt counts as shared. Exit code 3 if memory does not suffice.",
     )
     .option("--device <name>", "cpu or cuda, instead of the configured device", parseDevice)
     .option(

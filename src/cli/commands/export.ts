@@ -46,13 +46,23 @@ const folders: Readonly<Record<string, (run: string, path: string, how: How) => 
   adapter: exportAdapter,
 }
 
+const formats = {
+  csv: "metrics as a table, one row per report",
+  tensorboard: "metrics as a folder of event files",
+  jsonl: "recorded episodes, one per line",
+  parquet: "recorded episodes as a table, one row per step",
+  adapter: "LoRA adapter of a run on a remote engine, in PEFT's layout (a folder), if the server offers it",
+  gguf: "model, newest model of a run, or adapter, for llama.cpp and Ollama",
+} as const
+
 export function exportCommand(command: Command): Command {
   return command
-    .description(
-      "Writes the metrics of all iterations as a table (csv) or for TensorBoard (tensorboard, a folder), or the recorded " +
-        "episodes: one per line (jsonl), or a table with one row per step (parquet). adapter downloads the LoRA adapter of a run on a remote " +
-        "engine in PEFT's layout (a folder), if the server offers it. gguf writes a model, the newest one of a run, or an adapter for llama.cpp " +
-        "and Ollama.",
+    .description("Writes a run in another format.")
+    .addHelpText(
+      "after",
+      `\nFormats:\n${Object.entries(formats)
+        .map(([name, text]) => `  ${name.padEnd(13)}${text}`)
+        .join("\n")}`,
     )
     .argument("<run>", "folder of a run; for gguf also of a model or an adapter")
     .addOption(

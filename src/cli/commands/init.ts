@@ -26,7 +26,7 @@ export function initCommand(command: Command): Command {
       "Writes <directory>/config.yaml and <directory>/model: a small model with random weights and a new tokenizer, " +
         "enough to learn the environment on a CPU. With --model, the configuration trains an adapter of a pretrained model instead.",
     )
-    .argument("<environment>", `one of: ${starterNames().join(", ")}; or the path of a module (./mine.mjs)`)
+    .argument("<environment>", `template: one of ${starterNames().join(", ")}; or the path of a module (./mine.mjs)`)
     .argument("<directory>", "new folder")
     .option("--model <model>", "pretrained model: folder, GGUF file, or name on the Hugging Face Hub (owner/name)")
     .addOption(setOption())

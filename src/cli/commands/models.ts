@@ -19,8 +19,8 @@ import { table } from "../terminal/table.ts"
 export function modelsCommand(command: Command): Command {
   return command
     .description(
-      "Lists the models in the cache of Hugging Face (HF_HUB_CACHE, HF_HOME), which Python's tools share: the name, which every command " +
-        "accepts, branches, tags and commit, the size, and whether this engine can run the model, with the reason if not.",
+      "Lists the Hugging Face cache (HF_HUB_CACHE, HF_HOME; shared with Python). Columns: name (which every command accepts), branches, " +
+        "tags, commit, size, and whether gigpo can run the model, with the reason if not.",
     )
     .option("--json", "print the models as one JSON line")
     .action((options) => interruptible(() => listModels(options)))
@@ -68,7 +68,7 @@ async function verdictOf({ path, files }: CachedCommit): Promise<Verdict> {
   return { runs: false, about: "it has no config.json" }
 }
 
-/** A commit with several GGUF files runs if one of them does; what is wrong with the others is said. */
+/** A commit with several GGUF files runs if one of them does; the message describes the problems of the others. */
 async function verdictOfGguf(folder: string, names: readonly string[]): Promise<Verdict> {
   const found: Verdict[] = []
   for (const name of names) {

@@ -77,9 +77,9 @@ async function showPanel(name: string, options: ShowArguments, signal: AbortSign
       ? await opening(name, options.config === undefined ? {} : await given(options.config), signal)
       : undefined
   if (options.json) {
-    const { keys: _, ...told } = definition
+    const { keys: _, ...rest } = definition
     const tasks = options.tasks ? opened?.tasks : undefined
-    printJson({ ...told, known: digests, digests: opened?.digests, list: tasks })
+    printJson({ ...rest, known: digests, digests: opened?.digests, list: tasks })
     return
   }
   const rows = [
@@ -118,7 +118,7 @@ interface PinArguments extends ConfigArguments {
 function pinCommand(): Command {
   return configCommand(new Command("pin").summary("write a panel of the held-out tasks of a configuration"))
     .description(
-      "Writes a file with digests of the held-out tasks of the configured environment and of its observations, but none of its data. An " +
+      "Fixes the held-out tasks of a configuration in a file of digests of the tasks and observations, without their data. An " +
         "evaluation with --panel <file> runs exactly these tasks, or reports what differs.",
     )
     .requiredOption("-o, --out <file>", "file to write; its name ends in .json")

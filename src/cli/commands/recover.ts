@@ -7,9 +7,8 @@ import { Screen } from "../terminal/screen.ts"
 export function recoverCommand(command: Command): Command {
   return command
     .description(
-      "A write that a crash interrupted is finished when its folder is opened again on the same machine. This command finishes writes of " +
-        "another machine, user or container in the folder of a model or run. Use it only if you trust the author of the folder: its files are " +
-        "replaced by the pending ones.",
+      "Finishes a write that was interrupted on another machine, by another user or in another container. (On the same machine it is " +
+        "finished when the folder is opened.) Use it only if you trust the author of the folder: the unfinished write replaces files in it.",
     )
     .argument("<folder>", "folder of a model or of a run")
     .action(async (folder: string) => {

@@ -3,7 +3,7 @@ import type { Command } from "commander"
 import { agentModel } from "../../agents/agent.ts"
 import { ApiError } from "../../chat/api-error.ts"
 import { tokenText } from "../../chat/dialect.ts"
-import { type Answered, endpoint, type Speaker, unknownKey } from "../../endpoint/endpoint.ts"
+import { type Answered, endpoint, healthPath, type Speaker, unknownKey } from "../../endpoint/endpoint.ts"
 import { isKey, keyFromEnvironment, newKey } from "../../http/key.ts"
 import { listen } from "../../http/listen.ts"
 import { list, wholeNumber } from "../arguments.ts"
@@ -27,8 +27,8 @@ const keyVariable = "GIGPO_API_KEY"
 export function serveCommand(command: Command): Command {
   return speakOptions(command)
     .description(
-      "Answers POST /v1/chat/completions and /v1/responses, with and without streaming. The first two lines of standard output are the " +
-        "address and the " +
+      "Serves clients of the APIs of OpenAI (/v1/chat/completions, /v1/responses, /v1/completions), Anthropic (/v1/messages) and Ollama " +
+        "(/api/chat, /api/generate), with and without streaming. The first two lines of standard output are the address and the " +
         `key for clients. ${keyVariable} sets the key; by default it is random. Each request is logged on ` +
         "standard error. Ctrl-C stops the server after the completions in progress (--grace); a second Ctrl-C stops it at once.",
     )
@@ -39,7 +39,7 @@ export function serveCommand(command: Command): Command {
     .option("--grace <seconds>", "time for completions in progress when the server stops", wholeNumber(0, 86_400), 10)
     .addHelpText(
       "after",
-      `\nThe default of --name is "${agentModel}", as in training: a trained agent changes only its base URL.`,
+      `\nThe default of --name is "${agentModel}", as in training: so an agent needs only a new base URL after training.`,
     )
     .action((model, options) => interruptible((signal) => runServe(model, options, signal), { saves: true }))
 }
@@ -56,19 +56,23 @@ async function runServe(named: string, options: ServeArguments, signal: AbortSig
   }
   const answer = endpoint({
     find,
+    ready: () => speaker !== undefined,
     onError: (error) => log.print(describeFailure(error)),
     onAnswer: (answered) => log.print(describeAnswered(answered)),
   })
-  const keys = { known: (given: string) => isKey(given, apiKey), refusal: unknownKey }
+  const open = (path: string) => path === healthPath
+  const keys = { known: (given: string) => isKey(given, apiKey), open, refusal: unknownKey }
   // Listen before the model is opened, which may take minutes: an occupied port fails at once.
   const server = await listen(answer, { host, port, names, keys })
   try {
-    await using model = await openSpeaking(named, options, signal)
+    await using model = await openSpeaking(named, options, signal, false)
     // Agents post anchor states and rewards as in training; outside of training they are ignored.
     const episode = { step() {}, end() {} }
     speaker = { voice: model.voice, models, textOf: tokenText(model.tokenizer), episode }
     process.stdout.write(`${server.url}/v1\n${apiKey}\n`)
     log.print(`Serving ${named} as ${models.join(", ")}; Ctrl-C stops the server.`)
+    if (model.tokenizer.chatTemplate === undefined)
+      log.print("The model has no chat template: it answers /v1/completions, and /api/generate with raw: true.")
     if (!signal.aborted) await activity.idle(() => once(signal, "abort"))
     await activity.during("completions in progress to end", () => server.close(grace))
   } finally {

@@ -33,17 +33,22 @@ interface CloneArguments extends ConfigArguments, TargetArguments {
 export function sftCommand(command: Command): Command {
   return configCommand(command)
     .description(
-      "Fine-tunes the configured model on completions of an expert (behavior cloning) as a start for reinforcement learning: the " +
-        "environment's, or the one that the agent's module exports. With --data it learns from a file of chat transcripts or, with " +
+      "Fine-tunes the configured model on completions of an expert (behavior cloning) as a start for reinforcement learning. " +
+        "The expert is `expert` of the environment or of the agent module. With --data it learns from a file of chat transcripts or, with " +
         "sft.loss.name=dpo, preference pairs (JSON Lines), or from recorded episodes. Writes a model folder after the last epoch; until then " +
         "checkpoints and a log " +
         "(metrics.jsonl) are in <folder>.sft. Ctrl-C stops after saving; a second Ctrl-C stops at once.",
     )
     .option("-d, --data <path>", "transcripts or pairs (.jsonl), or a folder of recorded episodes; sets sft.data")
     .option("-o, --out <folder>", "folder to write the model to; this or --in-place is required")
-    .addOption(new Option("-i, --in-place", "replace the configured model, if gigpo made it").conflicts("out"))
+    .addOption(
+      new Option(
+        "-i, --in-place",
+        "write the result over the configured model (only models created by gigpo)",
+      ).conflicts("out"),
+    )
     .addOption(new Option("--resume", "resume an interrupted fine-tuning").conflicts("overwrite"))
-    .option("--overwrite", "replace an existing model, if gigpo made it, and an interrupted fine-tuning")
+    .option("--overwrite", "replace an existing model (only models created by gigpo) and an interrupted fine-tuning")
     .action((file, options) => interruptible((signal) => runClone(file, options, signal), { saves: true }))
 }
 

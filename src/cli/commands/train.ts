@@ -52,9 +52,10 @@ export function trainCommand(command: Command): Command {
 export function gatewayCommand(command: Command): Command {
   return trainingCommand(command)
     .description(
-      `Trains like "${commandLine("train")}", with a program as the agent: gigpo gateway config.yaml -- node agent.mjs. It is ` +
-        "started once per episode and calls the model as an OpenAI client, at OPENAI_BASE_URL with OPENAI_API_KEY; GIGPO_MODEL is the " +
-        "name of the model, GIGPO_TASK the task as JSON. The last line of its output is the reward: a number or " +
+      `Trains an external agent program: gigpo gateway config.yaml -- node agent.mjs. Otherwise like "${commandLine("train")}". ` +
+        "The program is started once per episode and calls the model as a client of OpenAI's API, at OPENAI_BASE_URL with OPENAI_API_KEY, or of " +
+        "Anthropic's, at ANTHROPIC_BASE_URL with ANTHROPIC_API_KEY; GIGPO_MODEL is the name of the model, GIGPO_TEMPERATURE its temperature, GIGPO_TASK " +
+        "the task as JSON. The last line of its output is the reward: a number or " +
         `{"reward": …, "success": …}. training.rollout.episodeTimeout limits the time of an episode, ` +
         `training.rollout.concurrency how many run at once. ${whereItGoes}`,
     )
@@ -71,8 +72,11 @@ function trainingCommand(command: Command): Command {
         .conflicts("overwrite")
         .argParser(parseResume),
     )
-    .option("--overwrite", "replace an existing run once this one has saved; files not written by gigpo stay")
-    .option("--fork <folder>", "start a new run from the state of another: its folder, or a checkpoint")
+    .option(
+      "--overwrite",
+      "replace an existing run, after the first save of the new one; files not written by gigpo stay",
+    )
+    .option("--fork <folder>", "start a new run from a checkpoint, or from the newest one of a run folder")
     .option("--json", "print one JSON line per iteration instead of the display")
 }
 

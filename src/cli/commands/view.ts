@@ -33,7 +33,7 @@ async function runView(runs: readonly string[], options: ViewArguments, signal: 
   const onError = (error: unknown) => log.print(describeFailure(error))
   const folders = await foldersOfRuns(runs)
   await using view = await activity.during(`reading ${folders.join(", ")}`, () =>
-    openView(folders, { host, port, names, onError }),
+    openView(folders, { host, port, names, rememberBrowsers: true, onError }),
   )
   process.stdout.write(`${view.url}\n`)
   log.print("Open this address in a browser; Ctrl-C stops the server.")

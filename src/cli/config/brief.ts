@@ -56,7 +56,7 @@ function describe(path: readonly string[]): readonly [value: unknown, words: str
   const choice = path.at(-1) === "name" ? entryAt(above).entry : undefined
   if (choice && "variants" in choice) {
     const names = Object.keys(choice.variants)
-    const list = names.length > 5 ? `one of ${names.length}, gigpo config ${above}` : names.join(" | ")
+    const list = names.length > 5 ? `${names.length} choices; list: gigpo config ${path.join(".")}` : names.join(" | ")
     return [choice.default, `${firstSentence(choice.help)} (${list}).`]
   }
   const entry: Entry & { readonly default?: unknown; readonly defaultText?: string | undefined } = entryIn(path)

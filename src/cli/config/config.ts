@@ -7,7 +7,7 @@ import { type configFields, policyFields } from "./fields.ts"
 type Keys = Resolved<typeof configFields>
 type Training = Keys["training"]
 
-/** Reference to a module in place of a name: path in `use`, with the module's options beside it. */
+/** Reference to a module in place of a name: path in `use`, with the module's options next to it. */
 export interface Used {
   readonly use: string
   /** SHA-256 of the module's file, so that a resumed run can check that it is unchanged. */

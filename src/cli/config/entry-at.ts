@@ -12,7 +12,14 @@ export interface Branch {
   readonly entry: Entry
   /** Variants named by the key, by the dotted path of the choice. */
   readonly chosen: ReadonlyMap<string, string>
+  /** Key that selects the variant, if the dotted key ends with it; `entry` is the choice then. */
+  readonly selector?: Selector | undefined
 }
+
+/** Keys of a choice that select its variant: a name, or the path of a module. */
+export type Selector = (typeof selectors)[number]
+
+const selectors = ["name", "use"] as const
 
 /** Whether a text looks like a dotted key of a configuration, not like a file. */
 export function isKey(text: string): boolean {
@@ -21,7 +28,7 @@ export function isKey(text: string): boolean {
 
 /**
  * Part of the configuration that a dotted key names, such as "training.estimator", "training.estimator.hgpo" or
- * "training.rollout.maxCompletionTokens".
+ * "training.rollout.maxCompletionTokens". "training.estimator.name" is the choice itself.
  *
  * @throws GigpoError `BAD_ARGUMENT` with the most similar key, or the known keys
  */
@@ -36,8 +43,14 @@ export function entryAt(key: string): Branch {
       chosen.set(path.join("."), name)
       entry = only(entry, name)
     } else {
+      const selector = entry && "variants" in entry ? selectors.find((key) => key === name) : undefined
+      if (selector !== undefined && depth === names.length - 1) return { path, entry: entry!, chosen, selector }
       if (!Object.hasOwn(fields, name))
-        throw unknown(names.slice(0, depth + 1), Object.keys({ ...fields, ...variantsOf(entry) }))
+        throw unknown(
+          names.slice(0, depth + 1),
+          Object.keys({ ...fields, ...variantsOf(entry) }),
+          listed(entry, fields),
+        )
       entry = fields[name]!
       path.push(name)
     }
@@ -55,19 +68,35 @@ function variantsOf(entry: Entry | undefined): object {
   return entry && "variants" in entry ? entry.variants : {}
 }
 
-/** Options below an entry; for a choice, those of all variants. */
+/** Options below an entry; for a choice, those of all variants. Of equal names that of the default variant counts. */
 function fieldsIn(entry: Entry): Fields {
   if ("fields" in entry) return entry.fields
-  if ("variants" in entry) return Object.assign({}, ...Object.values(entry.variants), entry.common)
+  if ("variants" in entry)
+    return Object.assign({}, ...Object.values(entry.variants), entry.variants[entry.default ?? ""], entry.common)
   return {}
 }
 
-function unknown(path: readonly string[], known: readonly string[]): GigpoError {
+/** Keys to list where nothing is similar: not the options of every variant. */
+function listed(entry: Entry | undefined, fields: Fields): readonly string[] {
+  if (!entry || !("variants" in entry)) return Object.keys(fields)
+  return [...selectors, ...Object.keys({ ...entry.variants[entry.default ?? ""], ...entry.common })]
+}
+
+function unknown(path: readonly string[], known: readonly string[], shown: readonly string[]): GigpoError {
   const renamed = newName(path, known)
   const meant = renamed ?? meantBy(path, known)
-  const hint = meant === undefined ? `known: ${known.join(", ") || "none"}` : `did you mean ${meant.join(".")}?`
+  const hint =
+    meant === undefined ? `known: ${shown.join(", ") || "none"}` : `did you mean ${meant.join(".")}?${inFile(meant)}`
   const reason = renamed ? `was renamed to ${renamed.join(".")}.` : `is not a configuration key; ${hint}`
   return new GigpoError("BAD_ARGUMENT", `${path.join(".")} ${reason}`)
+}
+
+/** How a key that names variants is written in a file, where the variant is the value of `name`. */
+function inFile(key: readonly string[]): string {
+  const { path, chosen } = entryAt(key.join("."))
+  if (chosen.size === 0) return ""
+  const option = chosen.has(path.join(".")) ? [] : [path.join(".")]
+  return ` In a file: ${[...[...chosen].map(([place, name]) => `${place}.name: ${name}`), ...option].join(" and ")}.`
 }
 
 /** Most similar key: the same name elsewhere, a similar name here, or a similar name elsewhere. */
@@ -78,7 +107,7 @@ function meantBy(path: readonly string[], known: readonly string[]): readonly st
   return same ?? (near === undefined ? nearestKey(path, all) : [...path.slice(0, -1), near])
 }
 
-/** Every key that `entryAt` accepts, with options of variants below the variant's name. */
+/** Every key that `entryAt` accepts, with options of variants below the variant's name, except those of the default. */
 function everyKey(fields: Fields, above: readonly string[] = []): (readonly string[])[] {
   return Object.entries(fields).flatMap(([name, entry]) => {
     const path = [...above, name]
@@ -89,7 +118,7 @@ function everyKey(fields: Fields, above: readonly string[] = []): (readonly stri
     const names = [...new Set([entry.default, ...variants])].filter((name) => variants.includes(name as string))
     const below = names.flatMap((name) => {
       const place = [...path, name as string]
-      return [place, ...everyKey(entry.variants[name as string]!, place)]
+      return [place, ...everyKey(entry.variants[name as string]!, name === entry.default ? path : place)]
     })
     return [path, ...below]
   })

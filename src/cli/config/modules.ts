@@ -135,7 +135,7 @@ export async function configuredPlayer(
 /**
  * Opens what `gigpo sft` imitates without data: the environment's expert, or for the agent of a module the module's export `expert`.
  *
- * @throws GigpoError `BAD_CONFIG` where the agent's module has no such export.
+ * @throws GigpoError `BAD_CONFIG` if the agent's module has no such export.
  */
 export async function configuredExpert(
   config: Config,
@@ -154,8 +154,8 @@ export async function configuredExpert(
 
 async function openNamed(environment: Config["environment"]): Promise<Environment> {
   const { name, memory, wrapper: _, ...options } = environment as Config["environment"] & { readonly memory?: unknown }
-  const told = isUsed(memory) ? await own(memory, customMemory) : memory
-  const all = { ...options, ...(told !== undefined && { memory: told }) }
+  const ownMemory = isUsed(memory) ? await own(memory, customMemory) : memory
+  const all = { ...options, ...(ownMemory !== undefined && { memory: ownMemory }) }
   const opening = activity.during(`opening the environment ${name}`, () => openEnvironment(name as string, all))
   return await placed(writtenAt.get(environment), opening)
 }

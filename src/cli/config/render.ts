@@ -2,7 +2,7 @@ import { rampFields } from "../../options/field.ts"
 import { fieldsOf } from "../../options/keys.ts"
 import type { Choice, Entry, Fields } from "../../options/table.ts"
 import type { Config } from "./config.ts"
-import { entryAt } from "./entry-at.ts"
+import { entryAt, type Selector } from "./entry-at.ts"
 import { configFields } from "./fields.ts"
 import { explain, inline } from "./words.ts"
 
@@ -16,6 +16,8 @@ interface Page {
   readonly all: boolean
   /** Variants named by the key, by the dotted path of the choice. */
   readonly chosen: ReadonlyMap<string, string>
+  /** Key of a choice that alone is shown. */
+  readonly selector?: Selector | undefined
 }
 
 /** Selection of what to show. */
@@ -52,11 +54,17 @@ export function renderConfig(
 }
 
 function renderKey(key: string, config: Config | undefined, modules: Page["modules"], all: boolean): string {
-  const { path, entry, chosen } = entryAt(key)
+  const { path, entry, chosen, selector } = entryAt(key)
   const above = path.slice(0, -1)
   const valueAt = (place: readonly string[]) =>
     place.reduce<Given>((value, name) => value?.[name] as Given, config as unknown as Given)
-  const page: Page = { lines: above.map((name, depth) => `${"  ".repeat(depth)}${name}:`), modules, all, chosen }
+  const page: Page = {
+    lines: above.map((name, depth) => `${"  ".repeat(depth)}${name}:`),
+    modules,
+    all,
+    chosen,
+    selector,
+  }
   // The configuration has no values for a variant that it does not use.
   const other = [...chosen].some(([place, name]) => valueAt(place.split("."))?.name !== name)
   renderEntry(page, path, entry, other ? undefined : valueAt(above), "")
@@ -106,12 +114,16 @@ function renderChoice(page: Page, path: readonly string[], choice: Choice, given
   const below = indent([...path, "name"], within)
   const named = page.chosen.has(path.join("."))
   const names = Object.keys(choice.variants).join(", ")
-  if (!named) comment(page, below, `One of ${names}; or the path of a module (./mine.mjs), relative to this file.`)
-  line("name", name)
-  if (!named) {
+  const shows = (key: Selector) => page.selector === undefined || page.selector === key
+  if (shows("name")) {
+    if (!named) comment(page, below, `One of ${names}; or the path of a module (./mine.mjs), relative to this file.`)
+    line("name", name)
+  }
+  if (!named && shows("use")) {
     comment(page, below, "Path of a module, instead of a name; its options are written next to it.")
     line("use", use)
   }
+  if (page.selector !== undefined) return
   if (sha256 !== undefined) line("sha256", sha256)
   const module = page.modules.get(path.join("."))
   renderFields(page, path, { ...(use === undefined ? {} : module), ...fieldsOf(choice, given) }, given, within)

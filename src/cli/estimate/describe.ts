@@ -48,7 +48,7 @@ function describeIteration({ episodes, lengths, parts }: Estimate): string[] {
     `  tokens: ${tokens("prefill")} prefilled, ${tokens("decode")} sampled, ${tokens("training")} trained; ` +
       ((lengths.newTokens ?? lengths.promptTokens) === lengths.promptTokens
         ? "prefix sharing is ignored"
-        : "the common prefixes of these prompts count once, those of the episodes of a group do not"),
+        : "common prefixes count once, with those of a group's episodes as far as random actions show them"),
   ]
 }
 

@@ -18,7 +18,7 @@ type Environment = Awaited<ReturnType<typeof openConfiguredEnvironment>>
 export interface Lengths {
   readonly steps: number
   readonly promptTokens: number
-  /** Tokens of a prompt that are computed, where the prefix that it shares with another prompt is computed once. Absent: all. */
+  /** Tokens of a prompt that are computed, if the prefix that it shares with another prompt is computed once. Absent: all. */
   readonly newTokens?: number
   readonly replyTokens: number
   readonly source: string
@@ -36,8 +36,9 @@ export interface Counter {
 
 type Tokens = ArrayLike<number | string>
 
-const episodes = 16
-/** Seconds after which no further episode is started. */
+/** Episodes whose lengths are measured, and groups whose common prompts are. */
+const [measuredEpisodes, measuredGroups] = [16, 2]
+/** Seconds after which no further episode is started, of either. */
 const patience = 5
 
 /** Measures lengths on a few training tasks, played by the environment's expert or at random. */
@@ -49,41 +50,95 @@ export async function measureLengths(
 ): Promise<Lengths> {
   const random = new Random(config.seed).fork("estimate")
   const { environmentTimeout, maxSteps, maxCompletionTokens } = config.training.rollout
+  const play = environment.expert ? playExpert : playAtRandom
   const started = performance.now()
-  const prompts: Tokens[] = []
-  let [played, reply] = [0, 0]
+  const played: Tokens[][] = []
+  let reply = 0
   using tasks = drawnTasks(environment, "train", random.fork("tasks"))
-  for (let index = 0; index < episodes && performance.now() - started < 1000 * patience; index++) {
+  for (const index of within(measuredEpisodes)) {
     const task = tasks.next()
     if (task === undefined) break
+    const prompts: Tokens[] = []
     const setup = { environment, task, random: random.fork("episode", index), environmentTimeout, maxSteps, signal }
-    for await (const step of environment.expert ? playExpert(setup) : playAtRandom(setup)) {
+    for await (const step of play(setup)) {
       prompts.push(await counter.prompt(step.messages))
       reply += step.reply === undefined ? maxCompletionTokens : counter.reply(step.reply)
     }
-    played++
+    played.push(prompts)
   }
+  const seconds = (performance.now() - started) / 1000
+  const prompts = played.flat()
   const steps = prompts.length
   if (steps === 0)
     throw new GigpoError(
       "BAD_ARGUMENT",
       `No step of ${environment.name} could be played: give --prompt-tokens, --reply-tokens and --steps.`,
     )
-  const seconds = (performance.now() - started) / 1000
   const source = environment.expert
-    ? `measured on ${played} episodes of the expert, which may be shorter than the model's`
-    : `measured on ${played} episodes of random actions; completions assumed to have the maximum length`
+    ? `measured on ${played.length} episodes of the expert, which may be shorter than the model's`
+    : `measured on ${played.length} episodes of random actions; completions assumed to have the maximum length`
+  const promptTokens = lengthOf(prompts) / steps
+  const groups = await groupPrompts(config, environment, counter, Math.ceil(steps / played.length), signal)
   return {
-    steps: steps / played,
-    promptTokens: prompts.reduce((sum, { length }) => sum + length, 0) / steps,
-    newTokens: distinctTokens(prompts) / steps,
+    steps: steps / played.length,
+    promptTokens,
+    newTokens: groups?.length
+      ? (promptTokens * distinctTokens(groups)) / lengthOf(groups)
+      : newTokensOf(played, config.training.groupSize),
     replyTokens: reply / steps,
     source,
-    ...(environment.expert && { secondsPerEpisode: seconds / played }),
+    ...(environment.expert && { secondsPerEpisode: seconds / played.length }),
   }
 }
 
-/** Number of tokens where each common prefix counts once: the nodes of the prefix tree of these sequences. */
+/**
+ * Prompts of a few groups whose episodes choose at random among the actions that observations list, since a model's episodes of one group differ
+ * where an expert's are equal. Undefined if no actions are listed.
+ */
+async function groupPrompts(
+  config: Config,
+  environment: Environment,
+  counter: Counter,
+  maxSteps: number,
+  signal: AbortSignal,
+) {
+  const random = new Random(config.seed).fork("estimate groups")
+  const { groupSize, rollout } = config.training
+  const prompts: Tokens[] = []
+  using tasks = drawnTasks(environment, "train", random.fork("tasks"))
+  let task: unknown
+  for (const index of within(measuredGroups * groupSize)) {
+    if (index % groupSize === 0) task = tasks.next()
+    if (task === undefined) break
+    const setup = { environment, task, random: random.fork("episode", index), maxSteps, signal }
+    for await (const { messages, actions } of playAtRandom({
+      ...setup,
+      environmentTimeout: rollout.environmentTimeout,
+    })) {
+      if (!actions?.length) return undefined
+      prompts.push(await counter.prompt(messages))
+    }
+  }
+  return prompts
+}
+
+/** Tokens per prompt that are computed if the episodes of a group have their first prompt in common, and no other. */
+function newTokensOf(played: readonly (readonly Tokens[])[], groupSize: number): number {
+  const repeated = (1 - 1 / groupSize) * distinctTokens(played.flatMap((prompts) => prompts.slice(0, 1)))
+  return (distinctTokens(played.flat()) - repeated) / played.flat().length
+}
+
+function lengthOf(prompts: readonly Tokens[]): number {
+  return prompts.reduce((sum, { length }) => sum + length, 0)
+}
+
+/** Indices of `count` episodes. Ends early when `patience` is over. */
+function* within(count: number): Generator<number> {
+  const started = performance.now()
+  for (let index = 0; index < count && performance.now() - started < 1000 * patience; index++) yield index
+}
+
+/** Number of tokens, each common prefix counted once: the nodes of the prefix tree of these sequences. */
 export function distinctTokens(sequences: readonly Tokens[]): number {
   const sorted = sequences.toSorted((a, b) => {
     const at = commonPrefix(a, b)
@@ -104,8 +159,8 @@ type RandomSetup = Parameters<typeof playExpert>[0]
 async function* playAtRandom({ maxSteps, ...setup }: RandomSetup) {
   await using episode = await startEpisode(setup)
   const choose = withMessages(randomActions(setup.random.fork("actions")))
-  for await (const { choice } of playTurns(episode, choose, { maxTurns: maxSteps }))
-    yield { messages: choice.messages, reply: undefined }
+  for await (const { choice, observation } of playTurns(episode, choose, { maxTurns: maxSteps }))
+    yield { messages: choice.messages, reply: undefined, actions: observation.actions }
 }
 
 /** Rates in operations and bytes per second. */

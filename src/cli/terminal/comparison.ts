@@ -57,9 +57,9 @@ function interval({ mean, low, high }: MeanInterval, format: Format): string {
 
 function testLines({ test: { name, first, second, p }, onlyFirst, onlySecond }: ComparedSuccess): string[] {
   const more = name === "McNemar" ? "solved by" : "solved more often by"
-  const told = name === "McNemar" ? "McNemar's exact test" : "the exact sign test, since tasks have several episodes"
+  const test = name === "McNemar" ? "McNemar's exact test" : "the exact sign test, since tasks have several episodes"
   return [
-    `Tasks ${more} A alone: ${first}, by B alone: ${second}; p = ${formatNumber(p)} by ${told}.`,
+    `Tasks ${more} A alone: ${first}, by B alone: ${second}; p = ${formatNumber(p)} by ${test}.`,
     ...(first + second < fewTasks ? ["Few tasks differ, so the interval is rough; rely on p."] : []),
     ...keyLines("A", onlyFirst),
     ...keyLines("B", onlySecond),

@@ -57,7 +57,7 @@ export function listEpisodes(summary: IterationSummary, { task, succeeded }: Epi
 
 /** One line per episode, after a line of headings. */
 export function episodeLines(episodes: readonly ListedEpisode[]): string[] {
-  const head = ["EPISODE", "", "RETURN", "STEPS", "TOKENS", "ENDED", "TASK"]
+  const head = ["EPISODE", "", "RETURN", "STEPS", "TOKENS", "OUTCOME", "TASK"]
   const rows = episodes.map(({ id, success, return: sum, steps, tokens, outcome, task }) => [
     ...[id, mark(success), formatNumber(sum), String(steps), tokens.toLocaleString("en-US"), outcome, task],
   ])

@@ -29,29 +29,29 @@ export function episodeText(group: RecordedGroup, episode: RecordedEpisode, long
     `${mark(metrics.success)} episode ${episodeId(group, member)}: ${outcome}, ${numbers.join(", ")}`,
     `task ${cut(stringify(group.task))}`,
     ...(error === undefined ? [] : [`error ${cut(error)}`]),
-    ...(steps[0] ? [`\n--- the first prompt\n${cut(steps[0].prompt)}`] : []),
+    ...(steps[0] ? [`\n--- first prompt\n${cut(steps[0].prompt)}`] : []),
     ...steps.map((step, at) =>
       [
         `\n--- step ${at + 1} of ${steps.length}\n${cut(step.observation)}`,
-        `reply   ${cut(replyText(step)).replaceAll("\n", "\n        ")}`,
-        `action  ${cut(step.action)}${step.valid ? "" : "  (invalid: the completion could not be parsed)"}`,
-        `earned  ${earned(step)}`,
+        `completion  ${cut(replyText(step)).replaceAll("\n", "\n            ")}`,
+        `action      ${cut(step.action)}${step.valid ? "" : "  (invalid: the completion could not be parsed)"}`,
+        `reward      ${creditText(step)}`,
         ...othersIn(group, member, at),
       ].join("\n"),
     ),
-    ...(last ? [`\n--- the end\n${cut(last.text)}`] : []),
+    ...(last ? [`\n--- last observation\n${cut(last.text)}`] : []),
   ]
   return parts.join("\n")
 }
 
-function earned(step: RecordedStep): string {
+function creditText(step: RecordedStep): string {
   const { reward, discountedReturn, advantage, episodeAdvantage, stepAdvantage } = step
   const levels = [
     ...(episodeAdvantage === undefined ? [] : [`episode ${signed(episodeAdvantage)}`]),
     ...(stepAdvantage === undefined ? [] : [`step ${signed(stepAdvantage)}`]),
   ]
   return [
-    `reward ${formatNumber(reward)}`,
+    formatNumber(reward),
     ...(discountedReturn === undefined ? [] : [`discounted return ${formatNumber(discountedReturn)}`]),
     ...(advantage === undefined ? [] : [`advantage ${signed(mean(advantage))}`]),
     ...(levels.length > 0 ? [`(${levels.join(", ")})`] : []),
@@ -67,7 +67,7 @@ function othersIn(group: RecordedGroup, member: number, at: number): string[] {
       const { action, advantage, discountedReturn, valid } = step
       return [
         [
-          `        ${episodeId(group, episode.member)} step ${place + 1}`,
+          `            ${episodeId(group, episode.member)} step ${place + 1}`,
           shortened(action.replaceAll("\n", " "), 40),
           ...(discountedReturn === undefined ? [] : [`discounted return ${formatNumber(discountedReturn)}`]),
           ...(advantage === undefined ? [] : [`advantage ${signed(mean(advantage))}`]),
@@ -76,9 +76,9 @@ function othersIn(group: RecordedGroup, member: number, at: number): string[] {
       ]
     }),
   )
-  if (rows.length === 0) return ["no other step in this state"]
-  const more = rows.length > mostOthers ? [`        and ${rows.length - mostOthers} more`] : []
-  return ["others  in this state", ...table(rows.slice(0, mostOthers)), ...more]
+  if (rows.length === 0) return ["step group  no other step in this anchor state"]
+  const more = rows.length > mostOthers ? [`            and ${rows.length - mostOthers} more`] : []
+  return ["step group  other steps in this anchor state:", ...table(rows.slice(0, mostOthers)), ...more]
 }
 
 /** Maximum number of listed steps of a step group. */

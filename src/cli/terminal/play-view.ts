@@ -2,7 +2,7 @@ import type { Message, Observation } from "../../environment/environment.ts"
 import { formatNumber } from "./format.ts"
 import type { Screen } from "./screen.ts"
 
-/** Step of an episode that is shown; `reply` if the completion is more than the action. */
+/** Step of an episode that is shown; `reply` is set if the completion is more than the action. */
 export interface PlayedStep {
   readonly reply?: string
   readonly action: string
@@ -31,19 +31,19 @@ export class PlayView {
 
   /** Shows the first prompt: observations alone may not describe the task. */
   prompt(messages: readonly Message[]): void {
-    for (const { role, content } of messages) this.#screen.print(`--- the first prompt (${role})\n${content}`)
+    for (const { role, content } of messages) this.#screen.print(`--- first prompt (${role})\n${content}`)
   }
 
   observation({ text }: Observation, last = false): void {
-    this.#screen.print(`\n--- ${last ? "the end" : `step ${this.#steps + 1}`}\n${text}`)
+    this.#screen.print(`\n--- ${last ? "last observation" : `step ${this.#steps + 1}`}\n${text}`)
   }
 
   step({ reply, action, valid, reward }: PlayedStep): void {
     this.#steps++
     this.#return += reward
-    if (reply !== undefined) this.#screen.print(`reply   ${reply.replaceAll("\n", "\n        ")}`)
-    this.#screen.print(`action  ${action}${valid ? "" : "  (invalid: the completion could not be parsed)"}`)
-    this.#screen.print(`reward  ${formatNumber(reward)}`)
+    if (reply !== undefined) this.#screen.print(`completion  ${reply.replaceAll("\n", "\n            ")}`)
+    this.#screen.print(`action      ${action}${valid ? "" : "  (invalid: the completion could not be parsed)"}`)
+    this.#screen.print(`reward      ${formatNumber(reward)}`)
   }
 
   ask(actions: readonly string[] | undefined): void {

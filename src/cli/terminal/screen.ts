@@ -4,7 +4,7 @@ import { activity, type Work } from "./activity.ts"
 import { wrapped } from "./cells.ts"
 import { shortened } from "./format.ts"
 
-/** Part of a stream that a screen needs: `process.stdout` or a stand-in in tests. */
+/** Part of a stream that a screen needs: `process.stdout` or a replacement in tests. */
 export interface Output {
   readonly isTTY?: boolean
   readonly columns?: number

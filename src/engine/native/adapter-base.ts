@@ -15,7 +15,7 @@ interface BaseOptions extends HubOptions {
 /**
  * Returns the folder of an adapter's base model. A model that is not on this machine is downloaded by its name on the Hub.
  *
- * @throws GigpoError `BAD_MODEL` where no base model is found; the errors of `resolveModel`
+ * @throws GigpoError `BAD_MODEL` if no base model is found; the errors of `resolveModel`
  */
 export async function findBase(
   directory: string,
@@ -50,7 +50,7 @@ async function isModel(path: string): Promise<boolean> {
   return (await isThere(join(path, "config.json"))) || (await isGguf(path))
 }
 
-/** Returns the name of the base model with the revision that PEFT stores; undefined where it is not a name on the Hub. */
+/** Returns the name of the base model with the revision that PEFT stores; undefined if it is not a name on the Hub. */
 async function nameOfBase({ base, json }: StoredAdapter): Promise<string | undefined> {
   if (base === undefined || !(await nameOf(base))) return undefined
   const { revision } = json

@@ -30,7 +30,7 @@ import { type StoredBuffer, tensorSources, trainedParameters, writeTensors } fro
 export interface LearnerModel {
   readonly config: ModelConfig
   readonly head: Head
-  /** LoRA adapter; undefined where all weights are trained. */
+  /** LoRA adapter; undefined if all weights are trained. */
   readonly lora: { readonly config: AdapterConfig; readonly layout: AdapterLayout } | undefined
   /** Contents of the config.json that the model was opened with. */
   readonly original: Readonly<Record<string, unknown>> | undefined

@@ -137,9 +137,9 @@ export const nativePolicyFields = {
   recompute: oneOf(
     "auto",
     ["auto", "none", "norms", "mlp", "block"],
-    "Activation recomputation in the backward pass (gradient checkpointing): nothing, the inputs of matrix products, also the inside " +
-      "of the feed-forward network, or the whole layer. Each saves memory and costs time, up to a third of training; the " +
-      'results are the same. "auto" recomputes the least that fits in memory.',
+    "Gradient checkpointing: activations that the backward pass computes again. none: no activations; norms: normalized inputs and the input " +
+      "of the down projection; mlp: also gate and up projection; block: all but the input of each layer. Each saves memory and costs time, " +
+      'up to a third of training; the results are the same. "auto" recomputes the least that fits in memory.',
   ),
   moments: oneOf(
     "float32",

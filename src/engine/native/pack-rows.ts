@@ -10,7 +10,7 @@ import { Constraint } from "./constraint.ts"
 
 /** Inputs that a batch needs. */
 export interface BatchNeeds {
-  /** Temperature of the whole batch; absent where no distribution is computed. */
+  /** Temperature of the whole batch; absent if no distribution is computed. */
   readonly temperature?: number
   readonly advantages?: boolean
   readonly oldLogProbs?: boolean

@@ -2,7 +2,7 @@ import { warn } from "../../util/warn.ts"
 
 let said = false
 
-/** Warns why the GPU engine does not use cuBLASLt, once per process. Silent where GIGPO_CUBLASLT is "off". */
+/** Warns why the GPU engine does not use cuBLASLt, once per process. Silent if GIGPO_CUBLASLT is "off". */
 export function warnWithoutLibrary(reason: string | undefined): void {
   if (reason === undefined || said || process.env.GIGPO_CUBLASLT === "off") return
   said = true

@@ -24,7 +24,7 @@ export interface DownloadOptions {
  * Downloads an adapter from the server's archive of sampler weights and writes it into a folder.
  *
  * @param path tinker://<model>/sampler_weights/<name>
- * @throws GigpoError `ENGINE_REFUSED` where the server has no archive, or the archive is larger than `most` or contains no adapter
+ * @throws GigpoError `ENGINE_REFUSED` if the server has no archive, or the archive is larger than `most` or contains no adapter
  * in PEFT's layout; `ENGINE_LOST`, `IO`
  */
 export async function downloadAdapter(

@@ -18,8 +18,8 @@ export async function checkTokenizer(
   directory: string | undefined,
 ): Promise<string> {
   const { model_data } = await session.post("/get_info", { model_id: modelId, type: "get_info" })
-  const { tokenizer_id: told } = (model_data ?? {}) as { tokenizer_id?: unknown }
-  const name = typeof told === "string" ? told : "not told"
+  const { tokenizer_id: id } = (model_data ?? {}) as { tokenizer_id?: unknown }
+  const name = typeof id === "string" ? id : "not told"
   const file = directory === undefined ? undefined : join(directory, "tokenizer.json")
   if (file === undefined || !/^[0-9a-f]{64}$/.test(name) || !(await isThere(file)) || (await hashFile(file)) === name)
     return name

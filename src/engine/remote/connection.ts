@@ -81,7 +81,7 @@ export class Connection {
   readonly #contact: number
   #met = false
   #outage: Outage | undefined
-  #told: Outage | undefined
+  #reported: Outage | undefined
 
   /** @throws GigpoError `BAD_ARGUMENT` for an invalid address or key. */
   constructor({ url, key, plainHttp = false, patience = 300, contact = 10, onWarning }: ConnectionOptions) {
@@ -171,8 +171,8 @@ export class Connection {
 
   /** Warns of a lasting outage, once per outage. */
   warnOfOutage(): void {
-    if (!this.#outage || this.#outage === this.#told) return
-    this.#told = this.#outage
+    if (!this.#outage || this.#outage === this.#reported) return
+    this.#reported = this.#outage
     const { path, reason } = this.#outage
     this.onWarning(
       `The engine at ${this.url} does not answer ${path} (${reason}). The request is repeated for up to ${this.patience / 1000} s.`,
@@ -219,7 +219,7 @@ export class Connection {
    *
    * @param again - whether the request may be repeated after the server may have accepted it, because it changes nothing or the server
    * recognizes repeated requests.
-   * @throws GigpoError `ENGINE_REFUSED` where the server refuses; `ENGINE_LOST` where it does not answer in time, or may have accepted
+   * @throws GigpoError `ENGINE_REFUSED` if the server refuses; `ENGINE_LOST` if it does not answer in time, or may have accepted
    * a request that must not be repeated.
    */
   async send(call: Call, again: boolean): Promise<Extract<Outcome, { kind: "answered" }>> {
@@ -323,8 +323,8 @@ function parse(bytes: Buffer): unknown {
 function reasonOf(bytes: Buffer): string {
   const body = parse(bytes)
   const { detail, error, message } = (body ?? {}) as Record<string, unknown>
-  const told = detail ?? (error as { message?: unknown } | undefined)?.message ?? error ?? message ?? body
-  return excerpt(told ?? bytes.toString("utf8", 0, 2000))
+  const found = detail ?? (error as { message?: unknown } | undefined)?.message ?? error ?? message ?? body
+  return excerpt(found ?? bytes.toString("utf8", 0, 2000))
 }
 
 /** Whether a request may have been sent before the error occurred. */

@@ -6,14 +6,14 @@ import type { Session } from "./session.ts"
  * Returns the server's name of the model, and the maximum tokens of its context (Infinity if not reported).
  *
  * @param asked name of the model; undefined selects the server's only model
- * @throws GigpoError `ENGINE_REFUSED` where no model has the name, or no name is given and the server has several.
+ * @throws GigpoError `ENGINE_REFUSED` if no model has the name, or no name is given and the server has several.
  */
 export async function findModel(
   { connection }: Session,
   asked: string | undefined,
 ): Promise<{ readonly name: string; readonly longest: number }> {
-  const told = await unlessRefused(() => connection.send({ path: "/get_server_capabilities" }, true))
-  const { supported_models } = (told?.body ?? {}) as { supported_models?: unknown }
+  const response = await unlessRefused(() => connection.send({ path: "/get_server_capabilities" }, true))
+  const { supported_models } = (response?.body ?? {}) as { supported_models?: unknown }
   const models = (Array.isArray(supported_models) ? supported_models : []).filter(
     (model): model is Record<string, unknown> => typeof model === "object" && model !== null,
   )

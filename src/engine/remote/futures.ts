@@ -60,7 +60,7 @@ export class Futures {
   /**
    * Waits for a result.
    *
-   * @throws LostResult; GigpoError `ENGINE_REFUSED` for a failed request, `ENGINE_LOST` where no result arrives in time.
+   * @throws LostResult; GigpoError `ENGINE_REFUSED` for a failed request, `ENGINE_LOST` if no result arrives in time.
    */
   async result(requestId: string, path: string, asked: ResultOptions = {}): Promise<Settled> {
     const since = Date.now()
@@ -78,7 +78,7 @@ export class Futures {
     since: number,
     { protobuf, most, signal }: ResultOptions,
   ): Promise<Settled> {
-    let [failures, failing, refusals, told] = [0, 0, 0, false]
+    let [failures, failing, refusals, warned] = [0, 0, 0, false]
     const began = performance.now() // monotonic, unlike the system clock
     for (let iteration = 0; ; iteration++) {
       const asked = performance.now()
@@ -97,8 +97,8 @@ export class Futures {
         failures = 0
         const [state, reason] = [textOf(body.queue_state), textOf(body.queue_state_reason)]
         this.#pending.set(request_id, { path, since, state, reason })
-        if (!told && age > pauseToTell && state !== undefined && state !== "active") {
-          told = true
+        if (!warned && age > pauseToTell && state !== undefined && state !== "active") {
+          warned = true
           this.#connection.onWarning(
             `The engine at ${this.#connection.url} has delayed ${path} for ${Math.round(age / 1000)} s: ${state}${reason ? ` (${reason})` : ""}.`,
           )

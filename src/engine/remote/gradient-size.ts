@@ -29,7 +29,7 @@ export class GradientSize {
   }
 
   /**
-   * Returns the size of a gradient; NaN where it cannot be measured.
+   * Returns the size of a gradient; NaN if it cannot be measured.
    *
    * @param model model for the probe, whose moments change
    */
@@ -49,7 +49,7 @@ export class GradientSize {
     return this.#tells ?? false
   }
 
-  /** Returns the change by one step without and with gradient clipping to nearly 0; NaN where it cannot be measured. */
+  /** Returns the change by one step without and with gradient clipping to nearly 0; NaN if it cannot be measured. */
   async bounded(): Promise<{ readonly free: number; readonly bounded: number }> {
     this.#rate ??= await this.#findRate()
     const loss = weighted(this.#row, 1)
@@ -80,7 +80,7 @@ export class GradientSize {
     return logProbs[0]!.subarray(start).reduce((sum, value) => sum + value, 0)
   }
 
-  /** Returns a learning rate whose step is small but measurable; NaN where ε has no effect, so that steps do not depend on the size. */
+  /** Returns a learning rate whose step is small but measurable; NaN if ε has no effect, so that steps do not depend on the size. */
   async #findRate(): Promise<number> {
     const loss = weighted(this.#row, 1)
     for (let rate = 1e-5; rate < 1e3; rate *= 10) {

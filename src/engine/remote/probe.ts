@@ -39,7 +39,7 @@ const near = (a: number, b: number) => Math.abs(a - b) <= 0.1 * Math.max(Math.ab
 /**
  * Detects the features in which servers differ, with a learning rate of 0 or on models that are discarded.
  *
- * @throws GigpoError `ENGINE_REFUSED` where the reduction of token losses is none of the known ones.
+ * @throws GigpoError `ENGINE_REFUSED` if the reduction of token losses is unknown.
  */
 export async function probe(probed: Probed): Promise<Found> {
   for (let trial = 1; ; trial++)
@@ -163,10 +163,10 @@ async function findForm({ vocabularySize }: Probed, row: Sequence, now: Float32A
     if (near(half * allTargets, cut * (allTargets - replyTargets / 2)))
       return { reduction: "mean-of-means", takesWeights: false }
   }
-  const told = Object.entries({ one, two, half, cut }).map(([name, value]) => `${name} ${value.toPrecision(3)}`)
+  const sizes = Object.entries({ one, two, half, cut }).map(([name, value]) => `${name} ${value.toPrecision(3)}`)
   throw new GigpoError(
     "ENGINE_REFUSED",
-    `This engine reduces token losses neither by a sum nor by a mean of means (sizes of gradients: ${told.join(", ")}), so training ` +
+    `This engine reduces token losses neither by a sum nor by a mean of means (sizes of gradients: ${sizes.join(", ")}), so training ` +
       "would be incorrect. Use another server, or set its reduction to a token sum.",
   )
 }

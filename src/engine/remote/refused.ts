@@ -45,7 +45,7 @@ export class MaybeTaken extends GigpoError {
   }
 }
 
-/** Returns the result of a call; undefined where the server refuses. */
+/** Returns the result of a call; undefined if the server refuses. */
 export async function unlessRefused<T>(call: () => Promise<T>): Promise<T | undefined> {
   try {
     return await call()

@@ -64,14 +64,14 @@ export class RemoteModel {
       return await this.#session.futures.result(requestId, path, options)
     } catch (error) {
       const lost = error instanceof LostResult
-      const told = lost
+      const reason = lost
         ? new GigpoError(
             "ENGINE_LOST",
             `The engine has lost the result of ${path}: ${error.message}. Resume from the last checkpoint.`,
           )
         : error
-      if (GigpoError.is(told) && told.code === "ENGINE_LOST") this.#spoiled = told
-      throw told
+      if (GigpoError.is(reason) && reason.code === "ENGINE_LOST") this.#spoiled = reason
+      throw reason
     }
   }
 
@@ -86,7 +86,7 @@ export class RemoteModel {
   }
 }
 
-/** Returns the request_id of a response. Throws `ENGINE_REFUSED` where there is none. */
+/** Returns the request_id of a response. Throws `ENGINE_REFUSED` if there is none. */
 export function requestIdOf(answer: unknown, path: string): string {
   const { request_id } = (answer ?? {}) as { request_id?: unknown }
   if (typeof request_id === "string") return request_id

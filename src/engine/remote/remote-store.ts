@@ -34,7 +34,7 @@ export interface Keeper {
   probes(): Promise<ProbeReport | undefined>
 }
 
-/** Reads the remote.json of a folder; undefined where there is none. Throws `BAD_MODEL` and `IO`. */
+/** Reads the remote.json of a folder; undefined if there is none. Throws `BAD_MODEL` and `IO`. */
 export async function readKept(directory: string): Promise<Kept | undefined> {
   const file = join(directory, remoteFile)
   if (!(await isThere(file))) return undefined

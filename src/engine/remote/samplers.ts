@@ -10,18 +10,18 @@ import type { Session } from "./session.ts"
 const mostLost = 5
 /** Maximum bytes of a response per token and per requested most likely token: numbers in JSON. */
 const bytesPerToken = 128
-/** Maximum number of sampling requests in progress. Further ones wait in this process, not in sockets of the server. */
+/** Maximum number of sampling requests in progress. Others are queued in this process, so that they need no connection to the server. */
 const mostAtOnce = 512
 
-/** Parameters of /asample, without the sampling session. */
-export interface Drawn {
+/** Parameters of one request to /asample, except the sampling session. */
+export interface SampleRequest {
   readonly prompt: Int32Array
   readonly params: { readonly max_tokens: number; readonly [name: string]: unknown }
   readonly promptLogProbs?: boolean
   readonly topTokens?: number
 }
 
-/** Samples from sampling sessions; requests are numbered per session. */
+/** Client of the server's sampling sessions. Requests are numbered per session, so that the server recognizes repeated ones. */
 export class Samplers {
   readonly #session: Session
   readonly #next = new Map<string, number>()
@@ -33,7 +33,7 @@ export class Samplers {
     this.#session = session
   }
 
-  /** Publishes the current weights for sampling: without a name, or as `name` if the server requires one. Returns the sampling session. */
+  /** Saves the current weights for sampling and returns a sampling session of them. `name` is used only if the server requires one. */
   async publish(model: RemoteModel, name: string): Promise<string> {
     const unnamed = { sampling_session_seq_id: this.#sessions++, type: "save_weights_for_sampler" }
     const saved = await unlessRefused(() => model.call("/save_weights_for_sampler", unnamed))
@@ -56,13 +56,13 @@ export class Samplers {
     throw new GigpoError("ENGINE_REFUSED", "The engine opened no sampling session.")
   }
 
-  /** Returns one sample. If the server loses the result, the sample is drawn again: nothing depends on it yet. */
+  /** Returns one sample. A result that the server lost is requested again as a new sample, which is safe because the lost one was never used. */
   async draw(
     of: string,
-    { prompt, params, promptLogProbs, topTokens }: Drawn,
+    { prompt, params, promptLogProbs, topTokens }: SampleRequest,
     signal?: AbortSignal,
   ): Promise<SampleResult> {
-    await this.#turn()
+    await this.#waitForSlot()
     try {
       for (let lost = 0; ; lost++) {
         const seq_id = this.#next.get(of) ?? 0
@@ -98,8 +98,8 @@ export class Samplers {
 
   /** Returns the log-probabilities of all tokens but the first, [tokens - 1]. */
   async score(of: string, tokens: Int32Array, signal?: AbortSignal): Promise<Float32Array> {
-    const asked = { prompt: tokens, params: { max_tokens: 1, temperature: 1 }, promptLogProbs: true }
-    const { promptLogProbs } = await this.draw(of, asked, signal)
+    const request = { prompt: tokens, params: { max_tokens: 1, temperature: 1 }, promptLogProbs: true }
+    const { promptLogProbs } = await this.draw(of, request, signal)
     // Some servers leave out the value of the first token.
     const found = promptLogProbs?.length === tokens.length ? promptLogProbs.subarray(1) : promptLogProbs
     if (found?.length !== tokens.length - 1)
@@ -107,7 +107,7 @@ export class Samplers {
     return found
   }
 
-  async #turn(): Promise<void> {
+  async #waitForSlot(): Promise<void> {
     while (this.#running >= mostAtOnce) await new Promise<void>((resolve) => this.#waiting.push(resolve))
     this.#running++
   }

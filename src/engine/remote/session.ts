@@ -31,7 +31,7 @@ export interface SessionOptions extends ConnectionOptions {
   readonly deadline?: number | undefined
 }
 
-/** Opens a session. Throws `ENGINE_LOST` where no server answers, and `ENGINE_REFUSED` for another kind of server or a wrong key. */
+/** Opens a session. Throws `ENGINE_LOST` if no server answers, and `ENGINE_REFUSED` for another kind of server or a wrong key. */
 export async function openSession(options: SessionOptions): Promise<Session> {
   const connection = new Connection(options)
   const futures = new Futures(connection, options.deadline ?? 3600)
@@ -41,7 +41,7 @@ export async function openSession(options: SessionOptions): Promise<Session> {
     return (answer ?? {}) as Readonly<Record<string, unknown>>
   }
   const flags = await post("/client/config", { sdk_version: sdkVersion })
-  const { session_id, ...told } = await post("/create_session", {
+  const { session_id, ...messages } = await post("/create_session", {
     ...{ tags: [], user_metadata: {}, sdk_version: sdkVersion, type: "create_session" },
   })
   if (typeof session_id !== "string")
@@ -50,7 +50,7 @@ export async function openSession(options: SessionOptions): Promise<Session> {
       `The server at ${connection.url} is not a server of the Tinker API. Correct the address.`,
     )
   connection.met()
-  for (const message of [told.info_message, told.warning_message, told.error_message])
+  for (const message of [messages.info_message, messages.warning_message, messages.error_message])
     if (typeof message === "string" && message) connection.onWarning(`Message of the engine: ${message}`)
   let ended = false
   const beat = setInterval(() => {

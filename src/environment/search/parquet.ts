@@ -46,9 +46,9 @@ export async function* readParquetRows(
   const clock = setTimeout(() => child.kill("SIGKILL"), usualTime + (mostTime * size) / 2 ** 20)
   try {
     for await (const [message] of on(child, "message", { close: ["disconnect"], ...(signal && { signal }) })) {
-      const told = message as ParquetMessage
-      if ("rows" in told) yield* told.rows
-      else if ("problem" in told) throw broken(path, told.problem)
+      const result = message as ParquetMessage
+      if ("rows" in result) yield* result.rows
+      else if ("problem" in result) throw broken(path, result.problem)
       else return
     }
     throw broken(path, "reading it takes more memory or time than its size allows")

@@ -47,7 +47,7 @@ export async function readGgufConfig(path: string): Promise<ConfigJson> {
   }
 }
 
-/** Factors of the rotary frequencies, [headSize / 2]; undefined where the file has none. */
+/** Factors of the rotary frequencies, [headSize / 2]; undefined if the file has none. */
 async function readFactors({ tensors, path, read }: GgufFile): Promise<Float32Array | undefined> {
   const tensor = tensors.get(ropeFactors)
   if (!tensor) return undefined

@@ -35,7 +35,7 @@ export interface GgufFamily {
   readonly endOfTurn?: string
   /** Returns further fields of config.json; undefined removes one. */
   config?(keys: GgufKeys): ConfigJson
-  /** Returns further metadata. Throws `BAD_MODEL` where llama.cpp would compute the model otherwise. */
+  /** Returns further metadata. Throws `BAD_MODEL` if llama.cpp would compute the model otherwise. */
   metadata?(config: ModelConfig): Readonly<Record<string, TypedValue>>
 }
 

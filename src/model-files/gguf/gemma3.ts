@@ -76,7 +76,7 @@ function queryScalar(model: Readonly<Record<"layers" | "hidden" | "heads" | "hea
 /**
  * Returns the metadata by which Gemma 3 differs.
  *
- * @throws GigpoError `BAD_MODEL` where llama.cpp would compute the model otherwise.
+ * @throws GigpoError `BAD_MODEL` if llama.cpp would compute the model otherwise.
  */
 function gemma3Metadata(config: ModelConfig): Readonly<Record<string, TypedValue>> {
   const refuse = (what: string) => new GigpoError("BAD_MODEL", `Gemma3 models with ${what} cannot be exported as GGUF.`)

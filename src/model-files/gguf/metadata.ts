@@ -57,7 +57,7 @@ const arrayType = 9
  *
  * @param bytes - the first bytes of the file.
  * @param size - size of the whole file.
- * @throws MoreBytesNeeded where `bytes` ends within the header; GigpoError `BAD_MODEL` where the file breaks the format.
+ * @throws MoreBytesNeeded where `bytes` ends within the header; GigpoError `BAD_MODEL` if the file breaks the format.
  */
 export function parseGguf(bytes: Uint8Array, size: number, file: string): GgufHeader {
   const reader = new Reader(bytes, size, file)

@@ -79,7 +79,7 @@ async function openPart(path: string, read: ReadHeader): Promise<Part> {
 /** Name of one part of a split model, as llama-gguf-split writes it. */
 const named = /-(\d{5})-of-(\d{5})\.gguf$/i
 
-/** Returns the paths of the further parts of a split model, which are beside the first and named after it. */
+/** Returns the paths of the further parts of a split model, which are next to the first and named after it. */
 function otherParts(path: string, { metadata }: Part): string[] {
   const count = metadata.get("split.count") ?? 1
   if (count === 1 || count === 0) return []
@@ -105,7 +105,7 @@ async function openOther(path: string, first: string, number: number): Promise<P
   const part = await openPart(path, readHeader)
   if (part.metadata.get("split.no") === number) return part
   await part.handle.close()
-  throw badGguf(path, `it is not the part ${number + 1} that its name says`)
+  throw badGguf(path, `its name says part ${number + 1}, but it contains another one`)
 }
 
 /** Returns the tensors of all parts. */

@@ -6,7 +6,7 @@ const published = { type: "llama3", lowFrequencyFactor: 1, highFrequencyFactor: 
 /**
  * Returns the divisors of the rotary frequencies, [headSize / 2] (Llama 3 report, arXiv 2407.21783, §3.4.2; as in transformers).
  *
- * With wavelength λ and original context length L: 1 where λ < L / high, `factor` where λ > L / low, and in between
+ * With wavelength λ and original context length L: 1 if λ < L / high, `factor` where λ > L / low, and in between
  * 1 / ((1 − s) / factor + s) with s = (L / λ − low) / (high − low).
  */
 export function llama3Factors(scaling: Llama3Scaling, headSize: number, base: number): Float32Array {
@@ -18,7 +18,7 @@ export function llama3Factors(scaling: Llama3Scaling, headSize: number, base: nu
   })
 }
 
-/** Returns the rope scaling with these factors, or undefined where they are not those of a published Llama 3 model. */
+/** Returns the rope scaling with these factors, or undefined if they are not those of a published Llama 3 model. */
 export function llama3Scaling(factors: Float32Array, headSize: number, base: number): Llama3Scaling | undefined {
   const scaling = { factor: factors.reduce((a, b) => Math.max(a, b), 1), ...published }
   const expected = llama3Factors(scaling, headSize, base)

@@ -29,7 +29,7 @@ const codes = { uint32: 4, float32: 6, bool: 7, string: 8, array: 9, int32: 5 } 
 /**
  * Writes a GGUF file, version 3. A file at the path is replaced when the new one is complete.
  *
- * @throws GigpoError `BAD_ARGUMENT` where the number of bytes of a tensor does not match its type and shape; `IO`
+ * @throws GigpoError `BAD_ARGUMENT` if the number of bytes of a tensor does not match its type and shape; `IO`
  */
 export async function writeGguf(
   path: string,

@@ -15,7 +15,7 @@ export interface Thought {
   readonly closed: boolean
 }
 
-/** Finds the first thinking part of a completion; undefined where there is none. A token belongs to the part in which its text starts. */
+/** Finds the first thinking part of a completion; undefined if there is none. A token belongs to the part in which its text starts. */
 export function openThought(
   tokenizer: Pick<ChatCodec, "decode">,
   tokens: Int32Array,
@@ -42,7 +42,7 @@ export function openThought(
 
 /**
  * Replaces a completion after its first `kept` tokens by forced tokens and a sampled continuation. Forced tokens have log-probability and
- * entropy 0. The completion is returned unchanged where no room would be left.
+ * entropy 0. The completion is returned unchanged if no room would be left.
  */
 export async function goOn(
   reply: SampledReply,

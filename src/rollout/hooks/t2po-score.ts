@@ -45,7 +45,7 @@ export const t2poCutFields = {
 
 export type T2poCutOptions = OptionsOf<typeof t2poCutFields>
 
-/** Returns the number of tokens after which thinking with these scores is ended; undefined where it continues. */
+/** Returns the number of tokens after which thinking with these scores is ended; undefined if it continues. */
 export function t2poCut(scores: ArrayLike<number>, options: T2poCutOptions = {}): number | undefined {
   const { flat, change, thought } = readOptions("t2poCut", options, t2poCutFields)
   let run = 0

@@ -47,7 +47,7 @@ export function t2po(options: T2poOptions = {}): Pick<RolloutHooks, "sample" | "
   return {
     async sample({ request, tokenizer, vocabularySize, sample }) {
       const seen: number[] = []
-      let next = thought // tokens by which a thought that is still open may be that long
+      let next = thought // number of tokens at which an open thought may reach its limit
       const reply = await sample({
         ...request,
         topTokens: 1,

@@ -9,7 +9,7 @@ export class BackwardBits {
   /** Number of remaining bits; negative after reading too many. */
   left: number
 
-  /** @throws GigpoError `BAD_ARGUMENT` where the start mark is missing. */
+  /** @throws GigpoError `BAD_ARGUMENT` if the start mark is missing. */
   constructor(bytes: Uint8Array) {
     const last = bytes.at(-1) ?? 0
     if (last === 0) throw malformed()
@@ -24,7 +24,7 @@ export class BackwardBits {
     return this.#at(from, count)
   }
 
-  /** Consumes and returns the next bits. Throws `BAD_ARGUMENT` where fewer are left. */
+  /** Consumes and returns the next bits. Throws `BAD_ARGUMENT` if fewer are left. */
   take(count: number): number {
     if (count > 16) return this.take(count - 16) * 65_536 + this.take(16)
     this.left -= count

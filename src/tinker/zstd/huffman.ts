@@ -68,7 +68,7 @@ function tableOf(weights: readonly number[]): HuffmanTable {
   return { log, symbols, widths }
 }
 
-/** Fills `to` with the symbols of a stream. Throws `BAD_ARGUMENT` where the stream has fewer or more. */
+/** Fills `to` with the symbols of a stream. Throws `BAD_ARGUMENT` if the stream has fewer or more. */
 export function readStream({ log, symbols, widths }: HuffmanTable, bytes: Uint8Array, to: Uint8Array): void {
   const bits = new BackwardBits(bytes)
   for (let i = 0; i < to.length; i++) {

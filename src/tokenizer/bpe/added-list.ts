@@ -55,7 +55,7 @@ export function readAddedTokens(
     const { content } = fields
     if (tokens.has(content as string)) continue
     if (!isString(content) || !vocabulary.has(content))
-      throw new Unsupported(`has no id for the ${role} ${show(content)} of tokenizer_config.json beside it`)
+      throw new Unsupported(`has no id for the ${role} ${show(content)} of tokenizer_config.json next to it`)
     add({ ...fields, special: true })
   }
   if (tokens.size > mostAdded)

@@ -14,14 +14,13 @@ const changing = [
 /** Throws Unsupported if tokenizer_config.json implies other ids than tokenizer.json. */
 export function checkConfig(config: JsonObject, json: JsonObject): void {
   for (const key of changing)
-    if (config[key] === true)
-      throw new Unsupported(`does not do what ${key} in tokenizer_config.json beside it asks for`)
+    if (config[key] === true) throw new Unsupported(`does not follow ${key} in tokenizer_config.json next to it`)
   const prefix = config.add_prefix_space
   if (typeof prefix !== "boolean") return
   const prepends = addsPrefixSpace(json.normalizer) ?? addsPrefixSpace(json.pre_tokenizer) ?? false
   if (prefix !== prepends) {
     const does = prepends ? "puts a space before texts" : "puts no space before texts"
-    throw new Unsupported(`${does}, but add_prefix_space in tokenizer_config.json beside it is ${show(prefix)}`)
+    throw new Unsupported(`${does}, but add_prefix_space in tokenizer_config.json next to it is ${show(prefix)}`)
   }
 }
 

@@ -92,3 +92,13 @@ export const laterNormalization: string = [
   "11f41-11f42 1611e-16129 1612f 16d63 16d67-16d6a 16ff0-16ff1 1ccd6-1ccf9 1e030-1e06d 1e08f 1e130-1e136 1e2ae",
   "1e2ec-1e2ef 1e4ec-1e4ef 1e5ee-1e5ef 1f16c 1fbf0-1fbf9",
 ].join(" ")
+
+/** Code points whose general category differs between Unicode 14.0, 16.0 and 17.0, with some between them. */
+export const changedSince14: string = [
+  "295 88f-897 c5c cdc-cf3 ece 1acf-1aeb 1b4e-1b4f 1b7f 1c89-1c8a 20c1 2427-2429 2b96 2ffc-2fff 31e4-31ef a7cb-a7f1",
+  "fbc3-fbd2 fd90-fd91 fdc8-fdce 105c0-105f3 10940-10959 10d40-10d8f 10ec2-10ed8 10efa-10eff 1123f-11241",
+  "11380-113e2 116d0-116e3 1171e 11b00-11b09 11b60-11b67 11bc0-11bf9 11db0-11de9 11f00-11f5a 1342f-143fa",
+  "16100-16139 16d40-16d79 16ea0-16ed3 16ff2-16ff6 187f8-187ff 18cff-18d1e 18d80-18df2 1b132 1b155 1cc00-1cef0",
+  "1d2c0-1d2d3 1df25-1df2a 1e030-1e06d 1e08f 1e4d0-1e4f9 1e5d0-1e5ff 1e6c0-1e6ff 1f6d8-1f6dc 1f774-1f77f 1f7d9",
+  "1f8b2-1f8d8 1fa54-1faf8 1fbcb-1fbfa 2b739-2b73f 2cea2-2cead 2ebf0-2ee5d 31350-33479",
+].join(" ")

@@ -1,8 +1,17 @@
 import { lazy } from "../../util/lazy.ts"
-import { type CodePoints, classSource, difference, parseCodePoints, rangeSource, union } from "./code-points.ts"
+import {
+  type CodePoints,
+  classSource,
+  difference,
+  intersection,
+  parseCodePoints,
+  rangeSource,
+  union,
+} from "./code-points.ts"
 import {
   categoryNames,
   categoryRuns,
+  changedSince14,
   formerPunctuation,
   laterNormalization,
   laterNumbers,
@@ -35,56 +44,84 @@ export function property(name: string): CodePoints | undefined {
   return set
 }
 
-/** Ranges of code points that may have a category, with their code units per character; the other planes are empty or private. */
-const scanned: readonly (readonly [first: number, end: number, units: number])[] = [
-  [0, 0xd800, 1],
-  [0xe000, 0x10000, 1],
-  [0x10000, 0x40000, 2],
-  [0xe0000, 0xf0000, 2],
-]
+/** Code points that may have a category; the other planes are empty or private. */
+const possible = parseCodePoints("0-d7ff e000-3ffff e0000-effff")
 
-/** Texts of the ranges, each with all of its characters in order. */
-const scannedTexts = lazy(() => scanned.map(([first, end]) => charactersOf(first, end)))
+/** Comparison of the table with the Unicode version of the JavaScript engine. */
+export interface Comparison {
+  /** Code points that are taken to have the same category in both. */
+  readonly same: CodePoints
+  /** Ranges of the others, with all characters of each in order; no range has characters of both one and two code units. */
+  readonly ranges: readonly { readonly first: number; readonly units: number; readonly text: string }[]
+}
 
-function charactersOf(first: number, end: number): string {
-  const units = new Uint16Array((end - first) * (first < 0x10000 ? 1 : 2))
+/**
+ * Comparison with an engine of a Unicode version. To compare all code points takes 40 ms at the start of every process, so in versions up to 17
+ * only those are compared that have changed since version 14. Other versions, and undefined, compare all.
+ */
+export function comparison(unicode: string | undefined): Comparison {
+  const version = Number.parseInt(unicode ?? "", 10)
+  const compared = version >= 14 && version <= 17 ? parseCodePoints(changedSince14) : possible
+  const ranges = [parseCodePoints("0-ffff"), parseCodePoints("10000-10ffff")].flatMap((planes, more) => {
+    const part = intersection(compared, planes)
+    const [first, end] = [0, 1].map((which) => part.filter((_, index) => index % 2 === which)) as [number[], number[]]
+    return first.map((from, index) => ({
+      first: from,
+      units: 1 + more,
+      text: charactersOf(from, end[index]!, 1 + more),
+    }))
+  })
+  return { same: difference(possible, compared), ranges }
+}
+
+function charactersOf(first: number, end: number, units: number): string {
+  const codes = new Uint16Array((end - first) * units)
   let at = 0
   for (let codePoint = first; codePoint < end; codePoint++) {
-    if (codePoint < 0x10000) units[at++] = codePoint
+    if (units === 1) codes[at++] = codePoint
     else {
-      units[at++] = 0xd800 + ((codePoint - 0x10000) >> 10)
-      units[at++] = 0xdc00 + (codePoint & 0x3ff)
+      codes[at++] = 0xd800 + ((codePoint - 0x10000) >> 10)
+      codes[at++] = 0xdc00 + (codePoint & 0x3ff)
     }
   }
-  return Buffer.from(units.buffer).toString("utf16le")
+  return Buffer.from(codes.buffer).toString("utf16le")
 }
 
 /** Property as defined by the JavaScript engine. */
-function nativeProperty(name: string): CodePoints {
+function nativeProperty(name: string, set: CodePoints, { same, ranges }: Comparison): CodePoints {
   const run = new RegExp(`\\p{${name}}+`, "gu")
-  return scannedTexts().flatMap((text, at) => {
-    const [first, , units] = scanned[at]!
-    return Array.from(text.matchAll(run), ({ 0: found, index }) => {
+  const found = ranges.flatMap(({ first, units, text }) =>
+    Array.from(text.matchAll(run), ({ 0: { length }, index }) => {
       const start = first + index / units
-      return [start, start + found.length / units]
-    }).flat()
-  })
+      return [start, start + length / units]
+    }).flat(),
+  )
+  return union(intersection(set, same), found)
 }
 
 const sources = new Map<string, string>([["White_Space", classSource(whiteSpace)]])
+const here = lazy(() => comparison(process.versions.unicode))
 
 /**
  * Property for a class of a regular expression with flag v; undefined for unknown ones. The engine's property is used, without characters of
  * later Unicode versions, because a list of all characters would be slow.
  */
 export function propertySource(name: string): string | undefined {
+  if (!sources.has(name)) {
+    const source = comparedSource(name, here())
+    if (source === undefined) return undefined
+    sources.set(name, source)
+  }
+  return sources.get(name)
+}
+
+/** Class of a property, from what the table and the engine say differently. */
+export function comparedSource(name: string, compared: Comparison): string | undefined {
   const set = property(name)
-  if (!set || sources.has(name)) return sources.get(name)
-  const native = nativeProperty(name)
+  if (!set) return undefined
+  const native = nativeProperty(name, set, compared)
   const [missing, extra] = [difference(set, native), difference(native, set)]
-  const source = `[[\\p{${name}}${rangeSource(missing)}]--${classSource(extra)}]`
-  sources.set(name, source)
-  return source
+  return `[[\\p{${name}}${rangeSource(missing)}]--${classSource(extra)}]`
 }
 
 const letterLike = ["L", "M", "Nd", "Nl", "Pc"]

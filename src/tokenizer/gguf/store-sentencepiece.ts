@@ -10,7 +10,7 @@ const kinds = { normal: 1, control: 3, userDefined: 4, unused: 5, byte: 6 } as c
  * tokenizer.json describes another kind. GGUF files have scores instead of merges: the earlier a token is merged, the higher is its score.
  *
  * @param rows - number of the model's embeddings; rows without a token get unused tokens.
- * @throws GigpoError `BAD_TOKENIZER` where the order of the merges follows from no scores.
+ * @throws GigpoError `BAD_TOKENIZER` if the order of the merges follows from no scores.
  */
 export function storeSentencePiece(
   json: TokenizerJson,
@@ -42,7 +42,7 @@ export function storeSentencePiece(
   ])
 }
 
-/** Whether a space is added before a text; undefined where spaces are not written as ▁, or text is split in another way before merging. */
+/** Whether a space is added before a text; undefined if spaces are not written as ▁, or text is split in another way before merging. */
 function spacePrefix({ normalizer, pre_tokenizer: split }: TokenizerJson): boolean | undefined {
   const spaces = { type: "Replace", pattern: { String: " " }, content: "▁" }
   const isSame = (one: unknown, other: object) => JSON.stringify(one) === JSON.stringify(other)

@@ -209,7 +209,7 @@ export function effort(value: Value): number {
   return typeof value === "string" || isList(value) ? value.length : 0
 }
 
-/** len() of a value, undefined where it has none. */
+/** len() of a value, undefined if it has none. */
 export function lengthOf(value: Value): number | undefined {
   if (typeof value === "string") return textLength(value)
   if (isList(value)) return value.length

@@ -15,7 +15,7 @@ export interface Curriculum<Task = unknown> {
 
 /** Settings of a training, as a curriculum receives them. */
 export interface CurriculumSetup<Task = unknown> {
-  /** Environment; undefined where an agent plays and `tasks` provides the tasks. */
+  /** Environment; undefined if an agent plays and `tasks` provides the tasks. */
   readonly environment?: Environment<Task> | undefined
   readonly rollout: Resolved<typeof rolloutFields>
   readonly seed: number

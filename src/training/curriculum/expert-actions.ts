@@ -13,7 +13,7 @@ export function isSuccess(episode: Episode): boolean {
 
 /**
  * Returns a function that solves tasks with the expert of an environment. The function returns the actions of a successful episode, or
- * undefined where the expert fails. Results are cached.
+ * undefined if the expert fails. Results are cached.
  *
  * @throws GigpoError `BAD_ARGUMENT` for an environment without an expert.
  */

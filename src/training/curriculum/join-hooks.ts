@@ -4,10 +4,10 @@ import type { RolloutHooks } from "../../rollout/hooks.ts"
  * Combines two sets of hooks:
  *
  * - `begin`: results are merged; keys of the second win.
- * - `candidates`, `onTurn`, `guide`: the second is asked where the first leaves everything unchanged.
+ * - `candidates`, `onTurn`, `guide`: the second is called if the first leaves everything unchanged.
  * - `sample`: that of the first, if there is one.
  * - `score`: the second scores the result of the first.
- * - `keep`: a group is dropped where either drops it.
+ * - `keep`: a group is dropped if either drops it.
  * - `played`: both are called.
  *
  * The state of the hooks is not combined: save each set separately.

@@ -125,7 +125,7 @@ export class CollapseDetector {
     this.evaluated(evaluation)
   }
 
-  /** Returns warnings about an evaluation. None where `guards.collapse` is "off". */
+  /** Returns warnings about an evaluation. None if `guards.collapse` is "off". */
   evaluated(evaluation: EvaluationReport | undefined): readonly string[] {
     if (this.#options.collapse === "off" || evaluation?.metrics.success === undefined) return []
     const { episodes, success } = evaluation
@@ -135,7 +135,7 @@ export class CollapseDetector {
 
   /**
    * Returns the metrics of one iteration, and an alarm for each metric that has been beyond its bound for `patience` iterations. An alarm
-   * is repeated only after the metric has recovered. Both are empty where `guards.collapse` is "off".
+   * is repeated only after the metric has recovered. Both are empty if `guards.collapse` is "off".
    */
   *look(groups: readonly Group[], metrics: Metrics): Pieces<Look> {
     if (this.#options.collapse === "off") return { metrics: {}, alarms: [] }
@@ -166,7 +166,7 @@ export class CollapseDetector {
   }
 }
 
-/** Error that ends the run where `guards.collapse` is "stop". */
+/** Error that ends the run if `guards.collapse` is "stop". */
 export function collapsed(sentences: readonly string[], iteration: number): GigpoError {
   return new GigpoError("COLLAPSED", `The policy has collapsed by iteration ${iteration}. ${sentences.join(" ")}`)
 }

@@ -41,7 +41,7 @@ interface Batch {
   readonly seed: number
   readonly how: Omit<AccumulateOptions, "random" | "signal"> & { readonly key: readonly [number, number] }
   readonly adamw: AdamWStep
-  /** Reference of the engine to the saved weights; null where the engine cannot be saved, or has weights that are not finite. */
+  /** Reference of the engine to the saved weights; null if the engine cannot be saved, or has weights that are not finite. */
   readonly weights: Json
   /** Constraints. Spans hold an index into this list. */
   readonly constraints?: readonly Written[]

@@ -1,5 +1,6 @@
 import { integer, number, oneOf } from "../../options/field.ts"
 import type { Resolved } from "../../options/table.ts"
+import { minEntropy } from "./default-bounds.ts"
 
 /** Options of the guards of a run. */
 export const guardFields = {
@@ -16,7 +17,7 @@ export const guardFields = {
   collapse: oneOf(
     "warn",
     ["off", "warn", "stop"],
-    "Reaction to a metric below that is beyond its bound for `patience` iterations: none (off), a warning, or the end of the run (stop).",
+    "On collapse (repetition, low entropy, few valid actions, equal returns for `patience` iterations): ignore (off), warn, or stop the run.",
   ),
   patience: integer(5, "Iterations in a row that a metric must be beyond its bound.", { min: 1 }),
   maxRepetition: number(
@@ -25,7 +26,7 @@ export const guardFields = {
       "occur earlier in it.",
     { min: 0, max: 1 },
   ),
-  minEntropy: number(0.01, "Minimum mean entropy of the sampled tokens, in nats (guard/entropy).", { min: 0 }),
+  minEntropy: number(minEntropy, "Minimum mean entropy of the sampled tokens, in nats (guard/entropy).", { min: 0 }),
   minValid: number(0.1, "Minimum share of completions with a valid action (guard/valid).", { min: 0, max: 1 }),
   lostSuccess: number(
     0.01,

@@ -6,16 +6,16 @@ import { type AccumulateOptions, accumulate } from "../accumulate.ts"
 
 /** Result of one optimizer step. */
 export interface StepOutcome {
-  /** Report of the loss. Absent where the loss is not finite. */
+  /** Report of the loss. Absent if the loss is not finite. */
   readonly report?: LossReport
-  /** Report of the optimizer. The gradient norm is NaN where the loss is not finite. */
+  /** Report of the optimizer. The gradient norm is NaN if the loss is not finite. */
   readonly step: StepReport
   /** Reason of a skipped step, with the code NON_FINITE. The weights are unchanged and the gradients cleared. */
   readonly error?: GigpoError
 }
 
 /**
- * Computes the gradient of a loss and takes an optimizer step. The step is skipped where the loss or the gradient is not finite.
+ * Computes the gradient of a loss and takes an optimizer step. The step is skipped if the loss or the gradient is not finite.
  *
  * @param onChange - called before the weights may change.
  */

@@ -5,7 +5,7 @@ export class SuccessWatch {
   #episodes = 0
   #solved = 0
   #since = 0
-  #told = false
+  #warned = false
 
   /** @param least - probability of a series without success below which success counts as lost. 0 turns the detector off. */
   constructor(least: number) {
@@ -24,13 +24,13 @@ export class SuccessWatch {
       this.#episodes += this.#since
       this.#solved += solved
       this.#since = 0
-      this.#told = false
+      this.#warned = false
     }
-    if (this.#told || this.#solved === 0) return undefined
+    if (this.#warned || this.#solved === 0) return undefined
     const before = this.#solved / this.#episodes
     const chance = (1 - before) ** this.#since
     if (chance >= this.#least) return undefined
-    this.#told = true
+    this.#warned = true
     const share = `${Number((100 * before).toPrecision(2))} %`
     return `None of the last ${this.#since} episodes succeeded, compared with ${share} of the ${this.#episodes} episodes before`
   }

@@ -1,6 +1,6 @@
 import type { IterationReport } from "../../runs/report.ts"
 import { intervalOf } from "./metrics.ts"
-import { scalarsOf } from "./scalars.ts"
+import { nonFiniteOf, scalarsOf } from "./scalars.ts"
 
 /** x-axis of a plot: the iteration, or the seconds of the run. */
 export type Along = "iteration" | "time"
@@ -14,6 +14,8 @@ export interface Curves {
   readonly along: readonly number[]
   /** [runs][places] Null if a run has no value. */
   readonly values: readonly Column[]
+  /** [runs] Indices in `along` at which the value is NaN or infinite. */
+  readonly nonFinite: readonly ReadonlySet<number>[]
   /** [runs][places] 95 % interval; absent if the metric is not a share of episodes. */
   readonly intervals?: readonly { readonly low: Column; readonly high: Column }[]
 }
@@ -29,19 +31,23 @@ export function curvesOf(runs: readonly (readonly IterationReport[])[], name: st
   const points = runs.map((reports, run) => {
     const at = new Map<number, Point>()
     for (const [place, report] of reports.entries()) {
-      const value = scalars(report)[name]
-      if (value !== undefined && Number.isFinite(value))
-        at.set(places[run]![place]!, { value, interval: intervalOf(report, name) })
+      const value = numbersOf(report).finite[name]
+      if (value !== undefined) at.set(places[run]![place]!, { value, interval: intervalOf(report, name) })
     }
     return at
   })
-  const all = [...new Set(points.flatMap((at) => [...at.keys()]))].sort((a, b) => a - b)
+  const broken = runs.map((reports, run) =>
+    reports.flatMap((report, place) => (numbersOf(report).nonFinite.has(name) ? [places[run]![place]!] : [])),
+  )
+  const all = [...new Set([...points.flatMap((at) => [...at.keys()]), ...broken.flat()])].sort((a, b) => a - b)
+  const indices = new Map(all.map((place, at) => [place, at]))
+  const nonFinite = broken.map((of) => new Set(of.map((place) => indices.get(place)!)))
   const column = (pick: (point: Point) => number | undefined) =>
     points.map((at): Column => all.map((place) => (at.has(place) ? (pick(at.get(place)!) ?? null) : null)))
   const values = column(({ value }) => value)
-  if (!points.some((at) => [...at.values()].some(({ interval }) => interval))) return { along: all, values }
+  if (!points.some((at) => [...at.values()].some(({ interval }) => interval))) return { along: all, values, nonFinite }
   const [low, high] = [column(({ interval }) => interval?.[0]), column(({ interval }) => interval?.[1])]
-  return { along: all, values, intervals: low.map((one, run) => ({ low: one, high: high[run]! })) }
+  return { along: all, values, nonFinite, intervals: low.map((one, run) => ({ low: one, high: high[run]! })) }
 }
 
 /** Range of reports on the x-axis; undefined if there are none. */
@@ -102,11 +108,22 @@ export function nearestPlace(along: readonly number[], at: number): number {
   return next > 0 && at - along[next - 1]! < along[next]! - at ? next - 1 : next
 }
 
-/** Cache of the scalars of a report, which are requested for each metric. */
-const known = new WeakMap<IterationReport, Readonly<Record<string, number>>>()
+interface Numbers {
+  readonly finite: Readonly<Record<string, number>>
+  /** Names of the others. */
+  readonly nonFinite: ReadonlySet<string>
+}
 
-function scalars(report: IterationReport): Readonly<Record<string, number>> {
-  const all = known.get(report) ?? scalarsOf(report)
-  known.set(report, all)
-  return all
+/** Cache of the numbers of a report, which are requested for each metric. */
+const known = new WeakMap<IterationReport, Numbers>()
+
+function numbersOf(report: IterationReport): Numbers {
+  let numbers = known.get(report)
+  if (!numbers) {
+    const nonFinite = new Set(nonFiniteOf(report))
+    const finite = Object.fromEntries(Object.entries(scalarsOf(report)).filter(([name]) => !nonFinite.has(name)))
+    numbers = { finite, nonFinite }
+    known.set(report, numbers)
+  }
+  return numbers
 }

@@ -1,5 +1,5 @@
 import { type Outcome, outcomes, type Result, results } from "../../rollout/outcome.ts"
-import { type Column, columns, type EpisodeTable } from "./episode-table.ts"
+import { type Column, columns, type EpisodeTable, type Mark, markBit, marks } from "./episode-table.ts"
 
 /** Inclusive range; infinite bounds are open. */
 export type Range = readonly [number, number]
@@ -11,6 +11,8 @@ export interface EpisodeFilter {
   /** Accepted results; empty: any. */
   readonly results: readonly Result[]
   readonly outcomes: readonly Outcome[]
+  /** Required marks. */
+  readonly marks: readonly Mark[]
   readonly iteration: Range
   readonly return: Range
   readonly steps: Range
@@ -18,12 +20,19 @@ export interface EpisodeFilter {
   readonly descending: boolean
 }
 
-/** Episodes of a group, or some of them. */
+/** Episodes of a group, or some of them, or episodes that a search has found. */
 export interface Chosen {
-  readonly iteration: number
-  readonly group: number
+  readonly iteration?: number
+  readonly group?: number
   /** Members of the group; absent: all. */
   readonly members?: ReadonlySet<number>
+  /** Names of found episodes (`episodeName`); absent: all. */
+  readonly found?: { has(name: string): boolean }
+}
+
+/** Name of an episode in a run. */
+export function episodeName(iteration: number, group: number, member: number): string {
+  return `${iteration}/${group}/${member}`
 }
 
 /** Unlimited range. */
@@ -40,6 +49,7 @@ export function readFilter(query: Readonly<Record<string, string>>): EpisodeFilt
     ...(query.task && { task: query.task }),
     results: some(query.result, results),
     outcomes: some(query.outcome, outcomes),
+    marks: some(query.with, marks),
     iteration: readRange(query.iteration),
     return: readRange(query.return),
     steps: readRange(query.steps),
@@ -55,6 +65,7 @@ export function writeFilter(filter: EpisodeFilter): Record<string, string> {
     ...(filter.task && { task: filter.task }),
     ...(filter.results.length > 0 && { result: filter.results.join(",") }),
     ...(filter.outcomes.length > 0 && { outcome: filter.outcomes.join(",") }),
+    ...(filter.marks.length > 0 && { with: filter.marks.join(",") }),
     ...Object.fromEntries(
       ranges.filter((name) => filter[name].some(Number.isFinite)).map((name) => [name, writeRange(filter[name])]),
     ),
@@ -84,6 +95,7 @@ export function selectEpisodes(
   const task = Uint8Array.from(table.tasks, (label) => Number(!searched || label.toLowerCase().includes(searched)))
   const result = allowed(results, filter.results)
   const outcome = allowed(outcomes, filter.outcomes)
+  const wanted = filter.marks.reduce((bits, mark) => bits | markBit(mark), 0)
   const [firstIteration, lastIteration] = filter.iteration
   const [leastReturn, mostReturn] = filter.return
   const anyReturn = !filter.return.some(Number.isFinite) // including NaN
@@ -93,12 +105,15 @@ export function selectEpisodes(
   for (let place = 0; place < order.length; place++) {
     const at = order[place]!
     if (!task[table.task[at]!] || !result[table.result[at]!] || !outcome[table.outcome[at]!]) continue
+    if ((table.marks[at]! & wanted) !== wanted) continue
     const iteration = table.iteration[at]!
     if (iteration < firstIteration || iteration > lastIteration) continue
     const earned = table.return[at]!
     if (!anyReturn && !(earned >= leastReturn && earned <= mostReturn)) continue
     if (table.steps[at]! < minSteps || table.steps[at]! > mostSteps) continue
-    if (chosen && (iteration !== chosen.iteration || table.group[at] !== chosen.group)) continue
+    if (chosen?.iteration !== undefined && (iteration !== chosen.iteration || table.group[at] !== chosen.group))
+      continue
+    if (chosen?.found && !chosen.found.has(episodeName(iteration, table.group[at]!, table.member[at]!))) continue
     if (chosen?.members && !chosen.members.has(table.member[at]!)) continue
     found[count++] = at
   }

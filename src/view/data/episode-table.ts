@@ -1,4 +1,4 @@
-import { resultOf, results } from "../../rollout/outcome.ts"
+import { outcomes, resultOf, results } from "../../rollout/outcome.ts"
 import type { EpisodePage } from "./source.ts"
 
 /** Columns by which episodes can be sorted. */
@@ -32,6 +32,36 @@ export interface EpisodeTable {
   readonly steps: Int32Array
   readonly tokens: Int32Array
   readonly tasks: readonly string[]
+  /** Bits of the `marks` that each episode has. */
+  readonly marks: Uint8Array
+  /** Whether the recordings count problems, at least some of them. */
+  readonly isCounted: boolean
+  /** Iterations whose recording is damaged, ascending. */
+  readonly unreadable: readonly number[]
+}
+
+/** What episodes can be selected by, besides their results: group with different returns, loops, and problems. */
+export const marks = ["mixed", "loop", "invalid", "truncated", "refused"] as const
+export type Mark = (typeof marks)[number]
+
+export function markBit(mark: Mark): number {
+  return 1 << marks.indexOf(mark)
+}
+
+/** Marks of each episode. An episode is a loop if at least half of its steps are in states that it had visited before. */
+function marksOf({ iteration, group, outcome, return: earned, steps, problems }: EpisodePage): number[] {
+  const bits = steps.map((count, at) => {
+    const isLoop = count > 1 && 2 * (problems.revisits[at] ?? 0) >= count
+    const own = (["invalid", "truncated", "refused"] as const).filter((name) => (problems[name][at] ?? 0) > 0)
+    return own.reduce((sum, name) => sum | markBit(name), isLoop ? markBit("loop") : 0)
+  })
+  const unscored = [outcomes.indexOf("failed"), outcomes.indexOf("dropped")]
+  for (let from = 0, to = 0; from < bits.length; from = to) {
+    while (to < bits.length && iteration[to] === iteration[from] && group[to] === group[from]) to++
+    const scored = earned.slice(from, to).filter((_, at) => !unscored.includes(outcome[from + at]!))
+    if (scored.some((one) => one !== scored[0])) for (let at = from; at < to; at++) bits[at]! |= markBit("mixed")
+  }
+  return bits
 }
 
 /** Appends a page of episodes to a table. */
@@ -73,6 +103,9 @@ export function episodeTable(page: EpisodePage, before?: EpisodeTable): EpisodeT
     steps: joined(new Int32Array(length), known?.steps, page.steps),
     tokens: joined(new Int32Array(length), known?.tokens, page.tokens),
     tasks,
+    marks: joined(new Uint8Array(length), known?.marks, marksOf(page)),
+    isCounted: (known?.isCounted ?? false) || page.problems.invalid.some((count) => count !== null),
+    unreadable: [...new Set([...(known?.unreadable ?? []), ...page.unreadable])].sort((a, b) => a - b),
   }
 }
 

@@ -1,6 +1,8 @@
+import { isShare } from "../../runs/metrics.ts"
 import type { IterationReport } from "../../runs/report.ts"
 import { wilsonInterval } from "../../training/wilson.ts"
-import { scalarsOf } from "./scalars.ts"
+import { formatNumber, formatShare } from "../../util/format.ts"
+import { nonFiniteOf, scalarsOf } from "./scalars.ts"
 
 /** 95 % interval of a share of episodes; undefined for other metrics, or if the number of episodes is unknown. */
 export function intervalOf(
@@ -15,35 +17,65 @@ export function intervalOf(
 
 /** Names of metrics in order of first appearance, without interval bounds, which are shown with their metric. */
 export function metricNames(reports: readonly IterationReport[]): Set<string> {
-  const names = new Set(reports.flatMap((report) => Object.keys(scalarsOf(report))))
+  const names = new Set(reports.flatMap((report) => [...Object.keys(scalarsOf(report)), ...nonFiniteOf(report)]))
   for (const name of names) if (intervalEnds.has(name)) names.delete(name)
   return names
 }
 
 const intervalEnds: ReadonlySet<string> = new Set(["evaluation/success-low", "evaluation/success-high"])
 
-/** Group of a metric, e.g. "step-group" of "step-group/size". */
-export function groupOf(name: string): string {
-  return name.split("/", 1)[0]!
+/** Sections of metrics, by the first part of their names. Other metrics are in the last section. */
+const sections = {
+  Success: ["evaluation", "episode"],
+  Learning: ["policy", "loss", "optimizer", "critic", "sft", "preference", "distillation", "teacher", "reward"],
+  Credit: ["group", "step-group", "advantage", "strategy", "greedy", "replay"],
+  Soundness: ["action", "completion", "prompt", "sequence", "tokens", "guard", "mismatch"],
+  Time: ["time"],
+  Other: [],
+} as const
+
+export type Section = keyof typeof sections
+export const sectionNames = Object.keys(sections) as Section[]
+
+/** Episode metrics that tell how episodes go, and not whether they succeed. */
+const episodeCourse = new Set(
+  ["failed", "dropped", "truncated", "late", "overflow", "wasted", "retried", "steps"].map((name) => `episode/${name}`),
+)
+
+/** Section of a metric. */
+export function sectionOf(name: string): Section {
+  if (episodeCourse.has(name)) return "Soundness"
+  const group = name.split("/", 1)[0]!
+  return sectionNames.find((section) => (sections[section] as readonly string[]).includes(group)) ?? "Other"
 }
 
-/** Most informative metrics of a run, in order: success, learning, stability. */
+/** Most informative metrics of a run, in order. */
 const telling = [
   "evaluation/success",
   "episode/success",
   "episode/return",
-  "episode/steps",
   "loss/policy",
   "policy/kl",
   "loss/kl",
   "policy/entropy",
   "optimizer/gradient-norm",
-  "completion/tokens",
-  "action/valid",
+  "group/constant",
+  "step-group/compared",
   "step-group/size",
   "step-group/singletons",
   "advantage/step-share",
+  "episode/steps",
+  "completion/tokens",
+  "action/valid",
 ]
+
+/** Metrics whose charts always show the whole range from 0 to 1. */
+export const wholeRange: ReadonlySet<string> = new Set(["evaluation/success", "episode/success"])
+
+/** Value of a metric: shares in percent, "43.0 %". */
+export function formatMetric(name: string, value: number): string {
+  return isShare(name) ? formatShare(value) : formatNumber(value)
+}
 
 /** Metrics that are shown by default. */
 export function firstMetrics(names: ReadonlySet<string>): readonly string[] {

@@ -1,4 +1,5 @@
-import type { RecordedGroup, RecordedStep } from "./recorded.ts"
+import type { RecordedStep } from "./recorded.ts"
+import type { PageGroup } from "./sent-group.ts"
 
 /** Quantities by which tokens can be coloured. */
 export const measures = ["advantage", "entropy", "probability"] as const
@@ -18,7 +19,8 @@ export const shades = 4
 /** Value of the strongest shade: the largest magnitude in the group, so that colours are comparable between its episodes. */
 export type Scale = Readonly<Record<Measure, number>>
 
-export function tokenScale({ episodes }: RecordedGroup): Scale {
+export function tokenScale({ episodes, scale }: PageGroup): Scale {
+  if (scale) return scale
   const most: Record<Measure, number> = { advantage: 0, entropy: 0, probability: 1 }
   for (const { steps } of episodes)
     for (const step of steps)

@@ -1,4 +1,4 @@
-import type { EpisodePage, RunInfo } from "../data/source.ts"
+import { baseRun, type EpisodePage, type RunInfo } from "../data/source.ts"
 import type { PageContext } from "./view.ts"
 
 /** Milliseconds between requests; doubled after each failure. */
@@ -12,7 +12,7 @@ export async function followEpisodes(
   tell: (page: EpisodePage) => void,
 ): Promise<void> {
   if (!source.live) return
-  const goesOn = () => store.runs.find(({ id }) => id === run.id)?.state === "running"
+  const goesOn = () => store.runs.find(({ id }) => id === baseRun(run.id))?.state === "running"
   let [cursor, wait, went] = [from, pause, goesOn()]
   while (!signal.aborted) {
     await new Promise((resolve) => setTimeout(resolve, wait))
@@ -23,8 +23,8 @@ export async function followEpisodes(
     try {
       const page = await source.episodes(run.id, cursor, signal)
       if (signal.aborted) return
-      if (page.reset || page.iteration.length > 0) tell(page)
-      ;[cursor, wait, went] = [page.cursor, pause, goes]
+      if (page && (page.reset || page.iteration.length > 0)) tell(page)
+      ;[cursor, wait, went] = [page?.cursor ?? cursor, pause, goes]
     } catch {
       wait = Math.min(wait * 2, 60_000) // try again later; the shown episodes remain valid
     }

@@ -1,3 +1,4 @@
+import { visible } from "../../util/visible.ts"
 import type { Source } from "../data/source.ts"
 import { curves } from "./curves/view.ts"
 import { element } from "./element.ts"
@@ -9,6 +10,7 @@ import { notice } from "./notice.ts"
 import { reportNote } from "./report-note.ts"
 import { runChoice } from "./run-choice.ts"
 import { RunStore } from "./run-store.ts"
+import { runs } from "./runs/view.ts"
 import { serverSource } from "./server-source.ts"
 import { settings } from "./settings/view.ts"
 import { sharedSource } from "./shared-source.ts"
@@ -17,6 +19,7 @@ import { type Route, readRoute, type View, writeRoute } from "./view.ts"
 
 const views: Readonly<Record<string, { readonly title: string; readonly view: View }>> = {
   curves: { title: "Curves", view: curves },
+  runs: { title: "Runs", view: runs },
   episodes: { title: "Episodes", view: episodes },
   graph: { title: "States", view: graph },
   settings: { title: "Settings", view: settings },
@@ -39,7 +42,7 @@ document.body.replaceChildren(skip, header, trouble, main, told)
 main.append(element("p", { class: "loading" }, "Loading runs …"))
 
 try {
-  await start(inlined ?? serverSource())
+  await start(inlined ?? (await serverSource()))
 } catch (error) {
   main.replaceChildren(failed(error))
 }
@@ -60,7 +63,11 @@ async function start(source: Source): Promise<void> {
       if (link.dataset.view === name) link.setAttribute("aria-current", "page")
       else link.removeAttribute("aria-current")
     }
-    document.title = `${known?.title ?? "Not found"} · gigpo`
+    document.title = [
+      known?.title ?? "Not found",
+      ...(store.runs.length === 1 ? [visible(store.runs[0]!.name)] : []),
+      "gigpo",
+    ].join(" · ")
     const root = element("div", { class: `view ${known ? name : "unknown"}` })
     main.replaceChildren(root)
     // After a link, the focus moves to the new view. When the page is opened, it stays at the top.
@@ -83,6 +90,12 @@ async function start(source: Source): Promise<void> {
       if (!signal.aborted) root.replaceChildren(failed(error))
     }
   }
+  // One run has no table of runs.
+  const showRuns = () => {
+    links.find((link) => link.dataset.view === "runs")!.hidden = store.runs.length < 2
+  }
+  store.subscribe(showRuns, new AbortController().signal)
+  showRuns()
   addEventListener("hashchange", show)
   await show()
   const kept = await source.kept?.()

@@ -1,5 +1,5 @@
 import { visible } from "../../util/visible.ts"
-import type { RunInfo } from "../data/source.ts"
+import { baseRun, type RunInfo } from "../data/source.ts"
 import { element } from "./element.ts"
 import { type PageContext, type Route, writeRoute } from "./view.ts"
 
@@ -14,7 +14,8 @@ export function oneRun(
   { store }: PageContext,
 ): { readonly run: RunInfo; readonly choice: HTMLElement | undefined } {
   const { runs } = store
-  const run = id === undefined ? store.shown[0] : runs.find((one) => one.id === id)
+  const found = id === undefined ? store.shown[0] : runs.find((one) => one.id === baseRun(id))
+  const run = found && id !== undefined ? { ...found, id } : found
   if (!run) throw new Error(`There is no run "${visible(id ?? "")}".`)
   if (runs.length === 1) return { run, choice: undefined }
   const select = element(
@@ -24,7 +25,7 @@ export function oneRun(
         location.hash = writeRoute({ path: [view, select.value], query: {} })
       },
     },
-    ...runs.map((one) => element("option", { value: one.id, selected: one === run }, visible(one.name))),
+    ...runs.map((one) => element("option", { value: one.id, selected: one === found }, visible(one.name))),
   )
   return { run, choice: element("label", { class: "field" }, element("span", {}, "Run"), select) }
 }

@@ -1,5 +1,5 @@
 import { visible } from "../../util/visible.ts"
-import type { Kept, RunInfo } from "../data/source.ts"
+import { evaluationsOf, type Kept, type RunInfo } from "../data/source.ts"
 import { element } from "./element.ts"
 import { writeRoute } from "./view.ts"
 
@@ -15,12 +15,16 @@ export function reportNote({ time, recorded, groups }: Kept, runs: readonly RunI
     element("summary", {}, `${count(groups.length)} of ${count(recorded)} groups of episodes are included in full`),
     element("p", {}, "Other episodes are included with outcome, return, steps and tokens only."),
   )
-  for (const { id, name } of runs) {
+  const parts = runs.flatMap(({ id, name }) => [
+    { id, name, view: "graph" },
+    { id: evaluationsOf(id), name: `${name}, evaluations`, view: "episodes" },
+  ])
+  for (const { id, name, view } of parts) {
     const links = groups
       .filter(({ run }) => run === id)
       .sort((a, b) => a.iteration - b.iteration || a.group - b.group)
       .map(({ iteration, group }) => {
-        const path = ["graph", id, String(iteration), String(group)]
+        const path = [view, id, String(iteration), String(group)]
         const said = `Iteration ${iteration}, group ${group}`
         // The linked group is shown at the top of the page.
         const up = () => scrollTo(0, 0)

@@ -6,9 +6,17 @@ import { element } from "./element.ts"
 import { runSwatch } from "./run-mark.ts"
 import type { RunStore } from "./run-store.ts"
 
+/** Maximum number of runs that are all listed. Of more runs, the shown ones are listed, and the others are in the table of runs. */
+const mostListed = 8
+
+/** Maximum number of runs whose success is in the list. */
+const mostDescribed = 3
+
 /** List of runs with their states and a checkbox for each shown run. Updated with the store. */
 export function runChoice(store: RunStore, signal: AbortSignal): HTMLElement {
-  const list = element("ul", { class: "runs", "aria-label": "Runs" })
+  const list = element("ul", { class: "run-list", "aria-label": "Runs" })
+  const rest = element("a", { href: "#/runs" })
+  const more = element("li", { hidden: true }, rest)
   const rows = new Map<string, Row>()
   const draw = () => {
     const [{ runs }, shown] = [store, new Set(store.shown.map(({ id }) => id))]
@@ -19,8 +27,12 @@ export function runChoice(store: RunStore, signal: AbortSignal): HTMLElement {
         rows.set(run.id, row)
         list.append(row.item)
       }
-      row.draw(run, shown.has(run.id), runs.length > 1)
+      row.draw(run, shown.has(run.id), runs.length)
+      row.item.hidden = runs.length > mostListed && !shown.has(run.id)
     }
+    more.hidden = runs.length <= mostListed
+    rest.textContent = `${shown.size} of ${runs.length} runs are shown`
+    list.append(more)
   }
   store.subscribe(draw, signal)
   draw()
@@ -41,11 +53,12 @@ class Row {
     this.item = element("li", {}, element("label", {}, this.#box, runSwatch(place), name), this.#state)
   }
 
-  draw(run: RunInfo, shown: boolean, several: boolean): void {
-    this.#box.hidden = !several
+  draw(run: RunInfo, shown: boolean, all: number): void {
+    this.#box.hidden = all === 1
     this.#box.checked = shown
     this.item.dataset.state = run.state
-    if (shown)
+    // Many runs are listed briefly; their numbers are in the table of runs.
+    if (shown && all <= mostDescribed)
       void this.#store.reports(run.id).then(
         (reports) => this.#describe(run, reports),
         () => this.#describe(run, []),
@@ -59,7 +72,7 @@ class Row {
   }
 }
 
-/** State of a run in words: "running · 12 of 150 · 3 h 10 min left · success 43.0 %". */
+/** State of a run in words: "running · 12 of 150 · 3 h 10 min left · success 43.0 %, in evaluation 40.2 % (iteration 10)". */
 export function describeRun(run: RunInfo, reports: readonly IterationReport[]): string {
   const { state, iteration, iterations, secondsLeft } = run
   return [
@@ -70,9 +83,15 @@ export function describeRun(run: RunInfo, reports: readonly IterationReport[]): 
   ].join(" · ")
 }
 
-/** Success rate of the last evaluation that has one, or else of the last iteration. */
+/** Success rates of the last iteration, and of the last evaluation with its iteration. */
 function successOf(reports: readonly IterationReport[]): string[] {
-  const evaluated = reports.findLast(({ evaluation }) => evaluation?.metrics.success !== undefined)?.evaluation
-  const success = evaluated?.success ?? reports.at(-1)?.metrics["episode/success"]
-  return success === undefined ? [] : [`success ${formatShare(success)}`]
+  const trained = reports.at(-1)?.metrics["episode/success"]
+  const evaluated = reports.findLast(({ evaluation }) => evaluation?.metrics.success !== undefined)
+  const rates = [
+    ...(typeof trained === "number" ? [formatShare(trained)] : []),
+    ...(evaluated
+      ? [`in evaluation ${formatShare(evaluated.evaluation!.success)} (iteration ${evaluated.iteration})`]
+      : []),
+  ]
+  return rates.length === 0 ? [] : [`success ${rates.join(", ")}`]
 }

@@ -39,6 +39,18 @@ export class RunStore {
     this.#tell()
   }
 
+  /** Shows or hides several runs. */
+  showAll(runs: readonly string[], shown: boolean): void {
+    for (const run of runs) this.#chosen.set(run, shown)
+    this.#tell()
+  }
+
+  /** Shows a run and hides the others. */
+  showOnly(run: string): void {
+    for (const { id } of this.#runs) this.#chosen.set(id, id === run)
+    this.#tell()
+  }
+
   /** Reports of a run so far. */
   async reports(run: string): Promise<readonly IterationReport[]> {
     let held = this.#held.get(run)
@@ -61,12 +73,16 @@ export class RunStore {
   /** Requests new reports of runs in progress; with `all`, also new runs. */
   async refresh({ all }: { readonly all: boolean }): Promise<void> {
     const before = this.#runs
-    if (all) for (const info of await this.#source.runs()) this.#note(info)
+    if (all) {
+      const infos = await this.#source.runs()
+      for (const info of infos) this.#note(info)
+      for (const { id } of before) if (!infos.some((info) => info.id === id)) this.#remove(id)
+    }
     const held = await Promise.all(
       Array.from(this.#held, async ([run, asked]): Promise<boolean> => {
         const now = this.#runs.find(({ id }) => id === run)
         const same = now === before.find(({ id }) => id === run)
-        if (now?.state !== "running" && same) return false
+        if (now?.state === "deleted" || (now?.state !== "running" && same)) return false
         const old = await asked
         const next = await this.#ask(run, old)
         if (next.reports === old.reports) return false
@@ -78,7 +94,12 @@ export class RunStore {
   }
 
   async #ask(run: string, old?: Held): Promise<Held> {
-    const { run: info, cursor, reset, reports } = await this.#source.reports(run, old?.cursor)
+    const page = await this.#source.reports(run, old?.cursor)
+    if (!page) {
+      this.#remove(run)
+      return old ?? { cursor: "", reports: [] }
+    }
+    const { run: info, cursor, reset, reports } = page
     this.#note(info)
     if (!old || reset) return { cursor, reports }
     if (reports.length === 0) return { cursor, reports: old.reports }
@@ -91,6 +112,12 @@ export class RunStore {
     const place = this.#runs.findIndex(({ id }) => id === info.id)
     if (place >= 0 && JSON.stringify(this.#runs[place]) === JSON.stringify(info)) return
     this.#runs = place < 0 ? [...this.#runs, info] : this.#runs.with(place, info)
+  }
+
+  /** Marks a run whose folder was removed. Its curves stay until the page is loaded again. */
+  #remove(run: string): void {
+    const place = this.#runs.findIndex(({ id }) => id === run)
+    if (place >= 0) this.#note({ ...this.#runs[place]!, state: "deleted" })
   }
 
   #tell(): void {

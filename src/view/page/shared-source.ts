@@ -1,4 +1,4 @@
-import type { EpisodePage, Source } from "../data/source.ts"
+import { baseRun, type EpisodePage, type Source } from "../data/source.ts"
 import type { RunStore } from "./run-store.ts"
 
 /**
@@ -6,12 +6,12 @@ import type { RunStore } from "./run-store.ts"
  * not cached.
  */
 export function sharedSource(source: Source, store: RunStore): Source {
-  const asked = new Map<string, { readonly when: string; readonly page: Promise<EpisodePage> }>()
+  const asked = new Map<string, { readonly when: string; readonly page: Promise<EpisodePage | undefined> }>()
   return {
     ...source,
     episodes(run, cursor, signal) {
       if (cursor !== undefined) return source.episodes(run, cursor, signal)
-      const when = JSON.stringify(store.runs.find(({ id }) => id === run))
+      const when = JSON.stringify(store.runs.find(({ id }) => id === baseRun(run)))
       const before = asked.get(run)
       if (before?.when === when) return before.page
       // Without the signal, because leaving a view must not abort a request that the next view waits for.

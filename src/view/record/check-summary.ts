@@ -1,7 +1,8 @@
 import { isObject } from "../../options/read.ts"
 import { outcomes } from "../../rollout/outcome.ts"
+import { type ProblemCount, problemCounts } from "../data/source.ts"
 import type { Block, Written } from "./file.ts"
-import { below, type Check, checked, isCount, isNumber, isText, listOf } from "./shape.ts"
+import { below, type Check, checked, isCount, isNumber, isText, listOf, optional } from "./shape.ts"
 
 const isChecksum: Check = (value) => Number.isInteger(value) && (value as number) >= 0 && (value as number) < 2 ** 32
 const isPosition: Check = (value) => Number.isSafeInteger(value) && (value as number) >= 0
@@ -10,7 +11,7 @@ const isPosition: Check = (value) => Number.isSafeInteger(value) && (value as nu
 export function checkSummary(summary: unknown, iteration: number): Written {
   const { group, tasks } = isObject(summary) ? summary : {}
   const [episodes, labels] = [group, tasks].map((list) => (Array.isArray(list) ? list.length : 0))
-  const { blocks, ...columns } = checked<Written>(summary, {
+  const { blocks, problems, ...columns } = checked<Written>(summary, {
     iteration: (value) => value === iteration,
     group: listOf(isCount),
     member: listOf(isCount, episodes),
@@ -21,9 +22,19 @@ export function checkSummary(summary: unknown, iteration: number): Written {
     steps: listOf(isCount, episodes),
     tokens: listOf(isCount, episodes),
     tasks: listOf(isText),
+    problems: optional(isObject),
     blocks: listOf(isObject),
   })
-  return { ...columns, blocks: blocks.map(checkBlock) }
+  return {
+    ...columns,
+    ...(problems !== undefined && { problems: checkProblems(problems, episodes!) }),
+    blocks: blocks.map(checkBlock),
+  }
+}
+
+function checkProblems(problems: unknown, episodes: number): NonNullable<Written["problems"]> {
+  const counts = Object.fromEntries(problemCounts.map((name) => [name, listOf(isCount, episodes)]))
+  return checked<NonNullable<Written["problems"]>>(problems, counts as Record<ProblemCount, Check>)
 }
 
 function checkBlock(block: unknown): Block {

@@ -6,7 +6,7 @@ import { insideParent } from "../../files/inside.ts"
 import { io } from "../../files/io-error.ts"
 import { openRegular } from "../../files/regular-file.ts"
 import { GigpoError } from "../../util/errors.ts"
-import type { EpisodePage } from "../data/source.ts"
+import type { EpisodePage, ProblemCount } from "../data/source.ts"
 import { checkSummary } from "./check-summary.ts"
 import { parseLimited } from "./shape.ts"
 
@@ -49,6 +49,8 @@ export interface IterationSummary
     "group" | "member" | "task" | "outcome" | "success" | "return" | "steps" | "tokens" | "tasks"
   > {
   readonly iteration: number
+  /** Numbers of problems of each episode, [episodes]. Absent in recordings of earlier versions. */
+  readonly problems?: Readonly<Record<ProblemCount, readonly number[]>>
   /** Checksum of the recording; changes if the iteration is repeated. */
   readonly checksum: number
 }

@@ -3,18 +3,18 @@ import { join } from "node:path"
 import { insideParent, namesIn } from "../../files/inside.ts"
 import { io } from "../../files/io-error.ts"
 import { removeTemporaries } from "../../files/seal.ts"
-import { episodesFile, readEpisodesFile, runFiles } from "../../runs/files.ts"
+import { episodesFile, type Recorded, readEpisodesFile, runFiles } from "../../runs/files.ts"
 
-// Folder with the recorded episodes of a run, one file per iteration.
+// Folder with the recorded episodes of a run, one file per iteration, and one per evaluation.
 
-export function episodesPath(run: string, iteration: number): string {
-  return join(run, runFiles.episodes, episodesFile(iteration))
+export function episodesPath(run: string, iteration: number, of?: Recorded): string {
+  return join(run, runFiles.episodes, episodesFile(iteration, of))
 }
 
-/** Recorded iterations of a run, in ascending order. */
-export async function recordedIterations(run: string): Promise<number[]> {
-  const found = (await namesIn(run, runFiles.episodes)).map(readEpisodesFile).filter((file) => file?.whole)
-  return found.map((file) => file!.iteration).sort((a, b) => a - b)
+/** Recorded iterations of a run, or those with recorded evaluations, in ascending order. */
+export async function recordedIterations(run: string, of: Recorded = "training"): Promise<number[]> {
+  const found = (await namesIn(run, runFiles.episodes)).map(readEpisodesFile)
+  return found.flatMap((file) => (file?.whole && file.of === of ? [file.iteration] : [])).sort((a, b) => a - b)
 }
 
 /** Removes recordings after `iteration`, which will be repeated, and incomplete files of killed processes. */
@@ -30,9 +30,10 @@ export async function cutRecordBack(run: string, iteration: number): Promise<voi
   )
 }
 
-/** Removes all but the `keep` newest recorded iterations. */
-export async function pruneRecord(run: string, keep: number): Promise<void> {
-  for (const iteration of (await recordedIterations(run)).slice(0, -keep)) await remove(episodesPath(run, iteration))
+/** Removes all but the `keep` newest recorded iterations, or evaluations. */
+export async function pruneRecord(run: string, keep: number, of: Recorded): Promise<void> {
+  for (const iteration of (await recordedIterations(run, of)).slice(0, -keep))
+    await remove(episodesPath(run, iteration, of))
 }
 
 async function remove(path: string): Promise<void> {

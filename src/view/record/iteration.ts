@@ -4,6 +4,7 @@ import { outcomes } from "../../rollout/episode.ts"
 import type { Group } from "../../rollout/hooks.ts"
 import type { CollectedStep } from "../../training/steps.ts"
 import { Pace } from "../../util/pace.ts"
+import { questionFirst } from "../data/task-label.ts"
 import { BlockEncoder } from "./encode.ts"
 import type { IterationSummary, PlainBlock } from "./file.ts"
 import type { Recordable } from "./part.ts"
@@ -46,6 +47,16 @@ export function summarize({ iteration, groups, most }: ToRecord): Omit<Iteration
     steps: all.map(({ episode }) => episode.steps.length),
     tokens: all.map(({ episode: { steps } }) => steps.reduce((sum, { reply }) => sum + reply.length, 0)),
     tasks: [...places.keys()],
+    problems: {
+      invalid: all.map(({ episode: { steps } }) => steps.filter(({ valid }) => !valid).length),
+      truncated: all.map(
+        ({ episode: { steps } }) => steps.filter(({ finishReason }) => finishReason === "length").length,
+      ),
+      revisits: all.map(
+        ({ episode: { steps } }) => steps.length - new Set(steps.map(({ observation }) => observation.anchor)).size,
+      ),
+      refused: all.map(({ episode: { metrics } }) => Math.max(0, Math.trunc(metrics.refused ?? 0))),
+    },
   }
 }
 
@@ -108,13 +119,14 @@ function firstSteps(groups: readonly Group[], steps: ToRecord["steps"]): (number
 }
 
 function labelOf(task: unknown): string {
-  const json = jsonOf(task)
+  const json = jsonOf(task, questionFirst)
   return json.length > longestLabel ? `${json.slice(0, longestLabel - 1)}…` : json
 }
 
 /** JSON of a task; null if it has no JSON form. */
-function jsonOf(task: unknown): string {
+function jsonOf(given: unknown, shape = (task: unknown) => task): string {
   try {
+    const task = shape(given)
     const foreign = typeof task === "object" && task !== null ? textOf(task) : undefined
     return foreign ?? JSON.stringify(task, (_, value) => (typeof value === "bigint" ? undefined : value)) ?? "null"
   } catch {

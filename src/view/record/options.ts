@@ -8,7 +8,17 @@ export const recordingFields = {
     min: 1,
     defaultText: "all",
   }),
-  keep: integer(undefined, "Number of newest recorded iterations to keep.", { min: 1, defaultText: "all" }),
+  evaluation: integer(
+    8,
+    "Maximum number of episodes per evaluation that are recorded, unsuccessful ones first. 0: none.",
+    {
+      min: 0,
+    },
+  ),
+  keep: integer(undefined, "Number of newest recorded iterations to keep, and of evaluations.", {
+    min: 1,
+    defaultText: "all",
+  }),
 }
 
 /** Selection of the episodes to record. */

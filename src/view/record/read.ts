@@ -1,6 +1,7 @@
 import type { FileHandle } from "node:fs/promises"
 import { isThere } from "../../files/io-error.ts"
 import { checkArguments, checkPath, type KeysOf } from "../../options/arguments.ts"
+import type { Recorded } from "../../runs/files.ts"
 import { GigpoError } from "../../util/errors.ts"
 import type { RecordedGroup } from "../data/recorded.ts"
 import { type DecodedGroup, decodeBlock } from "./decode.ts"
@@ -9,15 +10,17 @@ import { episodesPath, recordedIterations } from "./folder.ts"
 
 /** Range of iterations to read. */
 export interface EpisodesRange {
+  /** Episodes of the training, or of the evaluations after iterations. Default "training". */
+  readonly of?: Recorded | undefined
   /** First iteration. Default: the first recorded one. */
   readonly from?: number | undefined
   /** Last iteration, inclusive. Default: the last recorded one. */
   readonly to?: number | undefined
-  /** Called with the error of an unreadable file (`RUN_CORRUPT`), whose iteration is then skipped. Default: the error is thrown. */
-  readonly onUnreadable?: ((error: GigpoError) => void) | undefined
+  /** Called with the error of an unreadable file (`RUN_CORRUPT`) and its iteration, which is skipped. Default: the error is thrown. */
+  readonly onUnreadable?: ((error: GigpoError, iteration: number) => void) | undefined
 }
 
-const rangeKeys: KeysOf<EpisodesRange> = { from: true, to: true, onUnreadable: true }
+const rangeKeys: KeysOf<EpisodesRange> = { of: true, from: true, to: true, onUnreadable: true }
 
 /**
  * Recorded episodes of a run (`recordEpisodes`), one group at a time, ordered by iteration and task. Iterations that were not recorded
@@ -33,17 +36,26 @@ export async function* readEpisodes(
   checkArguments("readEpisodes", range, rangeKeys)
   for (const iteration of await iterationsOf(run, range)) {
     try {
-      yield* groupsOf(run, iteration)
+      yield* groupsOf(run, iteration, range.of)
     } catch (error) {
-      leaveOut(error, range)
+      leaveOut(error, iteration, range)
     }
   }
 }
 
-/** Recorded episodes of one task in one iteration; undefined if they were not recorded. Errors as for `readEpisodes`. */
-export async function readGroup(run: string, iteration: number, group: number): Promise<RecordedGroup | undefined> {
+/**
+ * Recorded episodes of one task in one iteration; undefined if they were not recorded. Errors as for `readEpisodes`.
+ *
+ * @param of - episodes of the training, or of the evaluation after the iteration. Default "training"
+ */
+export async function readGroup(
+  run: string,
+  iteration: number,
+  group: number,
+  of?: Recorded,
+): Promise<RecordedGroup | undefined> {
   checkPath("The folder of the run", run)
-  for await (const found of groupsOf(run, iteration, group)) if (found.group === group) return found
+  for await (const found of groupsOf(run, iteration, of, group)) if (found.group === group) return found
   return undefined
 }
 
@@ -52,38 +64,41 @@ export async function readSummaries(run: string, range: EpisodesRange = {}): Pro
   checkArguments("readSummaries", range, rangeKeys)
   const summaries: IterationSummary[] = []
   for (const iteration of await iterationsOf(run, range)) {
-    const path = episodesPath(run, iteration)
+    const path = episodesPath(run, iteration, range.of)
     try {
       const found = await withEpisodesFile(path, (file) => readSummary(file, path, iteration))
       if (found) summaries.push(found.summary)
     } catch (error) {
-      leaveOut(error, range)
+      leaveOut(error, iteration, range)
     }
   }
   return summaries
 }
 
-function leaveOut(error: unknown, { onUnreadable }: EpisodesRange): void {
+function leaveOut(error: unknown, iteration: number, { onUnreadable }: EpisodesRange): void {
   if (!onUnreadable || !GigpoError.is(error) || error.code !== "RUN_CORRUPT") throw error
-  onUnreadable(error)
+  onUnreadable(error, iteration)
 }
 
 async function iterationsOf(
   run: string,
-  { from = 1, to = Number.POSITIVE_INFINITY }: EpisodesRange,
+  { of = "training", from = 0, to = Number.POSITIVE_INFINITY }: EpisodesRange,
 ): Promise<number[]> {
   checkPath("The folder of the run", run)
   if (!(await isThere(run))) throw new GigpoError("IO", `There is no run in ${run}. Pass the folder of a run.`)
-  return (await recordedIterations(run)).filter((iteration) => iteration >= from && iteration <= to)
+  if (of !== "training" && of !== "evaluation")
+    throw new GigpoError("BAD_ARGUMENT", 'The range of episodes: of must be "training" or "evaluation".')
+  return (await recordedIterations(run, of)).filter((iteration) => iteration >= from && iteration <= to)
 }
 
 /** The groups of an iteration, or of the blocks that have episodes of one. */
 async function* groupsOf(
   run: string,
   iteration: number,
+  of: Recorded | undefined,
   wanted?: number,
 ): AsyncGenerator<RecordedGroup, void, undefined> {
-  const path = episodesPath(run, iteration)
+  const path = episodesPath(run, iteration, of)
   const { blocks = [] } = (await withEpisodesFile(path, (file) => readSummary(file, path, iteration))) ?? {}
   let open: (DecodedGroup & { readonly bytes: number }) | undefined // may continue in the next block
   for (const block of blocks) {

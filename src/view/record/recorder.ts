@@ -8,7 +8,9 @@ import { checkArguments } from "../../options/arguments.ts"
 import { string } from "../../options/field.ts"
 import { readOptions } from "../../options/read.ts"
 import type { Group } from "../../rollout/hooks.ts"
+import type { Recorded } from "../../runs/files.ts"
 import type { RunObserver, RunStart } from "../../training/observers.ts"
+import { isSolved } from "../../training/summary.ts"
 import { GigpoError } from "../../util/errors.ts"
 import { warner } from "../../util/warn.ts"
 import { writeEpisodesFile } from "./file.ts"
@@ -30,7 +32,8 @@ export interface RecordEpisodesOptions extends RecordingOptions {
 const mostWaiting = 4 * 1024 * 1024
 
 /**
- * Observer that records the episodes of a run: `episodes/iteration-N.episodes` in its folder, one file per iteration, for `readEpisodes`.
+ * Observer that records the episodes of a run for `readEpisodes`: `episodes/iteration-N.episodes` in its folder, one file per iteration, and
+ * `episodes/evaluation-N.episodes`, one file per evaluation with some of its episodes.
  * Recordings of iterations after the one that a run is resumed from are removed first, as in metrics.jsonl.
  *
  * The run neither waits for recording nor fails with it: if the disk is full or fails, recording ends with one warning; if writing is too
@@ -84,7 +87,23 @@ class Recorder implements RunObserver {
   /** Returns before anything is written: the queue is limited here, not by the caller. */
   episodes(iteration: number, groups: readonly Group[], credit: ToRecord["credit"], steps: ToRecord["steps"]): void {
     const { every, groups: most = Number.POSITIVE_INFINITY } = this.#options
-    if (this.#directory === undefined || every === 0 || iteration % every !== 0) return
+    if (every > 0 && iteration % every === 0) this.#queue({ iteration, groups, credit, steps, most }, "training")
+  }
+
+  evaluation(iteration: number, groups: readonly Group[]): void {
+    const { every, evaluation: most } = this.#options
+    if (every === 0 || most === 0) return
+    const unsolvedFirst = new Set([...groups.filter((group) => !isSolvedGroup(group)), ...groups])
+    const chosen = new Set([...unsolvedFirst].slice(0, most))
+    // There are no advantages in an evaluation.
+    const credit = { advantages: new Float64Array(0) }
+    const inOrder = groups.filter((group) => chosen.has(group))
+    this.#queue({ iteration, groups: inOrder, credit, steps: [], most }, "evaluation")
+  }
+
+  #queue(toRecord: ToRecord, of: Recorded): void {
+    if (this.#directory === undefined) return
+    const { iteration, groups } = toRecord
     const tokens = tokensOf(groups)
     if (this.#waiting > 0 && this.#waiting + tokens > mostWaiting) {
       if (!this.#hasSkipped)
@@ -95,8 +114,7 @@ class Recorder implements RunObserver {
       return
     }
     this.#waiting += tokens
-    const toRecord = { iteration, groups, credit, steps, most }
-    this.#last = this.#last.then(() => this.#record(toRecord)).finally(() => (this.#waiting -= tokens))
+    this.#last = this.#last.then(() => this.#record(toRecord, of)).finally(() => (this.#waiting -= tokens))
   }
 
   async end(): Promise<void> {
@@ -104,22 +122,26 @@ class Recorder implements RunObserver {
     this.#directory = undefined
   }
 
-  async #record(toRecord: ToRecord): Promise<void> {
+  async #record(toRecord: ToRecord, of: Recorded): Promise<void> {
     const directory = this.#directory
     if (directory === undefined) return
-    const path = episodesPath(directory, toRecord.iteration)
+    const path = episodesPath(directory, toRecord.iteration, of)
     try {
       await insideParent(path)
       await io("create", dirname(path), mkdir(dirname(path), { recursive: true }))
       const summary = summarize(toRecord)
       await writeEpisodesFile(path, summary, blocksOf(toRecord, this.#bytesOf))
-      if (this.#options.keep !== undefined) await pruneRecord(directory, this.#options.keep)
+      if (this.#options.keep !== undefined) await pruneRecord(directory, this.#options.keep, of)
     } catch (error) {
       this.#directory = undefined
       const reason = error instanceof Error ? error.message : error
       this.#onWarning(`No more episodes are recorded. ${reason} The run continues.`)
     }
   }
+}
+
+function isSolvedGroup({ episodes }: Group): boolean {
+  return episodes.every(isSolved)
 }
 
 function tokensOf(groups: readonly Group[]): number {

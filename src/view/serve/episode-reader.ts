@@ -16,6 +16,14 @@ export interface EpisodeReader {
 
 export const recordedEpisodes: EpisodeReader = { recordedIterations, readSummaries, readEpisodes, readGroup }
 
+/** Reader of the recorded episodes of evaluations. */
+export const recordedEvaluations: EpisodeReader = {
+  recordedIterations: (run) => recordedIterations(run, "evaluation"),
+  readSummaries: (run, range) => readSummaries(run, { ...range, of: "evaluation" }),
+  readEpisodes: (run, range) => readEpisodes(run, { ...range, of: "evaluation" }),
+  readGroup: (run, iteration, group) => readGroup(run, iteration, group, "evaluation"),
+}
+
 export const noEpisodes: EpisodeReader = {
   recordedIterations: async () => [],
   readSummaries: async () => [],

@@ -1,5 +1,6 @@
 import { readdir, readFile } from "node:fs/promises"
 import { extname, join } from "node:path"
+import { gzipSync } from "node:zlib"
 import { GigpoError } from "../../util/errors.ts"
 import { packageFolder } from "../../util/version.ts"
 
@@ -7,6 +8,11 @@ import { packageFolder } from "../../util/version.ts"
 export interface PageFile {
   readonly type: string
   readonly bytes: Buffer<ArrayBuffer>
+}
+
+/** File of the page with its compressed bytes. */
+export interface ServedFile extends PageFile {
+  readonly packed: Buffer<ArrayBuffer>
 }
 
 const types: Readonly<Record<string, string>> = {
@@ -42,4 +48,11 @@ export async function readPage(
       { cause },
     )
   }
+}
+
+/** Files of the built page, compressed once for all clients. Errors as for `readPage`. */
+export async function servedPage(): Promise<ReadonlyMap<string, ServedFile>> {
+  return new Map(
+    [...(await readPage())].map(([name, file]) => [name, { ...file, packed: gzipSync(file.bytes, { level: 9 }) }]),
+  )
 }

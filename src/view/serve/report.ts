@@ -4,13 +4,14 @@ import { checkArguments, checkPath, type KeysOf } from "../../options/arguments.
 import { GigpoError } from "../../util/errors.ts"
 import { warner } from "../../util/warn.ts"
 import { inlinedName, inlinedParts } from "../data/inlined.ts"
+import { evaluationsOf } from "../data/source.ts"
 import { chosenGroups, groupCount } from "./chosen-groups.ts"
 import { type EpisodeReader, recordedEpisodes } from "./episode-reader.ts"
 import { readPage } from "./page-files.ts"
 import { packPart, reportHtml } from "./report-html.ts"
 import { checkReportPath } from "./report-path.ts"
 import { runSource } from "./run-source.ts"
-import { inFourDigits } from "./telling.ts"
+import { roundToFour, sentGroup } from "./sent-group.ts"
 
 /** Options of `writeReport`. */
 export interface WriteReportOptions {
@@ -83,9 +84,20 @@ export async function writeReport(
       return { info, reports, episodes, groups: [] }
     }),
   )
-  const recorded = told.reduce((sum, { episodes }) => sum + groupCount(episodes), 0)
+  const evaluations = await Promise.all(
+    told.map(async ({ info, ...rest }) => {
+      const id = evaluationsOf(info.id)
+      return { ...rest, info: { ...info, id }, episodes: await source.episodes(id) }
+    }),
+  )
+  const withEpisodes = [...told, ...evaluations.filter(({ episodes }) => episodes.iteration.length > 0)]
+  const recorded = withEpisodes.reduce((sum, { episodes }) => sum + groupCount(episodes), 0)
   const parts: string[] = []
-  for (const [name, value] of inlinedParts({ runs: told, made: { time: new Date().toISOString(), recorded } })) {
+  for (const [name, value] of inlinedParts({
+    runs: told,
+    evaluations,
+    made: { time: new Date().toISOString(), recorded },
+  })) {
     options.signal?.throwIfAborted()
     parts.push(await packPart(name, value))
   }
@@ -99,12 +111,15 @@ export async function writeReport(
     )
 
   let [groups, episodes, misses] = [0, 0, 0]
-  for await (const { run, iteration, group, read } of chosenGroups(source, told)) {
+  for await (const { run, iteration, group, read } of chosenGroups(source, withEpisodes)) {
     if (misses >= patience || episodes >= mostEpisodes) break
     options.signal?.throwIfAborted()
     const found = await read()
     if (!found || episodes + found.episodes.length > mostEpisodes) continue
-    const part = await packPart(inlinedName("group", run, iteration, group), inFourDigits(found))
+    const part = await packPart(
+      inlinedName("group", run, iteration, group),
+      await sentGroup(found, { round: roundToFour }),
+    )
     if (part.length + 1 > room) {
       misses++
       continue

@@ -76,7 +76,8 @@ export function shortNames(paths: readonly string[]): readonly string[] {
   })
   const counts = new Map<string, number>()
   for (const end of ends.flat()) counts.set(end, (counts.get(end) ?? 0) + 1)
-  return ends.map((own) => own.find((end) => counts.get(end) === 1) ?? own.at(-1) ?? sep)
+  // "run" alone says nothing: the folder above it names the run.
+  return ends.map((own) => own.find((end) => counts.get(end) === 1 && end !== "run") ?? own.at(-1) ?? sep)
 }
 
 async function placeOf(path: string): Promise<string> {

@@ -3,16 +3,20 @@ import { join } from "node:path"
 import { logWarning } from "../../runs/check-metrics.ts"
 import { runFiles } from "../../runs/files.ts"
 import { GigpoError } from "../../util/errors.ts"
+import { overviewOf } from "../data/overview.ts"
 import type { RecordedGroup } from "../data/recorded.ts"
-import type { RunInfo, Source } from "../data/source.ts"
+import { baseRun, type EpisodePage, isEvaluations, type ReportPage, type RunInfo, type Source } from "../data/source.ts"
 import { describeRun } from "../runs.ts"
 import { readEpisodesSince } from "./episode-columns.ts"
-import { type EpisodeReader, noEpisodes } from "./episode-reader.ts"
+import { type EpisodeReader, noEpisodes, recordedEvaluations } from "./episode-reader.ts"
 import { readNewestReports, readReportsSince } from "./report-log.ts"
 import { type FoundRun, RunFolders } from "./run-folders.ts"
+import { searchEpisodes } from "./search-episodes.ts"
 
 /** Source of runs in folders. */
 export interface RunSource extends Source {
+  reports(run: string, cursor?: string): Promise<ReportPage>
+  episodes(run: string, cursor?: string): Promise<EpisodePage>
   /** All recorded groups of an iteration. */
   groups(run: string, iteration: number): AsyncIterable<RecordedGroup>
 }
@@ -28,6 +32,7 @@ export async function runSource(
   paths: readonly string[],
   reader: EpisodeReader,
   tell: (error: GigpoError) => void,
+  evaluations: EpisodeReader = recordedEvaluations,
 ): Promise<RunSource> {
   const told = new Set<string>()
   const onUnreadable = (error: GigpoError) => {
@@ -35,8 +40,9 @@ export async function runSource(
     told.add(error.message)
   }
   const folders = await RunFolders.open(paths)
+  const readerOf = (id: string) => (isEvaluations(id) ? evaluations : reader)
   const find = async (id: string): Promise<FoundRun> => {
-    const run = await folders.find(id)
+    const run = await folders.find(baseRun(id))
     if (run) return run
     throw new GigpoError("BAD_ARGUMENT", "This run does not exist, or no longer exists.")
   }
@@ -47,6 +53,11 @@ export async function runSource(
       const infos = await Promise.all((await folders.list()).map((run) => infoOf(run).catch(() => undefined)))
       return infos.filter((info) => info !== undefined)
     },
+    async overview(id) {
+      const run = await find(id)
+      const { settings } = await infoOf(run)
+      return overviewOf((await readReportsSince(join(run.directory, runFiles.metrics))).reports, settings)
+    },
     async reports(id, cursor) {
       const run = await find(id)
       const info = await infoOf(run)
@@ -56,16 +67,26 @@ export async function runSource(
     },
     async episodes(id, cursor) {
       const { directory } = await find(id)
-      return await readEpisodesSince((await keepsOwn(directory)) ? reader : noEpisodes, directory, cursor, onUnreadable)
+      return await readEpisodesSince(
+        (await keepsOwn(directory)) ? readerOf(id) : noEpisodes,
+        directory,
+        cursor,
+        onUnreadable,
+      )
+    },
+    async search(id, text, before) {
+      const { directory } = await find(id)
+      if (!(await keepsOwn(directory))) return { matches: [] }
+      return await searchEpisodes(readerOf(id), directory, text, before)
     },
     async group(id, iteration, group) {
       const { directory } = await find(id)
-      return (await keepsOwn(directory)) ? await reader.readGroup(directory, iteration, group) : undefined
+      return (await keepsOwn(directory)) ? await readerOf(id).readGroup(directory, iteration, group) : undefined
     },
     async *groups(id, iteration) {
       const { directory } = await find(id)
       if (await keepsOwn(directory))
-        yield* reader.readEpisodes(directory, { from: iteration, to: iteration, onUnreadable })
+        yield* readerOf(id).readEpisodes(directory, { from: iteration, to: iteration, onUnreadable })
     },
   }
 }

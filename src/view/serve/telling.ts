@@ -1,5 +1,3 @@
-import type { RecordedGroup } from "../data/recorded.ts"
-
 /**
  * Iterations in order of information about a run: the first, the last, the best, and then those in the middle of the widest gap, so that
  * every prefix is spread evenly.
@@ -27,22 +25,4 @@ export function tellingIterations(iterations: readonly number[], best?: number):
     })
   }
   return [...places].map((place) => iterations[place]!)
-}
-
-/** Group with its numbers rounded to four digits, which is sufficient for display and takes half the space. */
-export function inFourDigits(group: RecordedGroup): RecordedGroup {
-  const short = (value: number) => Number(value.toPrecision(4))
-  const all = (values: readonly number[]) => values.map(short)
-  const episodes = group.episodes.map((episode) => ({
-    ...episode,
-    steps: episode.steps.map((step) => ({
-      ...step,
-      logProbs: all(step.logProbs),
-      ...(step.entropies && { entropies: all(step.entropies) }),
-      ...(step.advantage !== undefined && {
-        advantage: typeof step.advantage === "number" ? short(step.advantage) : all(step.advantage),
-      }),
-    })),
-  }))
-  return { ...group, episodes }
 }

@@ -6,9 +6,10 @@ import { listen } from "../../http/listen.ts"
 import { checkArguments, type KeysOf } from "../../options/arguments.ts"
 import { GigpoError } from "../../util/errors.ts"
 import type { Source } from "../data/source.ts"
-import { answerApi } from "./api.ts"
+import { answerApi, takesGzip } from "./api.ts"
+import { type BrowserKey, browserKey } from "./browser-key.ts"
 import { type EpisodeReader, recordedEpisodes } from "./episode-reader.ts"
-import { type PageFile, readPage } from "./page-files.ts"
+import { type ServedFile, servedPage } from "./page-files.ts"
 import { runSource } from "./run-source.ts"
 
 /** Options of `openView`. */
@@ -19,6 +20,11 @@ export interface ViewOptions {
   readonly port?: number
   /** Additional host names that requests may use, e.g. a proxy's. */
   readonly names?: readonly string[]
+  /**
+   * Whether browsers that have opened the page stay connected for 30 days, also after a restart, by a key in the state folder of gigpo.
+   * Default false: until the server stops.
+   */
+  readonly rememberBrowsers?: boolean
   /** Called with the reason if something could not be read; the page shows only that it failed. */
   readonly onError?: (error: unknown) => void
 }
@@ -32,7 +38,7 @@ export interface OpenedView {
   [Symbol.asyncDispose](): Promise<void>
 }
 
-const optionKeys: KeysOf<ViewOptions> = { host: true, port: true, names: true, onError: true }
+const optionKeys: KeysOf<ViewOptions> = { host: true, port: true, names: true, rememberBrowsers: true, onError: true }
 
 /**
  * Serves the dashboard of runs, including runs in progress. The page is read-only, and only the contents of run folders are read.
@@ -48,16 +54,19 @@ export async function openView(
   reader: EpisodeReader = recordedEpisodes,
 ): Promise<OpenedView> {
   checkArguments("openView", options, optionKeys)
-  const { onError, ...http } = options
-  const [page, source] = [await readPage(), await runSource(runs, reader, (error) => onError?.(error))]
-  const token = newKey()
+  const { onError, rememberBrowsers = false, ...http } = options
+  if (typeof rememberBrowsers !== "boolean")
+    throw new GigpoError("BAD_ARGUMENT", "openView: rememberBrowsers must be true or false.")
+  const [page, source] = [await servedPage(), await runSource(runs, reader, (error) => onError?.(error))]
+  const [token, browsers] = [newKey(), await browserKey(rememberBrowsers)]
   const keys: Keys = {
-    known: (given) => isKey(given, token),
+    known: (given) => [token, browsers.value].filter((key) => isKey(given, key)).length > 0,
     open: (path) => !path.startsWith("/api/"),
-    refusal: "The address of this page has no valid token: open the one that gigpo view printed.",
+    cookie: browsers.cookie,
+    refusal: "This browser has not opened the page with a valid token: open the address that gigpo view printed last.",
   }
   const turns = new FairQueue(mostAnswers, mostOfClient)
-  const shown = { page, source, keys, turns, onError }
+  const shown = { page, source, keys, browsers, turns, onError }
   const server = await listen((request, client) => answer(request, client, shown), { ...http, keys })
   const close = () => server.close()
   return { url: `${server.url}/#/?token=${token}`, close, [Symbol.asyncDispose]: close }
@@ -67,9 +76,10 @@ export async function openView(
 const [mostAnswers, mostOfClient] = [8, 2]
 
 interface Shown {
-  readonly page: ReadonlyMap<string, PageFile>
+  readonly page: ReadonlyMap<string, ServedFile>
   readonly source: Source
   readonly keys: Keys
+  readonly browsers: BrowserKey
   readonly turns: FairQueue
   readonly onError: ViewOptions["onError"]
 }
@@ -105,15 +115,20 @@ function whatFailed(error: unknown): string {
   return isBroken ? error.message : "This could not be read. The output of gigpo view contains the reason."
 }
 
-async function answered(request: Request, client: string, { page, source, keys, turns }: Shown): Promise<Response> {
+async function answered(request: Request, client: string, shown: Shown): Promise<Response> {
+  const { page, source, keys, browsers, turns } = shown
   if (request.method !== "GET" && request.method !== "HEAD") throw new ApiError(405, "This server is read-only.")
   const { pathname } = new URL(request.url)
   if (!pathname.startsWith("/api/")) {
     const file = page.get(pathname === "/" ? "index.html" : pathname.slice(1))
     if (!file) throw new ApiError(404, "There is no such file.")
-    return new Response(file.bytes, { headers: { "content-type": file.type, "cache-control": "no-cache" } })
+    const headers = { "content-type": file.type, "cache-control": "no-cache", vary: "accept-encoding" }
+    if (!takesGzip(request)) return new Response(file.bytes, { headers })
+    return new Response(file.packed, { headers: { ...headers, "content-encoding": "gzip" } })
   }
   // Checked again on the normalized path: /page/../api/runs needs a key, too.
-  if (!keys.known(keyOf((name) => request.headers.get(name)))) throw new ApiError(401, keys.refusal)
+  if (!keys.known(keyOf((name) => request.headers.get(name), keys.cookie))) throw new ApiError(401, keys.refusal)
+  if (pathname === "/api/session")
+    return new Response(null, { status: 204, headers: { "set-cookie": browsers.header, "cache-control": "no-store" } })
   return await answerApi(source, pathname.slice("/api/".length), request, (work) => turns.take(client, work))
 }

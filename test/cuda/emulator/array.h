@@ -1,4 +1,4 @@
-// An array in the emulator's device memory, which the host sees too.
+// Array in the emulator's device memory, which the host can also access.
 #pragma once
 #include "cuda/check.h"
 

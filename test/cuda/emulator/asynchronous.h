@@ -1,5 +1,5 @@
-// What bulk copies (bulk_copies.cpp) and products (warpgroups.cpp) that are on their way know of each other, and what the
-// scheduler (emulator.cpp) has to ask of them. All of it belongs to the block that runs.
+// Interfaces between bulk copies (bulk_copies.cpp), products (warpgroups.cpp) and the scheduler (emulator.cpp). All
+// state belongs to the running block.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -8,24 +8,25 @@
 #include "emulator.h"
 #include "fiber.h"
 #include "scheduler.h"
-#include "unlooked.h"
+#include "ignored_accesses.h"
 
 namespace gigpo::cuda::emulator {
 
 // --- of emulator.cpp ---
 
-// Addresses are those of a cluster's shared memory: each of its blocks has as many as an operand's descriptor can name.
+// Addresses refer to the shared memory of a cluster: each of its blocks has the range that an operand's descriptor can
+// address.
 constexpr uint32_t window_bytes = 1 << 18;
-char* shared_at(uint32_t address);  // what shared_address gave; null where no shared memory of the cluster is
-size_t shared_bytes();              // of a block; dynamic
+char* shared_at(uint32_t address);  // inverse of shared_address; null outside of the cluster's shared memory
+size_t shared_bytes();              // dynamic, per block
 constexpr uint32_t first_address = 128;
 unsigned cluster_size();
 unsigned rank_of_warp(unsigned warp);
-// The same place in the shared memory of another block of the cluster, which must not have ended.
+// The same location in the shared memory of another block of the cluster, which must not have ended.
 void* in_block(const char* what, void* own, unsigned rank);
 unsigned thread_number();
 unsigned random_below(unsigned limit);
-void sleep(const char* what, const Place& place);  // until another thread, or what arrives, wakes it
+void sleep(const char* what, const Place& place);  // until another thread or an arrival wakes this one
 void wake(unsigned thread);
 
 // --- of tensor_maps.cpp ---
@@ -42,19 +43,20 @@ inline uint32_t swizzled(uint32_t address) { return address ^ (address >> 3 & 0x
 
 // --- of bulk_copies.cpp ---
 
-bool copy_arrives();  // one that is on its way, if there is one
+bool copy_arrives();  // completes a copy in progress, if there is one
 void forget_copies();
-bool copies_are_on_their_way(unsigned rank);  // to this block; or may be: nobody has waited for them
-// Other blocks have reached into this one's shared memory since they all met: they may do so again when it has ended.
+bool copies_in_progress(unsigned rank);  // copies to this block that are in progress, or that were not waited for
+// Whether other blocks have accessed this one's shared memory since the last cluster barrier: they may do so again
+// after it ends.
 bool reached_from_elsewhere(unsigned rank);
 void cluster_has_met();
-// A product reads these 16 bytes: they must have arrived, or been fenced.
+// Called for 16 bytes that a product reads: they must have arrived, or been fenced.
 void check_async_read(uint32_t address);
 
 // --- of warpgroups.cpp ---
 
-bool product_reads(uint32_t from, uint32_t to);  // one that nobody has waited for
-bool products_are_on_their_way(unsigned warp);
+bool product_reads(uint32_t from, uint32_t to);  // whether a product that was not waited for reads this range
+bool products_in_progress(unsigned warp);
 void forget_products();
 
 }  // namespace gigpo::cuda::emulator

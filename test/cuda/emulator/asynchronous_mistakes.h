@@ -1,4 +1,5 @@
-// A stream of tiles through shared memory into wgmma, right and with each thing left out that makes it so (mistakes_test.cu).
+// Stream of tiles through shared memory into wgmma: a correct version, and versions that omit one necessary step
+// (mistakes_test.cu).
 #pragma once
 #include <cmath>
 
@@ -12,23 +13,23 @@ namespace gigpo::cuda {
 enum class LeftOut {
   nothing,
   fence,             // before the first product
-  wait,              // before a stage is given back and the sums are read
-  last_wait,         // likewise, the last time
-  early_read,        // likewise, but there is a wait later
-  early_write,       // of sums on their way
+  wait,              // before a stage is released and the sums are read
+  last_wait,         // likewise, at the last stage
+  early_read,        // likewise, with a wait later
+  early_write,       // of sums in progress
   commit,            // of a group
-  release,           // a stage is given back before its products have been waited for
-  space,             // a stage is filled whoever reads it
+  release,           // of a stage, before its products have been waited for
+  space,             // a stage is filled without waiting for its release
   expected_bytes,    // of the copies
-  arrival,           // nobody waits for the copies
+  arrival,           // the wait for the copies
   barrier_fence,     // after the barriers were initialised
   barriers,          // are not initialised
   write_fence,       // after a generic write to an operand
-  last_copy,         // nobody waits for one copy too many
-  second_warp,       // of those that give back a stage
+  last_copy,         // the wait for an additional copy
+  second_warp,       // one of the warps does not release the stage
 };
 
-// D [64][128] = X[0:64] · Xᵀ, of X [128][64 · steps], through two stages. 256 threads: a producer, and a warpgroup.
+// D [64][128] = X[0:64] · Xᵀ, with X [128][64 · steps], in two stages. 256 threads: a producer, and a warpgroup.
 constexpr int streamed_steps = 8;
 inline __global__ void stream_tiles(const __grid_constant__ CUtensorMap map, LeftOut left_out, float* d) {
   constexpr int stages = 2, stage_bytes = 128 * 128;
@@ -84,7 +85,7 @@ inline __global__ void stream_tiles(const __grid_constant__ CUtensorMap map, Lef
   for (int i = 0; i < 64; i++) d[(16 * warp + lane / 4 + i / 2 % 2 * 8) * 128 + i / 4 * 8 + lane % 4 * 2 + i % 2] = read[i];
 }
 
-// Whether D [rows][128] = X[0:rows] · Xᵀ is what launch_with(map, d) makes of boxes of `lines` rows.
+// Whether launch_with(map, d), with boxes of `lines` rows, computes D [rows][128] = X[0:rows] · Xᵀ.
 template <class LaunchWith>
 bool streamed_product(int lines, int rows, const LaunchWith& launch_with) {
   constexpr int columns = 64 * streamed_steps;
@@ -118,17 +119,17 @@ struct AsynchronousMistake {
 
 constexpr AsynchronousMistake asynchronous_mistakes[] = {
     {LeftOut::fence, "without wgmma.fence"},
-    {LeftOut::wait, "what a wgmma reads that nobody has waited for"},
+    {LeftOut::wait, "operands of a wgmma that was not waited for"},
     {LeftOut::last_wait, "a thread ends while a wgmma"},
     {LeftOut::early_read, "the result is wrong"},
     {LeftOut::early_write, "were written before wgmma.wait_group"},
-    {LeftOut::commit, "what a wgmma reads that nobody has waited for"},
-    {LeftOut::release, "what a wgmma reads that nobody has waited for"},
+    {LeftOut::commit, "operands of a wgmma that was not waited for"},
+    {LeftOut::release, "operands of a wgmma that was not waited for"},
     {LeftOut::space, "more arrivals in a phase"},
-    {LeftOut::expected_bytes, "a bulk copy has"},
+    {LeftOut::expected_bytes, "a bulk copy brought"},
     {LeftOut::arrival, "wgmma reads"},
     {LeftOut::barrier_fence, "initialised without fence.proxy.async"},
-    {LeftOut::barriers, "nobody has initialised"},
+    {LeftOut::barriers, "that was not initialised"},
     {LeftOut::write_fence, "written without fence.proxy.async"},
     {LeftOut::last_copy, "a block ends while bulk copies"},
     {LeftOut::second_warp, "wait for each other"}};

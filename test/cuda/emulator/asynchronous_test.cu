@@ -1,4 +1,4 @@
-// Does the emulator do what the PTX ISA says of mbarrier, TMA and wgmma? What goes wrong with them: asynchronous_mistakes.h.
+// Conformance of the emulator's mbarrier, TMA and wgmma with the PTX ISA. Errors are in asynchronous_mistakes.h.
 #include "cuda/launch.h"
 #include "cuda/tensor_map.h"
 #include "cuda/wgmma.cuh"
@@ -15,7 +15,7 @@ uint16_t bits(float value) { return __bfloat16_as_ushort(__float2bfloat16_rn(val
 
 constexpr int arriving = 5, phases = 7;
 
-// Thread 0 sees all that the others have done before each phase ended, and none of what they do after the next began.
+// Thread 0 sees everything that the others did before each phase ended, and nothing that they do after the next began.
 __global__ void count_phases(int* seen) {
   auto* barriers = dynamic_shared<uint64_t>();
   auto* count = reinterpret_cast<int*>(barriers + 2);
@@ -32,20 +32,20 @@ __global__ void count_phases(int* seen) {
       seen[phase] = *count;
       barrier_arrive(barriers + 1);
     } else {
-      barrier_wait(barriers + 1, unsigned(phase % 2 ^ 1));  // at first of the phase before the first, which has ended
+      barrier_wait(barriers + 1, unsigned(phase % 2 ^ 1));  // initially the phase before the first, which counts as ended
       atomicAdd(count, 1);
       barrier_arrive(barriers);
     }
   }
 }
 
-void phases_of_barriers() {
+void test_barrier_phases() {
   const Array<int> seen(phases);
   launch(count_phases, 1, 32, 64, nullptr, seen.data);
   for (int phase = 0; phase < phases; phase++) CHECK(seen[size_t(phase)] == arriving * (phase + 1));
 }
 
-// A box at (x, y), its lines one behind the other, with the swizzle undone.
+// Copies a box at (x, y) to consecutive lines, without the swizzle.
 __global__ void fetch_box(const __grid_constant__ CUtensorMap map, int x, int y, int lines, uint16_t* to) {
   char* const shared = dynamic_shared<char>();
   char* const box = shared + (1024 - shared_address(shared) % 1024) % 1024;
@@ -83,8 +83,8 @@ void boxes() {
   CHECK(!map_tiles({matrix.data, Type::bf16, rows, columns, stride}, 257, &map));
 }
 
-// How element (i, k) of an operand of 16 k lies by the ISA's canonical layouts, in elements. Strides of their own here, for
-// what is between the groups.
+// Position of element (i, k) of an operand with 16 k in the ISA's canonical layouts, in elements. The strides of this
+// test differ from those of the kernels, to leave gaps between the groups.
 struct Layout {
   bool mn_major;
   int leading, stride;  // bytes
@@ -95,7 +95,7 @@ struct Layout {
 };
 constexpr Layout a_layouts[] = {{false, 16, 2048}, {true, 4096, 1024}}, b_layouts[] = {{false, 16, 1024}, {true, 1024, 2048}};
 
-// D [64][128] = A · B twice over, the second added to the first.
+// D [64][128] = A · B, twice, the second added to the first.
 template <bool m_major, bool n_major>
 __global__ void multiply(const uint16_t* a, const uint16_t* b, float* d) {
   char* const shared = dynamic_shared<char>();
@@ -146,7 +146,7 @@ void products() {
   product_of_layouts<true, true>();
 }
 
-constexpr gigpo::test::Test tests[] = {{"phases of barriers", phases_of_barriers}, {"boxes", boxes}, {"products", products}};
+constexpr gigpo::test::Test tests[] = {{"phases of barriers", test_barrier_phases}, {"boxes", boxes}, {"products", products}};
 
 }  // namespace
 

@@ -1,5 +1,5 @@
-// The blocks that run, one or those of a cluster: their threads, and what these wait for. grids.cpp starts one after the other, emulator.cpp
-// runs each.
+// State of the running block or cluster: its threads, and what they wait for. grids.cpp starts one after another,
+// emulator.cpp runs them.
 #pragma once
 #include <functional>
 
@@ -11,8 +11,8 @@ namespace gigpo::cuda::emulator {
 
 constexpr int most_threads = 1024, lanes = 32;
 
-// ThreadSanitizer knows a fiber by what it has seen. Blocks know nothing of each other, so neighbours run on different
-// fibers, and a thread on a different one in every block.
+// ThreadSanitizer identifies a fiber with its history. Blocks are independent, so consecutive blocks run on different
+// fibers, and each thread on a different one in every block.
 #ifdef __SANITIZE_THREAD__
 constexpr unsigned worker_sets = 2;
 #else
@@ -24,7 +24,8 @@ struct Worker {
   Copies copies;
 };
 
-// What orders the threads' accesses to memory, twice: who is late may still look at the last, while others come to the next.
+// Synchronization marks of the threads' memory accesses. Two sets: slow threads may still use the last one while others
+// reach the next.
 struct Order {
   char marks[worker_sets][2];
   unsigned count;
@@ -33,15 +34,15 @@ struct Order {
 struct Thread {
   Worker* worker;
   uint3 index;
-  unsigned number;  // in the cluster
-  unsigned rank;    // of its block there
+  unsigned number;  // within the cluster
+  unsigned rank;    // of its block in the cluster
   const char* waits_for;  // null: does not wait
   Place place;
   Votes votes;
-  bool waited;  // for the kernel before
+  bool waited;  // for the previous kernel
 };
 
-// Lanes that wait for each other; found by the lowest of them.
+// Group of lanes that wait for each other; indexed by the lowest of them.
 struct Meeting {
   unsigned mask, arrived = 0;
   const char* what;
@@ -51,12 +52,12 @@ struct Meeting {
 
 struct Warp {
   unsigned living;
-  int waiting;  // lanes
+  int waiting;  // number of lanes
   Meeting meetings[lanes];
-  Order orders[lanes];  // of a meeting
+  Order orders[lanes];  // per meeting
 };
 
-// The threads of a block, or of a cluster, and what they meet at.
+// Threads of a block or of a cluster, with the state of their barrier.
 struct Group {
   Thread *begin, *end;
   unsigned living, arrived, votes;
@@ -65,15 +66,15 @@ struct Group {
   Order order;
 };
 
-// The grid that runs. Its blocks are clusters, most of them of one.
+// The running grid. Its unit is the cluster, usually of a single block.
 struct Launch {
   const std::function<void()>* thread;
   Place place;
-  char* shared;  // of a cluster: one block's behind the other's
+  char* shared;  // of the cluster's blocks, consecutively
   size_t shared_bytes;
   unsigned cluster;
-  bool must_wait;  // for the kernel before
-  bool ahead;      // of the kernel before: a block is run up to its wait
+  bool must_wait;  // for the previous kernel
+  bool ahead;      // runs a block up to its wait, before the previous kernel
   uint64_t random;
   unsigned worker_set;
 };
@@ -82,15 +83,15 @@ extern Thread threads[most_threads];
 extern Warp warps[most_threads / lanes];
 extern Thread* ready[most_threads];
 extern unsigned ready_count;
-extern unsigned held;  // threads that wait for the kernel before
+extern unsigned held;  // number of threads that wait for the previous kernel
 extern Group blocks[most_threads / lanes], cluster;
-extern uint3 first_block;  // of the cluster
+extern uint3 first_block;  // first block of the cluster
 extern Launch launched;
 extern Fiber host;
-extern char launch_starts, launch_ends;  // what orders them
+extern char launch_starts, launch_ends;  // synchronization marks
 
-void thread_main();       // of every fiber
-void go_on(Thread* thread);
-void run_ready();  // until all threads have ended, or wait for the kernel before
+void thread_main();       // entry point of every fiber
+void make_ready(Thread* thread);
+void run_ready();  // runs until all threads have ended, or wait for the previous kernel
 
 }  // namespace gigpo::cuda::emulator

@@ -1,6 +1,6 @@
-// mbarrier, TMA, and the two ways to shared memory (PTX ISA: "Asynchronous operations", "Proxies"). A copy arrives at a time
-// drawn at random, at the latest when all threads wait. What the async way sees is kept in a second memory: generic writes
-// come there with fence.proxy.async alone.
+// mbarrier, TMA, and the two proxies of shared memory (PTX ISA: "Asynchronous operations", "Proxies"). A copy arrives
+// at a random time, at the latest when all threads wait. The async proxy has a separate copy of shared memory, to which
+// generic writes propagate only by fence.proxy.async.
 #include <deque>
 #include <map>
 #include <vector>
@@ -12,40 +12,40 @@ namespace gigpo::cuda::emulator {
 
 namespace {
 
-constexpr uint64_t initialised = 0x6D62617272696572u;  // stands in the eight bytes for as long as nothing else is written there
+constexpr uint64_t initialised = 0x6D62617272696572u;  // value of the eight bytes of an initialised barrier, to detect overwriting
 constexpr unsigned chunk_bytes = 16;
 
 struct Barrier {
   unsigned arrivals = 0, missing = 0, phase = 0;
-  unsigned copied = 0, waited = 0;  // phases up to which copies were asked for, and waited for
+  unsigned copied = 0, waited = 0;  // phases up to which copies were requested, and waited for
   int64_t bytes = 0;
   std::vector<unsigned> waiting;
-  bool from_elsewhere = false;  // other blocks have arrived here, or copied, since all met
+  bool from_elsewhere = false;  // other blocks have arrived or copied here since the last cluster barrier
   char order = 0;
 };
 
 struct BulkCopy {
   uint32_t to, bytes;
   uint64_t* barrier;
-  std::vector<uint8_t> values;  // as they lie there
+  std::vector<uint8_t> values;  // in memory order
 };
 
 struct AsyncWorld {
   std::map<uint64_t*, Barrier> barriers;
   std::deque<BulkCopy> copies;
-  std::vector<uint8_t> seen;  // shared memory as the async way sees it; at first what a block finds there
+  std::vector<uint8_t> seen;  // shared memory as the async proxy sees it; initially the contents at the block's start
 };
-AsyncWorld& world = *new AsyncWorld;  // outlives whatever ends the program
+AsyncWorld& world = *new AsyncWorld;  // never destroyed, so that it is valid until the program ends
 
 Barrier& barrier_at(const char* what, uint64_t* at) {
   const auto found = world.barriers.find(at);
-  if (found == world.barriers.end()) fault("%s of an mbarrier that nobody has initialised", what);
-  if (*at != initialised) fault("%s of an mbarrier that something else was written over", what);
+  if (found == world.barriers.end()) fault("%s of an mbarrier that was not initialised", what);
+  if (*at != initialised) fault("%s of an mbarrier that was overwritten", what);
   return found->second;
 }
 
 void end_phase(Barrier& barrier) {
-  if (barrier.missing == 0 && barrier.bytes < 0) fault("a bulk copy has brought %d bytes that nobody expected", int(-barrier.bytes));
+  if (barrier.missing == 0 && barrier.bytes < 0) fault("a bulk copy brought %d bytes that were not expected", int(-barrier.bytes));
   if (barrier.missing > 0 || barrier.bytes != 0) return;
   barrier.phase++;
   barrier.missing = barrier.arrivals;
@@ -74,7 +74,7 @@ bool overlap(const BulkCopy& copy, uint32_t from, uint32_t to) { return copy.to 
 }  // namespace
 
 void barrier_init(uint64_t* at, unsigned arrivals) {
-  const Unlooked unlooked;
+  const IgnoredAccesses ignored;
   check_shared("mbarrier.init", at, 8);
   if (arrivals == 0 || arrivals >= 1 << 20) fault("mbarrier.init with %u arrivals", arrivals);
   *at = initialised;
@@ -83,26 +83,26 @@ void barrier_init(uint64_t* at, unsigned arrivals) {
 }
 
 void barrier_arrive(uint64_t* at) {
-  const Unlooked unlooked;
+  const IgnoredAccesses ignored;
   arrive("mbarrier.arrive", at, 0);
 }
 
 void barrier_arrive_at(uint64_t* at, unsigned rank) {
-  const Unlooked unlooked;
+  const IgnoredAccesses ignored;
   auto* const there = static_cast<uint64_t*>(in_block("mbarrier.arrive", at, rank));
   arrive("mbarrier.arrive", there, 0);
   world.barriers[there].from_elsewhere |= there != at;
 }
 
 void barrier_expect(uint64_t* at, unsigned bytes) {
-  const Unlooked unlooked;
+  const IgnoredAccesses ignored;
   arrive("mbarrier.arrive.expect_tx", at, bytes);
 }
 
 void barrier_wait(uint64_t* at, unsigned parity, Place place) {
   for (;;) {
     {
-      const Unlooked unlooked;
+      const IgnoredAccesses ignored;
       Barrier& barrier = barrier_at("mbarrier.try_wait", at);
       if (random_below(4) == 0) copy_arrives();
       if (barrier.phase % 2 != parity % 2) break;
@@ -110,15 +110,15 @@ void barrier_wait(uint64_t* at, unsigned parity, Place place) {
     }
     sleep("mbarrier.try_wait", place);
   }
-  const Unlooked unlooked;
+  const IgnoredAccesses ignored;
   Barrier& barrier = world.barriers[at];
   barrier.waited = barrier.phase;
   acquire_memory(&barrier.order);
 }
 
-// Threads switch only where they wait: what another thread wrote before this fence it has passed on to this one too.
+// Threads switch only where they wait: writes of other threads before this fence are visible to this one too.
 void fence_async_proxy() {
-  const Unlooked unlooked;
+  const IgnoredAccesses ignored;
   std::memcpy(seen_at(shared_address(dynamic_shared_memory())), dynamic_shared_memory(), shared_bytes());
 }
 
@@ -133,11 +133,11 @@ void copy_to(void* to, const CUtensorMap* opaque, int x, int y, uint64_t* at) {
   if (!is_seen(shared_address(at) / chunk_bytes * chunk_bytes))
     fault("cp.async.bulk.tensor with an mbarrier that was initialised without fence.proxy.async");
   for (const BulkCopy& copy : world.copies)
-    if (overlap(copy, start, start + bytes)) fault("cp.async.bulk.tensor to where another is on its way");
-  if (product_reads(start, start + bytes)) fault("cp.async.bulk.tensor to what a wgmma reads that nobody has waited for");
+    if (overlap(copy, start, start + bytes)) fault("cp.async.bulk.tensor to the target of another copy in progress");
+  if (product_reads(start, start + bytes)) fault("cp.async.bulk.tensor to operands of a wgmma that was not waited for");
   for (uint32_t chunk = start; chunk < start + bytes; chunk += chunk_bytes)
-    if (!is_seen(chunk)) fault("cp.async.bulk.tensor to what was written without fence.proxy.async");
-#ifdef __SANITIZE_THREAD__  // it could arrive now as well
+    if (!is_seen(chunk)) fault("cp.async.bulk.tensor to memory written without fence.proxy.async");
+#ifdef __SANITIZE_THREAD__  // it may arrive at once
   AnnotateIgnoreWritesEnd(__FILE__, __LINE__);
   __tsan_write_range(to, bytes);
   AnnotateIgnoreWritesBegin(__FILE__, __LINE__);
@@ -155,13 +155,13 @@ void copy_to(void* to, const CUtensorMap* opaque, int x, int y, uint64_t* at) {
 }  // namespace
 
 void copy_tile(void* to, const CUtensorMap* map, int x, int y, uint64_t* at) {
-  const Unlooked unlooked;
+  const IgnoredAccesses ignored;
   check_shared("cp.async.bulk.tensor", to, 128);
   copy_to(to, map, x, y, at);
 }
 
 void copy_tile_to_all(void* to, const CUtensorMap* map, int x, int y, uint64_t* at) {
-  const Unlooked unlooked;
+  const IgnoredAccesses ignored;
   constexpr const char* what = "cp.async.bulk.tensor to all of a cluster";
   check_shared(what, to, 128);
   for (unsigned rank = 0; rank < cluster_size(); rank++) {
@@ -172,7 +172,7 @@ void copy_tile_to_all(void* to, const CUtensorMap* map, int x, int y, uint64_t* 
 }
 
 bool copy_arrives() {
-  const Unlooked unlooked;
+  const IgnoredAccesses ignored;
   if (world.copies.empty()) return false;
   const auto copy = world.copies.begin() + random_below(unsigned(world.copies.size()));
   std::memcpy(shared_at(copy->to), copy->values.data(), copy->bytes);
@@ -185,32 +185,32 @@ bool copy_arrives() {
 }
 
 void forget_copies() {
-  const Unlooked unlooked;
+  const IgnoredAccesses ignored;
   if (!world.barriers.empty()) world = {};
 }
-bool copies_are_on_their_way(unsigned rank) {
-  const Unlooked unlooked;
+bool copies_in_progress(unsigned rank) {
+  const IgnoredAccesses ignored;
   for (const auto& [at, barrier] : world.barriers)
     if (barrier.copied > barrier.waited && shared_address(at) / window_bytes == rank) return true;
   return false;
 }
 
 bool reached_from_elsewhere(unsigned rank) {
-  const Unlooked unlooked;
+  const IgnoredAccesses ignored;
   for (const auto& [at, barrier] : world.barriers)
     if (barrier.from_elsewhere && shared_address(at) / window_bytes == rank) return true;
   return false;
 }
 void cluster_has_met() {
-  const Unlooked unlooked;
+  const IgnoredAccesses ignored;
   for (auto& [at, barrier] : world.barriers) barrier.from_elsewhere = false;
 }
 
 void check_async_read(uint32_t address) {
   if (!shared_at(address + chunk_bytes - 1)) fault("wgmma reads beyond the block's shared memory");
   for (const BulkCopy& copy : world.copies)
-    if (overlap(copy, address, address + chunk_bytes)) fault("wgmma reads what a bulk copy has yet to bring");
-  if (!is_seen(address)) fault("wgmma reads what was written without fence.proxy.async");
+    if (overlap(copy, address, address + chunk_bytes)) fault("wgmma reads the target of a bulk copy in progress");
+  if (!is_seen(address)) fault("wgmma reads memory written without fence.proxy.async");
 }
 
 }  // namespace gigpo::cuda::emulator

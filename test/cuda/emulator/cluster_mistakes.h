@@ -1,4 +1,5 @@
-// A stream of tiles that two blocks of a cluster fetch for each other, right and with each thing left out that makes it so.
+// Stream of tiles that two blocks of a cluster fetch for each other: a correct version, and versions that omit one
+// necessary step.
 #pragma once
 #include "test/cuda/emulator/asynchronous_mistakes.h"
 
@@ -6,14 +7,15 @@ namespace gigpo::cuda {
 
 enum class ClusterLeftOut {
   nothing,
-  release,     // a stage is filled when the own block has left it, whoever reads it in the other
-  first_meet,  // nobody waits until the other block's barriers are there
-  last_meet,   // a block ends while the other still arrives at its barriers
+  release,     // a stage is filled once this block has released it, without the other block's release
+  first_meet,  // the wait for the other block's barriers
+  last_meet,   // the wait at the end for the other block's arrivals
   share,       // one of the two halves is not fetched
-  whole,       // a block expects its own half's bytes alone
+  whole,       // a block expects only the bytes of its own half
 };
 
-// D [64 · rank ...][128] = X[64 · rank ...] · Xᵀ, of X [128][64 · steps], through two stages: each block fetches 64 rows for both.
+// D [64 · rank ...][128] = X[64 · rank ...] · Xᵀ, with X [128][64 · steps], in two stages: each block fetches 64 rows
+// for both.
 inline __global__ void __cluster_dims__(2, 1, 1) share_tiles(const __grid_constant__ CUtensorMap map, ClusterLeftOut left_out, float* d) {
   constexpr int stages = 2, stage_bytes = 128 * 128;
   char* const shared = dynamic_shared<char>();
@@ -21,7 +23,7 @@ inline __global__ void __cluster_dims__(2, 1, 1) share_tiles(const __grid_consta
   auto* const full = reinterpret_cast<uint64_t*>(memory + stages * stage_bytes);
   uint64_t* const empty = full + stages;
   const unsigned rank = cluster_rank();
-  // So that the other block is ahead.
+  // Delays this block so that the other one is ahead.
   for (int i = 0; i < 100 && left_out == ClusterLeftOut::first_meet && rank == 1; i++) __syncwarp();
   if (threadIdx.x == 0) {
     for (int stage = 0; stage < stages; stage++) {
@@ -81,10 +83,10 @@ struct ClusterMistake {
 };
 
 constexpr ClusterMistake cluster_mistakes[] = {
-    {ClusterLeftOut::release, "cp.async.bulk.tensor to"},  // what is read, or where another copy is on its way
+    {ClusterLeftOut::release, "cp.async.bulk.tensor to"},  // an operand being read, or the target of another copy
     {ClusterLeftOut::first_meet, "mbarrier that"},
-    {ClusterLeftOut::last_meet, "and has not met them"},
+    {ClusterLeftOut::last_meet, "other blocks of its cluster access"},
     {ClusterLeftOut::share, "wait for each other"},
-    {ClusterLeftOut::whole, "that nobody expected"}};
+    {ClusterLeftOut::whole, "that were not expected"}};
 
 }  // namespace gigpo::cuda

@@ -1,5 +1,4 @@
-// The part of the driver's interface that gigpo uses: maps of matrices for TMA (tensor_maps.cpp). PTX and the driver agree on
-// what is in a map; nobody else may look.
+// Driver API subset that gigpo uses: matrix maps for TMA (tensor_maps.cpp). The contents of a map are opaque.
 #pragma once
 #include <cstdint>
 

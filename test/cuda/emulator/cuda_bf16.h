@@ -1,5 +1,5 @@
-// bf16 in registers: conversions only, as our kernels compute in fp32. No implicit conversion and no arithmetic, so that
-// nothing is rounded where nobody said so.
+// bf16 in registers: conversions only, because the kernels compute in fp32. No implicit conversion and no arithmetic,
+// so that no rounding is hidden.
 #pragma once
 #include <cstdint>
 #include <cstring>
@@ -27,7 +27,7 @@ inline float __bfloat162float(__nv_bfloat16 value) {
   return widened;
 }
 
-// To the nearest, ties to even. Every NaN becomes the one that the hardware makes.
+// Rounds to nearest, ties to even. Every NaN becomes the canonical one of the hardware.
 inline __nv_bfloat16 __float2bfloat16_rn(float value) {
   uint32_t bits;
   std::memcpy(&bits, &value, sizeof bits);

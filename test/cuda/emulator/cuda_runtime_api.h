@@ -1,4 +1,4 @@
-// The part of the CUDA runtime that gigpo uses, over host memory (runtime.cpp, memory.cpp, streams.cpp).
+// CUDA runtime API subset that gigpo uses, over host memory (runtime.cpp, memory.cpp, streams.cpp).
 #pragma once
 #include <cstddef>
 #include <cstdint>

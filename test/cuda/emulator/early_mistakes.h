@@ -1,4 +1,5 @@
-// Two kernels, of which the second may begin before the first has ended (launch_early), and mistakes that this allows.
+// Two kernels, of which the second may start before the first ends (launch_early), and the errors that this makes
+// possible.
 #pragma once
 #include "cuda/launch.h"
 #include "cuda/ptx.cuh"
@@ -12,7 +13,7 @@ struct EarlyMistake {
   Early early;
   const char* message;
 };
-constexpr EarlyMistake early_mistakes[] = {{Early::end, "has not waited for the kernel before"},
+constexpr EarlyMistake early_mistakes[] = {{Early::end, "without waiting for the previous kernel"},
                                            {Early::read, "the result is wrong"},
                                            {Early::write, "the result is wrong"},
                                            {Early::read_shared, "the result is wrong"}};
@@ -25,7 +26,7 @@ __device__ inline unsigned own_index() { return blockIdx.x * threads + threadIdx
 
 __global__ inline void add_one(const int* from, int* to) { to[own_index()] = from[own_index()] + 1; }
 
-// to = middle + constant, and `from` is free.
+// to = middle + constant; `from` may be overwritten afterwards.
 template <Early early>
 __global__ void add_constant(const int* constant, int* from, const int* middle, int* to) {
   const unsigned i = own_index();

@@ -1,5 +1,5 @@
-// Runs the threads of a block, or of a cluster. Every thread that is not waiting is in `ready`; where one waits, another is drawn at
-// random, so that whatever depends on the order of the threads differs sooner or later.
+// Runs the threads of a block or cluster. Every thread that does not wait is in `ready`. When a thread waits, the next
+// one is chosen at random, so that results that depend on the thread order differ sooner or later.
 #include <cstdarg>
 #include <cstdlib>
 
@@ -25,7 +25,7 @@ char launch_starts, launch_ends;
 namespace {
 
 Thread* current;
-char fences;  // what orders them
+char fences;  // synchronization mark
 
 UNSEEN Warp& own_warp() { return warps[current->number / lanes]; }
 UNSEEN Group& own_block() { return blocks[current->rank]; }
@@ -87,7 +87,7 @@ UNSEEN void open_barrier(Group& group) {
   const Votes votes = {group.votes, group.arrived};
   group.arrived = group.votes = 0;
   for (Thread* thread = group.begin; thread < group.end; thread++) {
-    if (thread->waits_for == group.what) go_on(thread);
+    if (thread->waits_for == group.what) make_ready(thread);
     thread->votes = votes;
   }
 }
@@ -121,18 +121,18 @@ UNSEEN void end_meeting(Warp& warp, Meeting& meeting) {
   meeting.arrived = 0;
   Thread* first = current - current->number % lanes;
   for (unsigned rest = meeting.mask & ~(1u << current->number % lanes); rest != 0; rest &= rest - 1) {
-    go_on(first + __builtin_ctz(rest));
+    make_ready(first + __builtin_ctz(rest));
     warp.waiting--;
   }
 }
 
-// CUDA lets a block go on without the threads that have ended; a warp that names them it does not.
+// CUDA lets a block continue without threads that have ended, but not a warp whose mask names them.
 UNSEEN void end_thread() {
   Thread* self = current;
   Warp& warp = own_warp();
   const unsigned lane = self->number % lanes;
-  if (products_are_on_their_way(self->number / lanes)) fault("a thread ends while a wgmma of its warp is on its way");
-  if (launched.must_wait && !self->waited) fault("a thread ends that has not waited for the kernel before (wait_for_previous_kernel)");
+  if (products_in_progress(self->number / lanes)) fault("a thread ends while a wgmma of its warp is in progress");
+  if (launched.must_wait && !self->waited) fault("a thread ends without waiting for the previous kernel (wait_for_previous_kernel)");
   warp.living &= ~(1u << lane);
   if (warp.waiting > 0)
     for (const Meeting& meeting : warp.meetings)
@@ -143,10 +143,10 @@ UNSEEN void end_thread() {
   leave(own_block());
   leave(cluster);
   release_memory(&launch_ends);
-  if (own_block().living == 0 && copies_are_on_their_way(self->rank))
-    fault("a block ends while bulk copies to its shared memory are on their way");
+  if (own_block().living == 0 && copies_in_progress(self->rank))
+    fault("a block ends while bulk copies to its shared memory are in progress");
   if (own_block().living == 0 && reached_from_elsewhere(self->rank))
-    fault("a block ends that others of its cluster reach into, and has not met them");
+    fault("a block ends while other blocks of its cluster access its shared memory");
   if (cluster.living == 0) return switch_fiber(self->worker->fiber, host);
   resume(self->worker->fiber, draw());
 }
@@ -165,7 +165,7 @@ void thread_main() {
   }
 }
 
-UNSEEN void go_on(Thread* thread) {
+UNSEEN void make_ready(Thread* thread) {
   thread->waits_for = nullptr;
   ready[ready_count++] = thread;
 }
@@ -190,11 +190,11 @@ UNSEEN unsigned random_below(unsigned limit) {
 }
 UNSEEN unsigned thread_number() { return current->number; }
 UNSEEN void sleep(const char* what, const Place& place) { suspend(what, place); }
-UNSEEN void wake(unsigned thread) { go_on(threads + thread); }
+UNSEEN void wake(unsigned thread) { make_ready(threads + thread); }
 
-// Addresses as a card might give them: dynamic shared memory begins at no multiple of more than it was promised.
+// Addresses as on a GPU: dynamic shared memory is aligned to no more than the guaranteed multiple.
 UNSEEN uint32_t shared_address(const void* pointer) {
-  if (in_static_shared(pointer)) fault("the address of static shared memory is not known here");
+  if (in_static_shared(pointer)) fault("the emulator does not know addresses of static shared memory");
   const auto at = size_t(static_cast<const char*>(pointer) - launched.shared);
   return uint32_t(at / launched.shared_bytes * window_bytes + at % launched.shared_bytes) + first_address;
 }
@@ -220,14 +220,14 @@ UNSEEN void meet_cluster(Place place) {
   meet(cluster, "barrier.cluster", false, place);
 }
 
-// Shuffles and votes leave the lanes' accesses to memory in no order: only __syncwarp, which exchanges nothing, does.
+// Shuffles and votes do not order the lanes' memory accesses: only __syncwarp, which exchanges nothing, does.
 UNSEEN void meet_warp(const char* what, unsigned mask, Place place, void* brought, Exchange exchange) {
   Warp& warp = own_warp();
   const unsigned lane = current->number % lanes;
   const auto line = unsigned(place.line());
   if (!(mask >> lane & 1)) fault("%s at line %u: mask %#x does not name its own lane %u", what, line, mask, lane);
   if (mask & ~warp.living)
-    fault("%s at line %u: mask %#x names lanes that are not there, or ended; left are %#x", what, line, mask, warp.living);
+    fault("%s at line %u: mask %#x names lanes that do not exist or have ended; %#x are left", what, line, mask, warp.living);
   Meeting& meeting = warp.meetings[__builtin_ctz(mask)];
   if (meeting.arrived == 0) {
     meeting.mask = mask;
@@ -269,8 +269,8 @@ unsigned ballot(const char* what, unsigned mask, bool predicate, Place place) {
   return own.ballot;
 }
 
-// A block that has begun ahead of the kernel before stays here until that one has ended; another need not, but finds out here, too,
-// what that one has written.
+// A block that was started before the previous kernel stays here until that kernel has ended. Other blocks do not wait,
+// but synchronize with the previous kernel's writes.
 UNSEEN void wait_for_previous_kernel(Place place) {
   Thread* const self = current;
   self->waited = true;
@@ -298,7 +298,7 @@ UNSEEN void check_shared(const char* what, const void* pointer, size_t bytes) {
 }
 
 UNSEEN void* dynamic_shared_memory() {
-  if (!launched.shared) fault("dynamic shared memory, and none was asked for");
+  if (!launched.shared) fault("dynamic shared memory was used but not requested");
   return shared_of(current->rank);
 }
 

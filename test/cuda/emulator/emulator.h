@@ -1,14 +1,16 @@
-// CUDA C++ for a plain C++ compiler: kernels run on the CPU, so that their mistakes show without a GPU. Blocks, or clusters, run one
-// after the other, their threads as fibers that are scheduled in random order (emulator.cpp). Nothing here is faster or
-// more forgiving than a card: shared memory starts as 0xFF, cp.async arrives as late as it may, and what CUDA leaves
-// undefined (divergent barriers, masks that name absent lanes, misaligned addresses) ends the program with a report.
+// CUDA C++ for a plain C++ compiler: kernels run on the CPU, so that their errors show without a GPU. Blocks or
+// clusters run one after another, their threads as fibers in random order (emulator.cpp). The emulator is never more
+// forgiving than a GPU: shared memory starts as 0xFF, cp.async arrives as late as possible, and behavior that CUDA
+// leaves undefined (divergent barriers, masks that name absent lanes, misaligned addresses) ends the program with a
+// report.
 //
 //   g++ -std=c++20 -O2 -g -Wno-unknown-pragmas -DGIGPO_CUDA_EMULATOR -I<repository> -I<repository>/test/cuda/emulator
 //       -include cuda_runtime.h -x c++ kernel.cu test.cu test/cuda/emulator/*.cpp -pthread
 //
-// -include is what nvcc does too. -fsanitize=address,undefined finds accesses out of bounds; -fsanitize=thread
-// --param=tsan-distinguish-volatile=1 finds races between threads in shared and in global memory, such as a missing barrier
-// leaves. GIGPO_EMULATOR_SEED=<number> changes the order of the threads; GIGPO_EMULATOR_MEMORY=<bytes> is what it has.
+// -include does the same as nvcc. -fsanitize=address,undefined finds accesses out of bounds; -fsanitize=thread
+// --param=tsan-distinguish-volatile=1 finds races between threads in shared and in global memory, such as after a
+// missing barrier. GIGPO_EMULATOR_SEED=<number> changes the order of the threads; GIGPO_EMULATOR_MEMORY=<bytes> sets
+// the size of the device memory.
 #pragma once
 #include <cmath>
 #include <cstdint>
@@ -33,9 +35,9 @@
 #define __cluster_dims__(...)
 #define __align__(bytes) __attribute__((aligned(bytes)))
 #ifdef __SANITIZE_ADDRESS__
-#define __shared__ static  // so that it looks at what lies around
+#define __shared__ static  // so that AddressSanitizer guards each variable
 #else
-#define __shared__ static thread_local  // so that shared_memory.cpp finds and fills it
+#define __shared__ static thread_local  // so that shared_memory.cpp can find and fill it
 #endif
 
 extern uint3 threadIdx, blockIdx;
@@ -46,7 +48,7 @@ namespace gigpo::cuda::emulator {
 
 using Place = std::source_location;
 
-// Where a kernel was launched, taken along by the size of its grid. `cluster` blocks along x run at the same time and see each
+// Size of a grid, with the source location of its launch. `cluster` blocks along x run concurrently and can access each
 // other's shared memory (__cluster_dims__).
 struct Grid {
   Grid(dim3 size, Place place = Place::current()) : size(size), place(place) {}
@@ -69,31 +71,31 @@ struct cudaLaunchConfig_t {
 
 namespace gigpo::cuda::emulator {
 
-// Queues `thread`, to be called once for every thread of the grid.
+// Queues a kernel; `thread` is called once for every thread of the grid.
 cudaError_t queue_kernel(const void* kernel, const cudaLaunchConfig_t& config, std::function<void()> thread);
 
-// The kernel that was launched last, for tests that ask which it was.
+// The kernel that was launched last, for tests.
 extern const void* last_kernel;
 
-// What a kernel takes: by kernel_resources.inc, or as a test says of its own.
+// Resources of a kernel: from kernel_resources.inc, or set by a test.
 struct Resources {
   size_t static_shared = 0;
-  int registers = 0;  // of a thread; 0: not known
+  int registers = 0;  // per thread; 0: unknown
 };
 Resources resources_of(const void* kernel);
 void set_resources(const void* kernel, Resources resources);
 
-// Ends the program with a message that names kernel, block and thread.
+// Ends the program with a message that includes kernel, block and thread.
 [[noreturn]] void fault(const char* format, ...) __attribute__((format(printf, 1, 2)));
 
-// Waits until all threads of the block that are left have come here.
+// Waits until all living threads of the block have called it.
 struct Votes {
-  unsigned count, threads;  // whose predicate is true, and who came
+  unsigned count, threads;  // threads with a true predicate, and all that arrived
 };
 Votes meet_block(const char* what, bool predicate, Place place);
 
-// Waits until the lanes that `mask` names have come to the same place with the same mask. The last calls `exchange` with
-// what each lane brought.
+// Waits until the lanes in `mask` have reached the same call with the same mask. The last one calls `exchange` with the
+// values that the lanes passed.
 using Exchange = void (*)(unsigned mask, void* const* brought);
 void meet_warp(const char* what, unsigned mask, Place place, void* brought = nullptr, Exchange exchange = nullptr);
 int lane_index();
@@ -128,7 +130,7 @@ T* dynamic_shared() {
   return static_cast<T*>(dynamic_shared_memory());
 }
 
-// The instructions of cuda/ptx.cuh, which says what they do.
+// Instructions of cuda/ptx.cuh, which documents them.
 void load_matrices(uint32_t (&to)[4], const void* row, Place place = Place::current());
 void load_matrices(uint32_t (&to)[2], const void* row, Place place = Place::current());
 void load_matrices_transposed(uint32_t (&to)[4], const void* row, Place place = Place::current());
@@ -143,7 +145,7 @@ void copy_async_wait() {
   copy_async_arrive(groups);
 }
 
-// Those of cuda/ptx_sm90.cuh and cuda/wgmma.cuh.
+// Instructions of cuda/ptx_sm90.cuh and cuda/wgmma.cuh.
 uint32_t shared_address(const void* pointer);
 void barrier_init(uint64_t* barrier, unsigned arrivals);
 void barrier_arrive(uint64_t* barrier);
@@ -178,7 +180,7 @@ void wgmma_wait(float (&)[count], Place place = Place::current()) {
 void wait_for_previous_kernel(Place place = Place::current());
 void fence();
 
-// How much cudaMalloc can give in all. Tests may change it.
+// Total memory for cudaMalloc. Tests may change it.
 extern size_t memory_limit;
 
 }  // namespace gigpo::cuda::emulator
@@ -217,7 +219,7 @@ inline int __any_sync(unsigned mask, int predicate, GIGPO_PLACE) {
   return gigpo::cuda::emulator::ballot("__any_sync", mask, predicate != 0, place) != 0;
 }
 
-// The source lanes follow the PTX ISA: a lane beyond the end of the segment, or before its start, stands for one's own.
+// Source lanes follow the PTX ISA: a lane outside of the segment is replaced by the own one.
 template <class T>
 T __shfl_sync(unsigned mask, T value, int lane, int width = 32, GIGPO_PLACE) {
   const int start = gigpo::cuda::emulator::segment_start(width);
@@ -243,7 +245,7 @@ T __shfl_xor_sync(unsigned mask, T value, int bits, int width = 32, GIGPO_PLACE)
 }
 #undef GIGPO_PLACE
 
-// Atomics return what was there before.
+// Atomics return the previous value.
 template <class T>
 T atomicAdd(T* at, std::type_identity_t<T> value) {
   static_assert(std::is_integral_v<T>, "sums of floats in the order of arrival differ from run to run");
@@ -296,7 +298,8 @@ T atomicMax(T* at, std::type_identity_t<T> value) {
   }
   return old;
 }
-// One block at a time, and threads that only switch where they wait: memory is always in order, but ThreadSanitizer hears of it.
+// Blocks run one at a time, and threads only switch where they wait, so memory is always ordered; ThreadSanitizer is
+// informed of the fence.
 inline void __threadfence() { gigpo::cuda::emulator::fence(); }
 inline void __threadfence_block() {}
 
@@ -337,7 +340,7 @@ inline unsigned __funnelshift_l(unsigned low, unsigned high, unsigned shift) {
   return unsigned((uint64_t{high} << 32 | low) << (shift & 31) >> 32);
 }
 
-// The fast functions, to full accuracy. glibc's <math.h> declares some of these names and defines none of them.
+// Fast functions, computed to full accuracy. glibc's <math.h> declares some of these names and defines none of them.
 extern "C" inline float __expf(float x) noexcept { return expf(x); }
 extern "C" inline float __logf(float x) noexcept { return logf(x); }
 inline float __fdividef(float x, float y) { return x / y; }

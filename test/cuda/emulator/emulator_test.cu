@@ -1,4 +1,4 @@
-// Does the emulator do what CUDA and the PTX ISA say?
+// Conformance of the emulator with CUDA and the PTX ISA.
 #include <string>
 #include <vector>
 
@@ -92,7 +92,7 @@ __global__ void vote(unsigned* to) {
   else at[2] = unsigned(__any_sync(0x55555555u, odd));
   at[3] = unsigned(__syncthreads_count(odd));
   at[4] = unsigned(__syncthreads_or(threadIdx.x == 63)) * 2 + unsigned(__syncthreads_and(threadIdx.x != 63));
-  if (threadIdx.x >= 40) return;  // the rest go on without these
+  if (threadIdx.x >= 40) return;  // the others continue without these
   at[5] = unsigned(__syncthreads_count(1));
   if (threadIdx.x >= 32) at[6] = __ballot_sync(0xFFu, threadIdx.x != 32);
 }
@@ -110,7 +110,7 @@ void votes() {
 
 __global__ void count_in_order(int* counter, int* order) { order[threadIdx.x] = atomicAdd(counter, 1); }
 
-void orders_differ() {
+void test_random_order() {
   std::vector<std::vector<int>> orders;
   for (int i = 0; i < 2; i++) {
     const Array<int> counter(1), order(64);
@@ -134,7 +134,7 @@ __global__ void look_at_shared(unsigned* to) {
 
 thread_local int kept = 23;
 
-void shared_memory_is_new() {
+void test_shared_memory_is_fresh() {
   const Array<unsigned> found(8);
   kept++;
   launch(look_at_shared, 4, 32, 400, nullptr, found.data);
@@ -240,8 +240,8 @@ void numbers() {
 constexpr gigpo::test::Test tests[] = {{"grids and blocks", grids_and_blocks},
                           {"shuffles", shuffles},
                           {"votes", votes},
-                          {"random order", orders_differ},
-                          {"shared memory", shared_memory_is_new},
+                          {"random order", test_random_order},
+                          {"shared memory", test_shared_memory_is_fresh},
                           {"matrices", matrices},
                           {"asynchronous copies", asynchronous_copies},
                           {"numbers", numbers}};

@@ -18,7 +18,8 @@
 #endif
 
 #ifdef __SANITIZE_THREAD__
-// Volatile accesses, which CUDA promises to be single ones, count as relaxed atomics. The compiler calls these before each.
+// Volatile accesses, which CUDA guarantees to be single, count as relaxed atomics. The compiler calls these functions
+// before each.
 #define GIGPO_VOLATILE(bytes, type)                                                                                 \
   extern "C" void __tsan_volatile_read##bytes(type* at) { __atomic_load_n(at, __ATOMIC_RELAXED); }                 \
   extern "C" void __tsan_volatile_write##bytes(type* at) { __atomic_fetch_add(at, type(0), __ATOMIC_RELAXED); }
@@ -34,9 +35,9 @@ namespace gigpo::cuda::emulator {
 
 namespace {
 
-constexpr size_t stack_bytes = 256 << 10;  // touched pages alone take memory
+constexpr size_t stack_bytes = 256 << 10;  // only touched pages use memory
 
-// Stacks that all began at the same place of a page would compete for the same few lines of the caches.
+// Offset of a stack. Stacks that start at the same offset of a page would compete for the same few cache lines.
 size_t color() {
   static size_t count = 0;
   return (count++ * 5 % 32) * 128;
@@ -57,7 +58,7 @@ void* new_stack() {
 
 #ifdef __x86_64__
 
-// Saves what a call must preserve, changes stacks, and returns to whoever switched away from the other one.
+// Saves the callee-saved registers, switches stacks, and returns to the caller that switched away from the other one.
 extern "C" void gigpo_switch_stack(void** save, void* load);
 asm(R"(
   .text

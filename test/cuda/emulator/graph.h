@@ -1,5 +1,5 @@
-// A graph keeps what was captured in branches, one for each stream, and what of one waits for what of another. It runs them as streams
-// run: one after the other as far as their waits let them, the first branch first (the others as late as may be), or last.
+// CUDA graph: captured work in branches, one per stream, with waits between branches. Branches run one after another as
+// far as their waits allow, the first branch first (so the others as late as possible), or last.
 #pragma once
 #include <deque>
 #include <map>

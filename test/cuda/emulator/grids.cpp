@@ -1,6 +1,6 @@
-// Runs the blocks of a grid, or its clusters, one after the other, in an order drawn at random. Of a grid that may start before the one ahead of
-// it in the stream has ended, one block begins before that one does and stays where it waits for it: what it has read or written
-// too early shows in what the two compute.
+// Runs the blocks or clusters of a grid one after another, in random order. If a grid may start before the previous one
+// in the stream has ended, one of its blocks starts before that one and stays at its wait: accesses that are too early
+// then change the results of the two.
 #include <cstdlib>
 #include <memory>
 #include <numeric>
@@ -20,13 +20,13 @@ struct Kernel {
   Grid grid;
   dim3 block;
   size_t shared_bytes;
-  bool beside_previous;
+  bool overlaps_previous;
   std::function<void()> thread;
 
   unsigned block_threads() const { return block.x * block.y * block.z; }
   unsigned threads() const { return grid.cluster * block_threads(); }
   uint64_t clusters() const { return uint64_t{grid.size.x} / grid.cluster * grid.size.y * grid.size.z; }
-  // Of a cluster's first block.
+  // Index of the cluster's first block.
   uint3 index(uint64_t number) const {
     const uint64_t x = grid.size.x / grid.cluster, y = grid.size.y;
     return {unsigned(number % x) * grid.cluster, unsigned(number / x % y), unsigned(number / x / y)};
@@ -68,7 +68,8 @@ Worker* take_worker() {
   return worker;
 }
 
-// A block whose threads wait for the kernel before. They have fibers of their own; of shared memory only what is dynamic is kept.
+// A block whose threads wait for the previous kernel. It has its own fibers; of shared memory only the dynamic part is
+// preserved.
 struct Begun {
   explicit Begun(const Kernel& kernel) : shared(kernel.grid.cluster * kernel.shared_bytes) {
     while (workers.size() < kernel.threads()) workers.push_back(take_worker());
@@ -104,7 +105,7 @@ UNSEEN void begin(Group& group, unsigned first, unsigned size) {
 UNSEEN void prepare_launch(const Kernel& kernel, char* shared, bool ahead) {
   static uint64_t launches = 0;
   prepare_threads(kernel.block, kernel.grid.cluster);
-  launched = {&kernel.thread, kernel.grid.place, shared, kernel.shared_bytes, kernel.grid.cluster, kernel.beside_previous, ahead,
+  launched = {&kernel.thread, kernel.grid.place, shared, kernel.shared_bytes, kernel.grid.cluster, kernel.overlaps_previous, ahead,
               scramble(seed() + ++launches), 0};
   host = this_fiber();
   blockDim = kernel.block;
@@ -112,7 +113,7 @@ UNSEEN void prepare_launch(const Kernel& kernel, char* shared, bool ahead) {
   release_memory(&launch_starts);
 }
 
-// Threads without `waited` are new, others go on behind their wait.
+// Without `waited` the threads are new; otherwise they continue after their wait.
 UNSEEN void run_cluster(const Kernel& kernel, uint64_t number, Worker* const* with, unsigned turn, bool waited) {
   const unsigned size = kernel.threads();
   fill_shared(launched.shared, waited ? 0 : launched.cluster * launched.shared_bytes);
@@ -125,7 +126,7 @@ UNSEEN void run_cluster(const Kernel& kernel, uint64_t number, Worker* const* wi
   for (unsigned i = 0; i < size; i++) {
     threads[i].worker = with[(i + turn) % size];
     threads[i].waited = waited;
-    go_on(threads + i);
+    make_ready(threads + i);
   }
   for (unsigned i = 0; i * lanes < size; i++) {
     const unsigned left = size - i * lanes;
@@ -157,7 +158,7 @@ UNSEEN void run_grid(const Kernel& kernel, Begun* begun) {
   acquire_memory(&launch_ends);
 }
 
-// Which block a card would have begun is anyone's guess.
+// The block is chosen at random, because a GPU may start any of them.
 UNSEEN std::shared_ptr<Begun> begin_grid(const Kernel& kernel) {
   const KeptStaticMemory kept;
   auto begun = std::make_shared<Begun>(kernel);
@@ -182,14 +183,14 @@ cudaError_t queue_kernel(const void* function, const cudaLaunchConfig_t& config,
                           size % lanes == 0 && resources_of(function).static_shared == 0;
   if (grid.cluster != 1 && !as_cluster) return result(cudaErrorInvalidConfiguration);
   if (const cudaError_t status = check_limits(function, unsigned(size), config.dynamicSmemBytes)) return result(status);
-  const bool beside_previous = config.numAttrs > 0 && config.attrs->id == cudaLaunchAttributeProgrammaticStreamSerialization &&
+  const bool overlaps_previous = config.numAttrs > 0 && config.attrs->id == cudaLaunchAttributeProgrammaticStreamSerialization &&
                                config.attrs->val.programmaticStreamSerializationAllowed;
   last_kernel = function;
-  // The blocks of a cluster lie behind each other, each as its memory must.
+  // The blocks of a cluster are consecutive, each aligned like a single block.
   const size_t shared_bytes = grid.cluster > 1 ? (config.dynamicSmemBytes + 127) / 128 * 128 : config.dynamicSmemBytes;
-  const auto kernel = std::make_shared<const Kernel>(Kernel{grid, block, shared_bytes, beside_previous, std::move(thread)});
+  const auto kernel = std::make_shared<const Kernel>(Kernel{grid, block, shared_bytes, overlaps_previous, std::move(thread)});
   Work work([kernel] { run_grid(*kernel, nullptr); }, true);
-  if (beside_previous) {
+  if (overlaps_previous) {
     work.begin = [kernel]() -> std::function<void()> {
       return [kernel, begun = begin_grid(*kernel)] { run_grid(*kernel, begun.get()); };
     };

@@ -1,4 +1,4 @@
-// The PTX instructions of cuda/ptx.cuh, as the PTX ISA defines them.
+// PTX instructions of cuda/ptx.cuh, as defined by the PTX ISA.
 #include "scheduler.h"
 
 #include "emulator.h"
@@ -38,7 +38,7 @@ UNSEEN void exchange_matrices(unsigned, void* const* brought) {
 template <int count, bool transposed>
 void load(uint32_t (&to)[count], const void* address, Place place) {
   Row row = {{}, to};
-  if (lane_index() < 8 * count) {  // the addresses of the other lanes are not looked at
+  if (lane_index() < 8 * count) {  // the addresses of the other lanes are ignored
     check_shared("ldmatrix", address, 16);
     const auto* from = static_cast<const uint16_t*>(address);
     for (int i = 0; i < 8; i++) row.values[i] = from[i];
@@ -51,7 +51,7 @@ struct Product {
   const uint32_t *a, *b;
 };
 
-// Products of bf16 are exact in fp32; each element's 16 are added one by one, in order.
+// Products of bf16 are exact in fp32; the 16 of each element are added one by one, in order.
 UNSEEN void multiply_add_warp(unsigned, void* const* brought) {
   float a[16][16], b[16][8], d[16][8];
   for (int lane = 0; lane < 32; lane++) {
@@ -90,7 +90,7 @@ void multiply_add(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2],
 void copy_async_16(void* to, const void* from, bool valid) {
   check_shared("cp.async", to, 16);
   if (reinterpret_cast<uintptr_t>(from) % 16 != 0) fault("cp.async from %p, which is not a multiple of 16", from);
-#ifdef __SANITIZE_THREAD__  // it could arrive now as well
+#ifdef __SANITIZE_THREAD__  // it may arrive at once
   if (valid) __tsan_read16(from);
   __tsan_write16(to);
 #endif

@@ -1,4 +1,5 @@
-// Kernels stand in anonymous namespaces, so no dynamic symbol names them: the file's own table does (ELF's .symtab).
+// Kernels are in anonymous namespaces, so they have no dynamic symbols: their names come from the file's symbol table
+// (ELF's .symtab).
 #include "kernel_names.h"
 
 #include <cxxabi.h>
@@ -16,7 +17,7 @@ namespace gigpo::cuda::emulator {
 
 namespace {
 
-// Mangled names of functions, by their place in the file.
+// Mangled names of functions, by their offset in the file.
 using Symbols = std::map<uintptr_t, std::string>;
 
 Symbols read_symbols(const char* path) {
@@ -41,7 +42,7 @@ void remove_all(std::string& text, const char* what) {
   for (size_t at; (at = text.find(what)) != std::string::npos;) text.erase(at, std::strlen(what));
 }
 
-// Where the parameters begin: the first parenthesis outside of template arguments.
+// Start of the parameters: the first parenthesis outside of template arguments.
 size_t end_of_name(const std::string& text) {
   int depth = 0;
   for (size_t i = 0; i < text.size(); i++) {
@@ -57,13 +58,13 @@ size_t end_of_name(const std::string& text) {
 std::string kernel_name(const void* kernel) {
   Dl_info object;
   if (!dladdr(kernel, &object) || !object.dli_fname) return {};
-  static auto& files = *new std::map<const void*, Symbols>;  // by where they are loaded
+  static auto& files = *new std::map<const void*, Symbols>;  // by load address
   auto file = files.find(object.dli_fbase);
   if (file == files.end()) {
     const bool itself = !std::strchr(object.dli_fname, '/') || !std::ifstream(object.dli_fname);
     file = files.emplace(object.dli_fbase, read_symbols(itself ? "/proc/self/exe" : object.dli_fname)).first;
   }
-  // Programs that are not position-independent are loaded where their symbols say.
+  // Programs that are not position-independent are loaded at the addresses of their symbols.
   const auto address = reinterpret_cast<uintptr_t>(kernel);
   auto symbol = file->second.find(address - reinterpret_cast<uintptr_t>(object.dli_fbase));
   if (symbol == file->second.end()) symbol = file->second.find(address);

@@ -1,4 +1,5 @@
-// How much static shared memory a kernel has, and how many registers, only ptxas knows: kernel_resources.inc keeps what it said.
+// Limits of launches. The static shared memory and registers of a kernel are known only to ptxas: kernel_resources.inc
+// contains its output.
 #include "launch_limits.h"
 
 #include <map>
@@ -28,10 +29,10 @@ constexpr Compiled compiled[] = {
 
 struct Kernel {
   Resources resources;
-  size_t allowed;  // of dynamic shared memory
+  size_t allowed;  // dynamic shared memory
 };
 
-// Kernels that the table does not know, those of tests, take nothing unless they say so.
+// Kernels that are not in the table (those of tests) use no resources, unless set.
 Kernel& kernel_at(const void* function) {
   static auto& kernels = *new std::map<const void*, Kernel>;
   const auto [found, fresh] = kernels.try_emplace(function);
@@ -45,7 +46,7 @@ Kernel& kernel_at(const void* function) {
   return kernel;
 }
 
-// A warp gets its registers in blocks of 256.
+// Registers are allocated to warps in units of 256.
 int most_threads_of(const Resources& resources) {
   if (resources.registers == 0) return 1024;
   const int of_warp = (resources.registers * lanes + 255) / 256 * 256;

@@ -1,4 +1,4 @@
-// What a kernel takes of a multiprocessor, and what a launch may take: of an H100, as its kernels are compiled for sm_90a.
+// Resources of a kernel and limits of a launch: those of an H100, because kernels are compiled for sm_90a.
 #pragma once
 #include <cstddef>
 
@@ -6,7 +6,7 @@
 
 namespace gigpo::cuda::emulator {
 
-// cudaSuccess, or what CUDA says to a launch of so many threads and so much dynamic shared memory.
+// Status that CUDA returns for a launch with so many threads and so much dynamic shared memory.
 cudaError_t check_limits(const void* kernel, unsigned threads, size_t shared_bytes);
 
 }  // namespace gigpo::cuda::emulator

@@ -1,5 +1,5 @@
-// The device's memory is the host's, each allocation its own. Copies know which memory is whose. What is copied to or from
-// pageable memory has been read or written when the call returns; pinned memory is touched when the stream gets there.
+// Device memory is host memory, with separate allocations. Copies check the kind of memory. Pageable memory has been
+// read or written when the call returns; pinned memory is accessed when the stream reaches the copy.
 #include <cstdlib>
 #include <cstring>
 #include <map>
@@ -22,10 +22,10 @@ struct Allocation {
   size_t bytes;
   bool on_device;
 };
-auto& allocations = *new std::map<uintptr_t, Allocation>;  // outlives what frees its memory when the program ends
+auto& allocations = *new std::map<uintptr_t, Allocation>;  // never destroyed, because memory may be freed at program exit
 size_t device_bytes;
 
-// The allocation that holds all of these bytes, or null.
+// Allocation that contains all of these bytes, or null.
 const Allocation* allocation_of(const void* pointer, size_t bytes) {
   const auto address = reinterpret_cast<uintptr_t>(pointer);
   auto next = allocations.upper_bound(address);
@@ -82,7 +82,7 @@ cudaError_t copy(const Rows& to, const Rows& from, cudaMemcpyKind kind, cudaStre
   if (kind != cudaMemcpyDefault && (to_device != (kind == cudaMemcpyHostToDevice || kind == cudaMemcpyDeviceToDevice) ||
                                     from_device != (kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyDeviceToDevice)))
     return cudaErrorInvalidValue;
-  if (stream && !capturing(stream) && pageable(from.pointer, from.span())) {  // is staged: the caller may write there again
+  if (stream && !capturing(stream) && pageable(from.pointer, from.span())) {  // is staged: the caller may overwrite it
     auto staged = std::make_shared<std::vector<char>>(from.span());
     std::memcpy(staged->data(), from.pointer, from.span());
     queue(stream, [=] { copy_rows(to, {staged->data(), from.pitch, from.width, from.height}); });

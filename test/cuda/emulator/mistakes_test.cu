@@ -1,4 +1,5 @@
-// Does the emulator find the mistakes that it is there to find? Broken kernels end their process, so each has its own.
+// Errors in kernels that the emulator must detect. A broken kernel ends its process, so each case runs in a separate
+// one.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -38,7 +39,7 @@ struct Outcome {
   std::string said;
 };
 
-// Runs a case of the table below in a process of its own.
+// Runs a case of a table below in a separate process.
 Outcome outcome(const char* table, size_t index) {
   int ends[2];
   if (pipe(ends) != 0) std::abort();
@@ -112,7 +113,7 @@ constexpr Mistake mistakes[] = {{divergent_barrier, 64, "different barriers"},
                                 {barrier_for_some, 64, "33 at __syncthreads"},
                                 {barrier_for_some, 64, "mistakes_test.cu"},
                                 {shuffle_with_the_dead, 32, "__shfl_xor_sync"},
-                                {shuffle_with_the_dead, 7, "not there"},
+                                {shuffle_with_the_dead, 7, "do not exist"},
                                 {shuffle_without_self, 32, "its own lane"},
                                 {shuffle_from_outside, 32, "does not name"},
                                 {divergent_shuffle, 32, "have diverged"},
@@ -130,7 +131,7 @@ int make_mistake(const Mistake& mistake) {
   return 0;
 }
 
-void mistakes_end_the_program() {
+void test_errors_end_the_program() {
   for (size_t i = 0; i < std::size(mistakes); i++) {
     if (!(with_address_sanitizer ? mistakes[i].with_address_sanitizer : mistakes[i].without)) continue;
     const Outcome found = outcome("mistake", i);
@@ -139,7 +140,7 @@ void mistakes_end_the_program() {
   }
 }
 
-// Each right, and without what makes it so.
+// Kernels with a correct version, and one without the step that makes it correct.
 template <bool right>
 __global__ void reverse(const int*, int* to) {
   __shared__ int values[256];
@@ -163,7 +164,7 @@ __global__ void reverse_copies(const int* from, int* to) {
   __syncthreads();
   to[blockIdx.x * 256 + threadIdx.x] = values[255 - threadIdx.x];
 }
-// The next step's copies overtake the last step's reads.
+// Copies of the next step overtake reads of the last step.
 template <bool right>
 __global__ void two_copies(const int* from, int* to) {
   auto* values = dynamic_shared<int>();
@@ -182,7 +183,7 @@ __global__ void count_blocks(const int*, int* to) {
   if (right) atomicAdd(to, 1);
   else ++*to;
 }
-// The block that comes last adds to what the others wrote.
+// The last block to finish adds to the others' writes.
 template <bool right>
 __global__ void finish_last(const int*, int* to) {
   __shared__ bool last;
@@ -200,7 +201,7 @@ __global__ void finish_last(const int*, int* to) {
 struct Race {
   void (*right)(const int*, int*);
   void (*wrong)(const int*, int*);
-  bool shows;  // in the result, which is 255, 254 … 0 where right
+  bool shows;  // in the result, which is 255, 254 … 0 if correct
 };
 
 constexpr Race race_cases[] = {{reverse<true>, reverse<false>, true},
@@ -220,7 +221,7 @@ int race(void (*kernel)(const int*, int*)) {
   return right ? 0 : 1;
 }
 
-void races_show() {
+void test_races() {
   for (size_t i = 0; i < std::size(race_cases); i++) {
     const Outcome right = outcome("right", i), wrong = outcome("wrong", i);
     CHECK(wrong.wrong || !(race_cases[i].shows || finds_races), "race %d", int(i));
@@ -239,7 +240,7 @@ template <class Case, size_t count>
 void show(const char* table, const Case (&cases)[count]) {
   for (size_t i = 0; i < count; i++) {
     const Outcome found = outcome(table, i);
-    const bool race = finds_races && found.said.find("data race") != std::string::npos;  // comes before what it leads to
+    const bool race = finds_races && found.said.find("data race") != std::string::npos;  // is reported before its consequences
     CHECK((found.aborted || found.wrong) && (race || found.said.find(cases[i].message) != std::string::npos), "expected \"%s\", found \"%s\"",
           cases[i].message, found.said.c_str());
   }
@@ -250,8 +251,8 @@ enum class Event { none, fork, join };
 __global__ void put(int* to, int value) { *to = value; }
 __global__ void add_to(int* to, const int* from, int value) { *to = *from + value; }
 
-// A second stream adds 10 to what the first has put in each of two places; the first adds 100 to what comes of that. An event of the
-// second place's fork, or of the first one's join, may be missing.
+// A second stream adds 10 to the first one's values in two places; the first then adds 100. One event may be missing:
+// at the fork for the second place, or at the join of the first.
 bool forks_and_joins(Event missing, bool captured) {
   const Array<int> put_there(2), between(2), result(2);
   for (int i = 0; i < 2; i++) put_there[size_t(i)] = between[size_t(i)] = result[size_t(i)] = 0;
@@ -292,9 +293,9 @@ bool forks_and_joins(Event missing, bool captured) {
   return right;
 }
 
-// A fork without an event shows where the second stream is early, a join without one where it is late. A capture whose second stream is
-// not joined at all ends as CUDA has it.
-void missing_events_show() {
+// A missing fork event shows if the second stream runs early, a missing join event if it runs late. A capture whose
+// second stream is not joined ends with CUDA's error.
+void test_missing_events() {
   for (const bool captured : {false, true})
     for (const bool early : {false, true}) {
       emulator::priority_is_early = early;
@@ -321,17 +322,17 @@ void missing_events_show() {
   CUDA_CHECK(cudaStreamDestroy(main));
 }
 
-void asynchronous_mistakes_show() {
+void test_asynchronous_errors() {
   CHECK(stream_tiles_with(LeftOut::nothing));
   show("asynchronous", asynchronous_mistakes);
 }
 
-void cluster_mistakes_show() {
+void test_cluster_errors() {
   CHECK(share_tiles_with(ClusterLeftOut::nothing));
   show("cluster", cluster_mistakes);
 }
 
-void early_mistakes_show() {
+void test_overlapping_kernel_errors() {
   CHECK(add_with(Early::nothing));
   show("early", early_mistakes);
 }
@@ -339,8 +340,8 @@ void early_mistakes_show() {
 template <class T, int width>
 __global__ void sized(T*) {}
 
-// As much as a multiprocessor has, and one step more.
-void limits_are_kept() {
+// The resources of a multiprocessor exactly, and one unit more.
+void test_limits() {
   const auto kernel = sized<float, 4>;
   const auto* function = reinterpret_cast<const void*>(kernel);
   CHECK(emulator::kernel_name(function) == "sized<float, 4>", "%s", emulator::kernel_name(function).c_str());
@@ -355,23 +356,23 @@ void limits_are_kept() {
   constexpr size_t unasked = 48 << 10, most = 227 << 10;
   emulator::set_resources(function, {48, 0});
   CHECK(status(32, unasked - 48) == cudaSuccess && status(32, unasked - 32) == cudaErrorInvalidValue);
-  launch(kernel, 1, 32, unasked - 32, nullptr, pointer);  // asks
+  launch(kernel, 1, 32, unasked - 32, nullptr, pointer);  // requests the opt-in
   CHECK(status(32, unasked - 32) == cudaSuccess && status(32, unasked) == cudaErrorInvalidValue);
   launch(kernel, 1, 32, most - 48, nullptr, pointer);
   CHECK_THROWS(launch(kernel, 1, 32, most - 32, nullptr, pointer), "INTERNAL");
   emulator::set_resources(function, {0, 168});
   CHECK(status(384, 0) == cudaSuccess && status(416, 0) == cudaErrorLaunchOutOfResources);
-  emulator::set_resources(function, {0, 65});  // a warp's come in 256, so 72 a thread
+  emulator::set_resources(function, {0, 65});  // allocated in units of 256 per warp, so 72 per thread
   CHECK(status(896, 0) == cudaSuccess && status(928, 0) == cudaErrorLaunchOutOfResources);
 }
 
-constexpr gigpo::test::Test tests[] = {{"mistakes", mistakes_end_the_program},
-                          {"limits", limits_are_kept},
-                          {"races", races_show},
-                           {"missing events", missing_events_show},
-                           {"asynchronous mistakes", asynchronous_mistakes_show},
-                           {"mistakes of clusters", cluster_mistakes_show},
-                           {"mistakes beside the previous kernel", early_mistakes_show}};
+constexpr gigpo::test::Test tests[] = {{"errors end the program", test_errors_end_the_program},
+                          {"limits", test_limits},
+                          {"races", test_races},
+                           {"missing events", test_missing_events},
+                           {"asynchronous errors", test_asynchronous_errors},
+                           {"errors of clusters", test_cluster_errors},
+                           {"errors with overlapping kernels", test_overlapping_kernel_errors}};
 
 }  // namespace
 

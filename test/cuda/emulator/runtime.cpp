@@ -1,4 +1,4 @@
-// The CUDA runtime's errors, and its one device.
+// Errors of the CUDA runtime, and its only device.
 #include "cuda_runtime_api.h"
 #include "streams.h"
 
@@ -90,7 +90,7 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int dev
     case cudaDevAttrMaxSharedMemoryPerMultiprocessor: *value = int(properties.sharedMemPerMultiprocessor); break;
     case cudaDevAttrMaxSharedMemoryPerBlockOptin: *value = int(properties.sharedMemPerBlockOptin); break;
     case cudaDevAttrMemoryPoolsSupported: *value = 1; break;
-    case cudaDevAttrClockRate: *value = 1980000; break;  // kHz, an H100's, as are the next two
+    case cudaDevAttrClockRate: *value = 1980000; break;  // kHz, of an H100, like the next two
     case cudaDevAttrMemoryClockRate: *value = 2619000; break;
     case cudaDevAttrGlobalMemoryBusWidth: *value = 5120; break;
   }

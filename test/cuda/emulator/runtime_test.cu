@@ -1,4 +1,4 @@
-// Does the emulated runtime do what CUDA's does, as late as it may?
+// Conformance of the emulated runtime with CUDA's, with the latest permitted timing.
 #include "cuda/launch.h"
 #include "cuda/recordings.h"
 #include "test/core/check.h"
@@ -11,7 +11,7 @@ namespace {
 
 __global__ void add(int* to, int value) { *to += value; }
 
-void memory_runs_out() {
+void test_memory_runs_out() {
   emulator::memory_limit = 1 << 20;
   void *first = nullptr, *second = nullptr;
   size_t free_bytes = 0, total = 0;
@@ -24,7 +24,7 @@ void memory_runs_out() {
   emulator::memory_limit = size_t{4} << 30;
 }
 
-void copies_know_their_memory() {
+void test_copies_check_the_kind_of_memory() {
   const Array<int> device(4);
   int host[5] = {1, 2, 3, 4, 5};
   CHECK(cudaMemcpy(device.data, host, 16, cudaMemcpyHostToDevice) == cudaSuccess && device[3] == 4);
@@ -36,7 +36,7 @@ void copies_know_their_memory() {
   cudaGetLastError();
 }
 
-void streams_are_late() {
+void test_streams_are_late() {
   const Array<int> device(1);
   device[0] = 0;
   cudaStream_t one, two;
@@ -52,7 +52,7 @@ void streams_are_late() {
   CUDA_CHECK(cudaMemcpyAsync(pinned, device.data, sizeof(int), cudaMemcpyDeviceToHost, two));
   CHECK(device[0] == 0 && *pinned == -1);
   CUDA_CHECK(cudaStreamSynchronize(two));
-  CHECK(*pinned == 0);  // it did not wait for the other stream
+  CHECK(*pinned == 0);  // did not wait for the other stream
   CUDA_CHECK(cudaStreamWaitEvent(two, event));
   CUDA_CHECK(cudaMemcpyAsync(pinned, device.data, sizeof(int), cudaMemcpyDeviceToHost, two));
   CUDA_CHECK(cudaStreamSynchronize(two));
@@ -61,7 +61,7 @@ void streams_are_late() {
   CHECK(device[0] == 105);
   int pageable = 7;
   CUDA_CHECK(cudaMemcpyAsync(device.data, &pageable, sizeof(int), cudaMemcpyHostToDevice, one));
-  *pinned = pageable = 9;  // the first was staged at once
+  *pinned = pageable = 9;  // the first value was staged at the call
   CUDA_CHECK(cudaStreamSynchronize(one));
   CHECK(device[0] == 7);
   CUDA_CHECK(cudaEventDestroy(event));
@@ -70,7 +70,7 @@ void streams_are_late() {
   CUDA_CHECK(cudaFreeHost(pinned));
 }
 
-void graphs_replay() {
+void test_graphs_replay() {
   const Array<int> device(1);
   device[0] = 0;
   cudaStream_t stream, other;
@@ -85,7 +85,7 @@ void graphs_replay() {
   CUDA_CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
   int value = 3;
   launch(add, 1, 1, 0, stream, device.data, value);
-  value = 1000;  // the graph has its own
+  value = 1000;  // the graph has its own copy
   CUDA_CHECK(cudaEventRecord(fork, stream));
   CUDA_CHECK(cudaStreamWaitEvent(other, fork));
   launch(add, 1, 1, 0, other, device.data, 4);
@@ -115,8 +115,8 @@ void graphs_replay() {
   CUDA_CHECK(cudaStreamDestroy(other));
 }
 
-// A recording that the device has no memory for is never launched: its operations run as they are, then and ever after.
-void recordings_need_room() {
+// If the device has no memory for a recording, it is never launched: its operations always run directly.
+void test_recordings_need_memory() {
   const Array<int> device(1);
   device[0] = 0;
   cudaStream_t stream;
@@ -133,12 +133,12 @@ void recordings_need_room() {
       });
     };
     for (int i = 0; i < 4; i++) replay(1);
-    CHECK(launches == 2);  // once as it is, once recorded
+    CHECK(launches == 2);  // once directly, once recorded
     CUDA_CHECK(cudaMemGetInfo(&after, &total));
     CHECK(after < free_bytes);
     emulator::memory_limit = total - after;
     for (int i = 0; i < 4; i++) replay(2);
-    CHECK(launches == 7, "%d", launches);  // as it is, to be recorded in vain, and as it is from then on
+    CHECK(launches == 7, "%d", launches);  // directly, with a failed recording, and directly from then on
     emulator::memory_limit = total;
     CUDA_CHECK(cudaStreamSynchronize(stream));
     CHECK(device[0] == 8, "%d", device[0]);
@@ -148,11 +148,11 @@ void recordings_need_room() {
   CUDA_CHECK(cudaStreamDestroy(stream));
 }
 
-constexpr gigpo::test::Test tests[] = {{"device memory", memory_runs_out},
-                          {"copies", copies_know_their_memory},
-                          {"streams", streams_are_late},
-                          {"graphs", graphs_replay},
-                          {"recordings", recordings_need_room}};
+constexpr gigpo::test::Test tests[] = {{"device memory", test_memory_runs_out},
+                          {"copies", test_copies_check_the_kind_of_memory},
+                          {"streams", test_streams_are_late},
+                          {"graphs", test_graphs_replay},
+                          {"recordings", test_recordings_need_memory}};
 
 }  // namespace
 

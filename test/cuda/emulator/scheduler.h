@@ -1,11 +1,11 @@
-// What emulator.cpp lets the instructions see of the thread that runs.
+// State of the running thread that emulator.cpp exposes to the instructions.
 #pragma once
 #include <cstddef>
 #include <vector>
 
 namespace gigpo::cuda::emulator {
 
-// What a thread's cp.async instructions have asked for.
+// Pending cp.async copies of a thread.
 struct Copies {
   struct Copy {
     void* to;
@@ -19,7 +19,7 @@ struct Copies {
 
 Copies& own_copies();
 
-// Ends the program unless these bytes lie in the block's shared memory and their address is a multiple of `bytes`.
+// Ends the program unless these bytes are in the block's shared memory and their address is a multiple of `bytes`.
 void check_shared(const char* what, const void* pointer, size_t bytes);
 
 }  // namespace gigpo::cuda::emulator

@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "fiber.h"
-#include "unlooked.h"
+#include "ignored_accesses.h"
 #ifndef __SANITIZE_ADDRESS__
 #include <link.h>
 #endif
@@ -23,7 +23,7 @@ Memory static_shared;
 
 thread_local char mark;
 
-// The calling thread's variables of the program or library that holds the kernels.
+// Finds the calling thread's thread_local variables of the program or library that contains the kernels.
 UNSEEN int find_thread_locals(dl_phdr_info* object, size_t, void* found) {
   for (int i = 0; i < object->dlpi_phnum; i++) {
     const auto& header = object->dlpi_phdr[i];
@@ -42,7 +42,7 @@ UNSEEN void fill(char* start, size_t bytes) {
   if (bytes == 0) return;
 #ifdef __SANITIZE_THREAD__
   const uintptr_t from = uintptr_t(start) & ~uintptr_t{7}, to = (uintptr_t(start) + bytes + 7) & ~uintptr_t{7};
-  const Unlooked unlooked;
+  const IgnoredAccesses ignored;
   std::memset(start, 0xFF, bytes);
   __tsan_java_free(from, to - from);
   __tsan_java_alloc(from, to - from);
@@ -57,7 +57,7 @@ UNSEEN void fill(char* start, size_t bytes) {
 
 KeptStaticMemory::KeptStaticMemory() {}
 KeptStaticMemory::~KeptStaticMemory() {}
-bool in_static_shared(const void*) { return true; }  // as far as is known here
+bool in_static_shared(const void*) { return true; }  // cannot be determined here
 
 #else
 

@@ -1,7 +1,7 @@
-// A stream is a queue, and what is queued runs when somebody waits for it: as late as a card might run it, so that whoever
-// forgets to wait sees old bytes. Or, of streams with priority and where a test wants it, as early as a card might: then whoever does
-// not let them wait does. The default stream waits for all others and runs at once. While a stream is captured, work goes into a graph.
-// A kernel that need not wait for the one ahead of it begins before that one does.
+// A stream is a queue whose work runs when the host waits for it: as late as on any GPU, so that code that forgets to
+// wait reads old bytes. Streams with priority, where a test requests it, run as early as on any GPU, so that code that
+// does not make them wait fails. The default stream waits for all others and runs at once. While a stream is captured,
+// work is added to a graph. A kernel that need not wait for the previous one starts before that one.
 #include "streams.h"
 
 #include <chrono>
@@ -15,11 +15,11 @@ using namespace gigpo::cuda::emulator;
 
 struct CUgraphExec_st {
   std::shared_ptr<const CUgraph_st> graph;
-  size_t memory = 0;  // on the device, once it has been uploaded
+  size_t memory = 0;  // device memory, once uploaded
 };
 
 struct CUstream_st {
-  bool blocking;  // does what the default stream waits for
+  bool blocking;  // the default stream waits for it
   bool first;     // has priority over others
   std::deque<Work> queue;
   uint64_t queued = 0, done = 0;
@@ -28,14 +28,14 @@ struct CUstream_st {
 
 struct CUevent_st {
   cudaStream_t stream = nullptr;
-  uint64_t position = 0;  // of the last record, in the stream's work or in its branch of the capture
+  uint64_t position = 0;  // of the last record, within the stream's work or its branch of the capture
   cudaGraph_t capture = nullptr;
   std::shared_ptr<std::chrono::steady_clock::time_point> time;
 };
 
 namespace {
 
-constexpr size_t node_bytes = 1024;  // of a recorded operation on the device
+constexpr size_t node_bytes = 1024;  // per recorded operation, on the device
 
 auto& streams = *new std::set<cudaStream_t>;
 
@@ -49,7 +49,7 @@ void run_until(cudaStream_t stream, uint64_t position) {
   }
 }
 
-// Work of this event belongs to a capture that is still under way.
+// Whether the event was recorded in a capture that is still in progress.
 bool captured(cudaEvent_t event) {
   for (cudaStream_t stream : streams)
     if (event->capture && stream->capture == event->capture) return true;
@@ -172,7 +172,7 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
   return cudaSuccess;
 }
 
-// An event that a capture has recorded takes the stream that waits for it into the capture.
+// A stream that waits for an event recorded in a capture joins this capture.
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
   const Lock lock(one_call);
   if (event->capture && !captured(event)) return result(cudaErrorInvalidResourceHandle);

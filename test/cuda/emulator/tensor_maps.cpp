@@ -1,4 +1,4 @@
-// cuTensorMapEncodeTiled for matrices of bf16 with 128-byte swizzle, and nothing else, with the driver's conditions.
+// cuTensorMapEncodeTiled, only for bf16 matrices with 128-byte swizzle, with the driver's conditions.
 #include <cstring>
 
 #include "asynchronous.h"
@@ -31,7 +31,7 @@ CUresult encode(CUtensorMap* map, CUtensorMapDataType type, cuuint32_t rank, voi
 }  // namespace
 
 TensorMap tensor_map(const CUtensorMap* map) {
-  if (map->opaque[0] != encoded) fault("cp.async.bulk.tensor with a map that nobody has encoded");
+  if (map->opaque[0] != encoded) fault("cp.async.bulk.tensor with a map that was not encoded");
   TensorMap own;
   std::memcpy(&own, map->opaque + 1, sizeof own);
   return own;

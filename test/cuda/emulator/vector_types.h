@@ -1,4 +1,4 @@
-// CUDA's short vectors, as laid out on the device.
+// CUDA's short vector types, with the device's layout.
 #pragma once
 
 struct dim3 {

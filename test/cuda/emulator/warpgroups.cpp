@@ -1,5 +1,5 @@
-// wgmma. A product is done at the latest moment: when its warp waits for it. Until then its sums' registers hold NaN, and
-// its operands must stay as they are.
+// wgmma. A product is computed as late as possible: when its warp waits for it. Until then the registers of its sums
+// hold NaN, and its operands must not change.
 #include <deque>
 #include <vector>
 
@@ -13,9 +13,9 @@ constexpr unsigned all_lanes = 0xFFFFFFFFu;
 constexpr int lanes = 32, warps_of_block = 32, most_sums = 128;
 constexpr uint32_t untouched = 0x7FC0DEAD;  // a NaN
 
-// The registers of one product, taken from the lanes until it is waited for.
+// Registers of a product in progress, which belong to it until it is waited for.
 struct Registers {
-  int count, products;  // of a lane; those that are on their way
+  int count, products;  // per lane; number in progress
   float* at[lanes];
   float values[lanes][most_sums];
 };
@@ -36,11 +36,11 @@ struct Warps {
   bool used = false;
   WarpProducts of[warps_of_block];
 };
-Warps& warps = *new Warps;  // outlives whatever ends the program
+Warps& warps = *new Warps;  // never destroyed, so that it is valid until the program ends
 
 unsigned own_warp() { return thread_number() / lanes; }
 
-// The 16-byte chunk that holds element (i, k) of an operand, where i is a row of A or a column of B. A descriptor names a place in
+// The 16-byte chunk with element (i, k) of an operand, where i is a row of A or a column of B. A descriptor addresses
 // the shared memory of the warp's own block.
 uint32_t chunk_of(unsigned warp, uint64_t descriptor, bool mn_major, int i, int k) {
   const auto field = [&](int shift) { return uint32_t(descriptor >> shift & 0x3FFF) << 4; };
@@ -58,7 +58,7 @@ float element(uint64_t descriptor, bool mn_major, int i, int k) {
   return __builtin_bit_cast(float, uint32_t(bits) << 16);
 }
 
-// Calls each(address) for the chunks that warp `warp` of a group reads.
+// Calls each(address) for all chunks that warp `warp` of a group reads.
 template <class Each>
 void for_each_chunk(const WarpgroupProduct& p, unsigned warp, const Each& each) {
   const auto operand = [&](uint64_t descriptor, bool mn_major, int first, int count) {
@@ -87,8 +87,8 @@ struct Brought {
 Registers& take_registers(WarpProducts& own, void* const* brought, int count) {
   const auto lane_of = [&](int lane) { return static_cast<const Brought*>(brought[lane])->d; };
   for (Registers& registers : own.registers)
-    if (registers.at[0] == lane_of(0)) return registers;  // a chain of products of the same sums needs no fence
-  if (!own.fenced) fault("wgmma without wgmma.fence, and its sums could be touched since the last");
+    if (registers.at[0] == lane_of(0)) return registers;  // consecutive products into the same sums need no fence
+  if (!own.fenced) fault("wgmma without wgmma.fence, though its sums may have been accessed since the last one");
   Registers& registers = own.registers.emplace_back();
   registers.count = count;
   registers.products = 0;
@@ -103,14 +103,14 @@ Registers& take_registers(WarpProducts& own, void* const* brought, int count) {
 }
 
 void begin(unsigned, void* const* brought) {
-  const Unlooked unlooked;
+  const IgnoredAccesses ignored;
   WarpProducts& own = warps.of[own_warp()];
   const auto& first = *static_cast<const Brought*>(brought[0]);
   const WarpgroupProduct& p = *first.product;
   for (int lane = 1; lane < lanes; lane++)
     if (std::memcmp(static_cast<const Brought*>(brought[lane])->product, &p, sizeof p) != 0)
-      fault("the lanes of a warp give wgmma different descriptors");
-  if (p.a >> 62 != 1 || p.b >> 62 != 1) fault("wgmma with another swizzle than that of 128 bytes");
+      fault("the lanes of a warp pass different descriptors to wgmma");
+  if (p.a >> 62 != 1 || p.b >> 62 != 1) fault("wgmma with a swizzle other than 128 bytes");
   for_each_chunk(p, own_warp(), check_async_read);
   look_at_operands(p);
   Registers& registers = take_registers(own, brought, p.columns / 2);
@@ -134,7 +134,7 @@ void give_back(WarpProducts& own, const Registers& registers) {
   own.fenced = false;
 }
 
-// Products of bf16 are exact in fp32; each element's 16 are added one by one, in order.
+// Products of bf16 are exact in fp32; the 16 of each element are added one by one, in order.
 void multiply(const WarpgroupProduct& p, Registers& registers) {
   static float a[16][16], b[16][2 * most_sums], sums[16][2 * most_sums];
   const int row = int(own_warp() % 4) * 16;
@@ -172,21 +172,21 @@ void finish(WarpProducts& own, unsigned youngest_left) {
 }  // namespace
 
 void multiply_async(float* d, const WarpgroupProduct& product, Place place) {
-  if (blockDim.x * blockDim.y * blockDim.z % 128 != 0) fault("wgmma in a block that is not made of warpgroups");
+  if (blockDim.x * blockDim.y * blockDim.z % 128 != 0) fault("wgmma in a block whose size is not a multiple of a warpgroup");
   Brought own = {d, &product};
   meet_warp("wgmma", all_lanes, place, &own, begin);
 }
 
 void wgmma_fence(Place place) {
   meet_warp("wgmma.fence", all_lanes, place, nullptr, [](unsigned, void* const*) {
-    const Unlooked unlooked;
+    const IgnoredAccesses ignored;
     warps.used = warps.of[own_warp()].fenced = true;
   });
 }
 
 void wgmma_commit(Place place) {
   meet_warp("wgmma.commit_group", all_lanes, place, nullptr, [](unsigned, void* const*) {
-    const Unlooked unlooked;
+    const IgnoredAccesses ignored;
     warps.of[own_warp()].groups++;
   });
 }
@@ -196,10 +196,10 @@ void wgmma_finish(unsigned youngest_left, Place place) {
     unsigned groups;
   } own = {youngest_left};
   meet_warp("wgmma.wait_group", all_lanes, place, &own, [](unsigned, void* const* brought) {
-    const Unlooked unlooked;
+    const IgnoredAccesses ignored;
     finish(warps.of[own_warp()], static_cast<const Left*>(brought[0])->groups);
   });
-  meet_warp("wgmma.wait_group", all_lanes, place);  // what one lane has waited for, all have
+  meet_warp("wgmma.wait_group", all_lanes, place);  // the wait of one lane counts for the warp
 }
 
 bool product_reads(uint32_t from, uint32_t to) {
@@ -210,13 +210,13 @@ bool product_reads(uint32_t from, uint32_t to) {
   return reads;
 }
 
-bool products_are_on_their_way(unsigned warp) {
-  const Unlooked unlooked;
+bool products_in_progress(unsigned warp) {
+  const IgnoredAccesses ignored;
   return !warps.of[warp].pending.empty();
 }
 
 void forget_products() {
-  const Unlooked unlooked;
+  const IgnoredAccesses ignored;
   if (warps.used) warps = {};
 }
 

@@ -21,7 +21,7 @@ describe("alfworld", () => {
     await checkEnvironment(await alfworld(options))
   })
 
-  it("is won by its expert, with 10 at the end and nothing before", async () => {
+  it("is won by its expert, with reward 10 at the end and 0 before", async () => {
     const { environment } = await open()
     let tasks = 0
     for (const task of environment.tasks("test", new Random(1))) {
@@ -47,7 +47,7 @@ describe("alfworld", () => {
     }
   })
 
-  it("tests on the split that it is told, and trains on neither", async () => {
+  it("uses the configured split for tests, and trains on neither", async () => {
     const scenes = async (split: "train" | "test", testSplit: string) => {
       const tasks: AlfworldTask[] = []
       const environment = await alfworld({ testSplit })
@@ -63,7 +63,7 @@ describe("alfworld", () => {
     expect([...seen].some((scene) => train.has(scene))).toBe(true)
   })
 
-  it("cuts the episode off at maxSteps; doing nothing counts as a step", async () => {
+  it("truncates the episode at maxSteps; idle commands count as steps", async () => {
     const { environment, task } = await open({ maxSteps: 3 })
     const episode = await environment.start(task, context())
     await episode.step("look")
@@ -74,7 +74,7 @@ describe("alfworld", () => {
     await expect(episode.step("look")).rejects.toMatchObject({ code: "BAD_ARGUMENT", message: /is over/ })
   })
 
-  it("takes the facts as the anchor where it is asked to: a failed command leaves them, and a way back restores them", async () => {
+  it("can use the facts as anchor state: a failed command keeps them, and a way back restores them", async () => {
     const [page, state] = [await open(), await open({ anchor: "state" })]
     const anchors = async ({ environment, task }: typeof page, ...actions: string[]) => {
       const episode = await environment.start(task, context())
@@ -107,7 +107,7 @@ describe("alfworld", () => {
     })
   })
 
-  it("refuses what is no task", async () => {
+  it("refuses invalid tasks", async () => {
     const { environment, task } = await open()
     for (const wrong of [
       undefined,
@@ -127,7 +127,7 @@ describe("alfworld", () => {
     }
   })
 
-  it("stops at an abort while the game is still being read", async () => {
+  it("stops at an abort while the game is being read", async () => {
     const { environment, task } = await open()
     const controller = new AbortController()
     const pending = environment.start(task, context(controller.signal))
@@ -157,7 +157,7 @@ describe("alfworld", () => {
     })
   })
 
-  it("reads replies as verl-agent does, whatever they say", async () => {
+  it("parses completions like verl-agent, whatever they contain", async () => {
     const { environment } = await open()
     const parse = (reply: string) => environment.parse(reply, { text: "", anchor: "" })
     expect(parse("<think>So.</think><action> Go to Desk 1 </action>")).toEqual({ action: "go to desk 1", valid: true })
@@ -188,7 +188,7 @@ describe("the prompt of alfworld", () => {
     return message!.content
   }
 
-  it("tells at first what is seen, what can be done and how to reply", async () => {
+  it("contains at first the observation, the admissible actions and the format", async () => {
     expect(await content({}, 0)).toMatchInlineSnapshot(`
       "You are in a household and act in it by short text commands, one at a time.
 
@@ -207,7 +207,7 @@ describe("the prompt of alfworld", () => {
     `)
   })
 
-  it("tells later the task, the last steps by their numbers, and the number of this one", async () => {
+  it("contains later the task, the last steps with their numbers, and the current number", async () => {
     expect(await content({}, 3)).toMatchInlineSnapshot(`
       "You are in a household and act in it by short text commands, one at a time.
 
@@ -228,7 +228,7 @@ describe("the prompt of alfworld", () => {
     `)
   })
 
-  it("can leave out the past and the list", async () => {
+  it("can omit the history and the list", async () => {
     const text = await content({ history: 0, admissible: false }, 3)
     expect(text).not.toContain("You pick up")
     expect(text).not.toContain("go to shelf 1")
@@ -236,7 +236,7 @@ describe("the prompt of alfworld", () => {
     expect(text).toContain("Steps taken so far: 3.\n")
   })
 
-  it("is bare without rules", async () => {
+  it("is minimal without rules", async () => {
     expect(await content({ rules: false }, 0)).toMatchInlineSnapshot(`
       "put a mug on the shelf.
       You are in a room. You see a shelf 1.
@@ -257,7 +257,7 @@ describe("the prompt of alfworld", () => {
     `)
   })
 
-  it("lets others write the past, the whole prompt, or the reading of replies", async () => {
+  it("supports custom functions for the history, the whole prompt, and parsing", async () => {
     expect(await content({ memory: (past) => `${past.length} steps ago` }, 2)).toContain(
       "The last of them:\n2 steps ago",
     )

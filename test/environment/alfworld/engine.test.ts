@@ -49,14 +49,14 @@ describe("conditions", () => {
     expect(where(condition, init)).toBe(things)
   })
 
-  it("take a comma for part of the type, of which there is nothing", () => {
+  it("treat a comma as part of the type, of which there are no objects", () => {
     const init = "(r a b)"
     expect(where("(exists (?y - thing, ?z - thing) (r ?x ?y))", init)).toBe("")
     expect(where("(forall (?y - thing, ?z - thing) (r ?x ?y))", init)).toBe("abc")
     expect(where("(exists (?y - thing ?z - thing) (r ?x ?y))", init)).toBe("a")
   })
 
-  it("know types above types, and `object` above all", () => {
+  it("support subtypes, with `object` as the root", () => {
     const more = { types: "fruit - food food tool", objects: "a - fruit b - food c - tool e - other d" }
     const of = (type: string) =>
       tiny({ ...more, actions: { try: note(`?x - ${type}`, "()") }, wordings: { try: ["{x.id}", ""] } }).admissible()
@@ -66,15 +66,15 @@ describe("conditions", () => {
     expect(of("unheard")).toEqual([])
   })
 
-  it("do not go round for ever in types that stand above each other", () => {
+  it("terminate for cyclic types", () => {
     expect(where("()", "", { types: "thing - other other - thing" })).toBe("abc")
   })
 
-  it("know the constants of the domain", () => {
+  it("support constants of the domain", () => {
     expect(where("(r ?x anvil)", "(r b anvil)", { constants: "anvil - tool" })).toBe("b")
   })
 
-  it("agree with plain evaluation of random formulas", () => {
+  it("agree with direct evaluation of random formulas", () => {
     const random = new Random(7)
     for (let round = 0; round < 400; round++) {
       const facts = new Set<string>()
@@ -179,7 +179,7 @@ describe("effects", () => {
     expect(after(effect, init)).toEqual(facts)
   })
 
-  it("take back that a fact was unmade when it is made again", () => {
+  it("restore a removed fact when it is added again", () => {
     const world = tiny({
       objects: "a - thing",
       init: "(p a)",
@@ -197,7 +197,7 @@ describe("effects", () => {
   })
 })
 
-describe("actions that change nothing", () => {
+describe("actions without effect", () => {
   const commands = (action: string, init: string) =>
     tiny({
       objects: "a b - thing",
@@ -206,31 +206,31 @@ describe("actions that change nothing", () => {
       wordings: { do: ["{x.id} {y.id}", "Done."] },
     }).admissible()
 
-  it("are left out where the condition says all that they do: one cannot go where one is", () => {
+  it("are omitted if the condition implies the effect: going to the current place", () => {
     const go =
       ":parameters (?x ?y - thing) :precondition (at ?x) :effect (and (not (at ?x)) (at ?y) (increase (cost) 1))"
     expect(commands(go, "(at a)")).toEqual(["a b"])
   })
 
-  it("stay where only the state says so, not the condition", () => {
+  it("are kept if only the state, not the condition, implies it", () => {
     expect(commands(":parameters (?x ?y - thing) :precondition (at ?x) :effect (seen ?y)", "(at a) (seen b)")).toEqual([
       "a a",
       "a b",
     ])
   })
 
-  it("are told apart by the branch of an `or` that lets them happen", () => {
+  it("are distinguished by the branch of an `or` that applies", () => {
     const mark = ":parameters (?x ?y - thing) :precondition (and (= ?x ?y) (or (p ?x) (q ?x))) :effect (p ?x)"
     expect(commands(mark, "(p a) (q b)")).toEqual(["b b"])
     expect(commands(mark, "(p a) (q a)")).toEqual(["a a"])
   })
 
-  it("are left out where they unmake what must not hold anyway", () => {
+  it("are omitted if they remove facts that cannot hold", () => {
     const clear = ":parameters (?x ?y - thing) :precondition (and (= ?x ?y) (not (p ?x))) :effect (not (p ?x))"
     expect(commands(clear, "(p a)")).toEqual([])
   })
 
-  it("are left out where what they do, they do only in a case, and the condition says it anyway", () => {
+  it("are omitted if all their effects are conditional and implied", () => {
     const mark = (effect: string) =>
       commands(`:parameters (?x ?y - thing) :precondition (and (= ?x ?y) (p ?x)) :effect ${effect}`, "(p a)")
     expect(mark("(when (q ?x) (p ?x))")).toEqual([])
@@ -240,7 +240,7 @@ describe("actions that change nothing", () => {
     expect(mark("(forall (?z - thing) (p ?z))")).toEqual(["a a"])
   })
 
-  it("are left out where they have no effect but their cost", () => {
+  it("are omitted if they only have a cost", () => {
     expect(commands(":parameters (?x ?y - thing) :precondition () :effect (increase (cost) 1)", "")).toEqual([])
   })
 })
@@ -254,7 +254,7 @@ describe("commands", () => {
     goal: "(exists (?b - thing) (and (held ?b) (= ?b box_bar_2)))",
   } as const
 
-  it("are taken as they stand in the list, white space around them aside", () => {
+  it("are accepted as listed, ignoring surrounding white space", () => {
     const world = tiny(cellar)
     for (const wrong of ["", "lift box 1", "Lift box", "Lift box 1 now", "Lift  box 1", "constructor"])
       expect(world.step(wrong)).toBe("Nothing happens.")
@@ -263,14 +263,14 @@ describe("commands", () => {
     expect(world.facts("held")).toEqual([["box_bar_1"]])
   })
 
-  it("lose the white space that Python strips, and no other", () => {
+  it("are stripped of the white space that Python strips", () => {
     const world = tiny(cellar)
     for (const wrong of ["\ufeffLift box 1", "Lift box 1\ufeff", "Lift\x1cbox 1"])
       expect(world.step(wrong)).toBe("Nothing happens.")
     expect(world.step("\x1c\x1d\x1e\x1f\x85Lift box 1\u2028")).toBe("You hold the box 1.")
   })
 
-  it("win when the goal comes true", () => {
+  it("win when the goal holds", () => {
     const world = tiny(cellar)
     expect(world.won).toBe(false)
     world.step("Lift box 2")
@@ -280,7 +280,7 @@ describe("commands", () => {
     expect(world.admissible()).toEqual([])
   })
 
-  it("of one world leave its twin alone, and the game as it was", () => {
+  it("of one world do not affect its copy or the game", () => {
     const game = Game.parse(tinyFile(cellar))
     const [one, other] = [game.start(), game.start()]
     one.step("Lift box 2")
@@ -298,7 +298,7 @@ describe("commands", () => {
     ])
   })
 
-  it("are sorted by their characters, and unique: of equal ones the first counts", () => {
+  it("are sorted by characters and unique; of equal ones the first is kept", () => {
     const world = tiny({
       objects: `${Array.from({ length: 10 }, (_, i) => `Box_bar_${i}`).join(" ")} - thing`,
       init: Array.from({ length: 10 }, (_, i) => `(in Box_bar_${i})`).join(" "),
@@ -316,7 +316,7 @@ describe("commands", () => {
 })
 
 describe("names", () => {
-  it("are numbered downwards in the order of ids; basins are named so; what has no position keeps a space", () => {
+  it("are numbered in descending order of ids; basins are a separate kind; objects without a position keep a space", () => {
     const ids =
       "Drawer_bar_b Drawer_bar_a Drawer_bar_c Sink_bar_1_bar_SinkBasin Sink_bar_2 loc_bar_1 MugType Unused_bar_1"
     const init = ids.split(" ").slice(0, -1)
@@ -334,7 +334,7 @@ describe("names", () => {
     })
   })
 
-  it("have the characters back that no id may have", () => {
+  it("restore characters that ids cannot contain", () => {
     const ids = "a_minus_b_plus_c_dot_5_comma_d Mug_dot_2_bar_1 Mug_minus_bar_1"
     const init = ids.split(" ").map((id) => `(is ${id})`)
     const game = Game.parse(tinyFile({ objects: `${ids} - thing`, init: init.join(" ") }))

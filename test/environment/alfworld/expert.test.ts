@@ -57,7 +57,7 @@ function play(game: Game, expert: Expert, { noise = 0, random = new Random(1), l
   return { won: world.won, silent, commands }
 }
 
-describe.each(modes)("the expert that goes by %s", (mode) => {
+describe.each(modes)("the %s expert", (mode) => {
   it.each(["small", "medium", "large"] as const)("wins %s households", (size) => {
     const types = new Set<string>()
     for (let seed = 0; seed < 120; seed++) {
@@ -72,7 +72,7 @@ describe.each(modes)("the expert that goes by %s", (mode) => {
     expect(types.size).toBe(6)
   })
 
-  it("recovers from whatever was done before", () => {
+  it("recovers from arbitrary earlier commands", () => {
     const random = new Random(2)
     for (let seed = 0; seed < 120; seed++) {
       const game = Game.parse(generateHousehold(seed, { size: seed % 2 ? "small" : "medium" }))
@@ -80,21 +80,21 @@ describe.each(modes)("the expert that goes by %s", (mode) => {
     }
   })
 
-  it("wins where commands have the wording of 0.2", () => {
+  it("wins with the command wording of version 0.2", () => {
     for (let seed = 0; seed < 60; seed++) {
       const game = Game.parse(generateHousehold(seed, { wording: "put" }))
       expect([seed, play(game, expertOf(game, mode)).won]).toEqual([seed, true])
     }
   })
 
-  it("wins where all receptacles of a kind share a place", () => {
+  it("wins if all receptacles of a kind share a location", () => {
     for (let seed = 0; seed < 100; seed++) {
       const game = Game.parse(shared(seed, { size: "medium" }))
       expect([seed, play(game, expertOf(game, mode), { noise: seed % 2 ? 5 : 0 }).won]).toEqual([seed, true])
     }
   })
 
-  it("thinks only where it must", () => {
+  it("writes thoughts only if required", () => {
     const game = Game.parse(generateHousehold(1))
     const now = { text: game.start().text, anchor: "", actions: game.start().admissible() }
     const replies = (["required", "optional", "off"] as const).map(
@@ -105,7 +105,7 @@ describe.each(modes)("the expert that goes by %s", (mode) => {
     expect(replies[2]).toBe(replies[1])
   })
 
-  it("is silent where the hand is full of what nothing takes", () => {
+  it("gives up if no receptacle accepts the held object", () => {
     const file = generateHousehold({ seed: 3, scene: 0, taskType: "pick_and_place_simple" }, { size: "large" })
     const game = Game.parse(file)
     const task = game.start().text.split("Your task is to: ")[1]!
@@ -133,10 +133,10 @@ describe.each(modes)("the expert that goes by %s", (mode) => {
       step(readAction(reply, { tail: 30, thinking: "required" }).action)
       expect(text).not.toBe("Nothing happens.")
     }
-    expect.unreachable("the expert goes on for ever")
+    expect.unreachable("the expert does not end")
   })
 
-  it("answers for the history it is given, one expert for many episodes", () => {
+  it("answers for the given history, one expert for many episodes", () => {
     const game = Game.parse(generateHousehold(5))
     const expert = expertOf(game, mode)
     const solo = play(game, expertOf(game, mode)).commands
@@ -155,7 +155,7 @@ describe.each(modes)("the expert that goes by %s", (mode) => {
   })
 })
 
-describe("a receptacle without a place", () => {
+describe("a receptacle without a location", () => {
   const file = generateHousehold({ seed: 1, scene: 0, taskType: "pick_and_place_simple" }, { size: "medium" })
   const away = (receptacle: string) =>
     Game.parse({
@@ -167,7 +167,7 @@ describe("a receptacle without a place", () => {
       .facts("inreceptacle")
       .find(([id]) => Game.parse(file).name(id!) === name)![1]!
 
-  it("keeps what lies in it: the planner has nothing to say where that is needed, and goes its way where it is not", () => {
+  it("keeps its objects: the planner gives up if one is needed, and continues otherwise", () => {
     const [wanted] = file.walkthrough.flatMap((command) => /^take (.+) from/.exec(command)?.[1] ?? [])
     const needed = inside(wanted!)
     const played = play(away(needed), expertOf(away(needed), "plan"))
@@ -196,14 +196,14 @@ function shared(seed: number, options: HouseholdOptions) {
 }
 
 describe("the explorer", () => {
-  it("does without a list of commands", () => {
+  it("needs no list of commands", () => {
     for (let seed = 0; seed < 100; seed++) {
       const game = Game.parse(generateHousehold(seed))
       expect([seed, play(game, expertOf(game, "explore"), { listed: false }).won]).toEqual([seed, true])
     }
   })
 
-  it("looks where such things lie before it looks elsewhere, and takes what it finds", () => {
+  it("searches likely receptacles first, and takes what it finds", () => {
     const room =
       "You are in the middle of a room. Looking quickly around you, you see a cabinet 10, a cabinet 2, a countertop 1, a fridge 1, a microwave 1, a sinkbasin 1, and a toaster 1."
     const goal = readExpression(
@@ -239,7 +239,7 @@ describe("the explorer", () => {
 })
 
 describe("goals", () => {
-  it("are read from their formulas", () => {
+  it("are parsed from their formulas", () => {
     const read = (formula: string) => readGoal(readExpression(formula, "goal"))
     const there = "(inReceptacle ?o ?r) (objectType ?o MugType) (receptacleType ?r DeskType)"
     const place = { object: "mug", target: "desk", count: 1 }
@@ -274,7 +274,7 @@ describe("goals", () => {
     })
   })
 
-  it("of other kinds are not", () => {
+  it("of other kinds are not supported", () => {
     for (const formula of [
       "(and (isSliced ?o) (inReceptacle ?o ?r) (objectType ?o MugType) (receptacleType ?r DeskType))",
       "(isSliced ?o)",
@@ -287,7 +287,7 @@ describe("goals", () => {
   })
 })
 
-describe.skipIf(!present)(`on ALFWorld's own games${reason}`, () => {
+describe.skipIf(!present)(`the original games of ALFWorld${reason}`, () => {
   const data = useArchive()
   const games = () => {
     const root = join(data(), "json_2.1.1")
@@ -298,7 +298,7 @@ describe.skipIf(!present)(`on ALFWorld's own games${reason}`, () => {
       .filter(({ file }) => file.solvable)
   }
 
-  it("either expert wins every one", () => {
+  it("are all won by both experts", () => {
     const found = games()
     expect(found).toHaveLength(474)
     const steps = { plan: 0, explore: 0 }
@@ -318,7 +318,7 @@ describe.skipIf(!present)(`on ALFWorld's own games${reason}`, () => {
     expect(steps.explore / 474).toBeLessThan(9)
   })
 
-  it.each(modes)("the expert that goes by %s recovers from random commands", (mode) => {
+  it.each(modes)("the %s expert recovers from random commands", (mode) => {
     const random = new Random(4)
     for (const { path, file } of games().filter((_, i) => i % 5 === 0)) {
       const game = Game.parse(file, path)
@@ -326,7 +326,7 @@ describe.skipIf(!present)(`on ALFWorld's own games${reason}`, () => {
     }
   })
 
-  it("the planner needs no more commands than the planner of ALFWorld's authors", () => {
+  it("the planner needs no more commands than ALFWorld's planner", () => {
     const lines = gunzipSync(readFileSync(traces)).toString().trim().split("\n")
     const plans = lines.map((line) => JSON.parse(line)).filter(({ policy }) => policy === "plan")
     expect(plans).toHaveLength(56)

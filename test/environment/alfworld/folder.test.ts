@@ -50,7 +50,7 @@ describe("a folder of games", () => {
   }
   const good = { game: json({ solvable: true }), trajectory: trajectory("pick_and_place_simple") }
 
-  it("gives the games that ALFWorld would play, and no other", async () => {
+  it("contains the games that ALFWorld would play, and no others", async () => {
     const data = write({
       "train/b/trial_1": good,
       "train/a/trial_2": { ...good, trajectory: trajectory("look_at_obj_in_light") },
@@ -103,7 +103,7 @@ describe("a folder of games", () => {
     expect(test).not.toEqual(sorted)
   })
 
-  it("is read no further once the signal is aborted", async () => {
+  it("is not read further after an abort", async () => {
     // The second game could not be read.
     const data = write({ "train/a/t": good, "train/b/t": { ...good, game: "{" }, "valid_seen/c/t": good })
     await expect(alfworld({ data })).rejects.toMatchObject({ code: "BAD_DATA" })
@@ -115,7 +115,7 @@ describe("a folder of games", () => {
     await expect(alfworld({ signal: AbortSignal.abort(new Error("no more")) })).rejects.toThrow("no more")
   })
 
-  it("is found where the folder around json_2.1.1 is given", async () => {
+  it("is found if the parent folder of json_2.1.1 is given", async () => {
     const data = write({ "json_2.1.1/train/a/t": good })
     const [task] = await listTasks({ data }, "train", 1)
     expect(task!.game).toBe("train/a/t/game.tw-pddl")
@@ -124,12 +124,12 @@ describe("a folder of games", () => {
     expect(episode.first.text).toBe("You are here.\n\nYour task is to: shout.")
   })
 
-  it("keeps the contract of environments, without an expert's advice for a goal it does not know", async () => {
+  it("fulfils the environment contract, without expert actions for unknown goals", async () => {
     const data = write({ "train/a/t": good, "valid_seen/b/t": good })
     await checkEnvironment(await alfworld({ data }))
   })
 
-  it("leaves `help` out of the list, though it can be asked for; rewards with 10", async () => {
+  it("omits `help` from the list, though it is accepted; the reward is 10", async () => {
     const data = write({ "train/a/t": good })
     const environment = await alfworld({ data })
     const [task] = await listTasks({ data }, "train", 1)
@@ -145,7 +145,7 @@ describe("a folder of games", () => {
     })
   })
 
-  it("ends a game that is won with the last step allowed as won, not as cut off", async () => {
+  it("terminates a game won with the last permitted step, instead of truncating it", async () => {
     const environment = await alfworld({ data: write({ "train/a/t": good }), maxSteps: 1 })
     const start = () =>
       environment.start({ game: "train/a/t/game.tw-pddl", taskType: "pick_and_place_simple" }, context())
@@ -166,7 +166,7 @@ describe("a folder of games", () => {
     await expect(alfworld({ data: write(games) })).rejects.toMatchObject({ code: "BAD_DATA", message })
   })
 
-  it("is refused where a split is asked for that has no games", async () => {
+  it("is refused if a requested split has no games", async () => {
     const data = write({ "train/a/t": good, "valid_seen/b/t": { ...good, game: json({ solvable: false }) } })
     await expect(listTasks({ data }, "test")).rejects.toMatchObject({
       code: "BAD_DATA",
@@ -174,7 +174,7 @@ describe("a folder of games", () => {
     })
   })
 
-  it("refuses an episode whose game is corrupt or gone, naming the file", async () => {
+  it("refuses an episode whose game is corrupt or missing, naming the file", async () => {
     const data = write({ "train/a/t": { ...good, game: json({ solvable: true, pddl_problem: "(define" }) } })
     const environment = await alfworld({ data })
     const [task] = await listTasks({ data }, "train", 1)
@@ -189,7 +189,7 @@ describe("a folder of games", () => {
     })
   })
 
-  it("reads a game once for all who play it", async () => {
+  it("reads a game once for all its episodes", async () => {
     const data = write({ "train/a/t": good })
     const environment = await alfworld({ data })
     const [task] = await listTasks({ data }, "train", 1)
@@ -202,7 +202,7 @@ describe("a folder of games", () => {
   })
 })
 
-describe.skipIf(!present)(`ALFWorld's own games${reason}`, () => {
+describe.skipIf(!present)(`the original games of ALFWorld${reason}`, () => {
   const data = useArchive()
   const counts = {
     pick_and_place_simple: 105,
@@ -213,7 +213,7 @@ describe.skipIf(!present)(`ALFWorld's own games${reason}`, () => {
     pick_two_obj_and_place: 86,
   }
 
-  it("are listed as ALFWorld lists them; all 474 start, and show their task and what can be done", async () => {
+  it("are listed as by ALFWorld; all 474 start, with their task and admissible actions", async () => {
     const tasks = new Map<string, GameTask>()
     for (const [trainSplit, testSplit, train, test] of [
       ["valid_train", "valid_seen", 200, 140],
@@ -241,11 +241,11 @@ describe.skipIf(!present)(`ALFWorld's own games${reason}`, () => {
     }
   })
 
-  it("keep the contract of environments", async () => {
+  it("fulfil the environment contract", async () => {
     await checkEnvironment(await alfworld({ data: data(), trainSplit: "valid_train" }))
   })
 
-  it("of an older domain, which do not say that they can be solved, are not played", async () => {
+  it("of an older domain, without a flag for solvability, are not played", async () => {
     const root = join(data(), "json_2.1.1")
     const files = readdirSync(root, { recursive: true, encoding: "utf8" }).filter((path) => path.endsWith("tw-pddl"))
     const silent = files.filter((path) => !("solvable" in JSON.parse(readFileSync(join(root, path), "utf8"))))

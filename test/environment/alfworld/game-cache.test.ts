@@ -13,14 +13,14 @@ function cacheOf(size: number) {
   return { cache, loaded }
 }
 
-it("keeps the games last played and forgets the others", () => {
+it("keeps the most recently used games", () => {
   const { cache, loaded } = cacheOf(2)
   for (const task of ["a", "b", "a", "c", "a", "b"]) cache.now(task)
   expect(loaded).toEqual(["a", "b", "c", "b"])
   expect(cache.now("a")).toBe(cache.now("a"))
 })
 
-it("reads a game once for all who ask at the same time, each game in an event loop turn of its own", async () => {
+it("reads a game once for concurrent requests, each game in a separate turn of the event loop", async () => {
   const { cache, loaded } = cacheOf(8)
   const turns: number[] = []
   let turn = 0
@@ -40,7 +40,7 @@ it("reads a game once for all who ask at the same time, each game in an event lo
   expect(new Set(turns).size).toBe(3)
 })
 
-it("tells every one who asks that a game cannot be read, and reads the others", async () => {
+it("reports an unreadable game to all requests, and reads the others", async () => {
   const { cache } = cacheOf(8)
   const asked = ["bad", "a", "bad"].map((task) => cache.get(task))
   const settled = await Promise.allSettled(asked)

@@ -17,10 +17,10 @@ interface Recording {
   readonly steps: readonly { cmd: string | null; obs: string; adm: string | readonly string[]; won: boolean }[]
 }
 
-describe.skipIf(!present)(`the rules and the grammar of generated households, on real problems${reason}`, () => {
+describe.skipIf(!present)(`rules and grammar of generated households, on original problems${reason}`, () => {
   const data = useArchive()
 
-  it("give what ALFWorld's own gave, in either wording, but for the text of help", () => {
+  it("give the results of ALFWorld's, in both wordings, except for the help text", () => {
     let compared = 0
     for (const line of gunzipSync(readFileSync(traces)).toString().trim().split("\n")) {
       const { game, logic, task, steps } = JSON.parse(line) as Recording

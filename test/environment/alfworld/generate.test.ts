@@ -35,7 +35,7 @@ describe.each(["small", "medium", "large"] as const)("%s households", (size) => 
   const tasks = some(334, "train", 1, { size })
   const households = tasks.map((task) => generateHousehold(task, { size }))
 
-  it("are won by their walkthrough, and not before its last command", () => {
+  it("are won by their walkthrough, with its last command", () => {
     for (const { walkthrough, ...file } of households) {
       const game = Game.parse(file)
       const { texts, won } = play(game, walkthrough)
@@ -45,7 +45,7 @@ describe.each(["small", "medium", "large"] as const)("%s households", (size) => 
     }
   })
 
-  it("have as many receptacles and objects as asked for, up to both ends of the range", () => {
+  it("have the given numbers of receptacles and objects, up to both limits", () => {
     const [least, most] = sizes[size].receptacles
     const [fewest, largest] = sizes[size].objects
     const counts = households.map((file) => {
@@ -61,12 +61,12 @@ describe.each(["small", "medium", "large"] as const)("%s households", (size) => 
     }
   })
 
-  it("have every type of task about equally often, and say which", () => {
+  it("have all task types about equally often, and state the type", () => {
     for (const [i, household] of households.entries()) expect(household.taskType).toBe(tasks[i]!.taskType)
     for (const type of taskTypes) expect(tasks.filter(({ taskType }) => taskType === type).length).toBeGreaterThan(35)
   })
 
-  it("have one place for each receptacle and one for the agent, and everything where such things can be", () => {
+  it("have a location for each receptacle and the agent, and objects only in suitable receptacles", () => {
     for (const file of households) {
       const game = Game.parse(file)
       const places = [...game.facts("receptacleatlocation").map(([, place]) => place), game.facts("atlocation")[0]![1]]
@@ -87,7 +87,7 @@ describe.each(["small", "medium", "large"] as const)("%s households", (size) => 
     }
   })
 
-  it("hold out from training whole layouts, of every kind of room, that a player can tell from all others", () => {
+  it("hold out whole layouts of every kind of room, distinguishable by observation", () => {
     const layouts = (split: "train" | "valid_seen" | "valid_unseen") =>
       new Set(
         some(2500, split, 2, { size, scenes: 160 }).map(({ scene }) => {
@@ -104,26 +104,26 @@ describe.each(["small", "medium", "large"] as const)("%s households", (size) => 
 })
 
 describe("tasks", () => {
-  it("are the same for the same random numbers, and other games for others", () => {
+  it("are determined by the random generator", () => {
     expect(some(20, "train", 1)).toEqual(some(20, "train", 1))
     expect(some(20, "train", 1)).not.toEqual(some(20, "train", 2))
     expect(some(20, "valid_seen", 1)).toEqual(some(20, "valid_seen", 2))
     expect(some(20, "valid_unseen", 1)).toEqual(some(20, "valid_unseen", 2))
   })
 
-  it("share no seed between training and validation, so that seen rooms have other contents", () => {
+  it("have different seeds in training and validation, so that seen rooms have other contents", () => {
     const seeds = (split: "train" | "valid_seen") => some(2000, split, 1).map(({ seed }) => seed)
     expect(Math.max(...seeds("train"))).toBeLessThan(Math.min(...seeds("valid_seen")))
   })
 
-  it("are of the types asked for", () => {
+  it("have the configured types", () => {
     const types: TaskType[] = ["pick_heat_then_place_in_recep", "look_at_obj_in_light"]
     const found = some(40, "train", 1, { taskTypes: types }).map(({ taskType }) => taskType)
     expect(new Set(found)).toEqual(new Set(types))
     expect(generateHousehold(3, { taskTypes: ["pick_two_obj_and_place"] }).taskType).toBe("pick_two_obj_and_place")
   })
 
-  it("say where no scene suits", () => {
+  it("report that no scene is suitable", () => {
     expect(() => some(1, "valid_unseen", 1, { scenes: 8, taskTypes: ["pick_heat_then_place_in_recep"] })).toThrow(
       "alfworld: none of the 8 scenes is a valid_unseen room for pick_heat_then_place_in_recep; increase scenes.",
     )
@@ -131,7 +131,7 @@ describe("tasks", () => {
 })
 
 describe("a household", () => {
-  it("is the same text for the same task and options, another for any other", () => {
+  it("is determined by its task and options", () => {
     const task: HouseholdTask = { seed: 7, scene: 4, taskType: "pick_clean_then_place_in_recep" }
     const base = generateHousehold(task)
     expect(generateHousehold({ ...task })).toEqual(base)
@@ -147,7 +147,7 @@ describe("a household", () => {
     expect(generateHousehold(7).problem).not.toBe(generateHousehold(8).problem)
   })
 
-  it("keeps its room whatever the seed", () => {
+  it("has the same room for every seed", () => {
     const receptacles = (seed: number) =>
       Game.parse(generateHousehold({ seed, scene: 5, taskType: "pick_and_place_simple" })).facts("receptacleatlocation")
     expect(receptacles(1)).toEqual(receptacles(2))
@@ -166,7 +166,7 @@ describe("a household", () => {
     for (const [, id] of game.facts("atlocation")) expect(id).toMatch(/^loc(_bar_(_minus_)?\d+){2}_bar_[0-3]_bar_\d+$/)
   })
 
-  it("has any size asked for", () => {
+  it("has any configured size", () => {
     for (const size of [
       { receptacles: [4, 4], objects: [4, 4] },
       { receptacles: [46, 46], objects: [200, 200] },
@@ -182,7 +182,7 @@ describe("a household", () => {
     }
   })
 
-  it("refuses options and tasks that make no sense", () => {
+  it("refuses invalid options and tasks", () => {
     const wrong = (options: object) => () => generateHousehold(1, options as HouseholdOptions)
     expect(wrong({ size: "tiny" })).toThrow(/size must be small, medium, large or/)
     expect(wrong({ size: { receptacles: [3, 5], objects: [6, 8] } })).toThrow(/alfworld: size must be/)
@@ -203,14 +203,14 @@ describe("a household", () => {
 })
 
 describe("tables", () => {
-  it("give every kind of object of a room a place in every such room", () => {
+  it("contain a receptacle for every kind of object in every room", () => {
     for (const { always, further, objects } of Object.values(rooms)) {
       const kinds = [...always, ...further.map(([kind]) => kind)]
       for (const object of objects) expect(kinds.filter((kind) => fits(object, kind)).length).toBeGreaterThan(0)
     }
   })
 
-  it("name no kind of receptacle that no room has, and no object twice", () => {
+  it("contain only kinds of receptacles that occur, and no duplicate objects", () => {
     const known = new Set(
       Object.values(rooms).flatMap(({ always, further }) => [...always, ...further.map(([kind]) => kind)]),
     )
@@ -221,7 +221,7 @@ describe("tables", () => {
     for (const { objects } of Object.values(rooms)) expect(new Set(objects).size).toBe(objects.length)
   })
 
-  it("let every type of task come up in every room that claims it", () => {
+  it("allow every task type in every room that lists it", () => {
     expect([0, 1, 2, 3].map(roomOf)).toEqual(Object.keys(rooms))
     for (const [i, { taskTypes }] of Object.values(rooms).entries()) {
       for (const taskType of taskTypes) {
@@ -257,13 +257,13 @@ describe("texts", () => {
     (:goal (exists (?o - object) (isSliced ?o))))`
   const start = () => Game.parse({ domain, grammar, problem }).start()
 
-  it("tell the room", () => {
+  it("describe the room", () => {
     expect(start().text).toMatch(
       /^-= Welcome to TextWorld, ALFRED! =-\n\nYou are in the middle of a room\. Looking quickly around you, you see a cabinet 1, a countertop 1, a fridge 1, a microwave 1, and a sinkbasin 1\.\n\nYour task is to: .+\.$/,
     )
   })
 
-  it("tell what each command did", () => {
+  it("describe the effect of each command", () => {
     const world = start()
     const script = [
       ["look", "You are in the middle of a room. Looking quickly around you, you see nothing."],
@@ -321,7 +321,7 @@ describe("texts", () => {
     expect(world.won).toBe(true)
   })
 
-  it("list every command that 0.4 lists, in the middle of the room and before a thing", () => {
+  it("list the commands of version 0.4, in the middle of the room and at an object", () => {
     const world = start()
     const goings = places.map((place) => `go to ${place.toLowerCase()} 1`).sort()
     expect(world.admissible()).toEqual([...goings, "help", "inventory", "look"])
@@ -340,7 +340,7 @@ describe("texts", () => {
     ])
   })
 
-  it("put things as 0.2 does where asked to", () => {
+  it("use the wording of version 0.2 on request", () => {
     for (let seed = 0; seed < 20; seed++) {
       const file = generateHousehold(seed, { wording: "put", taskTypes: ["pick_and_place_simple"] })
       const { texts, won } = play(Game.parse(file), file.walkthrough)

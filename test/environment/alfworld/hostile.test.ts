@@ -117,7 +117,7 @@ describe("Game", () => {
     ["a symbol within itself", { rules: { intro: "#intro#" } }, /deeper than 50 symbols/],
     ["a variable that stands for nothing", { rules: { intro: "{x}" } }, /refers to x/],
     ["an attribute that is not known", { rules: { intro: "{x.colour}" } }, /the unknown attribute x\.colour/],
-    ["a value that is none", { rules: { intro: "{+}" } }, /the value \{\+\}/],
+    ["an invalid value", { rules: { intro: "{+}" } }, /the value \{\+\}/],
     ["two values side by side", { rules: { intro: "{'a' 'b'}" } }, /the value \{'a' 'b'\}/],
     ["an invalid query", { rules: { intro: "{'a' | p}" } }, /the condition " p" in the grammar is invalid/],
     ["a text too long", { rules: { intro: "x".repeat(10_001) } }, /longer than 10000 characters/],
@@ -181,7 +181,7 @@ describe("Game", () => {
     expect(() => Game.parse({ ...file, ...texts }, "kitchen").start()).toThrow(bad(message))
   })
 
-  it("refuses an action that the grammar does not word", () => {
+  it("refuses an action without a wording in the grammar", () => {
     const { domain, problem } = tinyFile({ actions: act("", "()") })
     expect(() => Game.parse({ ...file, domain, problem })).toThrow(bad(/the grammar does not know the action act/))
   })

@@ -36,26 +36,26 @@ describe("texts", () => {
     expect(tell("[{x.name | on(x:thing, s:place)}]", { init })).toBe(told)
   })
 
-  it("order matches by the first fact of the query, then the next", () => {
+  it("order matches by the facts of the query, first to last", () => {
     const init = "(on b_bar_ shelf) (on a_bar_ shelf) (near a_bar_ c_bar_) (near b_bar_ c_bar_) (near b_bar_ a_bar_)"
     const list = "[{x.id + y.id | on(x:thing, s:place) & near(x:thing, y:thing)}]"
     expect(tell(list, { init })).toBe("a_bar_c_bar_, b_bar_a_bar_, and b_bar_c_bar_")
   })
 
-  it("never let two placeholders stand for the same object", () => {
+  it("never bind two placeholders to the same object", () => {
     const init = "(near a_bar_ a_bar_) (near a_bar_ b_bar_) (near c_bar_ c_bar_)"
     expect(tell("[{x.id + y.id | near(x:thing, y:thing)}]", { init })).toBe("a_bar_b_bar_")
     expect(tell("[{x.id | near(x:thing, x:thing)}]", { init })).toBe("a_bar_, and c_bar_")
   })
 
-  it("ask only for objects of the type", () => {
+  it("bind only objects of the type", () => {
     const init = "(on a_bar_ shelf) (on me shelf)"
     expect(tell("[{x.id | on(x:thing, s:place)}]", { init })).toBe("a_bar_")
     expect(tell("[{x.id | on(x:object, s:place)}]", { init })).toBe("a_bar_, and me")
     expect(tell("[{x.id | on(x:robot, s:place)}]", { init })).toBe("nothing")
   })
 
-  it("name what no fact is about by nothing, so that `or` can say its id", () => {
+  it("give objects without facts an empty name, so that `or` can use the id", () => {
     const world = tiny({
       ...shelf,
       actions: { look: ":parameters (?x - place) :precondition () :effect (seen ?x)" },
@@ -64,7 +64,7 @@ describe("texts", () => {
     expect(world.step("look")).toBe("shelf||shelf")
   })
 
-  it("take the first rule whose condition some objects fulfil, and do not keep those objects", () => {
+  it("use the first rule whose condition is satisfiable, without keeping its bindings", () => {
     const rules = {
       state: [
         { condition: "broken(x:thing)", rhs: "broken" },
@@ -77,13 +77,13 @@ describe("texts", () => {
     expect(tell("#state#", { rules, init: "(on a_bar_ shelf) (broken c_bar_)" })).toBe("broken")
   })
 
-  it("hand the objects of a list on to the symbols in it", () => {
+  it("pass the objects of a list to the symbols in it", () => {
     const rules = { "told(x)": [{ condition: "broken(x:thing)", rhs: "broken {x}" }, { rhs: "{x}" }] }
     const init = "(on a_bar_ shelf) (on b_bar_ shelf) (broken b_bar_)"
     expect(tell("[{#told(x)# | on(x:thing, s:place)}]", { rules, init })).toBe("a 1, and broken b 1")
   })
 
-  it("see the closed world only through facts that were unmade", () => {
+  it("evaluate negation only for facts that were removed", () => {
     const unmade = "[{x.name | not_on(x:thing, s:place)}]"
     const world = tiny({
       ...shelf,
@@ -96,7 +96,7 @@ describe("texts", () => {
     expect(world.step("take a 1")).toBe("a 1")
   })
 
-  it("preset the parameters of the action, under name and type", () => {
+  it("bind the parameters of the action, by name and type", () => {
     const world = tiny({
       ...shelf,
       init: "(on a_bar_ shelf) (on b_bar_ shelf) (near a_bar_ b_bar_) (near b_bar_ c_bar_)",
@@ -113,7 +113,7 @@ describe("texts", () => {
     expect(world.step("see a 1")).toBe("a 1; b 1; c 1")
   })
 
-  it("know nothing of the parameters of earlier actions", () => {
+  it("do not keep parameters of earlier actions", () => {
     const world = tiny({
       ...shelf,
       init: "(on a_bar_ shelf) (on b_bar_ shelf)",
@@ -128,11 +128,11 @@ describe("texts", () => {
     expect(world.step("count")).toBe("a 1, and b 1")
   })
 
-  it("may hold many symbols side by side", () => {
+  it("can contain many symbols", () => {
     expect(tell("#o#".repeat(200), { rules: { o: "o" } })).toBe("o".repeat(200))
   })
 
-  it("are told after the action has had its effect, commands before", () => {
+  it("are written after the effect of the action, the commands before", () => {
     const world = tiny({
       ...shelf,
       init: "(on a_bar_ shelf)",
@@ -145,16 +145,16 @@ describe("texts", () => {
   })
 })
 
-describe("the grammar's text", () => {
+describe("the text of a grammar", () => {
   const told = (grammar: string) => Game.parse({ ...tinyFile(shelf), grammar }).start().text
 
-  it("may define a symbol again: the later rules replace the earlier", () => {
+  it("can redefine a symbol: later rules replace earlier ones", () => {
     expect(told('grammar :: """{"intro": [{"rhs": "one"}]}""";\ngrammar :: """{"intro": [{"rhs": "two"}]}""";')).toBe(
       "two",
     )
   })
 
-  it("holds comments between actions and in their rules", () => {
+  it("can contain comments between actions and in their rules", () => {
     const file = tinyFile({
       ...shelf,
       actions: { nap: ":parameters (?x - agent) :precondition () :effect (rested ?x)" },
@@ -172,7 +172,7 @@ describe("the grammar's text", () => {
     expect([world.text, world.step("nap")]).toEqual(["yes", "Zzz."])
   })
 
-  it("may hold rules that cannot be read, as long as nothing needs them", () => {
+  it("can contain unparsable rules, if they are not used", () => {
     expect(tell("fine", { rules: { bad: "{x. | | }", worse: [{ condition: "((", rhs: "" }] } })).toBe("fine")
   })
 })

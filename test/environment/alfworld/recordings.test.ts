@@ -25,11 +25,11 @@ describe.skipIf(!present)(`recordings of ALFWorld's own engine${reason}`, () => 
   const data = useArchive()
   const games = () => join(data(), "json_2.1.1")
 
-  it("are played again without a difference in text, commands or success", async () => {
+  it("are replayed with equal text, commands and success", async () => {
     expect(await replay("alfworld", games(), traces)).toEqual({ steps: 8055, differences: 0, first: [] })
   })
 
-  it("would show a difference: in a text, in either form of the commands, in success", async () => {
+  it("are compared in text, both forms of commands, and success", async () => {
     const whole = await recordings()
     const [first] = whole
     const listed = whole.find(({ steps }) => steps.slice(0, 2).every((step) => Array.isArray(step.adm)))!
@@ -62,7 +62,7 @@ describe.skipIf(!present)(`recordings of ALFWorld's own engine${reason}`, () => 
     })
   })
 
-  it("are refused where a line is no episode, or its game is not there", async () => {
+  it("are refused if a line is not an episode, or its game is missing", async () => {
     const play = async (record: unknown) => {
       const list = async function* () {
         yield record
@@ -74,7 +74,7 @@ describe.skipIf(!present)(`recordings of ALFWorld's own engine${reason}`, () => 
     await expect(play({ game: "a/game.tw-pddl", steps: [] })).rejects.toMatchObject({ code: "IO" })
   })
 
-  it("are won with 10 by the recorded plans, through the environment", async () => {
+  it("are won with reward 10 by the recorded plans, through the environment", async () => {
     const environment = await alfworld({ data: data(), trainSplit: "valid_train" })
     const plans = (await recordings()).filter(({ policy }) => policy === "plan")
     expect(plans).toHaveLength(56)

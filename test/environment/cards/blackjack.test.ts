@@ -14,7 +14,7 @@ function sum(faces: string): number {
 }
 
 describe("Pcg64", () => {
-  it("gives numpy's words", () => {
+  it("generates the words of numpy", () => {
     // numpy 2.4: np.random.PCG64(np.random.SeedSequence(seed)).random_raw(4)
     const words: [number, bigint[]][] = [
       [0, [11749869230777074271n, 4976686463289251617n, 755828109848996024n, 304881062738325533n]],
@@ -28,7 +28,7 @@ describe("Pcg64", () => {
     }
   })
 
-  it("halves words, the lower half first, and draws nothing for a single item", () => {
+  it("splits words, lower half first, and draws none for a single item", () => {
     const random = new Pcg64(0)
     expect(random.choice(["only"])).toBe("only")
     expect([random.uint32(), random.uint32()]).toEqual([
@@ -39,7 +39,7 @@ describe("Pcg64", () => {
 })
 
 describe("blackjack", () => {
-  it("deals, hits and pays as gymnasium's random numbers say", async () => {
+  it("deals, hits and rewards like gymnasium with the same random numbers", async () => {
     for (const [seed, , , , shown, hand, outcome] of deals) {
       for (const reward of ["verl-agent", "rl4vlm"] as const) {
         const environment = blackjack({ reward })
@@ -58,7 +58,7 @@ describe("blackjack", () => {
     }
   })
 
-  it("shows the state, and nothing of what is hidden", async () => {
+  it("shows the state without hidden cards", async () => {
     // Seed 0: the dealer has Q and 4, the player A and A, and a hit draws Q.
     const results = await play(blackjack(), 0, ["none", "hit"])
     const text = "Dealer: Q ?\nYou: A A"
@@ -67,7 +67,7 @@ describe("blackjack", () => {
     expect(results[1]!.observation.text).toBe("Dealer: Q ?\nYou: A A Q")
   })
 
-  it("is cut off after 15 steps", async () => {
+  it("is truncated after 15 steps", async () => {
     const idled = await play(
       blackjack(),
       0,
@@ -87,7 +87,7 @@ describe("blackjack", () => {
   } as const
 
   it.each(Object.keys(policies) as (keyof typeof policies)[])(
-    "is won and lost as often as it should: %s",
+    "has the expected frequencies of wins and losses: %s",
     async (policy) => {
       const environment = blackjack({ reward: "rl4vlm" })
       const expert = blackjack({ reward: policy.endsWith("verl-agent") ? "verl-agent" : "rl4vlm" }).expert!({ seed: 0 })
@@ -117,7 +117,7 @@ describe("blackjack", () => {
 })
 
 describe("blackjackStrategy", () => {
-  it("knows how a dealer's hand ends", () => {
+  it("computes the distribution of the dealer's result", () => {
     // The same Python program; the busts are the ones printed in every book for an infinite deck.
     const busts = [0.115286, 0.353608, 0.373875, 0.394468, 0.416404, 0.42315, 0.262312, 0.244741, 0.228425, 0.212109]
     for (const [i, bust] of busts.entries()) {

@@ -30,7 +30,7 @@ describe.each(factories)("%s", (name, factory) => {
     await checkEnvironment(factory(options), { tasks: 5 })
   })
 
-  it("holds out seeds from 65536 on", () => {
+  it("holds out seeds from 65536", () => {
     expect(firstTasks(factory(), "test", 3)).toEqual([65536, 65537, 65538])
     const train = firstTasks(factory(), "train", 1000)
     expect(train.every((seed) => seed >= 0 && seed < 65535)).toBe(true)
@@ -70,7 +70,7 @@ describe.each(factories)("%s", (name, factory) => {
     )
   })
 
-  it("takes another prompt and another reading of replies", () => {
+  it("accepts a custom prompt and custom parsing", () => {
     const environment = factory({
       prompt: () => [{ role: "user", content: "?" }],
       parse: () => ({ action: "none", valid: true }),
@@ -80,7 +80,7 @@ describe.each(factories)("%s", (name, factory) => {
   })
 })
 
-it("refuse the options of each", () => {
+it("refuse invalid options", () => {
   expect(() => numberLine({ maxPosition: 1 })).toThrow(expect.objectContaining({ code: "BAD_CONFIG" }))
   expect(() => points24({ solvable: "some" as "only" })).toThrow(expect.objectContaining({ code: "BAD_CONFIG" }))
 })
@@ -147,7 +147,7 @@ describe("prompts", () => {
   const content = (options: CardOptions, past = history) =>
     ezPoints(options).prompt({ seed: 0 }, past, past.length > 0 ? next : observation)[0]!.content
 
-  it("explain, show the state and ask for JSON, without the past", () => {
+  it("explain, show the state and request JSON, without history", () => {
     expect(content({})).toMatchInlineSnapshot(`
       "You build a formula, one element at a time, whose value is 12. It must use both cards, each once. Number cards count what they show, A counts 1, and J, Q and K count 10.
 
@@ -165,7 +165,7 @@ describe("prompts", () => {
     `)
   })
 
-  it("ask for tags, and show the past, where they are told to", () => {
+  it("request tags, and show the history, on request", () => {
     expect(content({ reply: "tags", history: 2 }).split("\n\n").slice(2)).toEqual([
       "[Observation 1: 'Cards: 4 8\nFormula: ', Action 1: '4']",
       "Step 2, now:\nCards: 4 8\nFormula: 4",
@@ -173,14 +173,14 @@ describe("prompts", () => {
     ])
   })
 
-  it("are the state alone without rules", () => {
+  it("contain only the state without rules", () => {
     expect(content({ rules: false })).toBe(next.text)
     expect(content({ rules: false, history: 1 })).toBe(
       "[Observation 1: 'Cards: 4 8\nFormula: ', Action 1: '4']\n\nCards: 4 8\nFormula: 4",
     )
   })
 
-  it("name the rules of each game", () => {
+  it("contain the rules of each game", () => {
     const rules = (factory: Factory) => factory().prompt({ seed: 0 }, [], { text: "now", anchor: "" })[0]!.content
     expect(rules(numberLine)).toMatch(/from 0 to 5/)
     expect(rules(points24)).toMatch(/24.*four cards/s)

@@ -13,7 +13,7 @@ const last = async (...given: Parameters<typeof play>) => (await play(...given))
 /** Plays a formula given as its elements, separated by spaces. */
 const written = (formula: string) => (formula === "" ? [] : formula.split(" "))
 
-it("deal what Python's random numbers say", async () => {
+it("deal like Python with the same random numbers", async () => {
   for (const [seed, , two, four] of deals) {
     const [first] = cardsOf((await start(ez, seed)).first.text)
     expect([seed, first]).toEqual([seed, two])
@@ -22,7 +22,7 @@ it("deal what Python's random numbers say", async () => {
 })
 
 describe("ez-points", () => {
-  it("deals 19 hands, and in each pays exactly the formulas that Python's eval finds to be 12", async () => {
+  it("deals 19 hands, and rewards exactly the formulas whose value in Python is 12", async () => {
     const hands = new Map<string, number>()
     for (let seed = 0; seed < 1000; seed++) {
       const [cards] = cardsOf((await start(ez, seed)).first.text)
@@ -73,7 +73,7 @@ describe("ez-points", () => {
     }
   })
 
-  it("ignores numbers of no unused card, and appends everything else", async () => {
+  it("ignores numbers that are not on unused cards, and appends everything else", async () => {
     // Seed 0: 4 and 8.
     const results = await play(ez, 0, ["5", "10", "4", "4", "+", "8", "="])
     expect(results.map((result) => cardsOf(result.observation.text)[1])).toEqual(["", "", "4", "4", "4+", "4+8", "4+8"])
@@ -83,13 +83,13 @@ describe("ez-points", () => {
     expect(original.map((result) => result.observation)).toEqual(results.map((result) => result.observation))
   })
 
-  it("lists the numbers that are left", async () => {
+  it("lists the remaining numbers", async () => {
     const episode = await start(ez, 0)
     expect(episode.first.actions).toEqual(["4", "8", "+", "*", "="])
     expect((await episode.step("8")).observation.actions).toEqual(["4", "+", "*", "="])
   })
 
-  it("looks at the length before the action", async () => {
+  it("checks the length before the action", async () => {
     // Six elements are still appended; the seventh step is in vain even where it would evaluate, or be ignored.
     const six = written("+ + 4 + + 8")
     expect(await play(ezPoints({ maxSteps: 20 }), 0, [...six, "="])).toHaveLength(7)
@@ -105,7 +105,7 @@ describe("ez-points", () => {
     expect(await last(ez, 0, written("+ 4 + + 8 ="))).toMatchObject({ reward: 10, terminated: true })
   })
 
-  it("punishes a failed formula in the original alone", async () => {
+  it("penalizes a failed formula in the original variant only", async () => {
     for (const formula of ["=", "4 =", "4 8 =", "4 * 8 =", "* 4 8 =", "4 + ="]) {
       expect(await last(ez, 0, written(formula))).toMatchObject({ reward: 0, terminated: true })
       const original = await last(ezPoints({ reward: "rl4vlm" }), 0, written(formula))
@@ -113,7 +113,7 @@ describe("ez-points", () => {
     }
   })
 
-  it("ends after 8 steps of any kind", async () => {
+  it("ends after 8 steps, valid or not", async () => {
     const idled = await play(
       ez,
       0,
@@ -150,7 +150,7 @@ describe("points24", () => {
     expect(await last(p24, seed, [...written(formula), "="])).toMatchObject({ reward, terminated: true })
   })
 
-  it("joins cards and divides as floats do", async () => {
+  it("joins cards and divides in floating point", async () => {
     const find = async (cards: string) => {
       for (let seed = 0; ; seed++) {
         const [dealt] = cardsOf((await start(p24, seed)).first.text)
@@ -162,7 +162,7 @@ describe("points24", () => {
     expect(await last(p24, await find("2 8 9 A"), written("9 * * ( 1 / 2 ) * 8 ="))).toMatchObject({ reward: 10 })
   })
 
-  it("ends at the step after the 21st element", async () => {
+  it("ends with the step after the 21st element", async () => {
     const signs = Array.from({ length: 30 }, () => "+")
     for (const [reward, failure] of [
       ["verl-agent", 0],
@@ -176,7 +176,7 @@ describe("points24", () => {
     }
   })
 
-  it("is solved by the expert wherever numbers and the four operations can, and only there", async () => {
+  it("is solved by the expert exactly if numbers and the four operations can", async () => {
     let [solved, silent] = [0, 0]
     for (const seed of firstTasks(p24, "test", 150)) {
       const results = await playExpert(p24, seed)
@@ -189,7 +189,7 @@ describe("points24", () => {
     expect(silent).toBeGreaterThan(25)
   })
 
-  it("helps on from a good beginning, and is silent after a bad one", () => {
+  it("continues a good start, and gives up after a bad one", () => {
     const advice = (text: string) => p24.expert!({ seed: 0 }).reply({ text, anchor: text }, [])
     expect(advice("Cards: A 5 5 5\nFormula: 5*(5-")).toBe('{"action": "1"}')
     expect(advice("Cards: A 5 5 5\nFormula: 5*(5-1/5)")).toBe('{"action": "="}')
@@ -198,7 +198,7 @@ describe("points24", () => {
     expect(advice("something else")).toBeUndefined()
   })
 
-  it("tells 1 from the beginning of 10", async () => {
+  it("distinguishes 1 from the start of 10", async () => {
     const hands: number[] = []
     for (let seed = 0; hands.length < 40; seed++) {
       const [cards] = cardsOf((await start(p24, seed)).first.text)
@@ -232,7 +232,7 @@ describe("points24", () => {
 })
 
 describe("formulaSolver", () => {
-  it("finds 565 of the 715 hands, all but those of exact arithmetic that floats miss", () => {
+  it("solves 565 of the 715 hands, all but those that floating point misses", () => {
     // 566 is the number well known for exact arithmetic; 565 is Python's count with floats. 3 3 8 8 is the difference.
     const solver = formulaSolver(["+", "-", "*", "/"], 24)
     const values = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]
@@ -261,7 +261,7 @@ describe("formulaSolver", () => {
     expect(solver([3, 3, 8, 8])).toEqual([])
   })
 
-  it("gives the shortest first, with no needless brackets", () => {
+  it("returns the shortest first, without redundant brackets", () => {
     const solver = formulaSolver(["+", "-", "*", "/"], 24)
     expect(solver([1, 5, 5, 5]).map((elements) => elements.join(""))).toEqual(["(5-1/5)*5", "5*(5-1/5)"])
     expect(solver([1, 2, 2, 6])[0]).toHaveLength(7)

@@ -15,7 +15,7 @@ async function starts(): Promise<Map<string, number>> {
   return seeds
 }
 
-it("starts where Python's random numbers say", async () => {
+it("starts like Python with the same random numbers", async () => {
   for (const [seed, [position, target]] of deals) {
     const { first } = await start(environment, seed)
     expect(first).toEqual({
@@ -26,7 +26,7 @@ it("starts where Python's random numbers say", async () => {
   }
 })
 
-it("has every start but those on the target, and walks, rewards and ends by the rules in all of them", async () => {
+it("has every start except the target, with correct moves, rewards and ends for all", async () => {
   const seeds = await starts()
   const expected = [0, 1, 2, 3, 4, 5].flatMap((target) =>
     [0, 1, 2, 3, 4, 5].filter((at) => at !== target).map((at) => `Target: ${target}\nCurrent: ${at}`),
@@ -57,7 +57,7 @@ it("has every start but those on the target, and walks, rewards and ends by the 
   }
 })
 
-it("is cut off after 2 · maxPosition steps, or earlier by the step limit, which alone counts unreadable replies", async () => {
+it("is truncated after 2 · maxPosition steps, or at the step limit, which also counts invalid completions", async () => {
   // Seed 42 starts at 5 and goes to 0.
   const wall = Array.from({ length: 20 }, () => "+")
   expect(await play(numberLine({ maxSteps: 100 }), 42, wall)).toHaveLength(10)
@@ -73,7 +73,7 @@ it("is cut off after 2 · maxPosition steps, or earlier by the step limit, which
   expect(arrives.at(-1)).toMatchObject({ terminated: true, truncated: false })
 })
 
-it("can have a longer line", async () => {
+it("supports longer lines", async () => {
   const long = numberLine({ maxPosition: 50, maxSteps: 200 })
   for (let seed = 0; seed < 30; seed++) expect((await playExpert(long, seed)).at(-1)?.reward).toBe(1)
 })

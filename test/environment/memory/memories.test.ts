@@ -82,7 +82,7 @@ describe.each(Object.entries(makers))("the memory %s", (name, make) => {
     return { episodes, logits: whole.policy.logits, memory: whole.environment!.memory!.state?.() }
   }
 
-  it("gives the same run with 1, 7 and 64 episodes in flight, and after it was resumed", async () => {
+  it("gives the same run with concurrency 1, 7 and 64, and after a resume", async () => {
     const expected = await play(setup(1))
     expect(await play(setup(7))).toEqual(expected)
     expect(await play(setup(64))).toEqual(expected)
@@ -98,19 +98,19 @@ describe.each(Object.entries(makers))("the memory %s", (name, make) => {
   })
 })
 
-describe("what memories tell", () => {
+describe("contents of memories", () => {
   it("recent: the last steps", async () => {
     const { told } = await tell(recent({ length: 1 }), [turn("a", "x"), turn("b", "y")])
     expect(told).toEqual(["", "[Observation 1: 'a', Action 1: 'x']", "[Observation 2: 'b', Action 2: 'y']"])
   })
 
-  it("state: the block that was written last, and nothing else", async () => {
+  it("state: only the last block", async () => {
     const { told } = await tell(stateBlock({ longest: 4 }), [turn("a", "<state>door red</state>"), turn("b", "none")])
     expect(told[0]).not.toContain("wrote it last")
     for (const text of told.slice(1)) expect(text).toMatch(/last:\ndoor\n\n.*<state>/)
   })
 
-  it("beliefs: an expectation beside its own action alone", async () => {
+  it("beliefs: an expectation next to its own action only", async () => {
     const reply = "<belief>it is red</belief><expect>it opens</expect>"
     const { told } = await tell(beliefs(), [turn("a", reply, "push"), turn("b", "no words", "pull")])
     expect(told[1]).toContain("You believed:\nit is red\n\nYou expected of your last action (push):\nit opens")
@@ -118,7 +118,7 @@ describe("what memories tell", () => {
     expect(told[2]).not.toContain("it opens")
   })
 
-  it("summary: folds in what is new, and shows what is not in it yet", async () => {
+  it("summary: includes new steps, and shows those not included yet", async () => {
     const turns = [turn("a", "x"), turn("b", "y"), turn("c", "z")]
     const { told, asked } = await tell(summary({ every: 2 }), turns, "d", () => "<think>so</think> went on")
     expect(asked).toHaveLength(1)
@@ -131,7 +131,7 @@ describe("what memories tell", () => {
     ])
   })
 
-  it("plan: coarse at first, and anew where a reply asks for it", async () => {
+  it("plan: coarse at first, rewritten on request", async () => {
     const turns = [turn("a", "x"), turn("b", "<replan>"), turn("c", "y")]
     const { asked, told } = await tell(plan({ length: 0 }), turns, "d", (text) =>
       /coarse plan/.test(text) ? "A" : "B",
@@ -141,7 +141,7 @@ describe("what memories tell", () => {
     expect(told.map((text) => /Your plan:\n(.)/.exec(String(text))![1])).toEqual(["A", "A", "B", "B"])
   })
 
-  it("chunks: reads all of a long text, once, and shows the question alone", async () => {
+  it("chunks: reads all of a long text, once, and shows only the question", async () => {
     const text = `Who?\n\n${"one two three ".repeat(3)}`
     const { told, asked } = await tell(chunks({ size: 14 }), [turn(text, "x")], text, (prompt) => `${prompt.length}`)
     expect(asked).toHaveLength(3)
@@ -151,7 +151,7 @@ describe("what memories tell", () => {
     expect(cut("😀😀😀", 2).join("")).toBe("😀😀😀")
   })
 
-  it("skills: what helped where it began alike, until it does not help", async () => {
+  it("skills: those that helped after the same start, until they do not", async () => {
     const bank = skills({ show: 1, size: 2 })
     const episode = (text: string, reply: string, success: number) => ({
       ...{ task: 0, turns: [turn(text, reply)], return: success, metrics: { success } },
@@ -171,7 +171,7 @@ describe("what memories tell", () => {
   })
 })
 
-describe("a memory that asks", () => {
+describe("a memory that calls the policy", () => {
   const policy = roomy()
   const doors = (memory: Memory) => openDoors({ memory }) as Environment
   const played = async (memory: Memory, changes: object = {}) => {
@@ -183,7 +183,7 @@ describe("a memory that asks", () => {
     return (await rollout({ ...setup, ...limits, ...changes })).groups.flatMap(({ episodes }) => episodes)
   }
 
-  it("makes steps of its own, before the actions, which nothing of the environment is told by", async () => {
+  it("adds steps before the actions, which do not reach the environment", async () => {
     for (const { steps } of await played(plan({ maxTokens: 3 }))) {
       expect(steps[0]).toMatchObject({
         agent: "plan",
@@ -197,7 +197,7 @@ describe("a memory that asks", () => {
       expect(steps.every(({ agent }) => agent === undefined)).toBe(true)
   })
 
-  it("ends the episode where it asks more than fits, and the rollout where the policy fails", async () => {
+  it("ends the episode if a call does not fit, and the rollout if the policy fails", async () => {
     const outcomes = (await played(plan(), { maxPositions: 60 })).map(({ outcome }) => outcome)
     expect(outcomes).toEqual(Array(4).fill("overflow"))
     const broken = Object.assign(roomy(), { sample: () => Promise.reject(new GigpoError("DISPOSED", "gone")) })
@@ -208,7 +208,7 @@ describe("a memory that asks", () => {
     await expect(played(deaf, { policy: broken })).rejects.toThrow("gone")
   })
 
-  it("cannot be asked where an expert plays, who is shown what other memories tell", async () => {
+  it("cannot call an expert, who sees other memories", async () => {
     const steps = async (memory: Memory) => {
       const environment = doors(memory)
       const [task] = takeTasks(environment, "train", new Random(1), 1)
@@ -223,14 +223,14 @@ describe("a memory that asks", () => {
     expect((await steps(recent({ length: 1 })))[1] ?? "[Observation 1:").toMatch(/^\[Observation 1:/)
   })
 
-  it("costs the episode where it tells what is no text", async () => {
+  it("fails the episode if it returns no text", async () => {
     const wrong = { name: "wrong", begin: () => ({ tell: () => 7 as never }) }
     for (const { error } of await played(wrong))
       expect(error?.message).toMatch(/memory wrong returned 7; return a string/)
   })
 })
 
-it("a named memory stands before the prompt, and the environment's own lines are left out", () => {
+it("a named memory precedes the prompt, and replaces the environment's history", () => {
   const environment = sokoban({ memory: { name: "state" }, history: 2, rules: false })
   expect(environment.memory?.name).toBe("state")
   const [task] = environment.tasks("train", new Random(1))

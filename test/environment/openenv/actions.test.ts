@@ -33,7 +33,7 @@ describe("actions that the server refuses", () => {
     await episode[Symbol.asyncDispose]?.()
   })
 
-  it("fail the episode where the fields are wrong, or the server's own affairs", async () => {
+  it("fail the episode if fields are wrong, or the server has an internal error", async () => {
     const server = await serve()
     const episode = await start({ url: server.url, actionField: "nope" })
     await expect(episode.step("go")).rejects.toMatchObject({
@@ -62,7 +62,7 @@ describe("the field of actions", () => {
   const schema = (required: unknown, properties: object) => ({ action: { ...actionSchema, required, properties } })
   const text = { type: "string" }
 
-  it("is the one required text", async () => {
+  it("is the only required text field", async () => {
     const server = await serve({
       schema: schema(["message"], { message: text, note: text }),
       answer: ({ type }) => (type === "step" ? observation("ok", 0, false) : undefined),
@@ -93,7 +93,7 @@ describe("the field of actions", () => {
     expect(server.used().most).toBe(0)
   })
 
-  it("is asked for again where it was not found", async () => {
+  it("is requested again if it was not found", async () => {
     let asked = 0
     const server = await serve({
       get schema() {
@@ -110,7 +110,7 @@ describe("the field of actions", () => {
     expect(asked).toBe(2)
   })
 
-  it("is not looked for in a schema without end", async () => {
+  it("is not searched in an infinite schema", async () => {
     let sent = 0
     const url = await listen((socket) => {
       socket.write("HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n\r\n")
@@ -131,7 +131,7 @@ describe("the field of actions", () => {
     expect(sent).toBeLessThan(100)
   })
 
-  it("cannot be found where no server answers", async () => {
+  it("cannot be determined if no server answers", async () => {
     const server = await startServer()
     await server.stop()
     await expect(start({ url: server.url })).rejects.toMatchObject({

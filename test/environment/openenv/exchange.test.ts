@@ -16,11 +16,11 @@ const frames = (sign: string) =>
 const exchange = frames(">").map((sent, i) => ({ sent, answer: frames("<")[i] }))
 
 describe.skipIf(!present)(`the recorded exchange${reason}`, () => {
-  it("is all there", () => {
+  it("is complete", () => {
     expect(exchange.map(({ sent }) => sent.type)).toEqual(["reset", "step", "state", "step", "step", "mcp", "zzz"])
   })
 
-  it("is what our test server says too", async () => {
+  it("equals the answers of the test server", async () => {
     const server = await startServer()
     const socket = new WebSocket(`${server.url.replace("http", "ws")}/ws`)
     await new Promise((resolve) => socket.once("open", resolve))
@@ -37,7 +37,7 @@ describe.skipIf(!present)(`the recorded exchange${reason}`, () => {
     await server.stop()
   })
 
-  it("is understood by our client, which says what was said", async () => {
+  it("is reproduced by the client", async () => {
     const server = await startServer({
       answer: (message) => exchange.find(({ sent }) => isDeepStrictEqual(sent, message))?.answer ?? null,
     })

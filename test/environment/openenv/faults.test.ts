@@ -4,7 +4,7 @@ import type { OpenEnvOptions } from "../../../src/environment/openenv/options.ts
 import { error, observation, type ServerOptions } from "./server.ts"
 import { listen, released, serve, start, stops } from "./setup.ts"
 
-describe("a server at fault", () => {
+describe("a faulty server", () => {
   const options = { actionField: "command" }
   const failsAtStep = async (answer: ServerOptions["answer"], message: RegExp, more: OpenEnvOptions = {}) => {
     const server = await serve({
@@ -21,13 +21,13 @@ describe("a server at fault", () => {
     await released(server)
   }
 
-  it("dies in the middle", () =>
+  it("crashes during an episode", () =>
     failsAtStep((_, socket) => {
       socket.terminate()
       return null
     }, /closed the connection \(1006\)/))
 
-  it("closes in the middle", () =>
+  it("closes the connection during an episode", () =>
     failsAtStep((_, socket) => {
       socket.close(1011, "out of memory")
       return null
@@ -54,7 +54,7 @@ describe("a server at fault", () => {
       maxFrameBytes: 1000,
     }))
 
-  it("answers before it was asked, or without end", async () => {
+  it("answers without a request, or endlessly", async () => {
     const twice = await serve({
       answer: ({ type }, socket) => {
         if (type === "reset") socket.send(JSON.stringify(observation("early", 0, false)))
@@ -85,7 +85,7 @@ describe("a server at fault", () => {
     )
   })
 
-  it("tells of an end between two steps", async () => {
+  it("reports an end between two steps", async () => {
     const server = await serve({
       answer: ({ type }, socket) => {
         if (type !== "reset") return undefined
@@ -131,7 +131,7 @@ describe("a server at fault", () => {
     await expect(start({ url, messageTimeout: 0.05 })).rejects.toMatchObject({ code: "ENVIRONMENT_TIMEOUT" })
   })
 
-  it("is no OpenEnv server, or none at all", async () => {
+  it("is not an OpenEnv server, or does not exist", async () => {
     const url = await listen((socket) => socket.end("SSH-2.0-OpenSSH\r\n"))
     await expect(start({ url, ...options })).rejects.toMatchObject({
       code: "ENVIRONMENT_FAILED",
@@ -190,11 +190,11 @@ describe("an abort", () => {
     await released(server)
   })
 
-  it("of the past lets nothing start", async () => {
+  it("before the start prevents it", async () => {
     await expect(start({}, 1, AbortSignal.abort(reason))).rejects.toBe(reason)
   })
 
-  it("is not needed to refuse two steps at once", async () => {
+  it("is not needed to refuse concurrent steps", async () => {
     const server = await serve()
     const episode = await start({ url: server.url })
     const both = [episode.step("go"), episode.step("go")]

@@ -12,7 +12,7 @@ import { error, observation, type ServerOptions } from "./server.ts"
 import { released, serve, sockets, start, timers } from "./setup.ts"
 
 describe("openEnv", () => {
-  it("keeps the contract of environments", async () => {
+  it("fulfils the environment contract", async () => {
     const server = await serve()
     await checkEnvironment(openEnv({ url: server.url }))
     await checkEnvironment(openEnv({ url: server.url, actionField: "command", rules: false, thinking: "off" }))
@@ -51,12 +51,12 @@ describe("openEnv", () => {
     })
   })
 
-  it("gives up, by default, before the training loop would", () => {
+  it("times out, by default, before the training loop", () => {
     for (const limit of [openEnvFields.messageTimeout, openEnvFields.capacityTimeout])
       expect(limit.default).toBeLessThan(rolloutDefaults.environmentTimeout)
   })
 
-  it("cuts off at maxSteps", async () => {
+  it("truncates at maxSteps", async () => {
     const server = await serve()
     const episode = await start({ url: server.url, maxSteps: 2 })
     expect(await episode.step("go")).toMatchObject({ terminated: false, truncated: false })
@@ -65,7 +65,7 @@ describe("openEnv", () => {
     await episode[Symbol.asyncDispose]?.()
   })
 
-  it("counts an end at the last step as an end", async () => {
+  it("counts an end at the last step as terminated", async () => {
     const server = await serve()
     const episode = await start({ url: server.url, maxSteps: 1 })
     expect(await episode.step("stop")).toMatchObject({ terminated: true, truncated: false, metrics: { success: 1 } })
@@ -87,7 +87,7 @@ describe("openEnv", () => {
     await episode[Symbol.asyncDispose]?.()
   })
 
-  it("lets options say what is sent and what is read", async () => {
+  it("supports options for requests and responses", async () => {
     const server = await serve({
       answer: ({ type }) =>
         type === "step" ? observation("moved", 0.2, true, { state: { x: 1 }, moves: ["e4"] }) : undefined,
@@ -122,7 +122,7 @@ describe("openEnv", () => {
     await released(server)
   })
 
-  it("reads named fields, and writes what is no text as JSON", async () => {
+  it("reads named fields, and formats values other than text as JSON", async () => {
     const answer: ServerOptions["answer"] = ({ type }) =>
       type === "reset" ? observation("moved", 0, false, { board: [[0, 1]], state: { x: 1 }, moves: ["e4"] }) : undefined
     const server = await serve({ answer })
@@ -146,7 +146,7 @@ describe("openEnv", () => {
     await episode[Symbol.asyncDispose]?.()
   })
 
-  it("shows JSON with its numbers and keys as the server wrote them, however deep", async () => {
+  it("preserves numbers and keys of the server's JSON at any depth", async () => {
     const seen = '{"id": 2512292042121000001, "10": 20.0, "2": [1e-07, "\\u00e9"]}'
     const shown = '{"id":2512292042121000001,"10":20.0,"2":[1e-07,"é"]}'
     const deep = `${"[".repeat(200_000)}1.0${"]".repeat(200_000)}`
@@ -180,7 +180,7 @@ describe("openEnv", () => {
   })
 
   it.each(["ws://me:secret@host:8000", "http://me:secret@host/ws", "http://secret@host", "http://:secret@host"])(
-    "sends the password of %s nowhere unencrypted without the option plainHttp",
+    "sends the password of %s unencrypted only with the option plainHttp",
     (url) => {
       const refused = { code: "BAD_ARGUMENT", message: expect.stringMatching(/unencrypted.*plainHttp/s) }
       expect(() => openEnv({ url })).toThrow(expect.objectContaining(refused))
@@ -189,7 +189,7 @@ describe("openEnv", () => {
     },
   )
 
-  it("lets 8 episodes wait for 2 slots", async () => {
+  it("makes 8 episodes wait for 2 slots", async () => {
     const server = await serve({ slots: 2 })
     const environment = openEnv({ url: server.url })
     const rewards = await Promise.all(
@@ -210,7 +210,7 @@ describe("openEnv", () => {
     expect(server.used().refused).toBeGreaterThanOrEqual(6)
   })
 
-  it("hangs up before it knocks again, also where the server does not", async () => {
+  it("closes the connection before it reconnects, even if the server does not", async () => {
     let full = 3
     const server = await serve({
       slots: 10,
@@ -223,7 +223,7 @@ describe("openEnv", () => {
     await released(server)
   })
 
-  it("leaves neither sockets nor timers behind", async () => {
+  it("leaves no sockets or timers", async () => {
     const server = await serve()
     const before = [sockets(), timers()] as const
     const episode = await start({ url: server.url })
@@ -254,7 +254,7 @@ describe("openEnv", () => {
   })
 })
 
-describe("what is said to and by the model", () => {
+describe("prompts and completions", () => {
   const now = { text: "Board", anchor: "Board" }
   const chess = { ...now, actions: ["Nf3", "nf3x", "e4"] }
   const history: Turn[] = [{ observation: now, reply: "<action>e4</action>", action: "e4" }]
@@ -271,7 +271,7 @@ describe("what is said to and by the model", () => {
     expect(openEnv().parse(reply, seen)).toEqual({ action, valid })
   })
 
-  it("the prompt shows the past, the observation and what is possible", () => {
+  it("the prompt contains history, observation and possible actions", () => {
     const goal = "You act in an environment, one step at a time, to reach the goal that it sets."
     expect(openEnv().prompt({ seed: 1 }, history, chess)[0]!.content.split("\n\n")).toEqual([
       goal,

@@ -40,7 +40,7 @@ export const actionSchema = {
   type: "object",
 }
 
-/** An OpenEnv server with a two-command environment: `stop` ends it with 1, `go` goes on, at most as long as a client likes. */
+/** An OpenEnv server with a two-command environment: `stop` ends it with reward 1, `go` continues. */
 export async function startServer(options: ServerOptions = {}): Promise<TestServer> {
   const received: unknown[] = []
   const used = { now: 0, most: 0, refused: 0 }

@@ -7,7 +7,7 @@ const present = existsSync(file)
 const reason = present ? "" : " (skipped: ../shared/data/search is not there)"
 
 describe("answers", () => {
-  it.skipIf(!present)(`are normalised as recorded${reason}`, () => {
+  it.skipIf(!present)(`are normalized as recorded${reason}`, () => {
     const lines = readFileSync(file, "utf8").trim().split("\n")
     expect(lines).toHaveLength(25)
     for (const line of lines) {
@@ -26,7 +26,7 @@ describe("answers", () => {
     expect(normalizeAnswer(text)).toBe(normal)
   })
 
-  it("are right when equal to any target, or with subem when they contain one", () => {
+  it("are correct if equal to a target, or with subem if they contain one", () => {
     expect(isRight("the Velan Bay.", ["Ordo", "velan bay"], "em")).toBe(true)
     expect(isRight("in Velan Bay", ["velan bay"], "em")).toBe(false)
     expect(isRight("in Velan Bay", ["velan bay"], "subem")).toBe(true)
@@ -34,7 +34,7 @@ describe("answers", () => {
     expect(isRight("", ["x"], "em")).toBe(false)
   })
 
-  it("are what the last block says", () => {
+  it("are taken from the last block", () => {
     expect(lastAnswer("<answer>one</answer> <answer> two\n</answer> <answer>open")).toBe("two")
     expect(lastAnswer("<answer>one <answer>two</answer> </answer>")).toBe("one <answer>two")
     expect(lastAnswer("<search>x</search> </answer> <answer>")).toBeUndefined()

@@ -8,7 +8,7 @@ export interface FakeRetriever {
   close(): Promise<void>
 }
 
-/** A server that answers each request as it is told to; the number counts from 1. */
+/** Server with a configurable answer per request; requests are counted from 1. */
 export async function fakeRetriever(
   respond: (response: ServerResponse, number: number, request: IncomingMessage) => void,
 ): Promise<FakeRetriever> {

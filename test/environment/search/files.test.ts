@@ -22,7 +22,7 @@ const fixture = (name: string) => fileURLToPath(new URL(name, import.meta.url))
 const { signal } = new AbortController()
 
 describe("JSON Lines", () => {
-  it("are read with their places, whatever the chunks, line ends and marks", async () => {
+  it("are read with their positions, for any chunks, line ends and byte order marks", async () => {
     const long = "x".repeat(700_000)
     const path = write("lines.jsonl", `\ufeff{"a":1}\r\n\n  \n{"b":"é"}\n"${long}"\n[1]`)
     const lines = []
@@ -37,7 +37,7 @@ describe("JSON Lines", () => {
     expect(lines.map(({ length }) => length)).toEqual([11, 10, 700_002, 3])
   })
 
-  it("say which line is broken", async () => {
+  it("name a broken line", async () => {
     const path = write("broken.jsonl", '{"a":1}\n\n{"a":\n{}')
     const read = async () => {
       for await (const _ of readJsonLines(path)) {
@@ -106,7 +106,7 @@ describe("question files", () => {
     await expect(readQuestions(path)).rejects.toMatchObject({ code, message: expect.stringMatching(message) })
   })
 
-  it("are refused where Parquet data is corrupt", async () => {
+  it("are refused if Parquet data is corrupt", async () => {
     const { readFile } = await import("node:fs/promises")
     const bytes = await readFile(fixture("search-r1.parquet"))
     bytes.fill(0xff, 4, 400)
@@ -117,7 +117,7 @@ describe("question files", () => {
     })
   })
 
-  it("are split so that no question is on both sides, about one in ten for the test", () => {
+  it("are split without common questions, about one in ten for the test", () => {
     const questions = Array.from({ length: 4000 }, (_, i) => ({
       id: String(i),
       question: `Question ${i % 2000}?`,
@@ -131,7 +131,7 @@ describe("question files", () => {
     expect(test.filter(({ question }) => asked.has(question))).toEqual([])
   })
 
-  it("come again in another order after each round", () => {
+  it("are repeated in another order in each epoch", () => {
     const questions = ["a", "b", "c", "d", "e", "f", "g"].map((id) => ({ id, question: id, answers: [id] }))
     const source = shuffledForever(questions, new Random(3))
     const rounds = Array.from({ length: 3 }, () => Array.from({ length: 7 }, () => source.next().value!.id).join(""))
@@ -163,7 +163,7 @@ describe("openCorpus", () => {
     await expect(corpus.retrieve("town", 1, AbortSignal.abort(new Error("enough")))).rejects.toThrow("enough")
   })
 
-  it("gives ids to lines without", async () => {
+  it("assigns ids to lines without one", async () => {
     const corpus = await openCorpus(write("no-ids.jsonl", '{"contents":"one"}\n{"contents":"two"}'))
     expect((await corpus.retrieve("two", 1, signal))[0]!.id).toBe("1")
   })

@@ -29,7 +29,7 @@ const refusal = (path: string, message: RegExp) => ({
 })
 const answers = (count: number) => ({ name: "golden_answers", data: Array(count).fill("a"), type: "STRING" as const })
 
-it("a page that becomes hundreds of times its size is refused before it is unpacked", async () => {
+it("a page that expands hundreds of times is refused before decompression", async () => {
   const question = { name: "question", data: ["?".repeat(40 * 2 ** 20)], type: "STRING" as const }
   const compressors = { GZIP: (bytes: Uint8Array) => gzipSync(bytes) }
   const file = parquetWriteBuffer({ columnData: [question, answers(1)], codec: "GZIP", compressors, statistics: false })
@@ -57,7 +57,7 @@ const endless = [
   "FRAZGAhxdWVzdGlvbhUAFsgBFlYWViYsJggAABZWFsgBAABOAAAAUEFSMQ==",
 ].join("")
 
-it("a run of a billion values in six bytes ends the process that reads it, and not this one", async () => {
+it("a run of a billion values in six bytes ends only the reading process", async () => {
   const path = await written("endless.parquet", Buffer.from(endless, "base64"))
   const before = process.resourceUsage().maxRSS
   await expect(readQuestions(path)).rejects.toMatchObject(
@@ -74,7 +74,7 @@ it("thousands of ordinary rows are read", async () => {
   expect(read[4999]).toEqual({ id: "4999", question: data[4999], answers: ["a"] })
 })
 
-it("any bytes that are others are refused by the file's name, or read", { timeout: 120_000 }, async () => {
+it("modified bytes are refused with the file's name, or read", { timeout: 120_000 }, async () => {
   const whole = await readFile(join(import.meta.dirname, "search-r1.parquet"))
   const random = new Random(1)
   for (let round = 0; round < 12; round++) {
@@ -85,7 +85,7 @@ it("any bytes that are others are refused by the file's name, or read", { timeou
   }
 })
 
-it("two broken columns are one error", async () => {
+it("two broken columns cause one error", async () => {
   const whole = await readFile(join(import.meta.dirname, "search-r1.parquet"))
   whole.fill(0xff, 4, 400)
   for (let round = 0; round < 3; round++) {
@@ -94,13 +94,13 @@ it("two broken columns are one error", async () => {
   }
 })
 
-it("what is no file is not waited for", async () => {
+it("does not wait for something other than a file", async () => {
   const path = join(folder, "pipe.parquet")
   await promisify(execFile)("mkfifo", [path])
   await expect(readQuestions(path)).rejects.toMatchObject(refusal(path, /it is not a file/))
 })
 
-it("an abort ends the reading", async () => {
+it("an abort stops the reading", async () => {
   const path = join(import.meta.dirname, "search-r1.parquet")
   const stop = new AbortController()
   const reading = readQuestions(path, stop.signal)

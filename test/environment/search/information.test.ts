@@ -3,8 +3,8 @@ import { informationOf, passagesText, resultOf } from "../../../src/environment/
 
 const passage = (contents: string) => ({ id: "", contents, score: 0 })
 
-describe("what a search shows", () => {
-  it("is JSON as Python writes it", () => {
+describe("the result text of a search", () => {
+  it("is JSON as written by Python", () => {
     // json.dumps({"result": 'é "q" \\ /\n\t\x7f 😀 \u2028'})
     expect(informationOf('é "q" \\ /\n\t\x7f\x01 😀 \u2028')).toBe(
       '<information>{"result": "\\u00e9 \\"q\\" \\\\ /\\n\\t\\u007f\\u0001 \\ud83d\\ude00 \\u2028"}</information>',
@@ -16,7 +16,7 @@ describe("what a search shows", () => {
     expect(passagesText([])).toBe("No search results found.")
   })
 
-  it("can be read back", () => {
+  it("can be parsed", () => {
     for (const text of ["", "é\n😀 </information> \\n", '"'.repeat(3)]) expect(resultOf(informationOf(text))).toBe(text)
     expect(resultOf("a question")).toBeUndefined()
     expect(resultOf("<information>{</information>")).toBeUndefined()

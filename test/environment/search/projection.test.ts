@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest"
 import { isAnswer, queryOf, readSearchReply } from "../../../src/environment/search/projection.ts"
 
-describe("a reply of the search agent", () => {
+describe("a completion of the search agent", () => {
   it.each([
     ["<search>who</search>", "<search>who</search>", true],
     ["<think>hm</think> <search> who \n is </search>", "<search>who \n is</search>", true],
@@ -32,21 +32,21 @@ describe("a reply of the search agent", () => {
     expect(readSearchReply(reply, "off")).toEqual({ action, valid })
   })
 
-  it("needs a thought only where thinking is required, and is acted on without", () => {
+  it("needs a thought only if thinking is required, and is executed without", () => {
     expect(readSearchReply("<search>a</search>", "required")).toEqual({ action: "<search>a</search>", valid: false })
     expect(readSearchReply("<think>b</think><search>a</search>", "required").valid).toBe(true)
     // The chat template may have opened the thought.
     expect(readSearchReply("b</think><search>a</search>", "required").valid).toBe(true)
   })
 
-  it("is read in time linear in its length", () => {
+  it("is parsed in linear time", () => {
     for (const part of ["<search>", "</search>", "<answer>", "<think>", "<"])
       readSearchReply(part.repeat(200_000), "required")
   })
 })
 
 describe("an action", () => {
-  it("holds a query, an answer or neither", () => {
+  it("contains a query, an answer or neither", () => {
     expect(queryOf("<search>q</search>")).toBe("q")
     expect(queryOf("<answer>q</answer>")).toBeUndefined()
     expect(["<answer>a</answer>", "<search>a</search>", "", "<answer>"].map(isAnswer)).toEqual([

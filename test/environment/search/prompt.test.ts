@@ -17,7 +17,7 @@ async function content(options: SearchOptions, steps: number): Promise<string> {
 }
 
 describe("prompt of search", () => {
-  it("poses the question and the two choices", async () => {
+  it("contains the question and the two choices", async () => {
     expect(await content({}, 0)).toMatchInlineSnapshot(`
       "You answer questions with the help of a search engine. Your question: Where was the mayor of Velan Bay born?
 
@@ -27,7 +27,7 @@ describe("prompt of search", () => {
     `)
   })
 
-  it("tells the steps taken and what they found, the newest included", async () => {
+  it("contains the steps and their results, including the newest", async () => {
     expect((await content({}, 3)).split("\n\n").slice(1, -1).join("\n\n")).toMatchInlineSnapshot(`
       "You have taken 3 steps so far. What you did, and what came of it:
       Step 1:<search>one</search> <information>{"result": "Doc 1: one\\n"}</information>
@@ -39,7 +39,7 @@ describe("prompt of search", () => {
     expect(await content({}, 1)).toContain("You have taken 1 step so far.")
   })
 
-  it("shows as many steps as it is told to", async () => {
+  it("contains the configured number of steps", async () => {
     expect((await content({ history: 1 }, 3)).match(/Step \d:\S*/g)).toEqual(["Step 3:<search>two</search>"])
     expect((await content({ history: "all" }, 3)).match(/Step \d/g)).toEqual(["Step 1", "Step 2", "Step 3"])
   })
@@ -56,7 +56,7 @@ describe("prompt of search", () => {
     }
   })
 
-  it("shows the newest result alone without history, and nothing where there is none", async () => {
+  it("contains only the newest result without history, if there is one", async () => {
     const past = async (options: SearchOptions, steps: number) => (await content(options, steps)).split("\n\n")[1]
     expect(await past({ history: 0 }, 3)).toBe(`You have taken 3 steps so far. The last one found:\n${texts[3]}`)
     expect(await past({ history: 0 }, 2)).toBe("You have taken 2 steps so far.")
@@ -65,7 +65,7 @@ describe("prompt of search", () => {
     for (const rules of [true, false]) expect(await content({ history: 0, rules }, 0)).toBe(await content({ rules }, 0))
   })
 
-  it("asks for thoughts as it is told", async () => {
+  it("requests thinking as configured", async () => {
     const request = async (thinking: "required" | "off") =>
       (await content({ thinking }, 0)).split("\n\n").at(-1)!.split("\n")[0]
     expect(await request("required")).toMatchInlineSnapshot(
@@ -74,7 +74,7 @@ describe("prompt of search", () => {
     expect(await request("off")).toMatchInlineSnapshot(`"Now do one of two things:"`)
   })
 
-  it("is question, searches and results alone without rules", async () => {
+  it("contains only question, searches and results without rules", async () => {
     expect(await content({ rules: false }, 0)).toBe(task.question)
     expect(await content({ rules: false }, 3)).toMatchInlineSnapshot(`
       "Where was the mayor of Velan Bay born?
@@ -87,7 +87,7 @@ describe("prompt of search", () => {
     `)
   })
 
-  it("can be replaced, whole or its memory alone, as can the reading of replies", async () => {
+  it("can be replaced as a whole or in its memory, as can parsing", async () => {
     const memory = (turns: readonly Turn[]) => `I did ${turns.length} things.`
     expect(await content({ memory }, 3)).toContain(`I did 3 things.\n${texts[3]}`)
     expect(await content({ memory, rules: false }, 3)).toBe(`${task.question}\nI did 3 things.\nDoc 1: "two"`)

@@ -35,7 +35,7 @@ describe.skipIf(!present)(`recordings${reason}`, () => {
     expect(found.flat()).toEqual([])
   })
 
-  it("tell a ranking that differs", async () => {
+  it("detect a different ranking", async () => {
     const { value } = await readRecording(`${data}webshop/lucene_rankings.jsonl.gz`).next()
     const record = value as { query: string; tokens: string[]; total: number; hits: [string, number][] }
     const [first, second, ...rest] = record.hits
@@ -56,7 +56,7 @@ describe.skipIf(!present)(`recordings${reason}`, () => {
 })
 
 describe("replays", () => {
-  it("tell a ratio and an answer that differ", async () => {
+  it("detect a different ratio and answer", async () => {
     const records = some({ a: "ab", b: "ab", ratio: 0.5 }, { in: "The a", out: "a" }, { a: "", b: "", ratio: 1 })
     expect(await differencesOf(replaySearchSimilarity, "", records)).toEqual([
       [{ where: "record 1: ratio", expected: "0.5", actual: "1" }],
@@ -65,7 +65,7 @@ describe("replays", () => {
     ])
   })
 
-  it("name a catalogue that is missing", async () => {
+  it("report a missing catalogue", async () => {
     await expect(differencesOf(replayWebshopRanking, "/nowhere", some())).rejects.toMatchObject({ code: "BAD_DATA" })
   })
 })

@@ -59,7 +59,7 @@ async function playExpert(environment: Environment<SearchTask>, what: SearchTask
   }
 }
 
-it("tells success once more for the data set that a question comes from", async () => {
+it("reports success additionally for the data set of a question", async () => {
   const environment = await search({ questions, corpus })
   for (const [source, more] of [
     ["nq", { "success/nq": 1 }],
@@ -97,7 +97,7 @@ describe("search", () => {
     })
   })
 
-  it("shows what is found as verl-agent does, and rewards the answer", async () => {
+  it("shows results like verl-agent, and rewards the answer", async () => {
     const episode = await start(await search({ questions, corpus }))
     expect(episode.first).toEqual({ text: task.question, anchor: task.question })
     const text =
@@ -119,7 +119,7 @@ describe("search", () => {
     await expect(episode.step("<answer>a</answer>")).rejects.toMatchObject({ code: "BAD_ARGUMENT", message: /is over/ })
   })
 
-  it("says so where nothing is found, and shows nothing for a reply that was neither search nor answer", async () => {
+  it("reports that nothing was found, and shows nothing after a completion without search and answer", async () => {
     const episode = await start(await search({ questions, corpus }))
     const none = '<information>{"result": "No search results found."}</information>'
     expect((await episode.step("<search>the</search>")).observation).toEqual({ text: none, anchor: none })
@@ -135,7 +135,7 @@ describe("search", () => {
     expect((await episode.step("<search>velan ordo</search>")).observation.text.match(/Doc \d/g)).toEqual(["Doc 1"])
   })
 
-  it("cuts the episode off at the last step, where a search is not made but an answer counts", async () => {
+  it("truncates the episode at the last step, in which a search is not executed but an answer counts", async () => {
     const environment = await search({ questions, corpus, maxSteps: 2 })
     const late = await start(environment)
     await late.step("")
@@ -155,7 +155,7 @@ describe("search", () => {
     })
   })
 
-  it("takes the last answer block, also one inside a query, as verl-agent does", async () => {
+  it("uses the last answer block, even inside a query, like verl-agent", async () => {
     const environment = await search({ questions, corpus })
     for (const [action, reward] of [
       ["<search><answer>Zoe Ordo</answer></search>", 1],
@@ -168,7 +168,7 @@ describe("search", () => {
     expect(await (await start(loose)).step("<answer>It is Zoe Ordo</answer>")).toMatchObject({ reward: 1 })
   })
 
-  it("refuses disposed episodes, aborted signals and tasks that are none", async () => {
+  it("refuses disposed episodes, aborted signals and invalid tasks", async () => {
     const environment = await search({ questions, corpus })
     const episode = await start(environment)
     await episode[Symbol.asyncDispose]?.()
@@ -221,7 +221,7 @@ describe("search", () => {
     })
   })
 
-  it("passes on what is wrong with its files", async () => {
+  it("passes on errors of its files", async () => {
     const missing = join(folder, "missing.jsonl")
     await expect(search({ questions: missing, corpus })).rejects.toMatchObject({ code: "BAD_DATA" })
     await expect(search({ questions, corpus: missing })).rejects.toMatchObject({ code: "BAD_DATA" })
@@ -230,7 +230,7 @@ describe("search", () => {
 })
 
 describe("opening search", () => {
-  it("stops when the signal is aborted, whatever it reads", async () => {
+  it("stops when the signal is aborted, during any read", async () => {
     const lines = (count: number, line: object) => Array.from({ length: count }, () => line)
     const many = write("many.jsonl", ...lines(100_000, { contents: "over and over again", id: 1 }))
     const asked = write("many-questions.jsonl", ...lines(100_000, { question: "Who?", golden_answers: ["a"] }))
@@ -243,7 +243,7 @@ describe("opening search", () => {
     }
   })
 
-  it("refuses files too small to be split, and a test file that is the training file", async () => {
+  it("refuses files too small to be split, and equal training and test files", async () => {
     const one = write("one.jsonl", { question: "Who?", golden_answers: ["a"] })
     await expect(search({ questions: one, corpus })).rejects.toMatchObject({
       code: "BAD_DATA",
@@ -268,7 +268,7 @@ describe("tasks of search", () => {
     return found
   }
 
-  it("keep some of a file for the test, unless there is a test file", async () => {
+  it("hold out part of a file for the test, unless there is a test file", async () => {
     const held = await search({ questions, corpus })
     const test = ids(held, "test", 100)
     expect(test.length).toBeGreaterThan(0)
@@ -306,7 +306,7 @@ describe("expert of search", () => {
     }
   })
 
-  it("reads its answers: another world's passages leave it helpless", async () => {
+  it("reads its answers: with passages of another world it gives up", async () => {
     const environment = await search({ entities: 60 })
     const [first] = environment.tasks("train", new Random(1))
     const expert = environment.expert!(first!)
@@ -318,7 +318,7 @@ describe("expert of search", () => {
     expect(expert.reply({ text: lie, anchor: lie }, history)).toBeUndefined()
   })
 
-  it("knows the answers of files", async () => {
+  it("uses the answers of files", async () => {
     const environment = await search({ questions, corpus })
     expect(await playExpert(environment, task)).toMatchObject({ reward: 1, metrics: { searches: 1 } })
   })
@@ -333,7 +333,7 @@ describe("search with a server", () => {
       number === 1 ? json(response, { result: [[]] }) : respond(response, number - 1, request)
   }
 
-  it("lets episodes take turns among several, and speaks the form it is told to", async () => {
+  it("distributes episodes over several servers, in the configured format", async () => {
     const answer = { result: [[{ document: { contents: "found" }, score: 1 }]] }
     const servers = [
       await fakeRetriever((response) => json(response, answer)),
@@ -386,7 +386,7 @@ describe("search with a server", () => {
     },
   )
 
-  it("fails the episode where it is told to", async () => {
+  it("fails the episode if configured", async () => {
     const server = await fakeRetriever(later((response) => json(response, {}, 404)))
     const episode = await start(
       await search({ questions, retriever: server.url, onRetrieverFailure: "fail", ...quick }),
@@ -408,7 +408,7 @@ describe("search with a server", () => {
     await server.close()
   })
 
-  it("does not open where one of the servers is down or none, and asks but once", async () => {
+  it("is refused if a server is down or not a retriever, after one request", async () => {
     const fit = await fakeRetriever((response) => json(response, { result: [[]] }))
     const gone = await fakeRetriever(() => {})
     await gone.close()
@@ -428,7 +428,7 @@ describe("search with a server", () => {
     for (const server of [fit, busy]) await server.close()
   })
 
-  it("gives up, by default, before the training loop would fail the episode", async () => {
+  it("times out, by default, before the training loop", async () => {
     const client = vi.mocked(httpRetriever)
     const server = await fakeRetriever((response) => json(response, { result: [[]] }))
     await search({ questions, retriever: server.url })

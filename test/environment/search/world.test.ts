@@ -17,14 +17,14 @@ function take(world: World, split: "train" | "test", hops: Hops, count: number, 
   return tasks
 }
 
-describe("the invented world", () => {
-  it("is the same for the same seed, and another for another", async () => {
+describe("a generated world", () => {
+  it("is determined by the seed", async () => {
     expect(await makeWorld(300, 1)).toEqual(await makeWorld(300, 1))
     const other = await makeWorld(300, 2)
     expect(Array.from((await makeWorld(300, 1)).keys()).filter((name) => other.has(name)).length).toBeLessThan(10)
   })
 
-  it.each([60, 61, 64, 300, 3000])("of %i entities has so many different names, of two words each", async (size) => {
+  it.each([60, 61, 64, 300, 3000])("of %i entities has as many different names, of two words each", async (size) => {
     const world = await makeWorld(size, 1)
     expect(world.size).toBe(size)
     for (const [name, entity] of world) {
@@ -36,7 +36,7 @@ describe("the invented world", () => {
     expect(Math.max(...counts) - Math.min(...counts)).toBeLessThanOrEqual(1)
   })
 
-  it("is closed: facts lead to entities of the right kind or to words", async () => {
+  it("is closed: facts refer to entities of the right kind or to words", async () => {
     const world = await makeWorld(300, 1)
     for (const { kind, facts } of world.values()) {
       expect(Object.keys(facts)).toEqual(Object.keys(kinds[kind].relations))
@@ -48,7 +48,7 @@ describe("the invented world", () => {
     }
   })
 
-  it("is told in passages of 20 to 30 words that state every fact", async () => {
+  it("is described in passages of 20 to 30 words that state every fact", async () => {
     const world = await makeWorld(300, 1)
     for (const entity of world.values()) {
       const [title, text, ...more] = passageOf(entity).split("\n")
@@ -64,20 +64,17 @@ describe("the invented world", () => {
     expect(readFact("Velan Bay is nice.", "Velan Bay", "nothing")).toBeUndefined()
   })
 
-  it.each([60, 300, 3000])(
-    "of %i entities gives each one's own passage first when its name is searched for",
-    async (size) => {
-      const world = await makeWorld(size, 1)
-      const corpus = await memoryCorpus(
-        Array.from(world.values(), (entity, i) => ({ id: String(i), contents: passageOf(entity) })),
-      )
-      for (const entity of world.values())
-        expect((await corpus.retrieve(entity.name, 1, signal))[0]!.contents).toBe(passageOf(entity))
-    },
-  )
+  it.each([60, 300, 3000])("of %i entities finds each entity's own passage first by its name", async (size) => {
+    const world = await makeWorld(size, 1)
+    const corpus = await memoryCorpus(
+      Array.from(world.values(), (entity, i) => ({ id: String(i), contents: passageOf(entity) })),
+    )
+    for (const entity of world.values())
+      expect((await corpus.retrieve(entity.name, 1, signal))[0]!.contents).toBe(passageOf(entity))
+  })
 })
 
-describe("questions about the invented world", () => {
+describe("questions about a generated world", () => {
   let world: World
   beforeAll(async () => {
     world = await makeWorld(300, 1)
@@ -100,7 +97,7 @@ describe("questions about the invented world", () => {
     expect(answers.size).toBeGreaterThan(1700)
   })
 
-  it("read well in one hop and two", () => {
+  it("are correct sentences with one hop and two", () => {
     const asked = (kind: string, ...path: string[]) =>
       take(world, "test", "mixed", 5000)
         .filter((task) => world.get(task.subject!)!.kind === kind && task.path!.join() === path.join())
@@ -112,7 +109,7 @@ describe("questions about the invented world", () => {
     expect(asked("dish", "inventor", "job")).toBe("What is the job of the inventor of X?")
   })
 
-  it("share neither question nor subject between the splits", () => {
+  it("have disjoint questions and subjects in the two splits", () => {
     const train = take(world, "train", "mixed", 20_000)
     const test = take(world, "test", "mixed", 20_000)
     const subjects = new Set(train.map((task) => task.subject))
@@ -121,7 +118,7 @@ describe("questions about the invented world", () => {
     expect(new Set(test.map((task) => task.subject)).size).toBe(50)
   })
 
-  it.each([60, 300])("of %i entities: no training question touches a fact that a test question does", async (size) => {
+  it.each([60, 300])("of %i entities: training questions use no fact of a test question", async (size) => {
     const small = await makeWorld(size, 3)
     const facts = ({ subject, path }: SearchTask) => {
       const names = [subject!, ...(path!.length > 1 ? [small.get(subject!)!.facts[path![0]!]!] : [])]
@@ -136,7 +133,7 @@ describe("questions about the invented world", () => {
     }
   })
 
-  it("have as many hops as asked for, mixed ones half and half", () => {
+  it("have the configured number of hops, mixed ones half and half", () => {
     for (const hops of [1, 2] as const)
       for (const split of ["train", "test"] as const)
         expect(take(world, split, hops, 200).every((task) => task.path!.length === hops)).toBe(true)
@@ -145,7 +142,7 @@ describe("questions about the invented world", () => {
     expect(mixed).toBeLessThan(1120)
   })
 
-  it("are all there once in the test, in one order; drawn by the random numbers in training", () => {
+  it("occur once in the test, in a fixed order; in training in random order", () => {
     const test = take(world, "test", "mixed", 10_000)
     expect(test.length).toBeGreaterThan(400)
     expect(new Set(test.map((task) => task.question)).size).toBe(test.length)
@@ -174,14 +171,14 @@ describe("several worlds", () => {
     for (const name of names) expect(passages(name).size).toBeGreaterThan(6)
   })
 
-  it("are asked about in training or in the test, never in both", () => {
+  it("are used in training or in the test, never in both", () => {
     const worldsOf = (tasks: readonly SearchTask[]) =>
       [...new Set(tasks.map(({ world }) => world!))].sort((a, b) => a - b)
     expect(worldsOf(draw("test", "mixed", 100_000))).toEqual([5, 11])
     expect(worldsOf(draw("train", "mixed", 2000))).toEqual([0, 1, 2, 3, 4, 6, 7, 8, 9, 10])
   })
 
-  it("give each question the answer that is true in its own world, and an id of its own", () => {
+  it("give each question the answer of its world, and a separate id", () => {
     for (const { world, subject, path, answers } of [...draw("train", "mixed", 500), ...draw("test", "mixed", 500)]) {
       let at = worlds[world!]!.get(subject!)!
       for (const relation of path!.slice(0, -1)) at = worlds[world!]!.get(at.facts[relation]!)!

@@ -42,12 +42,12 @@ function roomOf(recording: Recording) {
 }
 
 describe.skipIf(!present)(`recordings of gym-sokoban${reason}`, () => {
-  it("are all there", () => {
+  it("are complete", () => {
     expect(recordings).toHaveLength(196)
     expect(solvable).toHaveLength(191)
   })
 
-  it("are generated to the bit, errors included", () => {
+  it("are generated bit for bit, including errors", () => {
     for (const recording of recordings) {
       const room = generate(recording)
       if (typeof room === "string") {
@@ -65,7 +65,7 @@ describe.skipIf(!present)(`recordings of gym-sokoban${reason}`, () => {
     }
   })
 
-  it("survive being written and read", () => {
+  it("are unchanged after formatting and parsing", () => {
     for (const recording of solvable) expect(parseRoom(formatRoom(roomOf(recording)))).toEqual(roomOf(recording))
   })
 
@@ -78,7 +78,7 @@ describe.skipIf(!present)(`recordings of gym-sokoban${reason}`, () => {
     expect(Math.max(...others.map((solution) => solution!.length))).toBe(23)
   })
 
-  it("are solved by the recorded solutions, the last push giving 10.9 and every other step its due", async () => {
+  it("are solved by the recorded solutions, with reward 10.9 for the last push and the expected one for other steps", async () => {
     for (const recording of solvable.filter((recording) => recording.solution)) {
       const solution = recording.solution!
       const environment = sokoban({ maxSteps: solution.length })
@@ -98,7 +98,7 @@ describe.skipIf(!present)(`recordings of gym-sokoban${reason}`, () => {
     }
   })
 
-  it("are solved by the expert in as many steps, through prompts and replies", async () => {
+  it("are solved by the expert in as many steps, through prompts and completions", async () => {
     for (const recording of solvable.slice(0, 60)) {
       const environment = sokoban({ maxSteps: 100 })
       const task = { seed: recording.seed, room: formatRoom(roomOf(recording)) }

@@ -6,7 +6,7 @@ import { solve } from "../../../src/environment/sokoban/solve.ts"
 const bare = (text: string) => text.replaceAll(" ", "").split("\n")
 
 describe("parseRoom and formatRoom", () => {
-  it("know all seven symbols and are each other's inverse", () => {
+  it("support all seven symbols and are inverse to each other", () => {
     const text = "# # # # # #\n# _ O √ X #\n# X S _ _ #\n# # # # # #"
     expect(Array.from(parseRoom(text).cells.subarray(6, 18))).toEqual([0, 1, 2, 3, 4, 0, 0, 4, 6, 1, 1, 0])
     expect(formatRoom(parseRoom(text))).toBe(text)
@@ -53,7 +53,7 @@ describe("move", () => {
     expect(after(row(start), direction)).toBe(end)
   })
 
-  it("goes by columns too", () => {
+  it("works for columns, too", () => {
     const room = parseRoom("#####\n#_O_#\n#_X_#\n#_P_#\n#####")
     expect(bare(formatRoom(move(room, "up")))).toEqual(["#####", "#_√_#", "#_P_#", "#___#", "#####"])
     expect(bare(formatRoom(move(room, "right")))[3]).toBe("#__P#")
@@ -61,7 +61,7 @@ describe("move", () => {
     expect(bare(formatRoom(move(move(room, "right"), "up")))[2]).toBe("#_XP#")
   })
 
-  it("leaves the room it was given alone", () => {
+  it("does not modify its room", () => {
     const room = parseRoom("#####\n#PXO#\n#####")
     const before = formatRoom(room)
     const next = move(room, "right")
@@ -72,7 +72,7 @@ describe("move", () => {
 })
 
 describe("solve", () => {
-  it("finds a shortest way, around the box where it must", () => {
+  it("finds a shortest solution, also around the box", () => {
     expect(solve(parseRoom("######\n#___X#\n#_P_O#\n######"))).toBeUndefined()
     expect(solve(parseRoom("#####\n#OXP#\n#####"))).toEqual(["left"])
     expect(solve(parseRoom("#####\n#___#\n#PXO#\n#___#\n#####"))).toEqual(["right"])
@@ -87,18 +87,18 @@ describe("solve", () => {
     ])
   })
 
-  it("finds nothing to do in a solved room", () => {
+  it("returns nothing for a solved room", () => {
     expect(solve(parseRoom("#####\n#P√_#\n#####"))).toEqual([])
   })
 
-  it("sees that a box is stuck, and gives up where it is told to", () => {
+  it("detects a stuck box, and stops at its limit", () => {
     expect(solve(parseRoom("######\n#X__P#\n#__O_#\n######"))).toBeUndefined()
     const long = parseRoom("########\n#P_____#\n#______#\n#___XO_#\n########")
     expect(solve(long)).toBeDefined()
     expect(solve(long, { maxPositions: 3 })).toBeUndefined()
   })
 
-  it("is as short as a plain search without any pruning, in rooms with two boxes", () => {
+  it("is as short as a search without pruning, in rooms with two boxes", () => {
     for (const text of [
       "######\n#P___#\n#_XX_#\n#_OO_#\n######",
       "#######\n#P_O__#\n#_XX__#\n#__O__#\n#_____#\n#######",

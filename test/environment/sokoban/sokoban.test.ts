@@ -27,7 +27,7 @@ describe("sokoban", () => {
     await checkEnvironment(sokoban(options))
   })
 
-  it("rewards each push by what it does to the targets, and costs 0.1 a step", async () => {
+  it("rewards each push by its effect on the targets, minus 0.1 per step", async () => {
     const task = { seed: 0, room: "########\n#PX_O_X#\n#______#\n#_____O#\n########" }
     const episode = await start(sokoban(), task)
     const rewards: number[] = []
@@ -42,7 +42,7 @@ describe("sokoban", () => {
     expect(onTarget).toEqual([0, 0, 0, 1, 0])
   })
 
-  it("ends with 10.9 when the last box arrives, even on the last step", async () => {
+  it("terminates with 10.9 when the last box is on its target, even on the last step", async () => {
     const episode = await start(sokoban({ maxSteps: 3 }), corridor)
     await episode.step("right")
     await episode.step("right")
@@ -61,7 +61,7 @@ describe("sokoban", () => {
     await expect(episode.step("left")).rejects.toMatchObject({ code: "BAD_ARGUMENT", message: /is over/ })
   })
 
-  it("cuts the episode off at maxSteps, counting steps that stand still", async () => {
+  it("truncates the episode at maxSteps, including steps without a move", async () => {
     const episode = await start(sokoban({ maxSteps: 3 }), corridor)
     expect(episode.first.text).toBe("# # # # # # #\n# P _ X _ O #\n# # # # # # #")
     expect((await episode.step("still")).truncated).toBe(false)
@@ -99,13 +99,13 @@ describe("sokoban", () => {
     )
   })
 
-  it("takes undefined for a default", () => {
+  it("uses defaults for undefined options", () => {
     expect(() => sokoban({ maxSteps: undefined } as unknown as SokobanOptions)).not.toThrow()
   })
 })
 
 describe("tasks of sokoban", () => {
-  it("are the same for the same random, however much of it was used, and others for another", () => {
+  it("are determined by the random generator, whatever it generated before", () => {
     const environment = sokoban()
     const used = new Random(1)
     used.uint32()
@@ -115,7 +115,7 @@ describe("tasks of sokoban", () => {
     expect(take(environment, "train", 20, 2)).not.toEqual(take(environment, "train", 20, 1))
   })
 
-  it("are fixed for the test, from seed 65536 upwards", () => {
+  it("are fixed for the test, from seed 65536", () => {
     const seeds = take(sokoban({ heldOut: "seed" }), "test", 4, 1).map((task) => task.seed)
     expect(seeds).toEqual([65536, 65537, 65538, 65539])
     expect(take(sokoban(), "test", 20, 1)).toEqual(take(sokoban(), "test", 20, 2))
@@ -123,7 +123,7 @@ describe("tasks of sokoban", () => {
     expect(take(sokoban(), "train", 200).every((task) => task.seed < 65535)).toBe(true)
   })
 
-  it("share no layout of walls and targets between the splits, unless only seeds are held out", () => {
+  it("have different layouts in the splits, unless only seeds are held out", () => {
     const layout = (task: SokobanTask) => task.room.replace(/[PX]/g, "_").replace(/[S√]/g, "O")
     const shared = (options: SokobanOptions) => {
       const train = new Set(take(sokoban(options), "train", 2000).map(layout))
@@ -133,7 +133,7 @@ describe("tasks of sokoban", () => {
     expect(shared({ heldOut: "seed" })).toBeGreaterThan(32)
   })
 
-  it("end with an error where the options allow no room", () => {
+  it("end with an error if the options allow no room", () => {
     expect(() => take(sokoban({ size: [4, 4], boxes: 3 }), "train", 1)).toThrow(
       expect.objectContaining({ code: "BAD_CONFIG", message: expect.stringContaining("decrease boxes") }),
     )
@@ -218,12 +218,12 @@ describe("prompt of sokoban", () => {
     `)
   })
 
-  it("shows no step where history is 0, and all where it is long", () => {
+  it("shows no step with history 0, and all with a long history", () => {
     expect(content({ history: 0 }, 3)).not.toContain("Your action")
     expect(content({ history: 9 }, 3).match(/Your action: right/g)).toHaveLength(3)
   })
 
-  it("asks for thoughts as it is told", () => {
+  it("requests thinking as configured", () => {
     const request = (thinking: "required" | "off") => content({ thinking }, 0).split("\n\n").at(-1)
     expect(request("required")).toMatchInlineSnapshot(
       `"First think about the next action inside <think> </think>. Then give one action (up, down, left or right) inside <action> </action>."`,
@@ -233,7 +233,7 @@ describe("prompt of sokoban", () => {
     )
   })
 
-  it("is history and grid alone without rules", () => {
+  it("contains only history and grid without rules", () => {
     expect(content({ rules: false, history: 1 }, 2)).toMatchInlineSnapshot(`
       "# # # # # # #
       # _ P X _ O #
@@ -247,7 +247,7 @@ describe("prompt of sokoban", () => {
     expect(content({ rules: false }, 0)).toBe(observations[0]!.text)
   })
 
-  it("tells the past, the whole prompt and the reading of replies as the user's own functions say", () => {
+  it("supports custom functions for history, whole prompt and parsing", () => {
     const memory = (turns: readonly Turn[]) => turns.map(({ action }) => action).join(", ")
     expect(content({ memory }, 3)).toContain("\n\nright, right, right\n\nStep 4, now:")
     expect(content({ memory, rules: false }, 2)).toBe(`right, right\n\n${observations[2]!.text}`)
@@ -263,14 +263,14 @@ describe("prompt of sokoban", () => {
 })
 
 describe("expert of sokoban", () => {
-  it("thinks where thoughts are required, and only there", () => {
+  it("writes thoughts only if required", () => {
     const text = corridor.room.replaceAll(/(?<=.)(?=.)/g, " ")
     const reply = (options: SokobanOptions) => sokoban(options).expert!(corridor).reply({ text, anchor: text }, [])
     expect(reply({ thinking: "optional" })).toBe("<action>right</action>")
     expect(reply({})).toMatch(/^<think>.+<\/think><action>right<\/action>$/)
   })
 
-  it("finds its way back after wrong moves and is silent where all is lost", () => {
+  it("recovers from wrong moves and gives up if the room is unsolvable", () => {
     const environment = sokoban({ thinking: "optional" })
     const task = { seed: 0, room: "######\n#P___#\n#__X_#\n#__O_#\n######" }
     const expert = environment.expert!(task)

@@ -48,7 +48,7 @@ describe("execution match", () => {
     for (const order of orders(rows)) expect(sameRows(result(...rows), result(...order), false)).toBe(true)
   }) // biome-ignore format: a table
 
-  it("is the same as some pairing of all rows that are the same", () => {
+  it("equals a matching of all equal rows", () => {
     const random = new Random(1)
     const value = () => [1, 1.00000008, 1.00000016, 1.00000024, 2][random.below(5)]!
     const seen = new Set<boolean>()
@@ -61,7 +61,7 @@ describe("execution match", () => {
     expect(seen.size).toBe(2)
   })
 
-  it("names do not count, how many columns there are does, also of no rows", () => {
+  it("ignores column names, but compares their number, even without rows", () => {
     expect(sameRows({ columns: ["a"], rows: [] }, { columns: ["b"], rows: [] }, false)).toBe(true)
     expect(sameRows({ columns: ["a"], rows: [] }, { columns: ["a", "b"], rows: [] }, false)).toBe(false)
   })
@@ -76,7 +76,7 @@ describe("execution match", () => {
   })
 })
 
-it("shows so many rows, and values so far", () => {
+it("limits the shown rows and values", () => {
   expect(showResult(result([1, null], [new Uint8Array([255]), "a\nb"], [3, 4]), 2)).toBe(
     "c0 | c1\n1 | NULL\nx'ff' | a b\n… 1 more rows",
   )

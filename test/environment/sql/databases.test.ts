@@ -30,7 +30,7 @@ afterAll(async () => {
 const ask = (sql: string) => databases.query({ script }, sql)
 
 describe("databases", () => {
-  it("gives rows as lists, equal names and all, and every kind of value", async () => {
+  it("return rows as lists, including duplicate names and every type of value", async () => {
     expect(await ask("SELECT a AS b, b FROM t")).toEqual({ columns: ["b", "b"], rows: [[1, "x"], [2, "y"]] }) // biome-ignore format: one line
     const values = await ask("WITH one AS (SELECT 9007199254740993, 1.5, NULL, x'00ff') SELECT * FROM one;")
     const [whole, real, none, bytes] = "rows" in values ? values.rows[0]! : []
@@ -39,7 +39,7 @@ describe("databases", () => {
     expect(await ask("SELECT ';' -- ; \n ;")).toMatchObject({ rows: [[";"]] })
   })
 
-  it("refuses whatever does more than read, and goes on", async () => {
+  it("refuse statements that do more than read, and continue", async () => {
     const file = join(folder, "made.db")
     for (const [sql, error] of [
       ["INSERT INTO t VALUES (3, 'z')", "only SELECT"],
@@ -72,7 +72,7 @@ describe("databases", () => {
     expect(await ask("SELECT count(*) FROM t")).toMatchObject({ rows: [[2]] })
   })
 
-  it("ends what takes too much memory or gives too many rows, and answers the next", async () => {
+  it("end statements that exceed the memory or row limit, and answer the next", async () => {
     for (const sql of [
       "SELECT length(hex(zeroblob(400000000)))",
       `${endless} SELECT max(length(y)) FROM (SELECT zeroblob(900000) || x AS y FROM c ORDER BY y)`,
@@ -83,7 +83,7 @@ describe("databases", () => {
     expect(await ask("SELECT count(*) FROM t")).toMatchObject({ rows: [[2]] })
   })
 
-  it("ends what takes too long, while the program goes on, and answers those that wait", async () => {
+  it("end slow statements without blocking the program, and answer waiting ones", async () => {
     await using impatient = new SqlDatabases({ timeLimit: 0.2, processes: 1 })
     let turns = 0
     const turn = setInterval(() => turns++, 1)
@@ -95,7 +95,7 @@ describe("databases", () => {
     expect(turns).toBeGreaterThan(10)
   })
 
-  it("an abort ends the statement, and takes one that waits out of the queue", async () => {
+  it("abort a running statement, and remove a queued one", async () => {
     await using own = new SqlDatabases({ timeLimit: 3600, processes: 1 })
     await own.check()
     const [running, queued] = [new AbortController(), new AbortController()]
@@ -109,7 +109,7 @@ describe("databases", () => {
     await expect(own.query({ script }, "SELECT 1", running.signal)).rejects.toThrow("enough")
   })
 
-  it("disposed of, it tells whoever waits, and leaves and starts no process", async () => {
+  it("reject waiting calls when disposed, and leave and start no process", async () => {
     const children = childrenOf()
     const own = new SqlDatabases({ timeLimit: 3600, processes: 1 })
     await own.check()
@@ -123,7 +123,7 @@ describe("databases", () => {
     expect(children.length).toBe(1)
   })
 
-  it("ends a process that is asked nothing for a while, and starts another when it is needed", async () => {
+  it("end an idle process, and start another when needed", async () => {
     await using own = new SqlDatabases({ processes: 1 })
     const children = childrenOf()
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] })
@@ -142,7 +142,7 @@ describe("databases", () => {
     }
   })
 
-  it("blames no statement for a process that died before it, whether that is known yet or not", async () => {
+  it("do not attribute an earlier crash of the process to a statement", async () => {
     await using own = new SqlDatabases({ processes: 1 })
     const children = childrenOf()
     await own.check()
@@ -156,21 +156,21 @@ describe("databases", () => {
     expect(children.length).toBe(3)
   })
 
-  it("counts numbers, too, where a result is too large", async () => {
+  it("include numbers in the size of a result", async () => {
     const columns = Array.from({ length: 1000 }, () => "x").join()
     const sql = `WITH RECURSIVE c(x) AS (VALUES (1) UNION ALL SELECT x + 1 FROM c LIMIT 1000) SELECT ${columns} FROM c`
     expect(await ask(sql)).toEqual({ error: "the result is larger than 4 MiB" })
     expect(await ask(`${sql} LIMIT 500`)).toMatchObject({ rows: { length: 500 } })
   })
 
-  it("says which database cannot be opened", async () => {
+  it("name a database that cannot be opened", async () => {
     const file = join(folder, "none.sqlite")
     const bad = { code: "BAD_DATA", message: expect.stringContaining(file) }
     await expect(databases.query({ file }, "SELECT 1")).rejects.toThrow(expect.objectContaining(bad))
     await expect(databases.query({ script: "CREATE nonsense" }, "SELECT 1")).rejects.toThrow("cannot open a database's")
   })
 
-  it("takes Node's own SQLite where better-sqlite3 is not, and says so where neither is", async () => {
+  it("use Node's SQLite if better-sqlite3 is missing, and report if neither exists", async () => {
     const elsewhere = pathToFileURL(join(folder, "nobody.js")).href
     const child = spawn(process.execPath, ["-e", processSource, elsewhere, "1e12"], {
       stdio: ["ignore", "ignore", "inherit", "ipc"],
@@ -184,7 +184,7 @@ describe("databases", () => {
     )
   })
 
-  it("does not outlive who started it, however busy", async () => {
+  it("end with their parent process, even if busy", async () => {
     const parent = spawn(process.execPath, ["-e", orphaning], { stdio: ["ignore", "pipe", "inherit"] })
     const pid = await new Promise<number>((resolve) => parent.stdout.once("data", (data) => resolve(Number(data))))
     parent.kill("SIGKILL")

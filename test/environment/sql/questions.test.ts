@@ -5,7 +5,7 @@ import { setTimeout as wait } from "node:timers/promises"
 import { expect, it, onTestFinished } from "vitest"
 import { readQuestions } from "../../../src/environment/sql/questions.ts"
 
-it("rejects once for a question that is wrong in two ways, and leaves no rejection to end the process", async () => {
+it("rejects once for a question with two errors, without an unhandled rejection", async () => {
   const folder = await mkdtemp(join(tmpdir(), "gigpo-questions-"))
   onTestFinished(() => rm(folder, { recursive: true }))
   const unhandled: unknown[] = []

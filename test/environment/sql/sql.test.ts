@@ -36,12 +36,12 @@ function start(environment: Environment<SqlTask>, what = task) {
 }
 
 describe("sql", () => {
-  it("keeps every promise of an environment", async () => {
+  it("fulfils the environment contract", async () => {
     await checkEnvironment(await sql())
     await checkEnvironment(await sql({ maxSteps: 1, thinking: "required", rules: false }))
   })
 
-  it("the expert solves each kind of question, and its plan comes to the same", async () => {
+  it("is solved by the expert for each kind of question, also by its plan", async () => {
     const environment = await sql()
     for (const task of takeTasks(environment, "test", new Random(1), questionKinds.length)) {
       const episode = await start(environment, task)
@@ -64,7 +64,7 @@ describe("sql", () => {
     }
   })
 
-  it("asks the test about shops that training never has, and the same each time", async () => {
+  it("uses shops in the test that do not occur in training, the same each time", async () => {
     const environment = await sql()
     const of = (split: "train" | "test", seed: number) => takeTasks(environment, split, new Random(seed), 100)
     const scripts = (tasks: readonly SqlTask[]) => new Set(tasks.map(({ database }) => JSON.stringify(database)))
@@ -75,7 +75,7 @@ describe("sql", () => {
     expect([...scripts(of("test", 1))].filter((script) => trained.has(script))).toEqual([])
   })
 
-  it("shows tables and question, then what was asked and what came of it", async () => {
+  it("shows tables and question, then earlier queries and results", async () => {
     const environment = await sql({ shownRows: 1 })
     const episode = await start(environment)
     expect(episode.first.text).toBe("CREATE TABLE t (a, b)\n\nWhich?")
@@ -96,14 +96,14 @@ describe("sql", () => {
     expect(right).toMatchObject({ reward: 1, terminated: true, metrics: { success: 1, "success/easy": 1, queries: 3 } })
   })
 
-  it("offers its databases to agents that ask them by themselves", async () => {
+  it("gives agents access to its databases", async () => {
     const { databases } = await sql({ timeLimit: 0.1 })
     expect(await databases.query(task.database, task.gold)).toMatchObject({ rows: [["y"], ["x"]] })
     const endless = "WITH RECURSIVE c(x) AS (VALUES (1) UNION ALL SELECT x + 1 FROM c) SELECT count(*) FROM c"
     expect(await databases.query(task.database, endless)).toEqual({ error: "the query took longer than 0.1 s" })
   })
 
-  it("gives nothing for another result, another order, what fails, and for what never answers", async () => {
+  it("gives reward 0 for another result or order, failing statements, and if no answer is given", async () => {
     const environment = await sql({ maxSteps: 2 })
     for (const answer of [
       "SELECT b FROM t ORDER BY a",
@@ -131,7 +131,7 @@ describe("sql", () => {
   })
 
   it.each(["SELECT 1", "SELECT c FROM t"])(
-    "blames the data for a gold statement that fails, where %s is the answer",
+    "attributes a failing gold statement to the data, for the answer %s",
     async (answer) => {
       const environment = await sql()
       const episode = await start(environment, { ...task, gold: "SELECT c FROM t" })
@@ -156,7 +156,7 @@ describe("questions from files", () => {
   }
   const rows = Array.from({ length: 40 }, (_, i) => ({ db_id: i % 2 ? "shop" : "flat", question: `How many? (${i})`, query: "SELECT a FROM t" })) // biome-ignore format: one line
 
-  it("reads Spider's list and BIRD's lines, holds a tenth back, and plays them on the files, which stay as they are", async () => {
+  it("are read from Spider's list and BIRD's lines, with a tenth held out, and played on unchanged database files", async () => {
     const spider = write("spider.json", JSON.stringify(rows))
     const bird = write(
       "bird.jsonl",

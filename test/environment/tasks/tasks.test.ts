@@ -23,7 +23,7 @@ function first(tasks: Iterable<unknown>, count: number): unknown[] {
   return found
 }
 
-it("offers the lines of a file, of any kind, and holds a tenth of them back", async () => {
+it("provides the lines of a file, of any kind, and holds out a tenth", async () => {
   const all = Array.from({ length: 100 }, (_, i) => (i % 2 === 0 ? { n: i } : `task ${i}`))
   const tasks = await put("all.jsonl", `${all.map((task) => JSON.stringify(task)).join("\n\n")}\n`)
   const offered = await taskFile({ tasks })
@@ -38,7 +38,7 @@ it("offers the lines of a file, of any kind, and holds a tenth of them back", as
   expect([...(await taskFile({ tasks, testTasks })).tasks("test", new Random(1))]).toEqual([3, null])
 })
 
-it("refuses what is missing, empty, no JSON, too little, or the same twice", async () => {
+it("refuses missing, empty, invalid, too few and duplicate tasks", async () => {
   const [empty, broken, one] = [await put("empty", "\n"), await put("broken", '{"a":1}\n{'), await put("one", "1\n")]
   await expect(taskFile({ tasks: join(folder, "gone") })).rejects.toMatchObject({ code: "BAD_DATA" })
   await expect(taskFile({ tasks: empty })).rejects.toThrow(`${empty} has no tasks.`)
@@ -50,7 +50,7 @@ it("refuses what is missing, empty, no JSON, too little, or the same twice", asy
   await expect(taskFile({} as never)).rejects.toThrow(/tasks is missing/)
 })
 
-it("offers JSON that is written as in the file, and refuses what would not be", async () => {
+it("preserves JSON as in the file, and refuses what would change", async () => {
   const lines = [
     '{"id": 2512292042121000001, "10": 20.0, "2": [1e-07]}',
     '{"id": 2512292042121000002, "10": 20.0, "2": [1e-07]}',

@@ -37,7 +37,7 @@ const open = async (products: unknown, attributes: unknown = {}, human?: unknown
   })
 
 describe("catalogue files", () => {
-  it("are read field by field", async () => {
+  it("are parsed field by field", async () => {
     const source = await open([lamp], {
       LAMP1: { attributes: ["soft light"], instruction: "a lamp", instruction_attributes: ["soft light"] },
       OTHER: { attributes: [] },
@@ -71,7 +71,7 @@ describe("catalogue files", () => {
     expect((await open([{ ...lamp, pricing }])).read(0).product).toMatchObject({ prices, priceTag })
   })
 
-  it("may leave texts and attributes out", async () => {
+  it("can omit texts and attributes", async () => {
     const { asin, name } = lamp
     const { product, instructions } = (
       await open([{ asin, name, customization_options: "", small_description: "one" }])
@@ -86,7 +86,7 @@ describe("catalogue files", () => {
     expect([product.options.size, instructions]).toEqual([0, []])
   })
 
-  it("are stripped of products without a key, and of repeated ones; the last attributes count", async () => {
+  it("skip products without a key and duplicates; the last attributes count", async () => {
     const named = (asin: string, name: string) => ({ ...lamp, asin, name })
     const products = [
       named("nan", "a"),
@@ -101,7 +101,7 @@ describe("catalogue files", () => {
     expect(source.read(0).product.attributes).toEqual(["new"])
   })
 
-  it("make goals of every combination of options, or of what people wrote", async () => {
+  it("yield goals for all combinations of options, or from human instructions", async () => {
     const attributes = { LAMP1: { attributes: ["a"], instruction: "a lamp", instruction_attributes: ["a"] } }
     const options = { b: [{ value: "1" }, { value: "2" }], a: [{ value: "x" }, { value: "y" }, { value: "z" }] }
     const products = [{ ...lamp, pricing: "$985", customization_options: options }]
@@ -149,7 +149,7 @@ describe("catalogue files", () => {
     await expect(opened).rejects.toMatchObject({ code: "BAD_DATA", message: expect.stringContaining(message) })
   })
 
-  it("are found in a folder, and missed with a word on how to get them", () => {
+  it("are found in a folder, and the error explains how to get them", () => {
     const empty = mkdtempSync(join(folder, "empty-"))
     for (const where of [empty, join(folder, "nowhere")]) {
       expect(() => findCatalogue(where, "synthetic")).toThrow(
@@ -165,7 +165,7 @@ describe("catalogue files", () => {
 })
 
 describe.skipIf(!webshop.present)(`WebShop's small catalogue${webshop.reason}`, () => {
-  it("is the same streamed as it is in memory", async () => {
+  it("is the same streamed and in memory", async () => {
     const files = findCatalogue(webshop.folder, "synthetic")
     const inMemory = await openCatalogueFiles(files)
     const whole: { asin: string; name: string }[] = JSON.parse(readFileSync(files.products, "utf8"))
@@ -189,7 +189,7 @@ describe.skipIf(!webshop.present)(`WebShop's small catalogue${webshop.reason}`, 
     )
   })
 
-  it("fails where it is cut short anywhere", async () => {
+  it("fails if truncated anywhere", async () => {
     const products = readFileSync(join(webshop.folder, "items_shuffle_1000.json"))
     const random = new Random(4)
     for (let round = 0; round < 8; round++) {

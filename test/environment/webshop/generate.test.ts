@@ -15,7 +15,7 @@ function all({ size, read } = generatedProducts(full)) {
 }
 
 describe("the generated catalogue", () => {
-  it("is a function of its seed, and of a product's number alone", () => {
+  it("is determined by its seed, and each product by its number", () => {
     expect(all(generatedProducts(full))).toEqual(all(generatedProducts(full)))
     expect(all(generatedProducts({ ...full, seed: 2 }))).not.toEqual(all())
     const million = generatedProducts({ ...full, size: 1_000_000 })
@@ -23,28 +23,25 @@ describe("the generated catalogue", () => {
     expect(million.read(999_999).product.asin).toMatch(/^GX[0-9A-Z]{8}$/)
   })
 
-  it.each([full, { ...full, size: 3000 }, short, { ...short, size: 400 }])(
-    "is a shop that makes sense: %j",
-    (options) => {
-      const listings = all(generatedProducts(options))
-      expect(new Set(listings.map(({ product }) => product.asin)).size).toBe(options.size)
-      for (const { product, instructions } of listings) {
-        expect(product.asin.length).toBeLessThanOrEqual(10)
-        expect(Math.min(...product.prices)).toBeGreaterThan(0)
-        expect(product.prices[0]).toBeLessThanOrEqual(product.prices.at(-1)!)
-        const values = [...product.options.values()].flat()
-        expect(new Set(values).size).toBe(values.length)
-        expect(instructions).toHaveLength(1)
-        const [{ attributes, text }] = instructions as [(typeof instructions)[0]]
-        for (const attribute of attributes) {
-          expect(product.attributes).toContain(attribute)
-          expect(text).toContain(attribute)
-        }
+  it.each([full, { ...full, size: 3000 }, short, { ...short, size: 400 }])("is plausible: %j", (options) => {
+    const listings = all(generatedProducts(options))
+    expect(new Set(listings.map(({ product }) => product.asin)).size).toBe(options.size)
+    for (const { product, instructions } of listings) {
+      expect(product.asin.length).toBeLessThanOrEqual(10)
+      expect(Math.min(...product.prices)).toBeGreaterThan(0)
+      expect(product.prices[0]).toBeLessThanOrEqual(product.prices.at(-1)!)
+      const values = [...product.options.values()].flat()
+      expect(new Set(values).size).toBe(values.length)
+      expect(instructions).toHaveLength(1)
+      const [{ attributes, text }] = instructions as [(typeof instructions)[0]]
+      for (const attribute of attributes) {
+        expect(product.attributes).toContain(attribute)
+        expect(text).toContain(attribute)
       }
-    },
-  )
+    }
+  })
 
-  it("varies in full detail as real ones do", () => {
+  it("has realistic variety in full detail", () => {
     const products = all().map(({ product }) => product)
     const kindsOf = <T>(what: (product: (typeof products)[0]) => T) => new Set(products.map(what))
     expect([...kindsOf((product) => product.options.size)].sort()).toEqual([0, 1, 2])
@@ -54,12 +51,12 @@ describe("the generated catalogue", () => {
     expect(kindsOf((product) => product.title).size).toBe(300)
   })
 
-  it("has attributes that share no words", () => {
+  it("has attributes without common words", () => {
     const words = phrases.flatMap((phrase) => phrase.split(" "))
     expect(new Set(words).size).toBe(words.length)
   })
 
-  it.skipIf(!present)(`shares no attribute and no opening with the real one${reason}`, () => {
+  it.skipIf(!present)(`has no attribute and no phrase in common with the real one${reason}`, () => {
     const texts = ["items_ins_v2_1000.json", "items_human_ins.json"].map((name) =>
       JSON.stringify(readJson(name)).toLowerCase(),
     )
@@ -69,7 +66,7 @@ describe("the generated catalogue", () => {
     for (const opening of openings) for (const text of texts) expect(text).not.toContain(opening)
   })
 
-  it("is short in short detail: few words, and no two of the first 440 products alike but for brand and price", () => {
+  it("is short in short detail: few words, and the first 440 products differ in more than brand and price", () => {
     const listings = all(generatedProducts({ ...short, size: 440 }))
     const titles = listings.map(({ product }) => product.title.split(" "))
     for (const title of titles) expect([3, 4]).toContain(title.length)
@@ -80,7 +77,7 @@ describe("the generated catalogue", () => {
   })
 
   it.each([full, short, { ...short, size: 12, seed: 9 }])(
-    "keeps test goals out of training: %j",
+    "has disjoint goals in training and test: %j",
     async ({ size, seed, detail }) => {
       const environment = await webshop({ size, catalogueSeed: seed, detail })
       const { goals } = await openCatalogue(generatedProducts({ size, seed, detail }))
@@ -114,7 +111,7 @@ describe("the generated catalogue", () => {
     expect(solved / tasks.length).toBeGreaterThanOrEqual(0.98)
   })
 
-  it("makes goals in the order of one shuffle with seed 233", async () => {
+  it("orders goals by one shuffle with seed 233", async () => {
     // CPython: random.seed(233); l = list(range(6910)); random.shuffle(l).
     const source = generatedProducts({ size: 6910, seed: 1, detail: "short" })
     const single = {
@@ -127,7 +124,7 @@ describe("the generated catalogue", () => {
     expect(goals.at(6909)).toEqual(goals.inCatalogueOrder(5590))
   })
 
-  it("draws the same training goals for the same random", async () => {
+  it("determines training goals by the random generator", async () => {
     const environment = await webshop({ detail: "short", size: 40 })
     expect(take(environment, "train", 50, 1)).toEqual(take(environment, "train", 50, 1))
     expect(take(environment, "train", 50, 1)).not.toEqual(take(environment, "train", 50, 2))

@@ -18,7 +18,7 @@ const names = present ? readdirSync(`${folder}human_trajs`) : []
 
 // The products are of the full catalogue, so only what needs no product can be judged again.
 describe.skipIf(!present)(`nine people in the full shop${reason}`, () => {
-  it.each(names)("%s: options, price and the sum of the reward", (name) => {
+  it.each(names)("%s: options, price and total reward", (name) => {
     const visits = readLines<Visit>(`human_trajs/${name}`)
     const done = visits.at(-1)!
     expect([visits[0]!.page, done.page]).toEqual(["index", "done"])
@@ -36,5 +36,5 @@ describe.skipIf(!present)(`nine people in the full shop${reason}`, () => {
     expect((met / (goal.attributes.length + verdict.options.of + 1)) * r_type).toBeCloseTo(done.reward!, 12)
   })
 
-  it("are nine", () => expect(names).toHaveLength(9))
+  it("are complete", () => expect(names).toHaveLength(9))
 })

@@ -58,7 +58,7 @@ describe("readElements", () => {
     expect(await read(content, { ...streamed, chunkBytes: 1 })).toEqual({ seen: elements, again: elements })
   })
 
-  it("does not depend on where chunks end", async () => {
+  it("does not depend on the ends of chunks", async () => {
     const random = new Random(7)
     const pieces = ["{", "}", "[", "]", ",", ":", '"', "\\", "\n", "é", "☞", "😀", "a", " ", "\u2028"]
     const text = () => Array.from({ length: random.below(12) }, () => pieces[random.below(pieces.length)]).join("")
@@ -81,7 +81,7 @@ describe("readElements", () => {
     }
   })
 
-  it("keeps only what is asked for", async () => {
+  it("keeps only selected elements", async () => {
     for (const options of [{}, streamed]) {
       const kept = await readElements(write("[10, 11, 12, 13]"), ({ value }) => (value as number) % 2 === 1, options)
       expect([kept.get(0).value, kept.get(1).value]).toEqual([11, 13])
@@ -121,7 +121,7 @@ describe("readElements", () => {
     await expect(read(content)).rejects.toThrow("some.json")
   })
 
-  it("says so where a file is missing, is a folder, or shrinks later", async () => {
+  it("reports a missing file, a folder, and a file that shrinks later", async () => {
     const missing = readElements(join(folder, "none.json"), () => true)
     await expect(missing).rejects.toMatchObject({
       code: "BAD_DATA",
@@ -143,7 +143,7 @@ describe("readElements", () => {
     expect(() => kept.get(1)).toThrow(expect.objectContaining({ code: "IO" }))
   })
 
-  it("obeys an abort, before and in the middle", async () => {
+  it("stops at an abort, before and during reading", async () => {
     const path = write(JSON.stringify(Array.from({ length: 2000 }, (_, i) => i)))
     const early = readElements(path, () => true, { signal: AbortSignal.abort(new Error("enough")) })
     await expect(early).rejects.toThrow("enough")

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest"
 import { formatFloat, formatJson, reprBody } from "../../../src/environment/webshop/python-text.ts"
 
 // Every expectation was printed by CPython.
-describe("texts as Python writes them", () => {
+describe("texts as written by Python", () => {
   it.each([
     [0, "0.0"],
     [100, "100.0"],

@@ -25,7 +25,7 @@ describe.skipIf(!present)(`recordings of WebShop${reason}`, () => {
     expect(count).toBe(steps)
   })
 
-  it("replay shows a difference where there is one", async () => {
+  it("replay detects differences", async () => {
     const [episode] = readLines<Episode>("traces_goal.jsonl.gz")
     const [first, ...others] = episode!.steps
     const last = others.at(-1)!
@@ -39,14 +39,14 @@ describe.skipIf(!present)(`recordings of WebShop${reason}`, () => {
     await expect(replayWebshop(folder, iterate([{ goal: {} }])).next()).rejects.toMatchObject({ code: "BAD_DATA" })
   })
 
-  it("prices are those behind the recordings", async () => {
+  it("prices equal those of the recordings", async () => {
     const { prices } = readJson<{ prices: Record<string, number> }>("prices_seed42.json")
     const catalogue = await open()
     const ours = Array.from({ length: catalogue.size }, (_, i) => [catalogue.product(i).asin, catalogue.price(i)])
     expect(ours).toEqual(Object.entries(prices))
   })
 
-  it("the goals are WebShop's 6,910, the recorded ones equal in every part", async () => {
+  it("the goals are the 6,910 of WebShop, with the recorded ones equal in all fields", async () => {
     const { goals } = await open()
     expect(goals.size).toBe(6910)
     const all = Array.from({ length: goals.size }, (_, i) => goals.at(i))

@@ -19,7 +19,7 @@ const bought = (
 })
 
 describe("the reward of a purchase", () => {
-  it("is 1 where all is met, the price limit included", () => {
+  it("is 1 if everything matches, including the price limit", () => {
     expect(judge(bought({}, chosen, 30), goal(), contentWords)).toEqual({
       reward: 1,
       typeReward: 1,
@@ -103,7 +103,7 @@ describe("the reward of a purchase", () => {
     expect(judge(bought({}, new Map([[name, value]])), wanted, contentWords).options).toEqual({ met, of: 1 })
   })
 
-  it("compares free wishes of people directly, colours reduced on both sides", () => {
+  it("compares free options of human goals directly, with colours normalized on both sides", () => {
     const options = (...wishes: string[]) => judge(bought(), goal({ options: wishes }), contentWords).options
     expect(options("sky blue", "large")).toEqual({ met: 2, of: 2 })
     expect(options("green")).toEqual({ met: 0, of: 1 })
@@ -135,7 +135,7 @@ describe("colours", () => {
 })
 
 describe("contentWords", () => {
-  it("keeps words of letters, lower-cased and repeated, without stop words", () => {
+  it("returns words of letters in lower case, with repetitions, without stop words", () => {
     expect(contentWords("The Rug's rug of 4K wool-blend, No. 2 & a D.I.Y. kit 'n 7up")).toEqual([
       ...["rug's", "rug", "wool-blend", "d", "i", "y", "kit"],
     ])

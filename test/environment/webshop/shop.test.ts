@@ -60,7 +60,7 @@ describe("pages of the shop", () => {
     expect(play(bare, "search[lamp]", "click[lamp1]", "click[description]").texts).toEqual(["Back to Search", "< Prev"])
   })
 
-  it("of results have no upper bound, and remember where they were", async () => {
+  it("of results are not limited, and keep their position", async () => {
     const shop = await shopOf(lamps(60))
     const first = play(shop, "search[garden lamp]")
     expect(first.texts[1]).toBe("Page 1 (Total results: 50)")
@@ -105,7 +105,7 @@ describe("pages of the shop", () => {
     }
   })
 
-  it("give a value under two names to the last, and no option the effect of a button", async () => {
+  it("assign a value with two names to the last, and never confuse options with buttons", async () => {
     const options = new Map([
       ["inner", ["one", "buy now"]],
       ["outer", ["one", "< prev", "search"]],
@@ -121,7 +121,7 @@ describe("pages of the shop", () => {
     ])
   })
 
-  it("list by category, query and attribute, and at random but the same for the same goal", async () => {
+  it("list by category, query and attribute, and in a random order determined by the goal", async () => {
     const products = lamps(60).map((lamp, i) => ({
       ...lamp,
       query: i < 3 ? "rare lamps" : lamp.query,

@@ -20,7 +20,7 @@ describe("webshop", () => {
     await checkEnvironment(await webshop(options), { actions })
   })
 
-  it("shows quoted texts behind the instruction, which are the anchor too, and clicks as actions", async () => {
+  it("shows quoted texts after the instruction, also as the anchor state, and clicks as actions", async () => {
     const environment = await webshop(bare)
     const [task] = take(environment, "train", 1)
     const episode = await start(environment, task!)
@@ -40,7 +40,7 @@ describe("webshop", () => {
     expect(done.observation.actions).toEqual([])
   })
 
-  it("tells in the anchor which options are chosen where it is asked to, and never in the text", async () => {
+  it("can include selected options in the anchor state, never in the text", async () => {
     const wide: WebShopOptions = { ...bare, maxSteps: 50 }
     const [page, state] = [await webshop(wide), await webshop({ ...wide, anchor: "state" })]
     const task = take(page, "train", 50).find(({ options }) => Object.keys(options).length === 2)!
@@ -67,7 +67,7 @@ describe("webshop", () => {
       expect(await anchors(page, ...clicks)).toBe(plain)
   })
 
-  it("rewards a perfect purchase by 10, another by nothing or by its score", async () => {
+  it("rewards a perfect purchase by 10, others by 0 or by their score", async () => {
     for (const reward of ["success", "score"] as const) {
       const environment = await webshop({ ...bare, reward })
       const task = take(environment, "train", 50).find(({ options }) => Object.keys(options).length === 2)!
@@ -89,7 +89,7 @@ describe("webshop", () => {
     }
   })
 
-  it("cuts the episode off, but not on the step that buys", async () => {
+  it("truncates the episode, except on the step that buys", async () => {
     const environment = await webshop({ ...bare, maxSteps: 2 })
     const [task] = take(environment, "train", 1)
     const episode = await start(environment, task!)
@@ -130,7 +130,7 @@ describe("webshop", () => {
     await expect(webshop({ signal: AbortSignal.abort(new Error("no more")) })).rejects.toThrow("no more")
   })
 
-  it("survives hostile actions", async () => {
+  it("handles hostile actions", async () => {
     const environment = await webshop(bare)
     const hostile = [
       ...[
@@ -191,7 +191,7 @@ describe("webshop", () => {
     })
   })
 
-  it("says so where there is no catalogue", async () => {
+  it("reports a missing catalogue", async () => {
     await expect(webshop({ data: "/nowhere" })).rejects.toMatchObject({ code: "BAD_DATA", message: /leave data out/ })
     const files = { products: "/nowhere/p.json", attributes: "/nowhere/a.json" }
     await expect(webshop(files)).rejects.toMatchObject({ code: "BAD_DATA", message: /p\.json cannot be read/ })
@@ -205,7 +205,7 @@ describe("prompts of webshop", () => {
     actions: ["click[back to search]", "click[next >]"],
   }
 
-  it("have role, task, past, page, actions and the form of the reply", async () => {
+  it("contain role, task, history, page, actions and the format of completions", async () => {
     const environment = await webshop()
     const [message] = environment.prompt(goal(), [turn("'a'", "x"), turn("'b'", "y"), turn("'c'", "z")], now)
     const { content, role } = message!
@@ -230,7 +230,7 @@ describe("prompts of webshop", () => {
     expect(first!.content).not.toContain("Steps taken")
   })
 
-  it("leave the past out beyond 13,000 characters", async () => {
+  it("omit the history above 13,000 characters", async () => {
     const environment = await webshop({ admissible: false, thinking: "off" })
     const text = (length: number) => environment.prompt(goal(), [turn("p".repeat(length), "x")], now)[0]!.content
     const room = 13_000 - text(0).length
@@ -242,7 +242,7 @@ describe("prompts of webshop", () => {
     expect(text(0)).not.toContain("<think>")
   })
 
-  it("are bare without rules", async () => {
+  it("are minimal without rules", async () => {
     const history = [turn("'a'", "x"), turn("'b'", "y")]
     const content = async (options: WebShopOptions) => (await webshop(options)).prompt(goal(), history, now)[0]!.content
     expect(await content({ ...bare, admissible: false })).toBe(`a weather proof lamp\n\ny\n\n${now.text}`)
@@ -252,7 +252,7 @@ describe("prompts of webshop", () => {
     )
   })
 
-  it("and replies can be replaced", async () => {
+  it("and parsing can be replaced", async () => {
     const environment = await webshop({
       ...bare,
       prompt: () => [{ role: "user", content: "mine" }],
@@ -262,7 +262,7 @@ describe("prompts of webshop", () => {
     expect(environment.parse("", now)).toEqual({ action: "own", valid: true })
   })
 
-  it("are answered in tags; of other replies the last 20 characters count", async () => {
+  it("expect tags; of other completions the last 20 characters are used", async () => {
     const { parse } = await webshop()
     expect(parse("<think>t</think><action> Search[Soft Lamp] </action>", now)).toEqual({
       action: "search[soft lamp]",
@@ -277,7 +277,7 @@ describe("prompts of webshop", () => {
 })
 
 describe("the expert of webshop", () => {
-  it("finds its way from anywhere, also after wrong turns", async () => {
+  it("succeeds from any page, also after wrong steps", async () => {
     const environment = await webshop({ ...bare, maxSteps: 30 })
     const task = take(environment, "train", 50).find(({ options }) => Object.keys(options).length === 2)!
     const wrong = (task.options as Record<string, string>).color === "red" ? "blue" : "red"
@@ -308,7 +308,7 @@ describe("the expert of webshop", () => {
     }
   })
 
-  it("turns pages where it must", async () => {
+  it("turns pages if necessary", async () => {
     const environment = await webshop({ detail: "short", size: 3000, resultsPerPage: 1 })
     const plays = await Promise.all(take(environment, "train", 300).map((task) => playExpert(environment, task)))
     const turned = plays.filter(({ history }) => history.some(({ action }) => action === "click[next >]"))
@@ -316,7 +316,7 @@ describe("the expert of webshop", () => {
     expect(turned.some(({ success }) => success === 1)).toBe(true)
   })
 
-  it("is silent about products that are not there", async () => {
+  it("gives up on missing products", async () => {
     const environment = await webshop(bare)
     const episode = await start(environment, goal())
     expect(environment.expert!(goal()).reply(episode.first, [])).toBeUndefined()
@@ -324,7 +324,7 @@ describe("the expert of webshop", () => {
 })
 
 describe.skipIf(!present)(`webshop on the real small catalogue${reason}`, () => {
-  it("keeps the contract of environments, for both kinds of goals", async () => {
+  it("fulfils the environment contract, for both kinds of goals", async () => {
     for (const goals of ["synthetic", "human"] as const) {
       await checkEnvironment(await webshop({ data: folder, goals }), { actions: ["search[lamp]", "click[next >]"] })
     }
@@ -341,7 +341,7 @@ describe.skipIf(!present)(`webshop on the real small catalogue${reason}`, () => 
   })
 
   // Goals that WebShop's comparison of options cannot meet at all (`rectangular` reads as the colour tan): 458 of 6,910.
-  it("is solved by the expert wherever its own choice of product and options would be", async () => {
+  it("is solved by the expert if its choice of product and options allows it", async () => {
     const environment = await webshop({ data: folder })
     let [solved, steps] = [0, 0]
     const tasks = take(environment, "test", 500)

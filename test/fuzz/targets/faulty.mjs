@@ -1,4 +1,4 @@
-// A reader with every fault that is looked for, one after the other, and with none from then on.
+// A reader with every fault that is looked for, one after another, and with none from then on.
 const kept = []
 const faults = [
   () => null.length,

@@ -1,5 +1,5 @@
 // Arrays over shared memory that change as soon as they were checked, as another thread may change them at any time: what indexes memory
-// must be checked where nobody else can reach it.
+// must be checked in a private copy.
 
 import { policyLoss } from "../../../modules/kernels/policy-loss.js"
 import { tokenLogProbs } from "../../../modules/kernels/token-log-probs.js"

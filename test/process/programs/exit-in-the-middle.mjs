@@ -1,4 +1,4 @@
-// Leaves by process.exit, or by an error that nobody catches, while the engine works.
+// Leaves by process.exit, or by an uncaught error, while the engine works.
 import { createPolicy, sampleLong, trainLong, underWay } from "./model.mjs"
 
 const [work, way] = process.argv.slice(2)

@@ -30,7 +30,7 @@ export { stepSequence }
 
 export const request = { prompt: Int32Array.of(1, 2, 3), maxTokens: 8, stopTokens: [], key: [1, 2] }
 
-/** Training that takes minutes, if nobody stops it. */
+/** Training that takes minutes, unless stopped. */
 export function trainLong(policy, options) {
   const row = stepSequence(new Int32Array(64).fill(5), new Int32Array(64).fill(6))
   return policy.forwardBackward(new Array(20_000).fill(row), { kind: "cross-entropy" }, options)

@@ -18,14 +18,14 @@ describe("repetition", () => {
     return runs.length === 0 ? 0 : 1 - new Set(runs).size / runs.length
   }
 
-  it("is the share of runs of four tokens that stood there before", () => {
+  it("is the share of 4-grams that occurred before", () => {
     expect(repetition(new Int32Array(100).fill(33))).toBe(96 / 97)
     expect(repetition(Int32Array.from({ length: 100 }, (_, i) => i))).toBe(0)
     expect(repetition(Int32Array.from({ length: 103 }, (_, i) => i % 10))).toBe(0.9)
     expect([0, 3, 4].map((length) => repetition(new Int32Array(length)))).toEqual([0, 0, 0])
   })
 
-  it("is exact, whatever the tokens", () => {
+  it("is exact for any tokens", () => {
     const random = new Random(5)
     for (let length = 0; length < 300; length += 7) {
       for (const vocabulary of [2, 5, 2 ** 31]) {
@@ -39,8 +39,8 @@ describe("repetition", () => {
 const group = (episodes: readonly Episode[]) => ({ task: 0, index: 0, episodes })
 const stuck = step("a", 1, 1, { reply: new Int32Array(20).fill(7), valid: false })
 
-describe("the numbers of collapse", () => {
-  it("are of replies, entropy and returns", () => {
+describe("metrics of collapse", () => {
+  it("cover completions, entropy and returns", () => {
     const groups = [
       group([episode([stuck, step("b", 0)]), episode([step("a", 1)])]),
       group([episode([step("a", 1)]), episode([step("a", 2)])]),
@@ -54,7 +54,7 @@ describe("the numbers of collapse", () => {
     })
   })
 
-  it("leave failed and dropped episodes out, and are absent where nothing is left", () => {
+  it("exclude failed and dropped episodes, and are absent if nothing is left", () => {
     const lost = [episode([stuck], { outcome: "failed" }), episode([stuck], { outcome: "dropped" })]
     expect(atOnce(collapseMetrics([group(lost)], {}))).toEqual({})
     expect(atOnce(collapseMetrics([group([...lost, episode([step("a", 1)])])], {}))).toEqual({
@@ -69,7 +69,7 @@ describe("the detector", () => {
   const sound = [group([episode([step("a", 1)]), episode([step("a", 2)])])]
   const sick = [group([episode([stuck]), episode([stuck])])]
 
-  it("waits for its patience, tells each number once, and again after it has recovered", () => {
+  it("waits for its patience, warns once per metric, and again after a recovery", () => {
     const detector = new CollapseDetector(options())
     const told = [sick, sick, sick, sick, sound, sick, sick, sick].map(
       (groups) => atOnce(detector.look(groups, { "policy/entropy": 1 })).alarms.length,
@@ -77,7 +77,7 @@ describe("the detector", () => {
     expect(told).toEqual([0, 0, 3, 0, 0, 0, 0, 3])
   })
 
-  it("names the number, its bound and what to try", () => {
+  it("names the metric, its bound and the advice", () => {
     const detector = new CollapseDetector(options({ patience: 1, minEntropy: 0.25 }))
     const { alarms } = atOnce(detector.look(sick, { "policy/entropy": 0.123456 }))
     expect(alarms).toHaveLength(4)
@@ -93,7 +93,7 @@ describe("the detector", () => {
     expect(alarms[3]).toMatch(/equal returns.* is 1 \(guard\/constant\), above .* \(guards\.maxConstant\)/)
   })
 
-  it("says nothing at a bound, nor where it is off", () => {
+  it("does not warn exactly at a bound, nor if it is off", () => {
     const edge = options({ patience: 1, maxRepetition: 1, minValid: 0, maxConstant: 1, minEntropy: 1 })
     expect(atOnce(new CollapseDetector(edge).look(sick, { "policy/entropy": 1 })).alarms).toEqual([])
     expect(atOnce(new CollapseDetector(options({ collapse: "off" })).look(sick, {}))).toEqual({
@@ -119,7 +119,7 @@ describe("a training that collapses", () => {
     guards: { patience: 3, minValid: 0, maxConstant: 1, ...guards },
   })
 
-  it("is told of it, once, and reports the numbers of every iteration", async () => {
+  it("gets one warning, and reports the metrics of every iteration", async () => {
     const warnings: string[] = []
     const reports = await train({ ...setup({}), onWarning: (message) => warnings.push(message) })
     expect(reports).toHaveLength(6)
@@ -128,7 +128,7 @@ describe("a training that collapses", () => {
     expect(warnings).toEqual([expect.stringContaining("guard/repetition")])
   })
 
-  it("ends where it is to stop, after the report of the iteration", async () => {
+  it("ends if configured to stop, after the report of the iteration", async () => {
     const seen: number[] = []
     const training = async () => {
       for await (const { iteration } of train(setup({ collapse: "stop" }))) seen.push(iteration)
@@ -140,7 +140,7 @@ describe("a training that collapses", () => {
     expect(seen).toEqual([1, 2, 3])
   })
 
-  it("has none of the numbers where it is off", async () => {
+  it("has no such metrics if the guard is off", async () => {
     const reports = await train(setup({ collapse: "off" }))
     for (const { metrics } of reports)
       expect(Object.keys(metrics).filter((name) => name.startsWith("guard/"))).toEqual([])

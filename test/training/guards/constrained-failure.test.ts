@@ -21,7 +21,7 @@ beforeAll(async () => {
 })
 afterAll(() => rm(folder, { recursive: true }))
 
-it("a batch that failed is run again under the constraints that its rows were sampled under", async () => {
+it("a failed batch is repeated with the constraints of its rows", async () => {
   await using policy = await NativePolicy.open(modelPath("qwen2"), { maxPositions: 64, threads: 1 })
   // Token b is byte b, 60 ends a text: five of the bytes 10 to 12, or of 20 to 30.
   const vocabulary = {

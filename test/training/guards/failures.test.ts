@@ -39,7 +39,7 @@ const setup = (fails: (start: number) => boolean, changes: Partial<TrainSetup> =
 describe("an environment that fails three times in four", () => {
   const often = (start: number) => start >= 8 && start % 4 !== 0
 
-  it("ends the run with who, what, how often and the first error; the last whole iteration is saved", async () => {
+  it("ends the run with environment, reason, count and first error; the last complete iteration is saved", async () => {
     await using run = await Run.open(join(folder, "run"), {})
     const error = await train({ ...setup(often), run }).then(undefined, (thrown) => thrown)
     expect(error).toMatchObject({
@@ -52,14 +52,14 @@ describe("an environment that fails three times in four", () => {
     expect([run.iteration, run.saved]).toEqual([1, true])
   })
 
-  it("does not where the share is allowed, nor where retries mend it", async () => {
+  it("does not end the run if the share is allowed, or if retries succeed", async () => {
     expect(await train(setup(often, { guards: { failureShare: 0.75 } }))).toHaveLength(3)
     const reports = await train(setup(often, { rollout: { maxRetries: 3 } }))
     expect(reports.map(({ metrics }) => metrics["episode/failed"])).toEqual([0, 0, 0])
     expect(reports.map(({ metrics }) => metrics["episode/retried"])).toEqual([undefined, 7 / 8, 1])
   })
 
-  it("ends it also where hooks drop the groups that failed", async () => {
+  it("ends the run also if hooks drop the failed groups", async () => {
     const hooks = { keep: ({ episodes }: { readonly episodes: readonly unknown[] }) => episodes.length === 0 }
     await expect(train(setup(() => false, { hooks }))).rejects.toThrow(/dropped all/)
     await expect(train(setup(() => true, { hooks }))).rejects.toThrow(/episodes of iteration 1 failed/)
@@ -76,7 +76,7 @@ describe("the limit", () => {
   })
   const error = new GigpoError("ENVIRONMENT_TIMEOUT", "late")
 
-  it("is passed, not reached", () => {
+  it("is exclusive", () => {
     expect(() => checkFailures([group(0, 2, 2, error)], "x", 0.5, 1)).not.toThrow()
     expect(() => checkFailures([group(0, 3, 2, error)], "x", 0.5, 1)).toThrow(/^x: 3 of 5 .* task 3, 0: late\. Fix/)
     expect(() => checkFailures([group(0, 3, 0, error)], "x", 1, 1)).not.toThrow()
@@ -84,7 +84,7 @@ describe("the limit", () => {
     expect(() => checkFailures([], "x", 0, 1)).not.toThrow()
   })
 
-  it("has a short text of any task, and bears episodes that judges failed without an error", () => {
+  it("shortens the text of tasks, and accepts episodes that were failed without an error", () => {
     const circular: Record<string, unknown> = { text: "x".repeat(1e6) }
     circular.self = circular
     const texts = [circular, "y".repeat(1e6), Symbol("z"), new Proxy({}, { get: () => expect.unreachable() })].map(
@@ -105,13 +105,13 @@ describe("the limit", () => {
   })
 })
 
-describe("groups that are too small", () => {
+describe("groups with too few episodes", () => {
   /** Of the second group of every iteration only one episode is left. */
   const some = (start: number) => start % 8 > 4
   const guards = { failureShare: 1, collapse: "off" as const }
   const rollout = { minGroupSize: 2 }
 
-  it("are counted and left out of the loss", async () => {
+  it("are counted and not learned from", async () => {
     const learned: number[][] = []
     const estimator = (batch: { readonly length: number; readonly task: Int32Array; readonly episode: Int32Array }) => {
       learned.push([new Set(batch.task).size, new Set(batch.episode).size])
@@ -129,7 +129,7 @@ describe("groups that are too small", () => {
     expect(same["episode/return"]).toBe(all!.metrics["episode/return"])
   })
 
-  it("end the run where there is no other, and say what to change", async () => {
+  it("end the run if there are no others, with advice", async () => {
     const every = { guards, rollout: { minGroupSize: 4 } }
     await expect(train(setup((start) => start % 4 === 0, every))).rejects.toMatchObject({
       code: "BAD_ENVIRONMENT",

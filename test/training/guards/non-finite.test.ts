@@ -58,8 +58,8 @@ async function trainFaulty(at: (call: number) => boolean, changes: Partial<Train
   return { warnings, reports, error, policy }
 }
 
-describe("a loss that is not finite", () => {
-  it("once is a step that is skipped, counted and told; the others are as they would have been", async () => {
+describe("a non-finite loss", () => {
+  it("skips one step, which is counted and reported; other steps are unchanged", async () => {
     const { warnings, reports, error, policy } = await trainFaulty((call) => call === 7)
     expect(error).toBeUndefined()
     expect(reports.map(({ metrics }) => metrics["optimizer/skipped"])).toEqual([0, 0, 0, 1])
@@ -75,13 +75,13 @@ describe("a loss that is not finite", () => {
     expect(reports.slice(0, 3).map(timeless)).toEqual(before.reports.slice(0, 3).map(timeless))
   })
 
-  it("again and again, but never so often in a row, does not end the run", async () => {
+  it("repeatedly, but below the limit in a row, does not end the run", async () => {
     const { error, reports } = await trainFaulty((call) => call % 3 !== 0)
     expect(error).toBeUndefined()
     expect(reports).toHaveLength(4)
   })
 
-  it("so often in a row ends it, from whichever iteration they are", async () => {
+  it("as often in a row as the limit ends the run, also across iterations", async () => {
     const { error, reports, policy } = await trainFaulty((call) => call >= 3)
     expect(error).toMatchObject({
       code: "NON_FINITE",
@@ -93,7 +93,7 @@ describe("a loss that is not finite", () => {
     expect((await trainFaulty((call) => call >= 3, { guards: { nonFinite: 1 } })).reports).toHaveLength(1)
   })
 
-  it("of the engine's own kernel is skipped as well", async () => {
+  it("of the native kernel is skipped as well", async () => {
     const policy = Object.assign(new TablePolicy(), {
       losses: ["clipped-surrogate"],
       forwardBackward: async () => ({ loss: Number.NaN, tokens: 1, metrics: { "policy/entropy": Number.NaN } }),
@@ -103,7 +103,7 @@ describe("a loss that is not finite", () => {
     for (const { metrics } of reports) expect(Object.values(metrics).every(Number.isFinite)).toBe(true)
   })
 
-  it("is not mistaken for other faults of a loss, which end the run at once", async () => {
+  it("is distinguished from other errors of a loss, which end the run at once", async () => {
     const { error } = await trainFaulty(() => {
       throw new Error("of its own")
     })
@@ -111,7 +111,7 @@ describe("a loss that is not finite", () => {
   })
 })
 
-describe("a run that ends so", () => {
+describe("a run that diverges", () => {
   const runTo = async (name: string, at: (call: number) => boolean, changes: Partial<TrainSetup> = {}) => {
     const directory = join(folder, name)
     await using run = await Run.open(directory, {})
@@ -120,7 +120,7 @@ describe("a run that ends so", () => {
   }
   const checkpoints = async (directory: string) => (await readdir(join(directory, "checkpoints"))).sort()
 
-  it("because of its loss saves the last whole iteration, names it, and can go on", async () => {
+  it("by its loss saves the last complete iteration, names it, and can be continued", async () => {
     const { error, directory, checkpoint } = await runTo("run", (call) => call >= 5, { checkpointEvery: 100 })
     const last = join(directory, "checkpoints", "step-3")
     expect(error!.message).toContain(`The last good checkpoint is ${last}, after iteration 3.`)
@@ -143,29 +143,26 @@ describe("a run that ends so", () => {
     return new Diverging()
   }
 
-  it.each([1, 2])(
-    "because of its weights goes back to a checkpoint from which a step was finite, of %d kept",
-    async (keep) => {
-      const changes = { keepCheckpoints: keep, iterations: 9, policy: diverging(6) }
-      const { error, directory, checkpoint } = await runTo("run", () => false, changes)
-      expect(error!.message).toMatch(
-        /step-2, after iteration 2\. The checkpoint after iteration 3 was renamed to suspect-3\.$/,
-      )
-      expect(await checkpoints(directory)).toEqual(["step-2", "suspect-3"])
-      expect(checkpoint).toMatchObject({ iteration: 2 })
-      await using again = await Run.open(directory, {}, { resume: true })
-      expect(again.iteration).toBe(2)
-    },
-  )
+  it.each([1, 2])("by its weights returns to a checkpoint with a finite step, out of %d", async (keep) => {
+    const changes = { keepCheckpoints: keep, iterations: 9, policy: diverging(6) }
+    const { error, directory, checkpoint } = await runTo("run", () => false, changes)
+    expect(error!.message).toMatch(
+      /step-2, after iteration 2\. The checkpoint after iteration 3 was renamed to suspect-3\.$/,
+    )
+    expect(await checkpoints(directory)).toEqual(["step-2", "suspect-3"])
+    expect(checkpoint).toMatchObject({ iteration: 2 })
+    await using again = await Run.open(directory, {}, { resume: true })
+    expect(again.iteration).toBe(2)
+  })
 
-  it("because of its weights, which never were good, has no checkpoint", async () => {
+  it("by weights that were never finite has no checkpoint", async () => {
     const { error, directory, checkpoint } = await runTo("run", () => false, { policy: diverging(2), iterations: 9 })
     expect(error!.message).toMatch(/There is no good checkpoint: start a new run .* suspect-1\.$/)
     expect(checkpoint).toBeUndefined()
     expect((await checkpoints(directory)).filter((name) => name.startsWith("step"))).toEqual([])
   })
 
-  it("at its end, where too few steps were left to stop it before", async () => {
+  it("in its last steps is detected at its end", async () => {
     const diverged = await runTo("diverged", () => false, { policy: diverging(6), guards: { nonFinite: 100 } })
     expect(diverged.reports).toHaveLength(4)
     expect(diverged.error).toMatchObject({
@@ -176,13 +173,13 @@ describe("a run that ends so", () => {
     expect([sound.error, sound.checkpoint!.iteration]).toEqual([undefined, 4])
   })
 
-  it("without a checkpoint says so", async () => {
+  it("without a checkpoint reports this", async () => {
     const { error, directory } = await runTo("run", () => true, { guards: { nonFinite: 1 } })
     expect(error!.message).toMatch(/There is no good checkpoint: start a new run from the model\.$/)
     expect(await checkpoints(directory)).toEqual([])
   })
 
-  it("does not write a checkpoint while it is in doubt, but as soon as it is not", async () => {
+  it("writes no checkpoint while steps are skipped, but afterwards", async () => {
     const saved: number[] = []
     await using run = await Run.open(join(folder, "run"), {})
     const policy = new TablePolicy()
@@ -192,7 +189,7 @@ describe("a run that ends so", () => {
     expect(saved).toEqual([0, 0, 3, 4])
   })
 
-  it("does not save weights that are finite and give nothing finite", async () => {
+  it("does not save finite weights with non-finite results", async () => {
     class Broken extends TablePolicy {
       override async optimizerStep(step: Parameters<TablePolicy["optimizerStep"]>[0]) {
         const report = await super.optimizerStep(step)
@@ -210,7 +207,7 @@ describe("a run that ends so", () => {
     expect(await checkpoints(directory)).toEqual(["step-1"])
   })
 
-  it("because the sampler's numbers are not finite names the checkpoint, too, and keeps sound weights", async () => {
+  it("by non-finite results of the sampler names the checkpoint, too, and keeps valid weights", async () => {
     const estimator = (
       batch: { readonly length: number },
       { moment }: { readonly moment: { readonly iteration: number } },
@@ -222,7 +219,7 @@ describe("a run that ends so", () => {
     expect(await checkpoints(directory)).toEqual(["step-2"])
   })
 
-  it("tells its observers the same", async () => {
+  it("reports the same to its observers", async () => {
     const ends: unknown[] = []
     const { error } = await runTo("run", () => true, { observers: [{ end: (outcome) => ends.push(outcome) }] })
     expect(ends).toEqual([{ iteration: 1, error }])
@@ -236,7 +233,7 @@ describe("the batch that failed", () => {
     return { ...(await trainFaulty((call) => call >= 3, { run, seed: 7 })), directory: join(directory, "failure-3") }
   }
 
-  it("is written with all that it was learned with, and named", async () => {
+  it("is written with everything that the step used, and named", async () => {
     const { error, directory } = await failing()
     expect(error!.message).toContain(`The batch was saved to ${directory} for replayFailure().`)
     const batch = JSON.parse(await readFile(join(directory, "batch.json"), "utf8"))
@@ -264,7 +261,7 @@ describe("the batch that failed", () => {
     }
   })
 
-  it("runs again as it was: the same fault, from the same weights", async () => {
+  it("reproduces the failure from the same weights", async () => {
     const { policy, directory } = await failing()
     const other = new TablePolicy()
     const again = await replayFailure(
@@ -274,13 +271,13 @@ describe("the batch that failed", () => {
     )
     expect(again).toMatchObject({ step: { skipped: true }, error: { code: "NON_FINITE" } })
     expect(other.logits).toEqual(policy.logits)
-    const mended = await replayFailure(directory, other, sound)
-    expect(mended).toMatchObject({ report: { loss: expect.any(Number) }, step: { skipped: false } })
-    expect(mended.error).toBeUndefined()
+    const repeated = await replayFailure(directory, other, sound)
+    expect(repeated).toMatchObject({ report: { loss: expect.any(Number) }, step: { skipped: false } })
+    expect(repeated.error).toBeUndefined()
     expect(other.steps).toBe(4)
   })
 
-  it("keeps every bit, and numbers that JSON has not", async () => {
+  it("preserves every bit, and numbers that JSON lacks", async () => {
     const policy = new TablePolicy()
     const odd = Float32Array.of(Number.NaN, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY, -0, 0.1, 1e-45)
     const tokens = Int32Array.of(1, 2, 3, 4, 5, 6, 7)
@@ -305,7 +302,7 @@ describe("the batch that failed", () => {
     expect(JSON.parse(batch)).toMatchObject({ how: { key: how.random.key }, adamw: { maxGradientNorm: "Infinity" } })
   })
 
-  it("is written without weights that are not finite, and for engines that cannot be saved", async () => {
+  it("is written without non-finite weights, and for engines that cannot be saved", async () => {
     const { directory } = await failing()
     const resolved = readOptions("train", {}, trainFields)
     const base = {
@@ -345,7 +342,7 @@ describe("the batch that failed", () => {
     })
   })
 
-  it("that cannot be written is a warning, and the run ends with what it would have ended with", async () => {
+  it("gives a warning if it cannot be written, and the run ends with its original error", async () => {
     const directory = join(folder, "run")
     await using run = await Run.open(directory, {})
     const policy = new TablePolicy()

@@ -75,7 +75,7 @@ describe("lost success", () => {
     expect(warned(iterations, 0)).toEqual([])
   })
 
-  it("says how many episodes, and what was before", () => {
+  it("reports the number of episodes and the earlier success", () => {
     const watch = new SuccessWatch(0.01)
     watch.add(128, 6)
     expect(watch.unsolved).toBe(0)
@@ -99,7 +99,7 @@ describe("the detector", () => {
   const evaluation = (episodes: number, solved: number) =>
     ({ episodes, success: solved / episodes, metrics: { success: solved / episodes } }) as unknown as EvaluationReport
 
-  it("warns of training and of evaluations, with what to try", () => {
+  it("warns about training and evaluations, with advice", () => {
     const detector = new CollapseDetector(options())
     const look = (solved: number) => atOnce(detector.look(groups(128, solved), {}))
     expect(look(6)).toMatchObject({ alarms: [], metrics: { "guard/unsolved": 0 } })
@@ -112,14 +112,14 @@ describe("the detector", () => {
     )
   })
 
-  it("continues where a run is resumed", () => {
+  it("continues after a resume", () => {
     const detector = new CollapseDetector(options())
     detector.recall({ metrics: { "episode/count": 128, "episode/success": 6 / 128 }, evaluation: evaluation(256, 12) })
     expect(atOnce(detector.look(groups(128, 0), {})).alarms).toHaveLength(1)
     expect(detector.evaluated(evaluation(256, 0))).toHaveLength(1)
   })
 
-  it("is silent where success is not told, and where it is off", () => {
+  it("does not warn if success is not reported, or if it is off", () => {
     const detector = new CollapseDetector(options())
     const untold = [{ task: 0, index: 0, episodes: [episode([step("a", 1)]), episode([step("a", 2)])] }]
     expect(atOnce(detector.look(untold, {})).metrics).not.toHaveProperty("guard/unsolved")
@@ -131,7 +131,7 @@ describe("the detector", () => {
   })
 })
 
-it("a run that loses its success warns, and its log says so", async () => {
+it("a run that loses its success gets a warning in its log", async () => {
   let iteration = 0
   const world = openDoors()
   const environment = openDoors({

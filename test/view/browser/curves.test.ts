@@ -1,6 +1,7 @@
 import type { Browser, Page } from "playwright-core"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { formatNumber } from "../../../src/util/format.ts"
+import { metricMeaning, metricTitle } from "../../../src/runs/metrics.ts"
+import { formatNumber, formatShare } from "../../../src/util/format.ts"
 import { curvesOf, smoothed } from "../../../src/view/data/curves.ts"
 import { firstMetrics, metricNames } from "../../../src/view/data/metrics.ts"
 import { reportingRun } from "../made-reports.ts"
@@ -15,7 +16,7 @@ function painted(page: Page, metric: string, colour: string): Promise<number> {
   return page.evaluate(
     ([metric, colour]) => {
       const probe = document.createElement("canvas").getContext("2d")!
-      const swatch = document.querySelector(`.runs line.${colour}`)!
+      const swatch = document.querySelector(`.run-list line.${colour}`)!
       probe.fillStyle = getComputedStyle(swatch).stroke
       probe.fillRect(0, 0, 1, 1)
       const wanted = probe.getImageData(0, 0, 1, 1).data
@@ -46,11 +47,12 @@ describe.skipIf(noBrowser)(`curves (${noBrowser ?? "in Chromium"})`, () => {
   it("are those that say most, of every run that is shown, in its colour", async () => {
     const { page, errors, close } = await open()
     await drawn(page, "episode/success")
-    const shown = await page.locator("[data-metric] h3").allTextContents()
-    expect(shown).toEqual(firstMetrics(metricNames(reports.flat())))
+    const shown = await page.locator("[data-metric] h4").allTextContents()
+    expect(shown).toEqual(firstMetrics(metricNames(reports.flat())).map(metricTitle))
+    expect(await page.locator(".cards > h3").allTextContents()).toEqual(["Success", "Learning", "Credit", "Soundness"])
     for (const colour of ["run-0", "run-1"])
       await expect.poll(() => painted(page, "episode/success", colour)).toBeGreaterThan(50)
-    await page.uncheck(".runs li:nth-child(2) input")
+    await page.uncheck(".run-list li:nth-child(2) input")
     await page.waitForFunction(
       () => document.querySelectorAll("[data-metric='episode/success'] .values li").length === 1,
     )
@@ -77,7 +79,7 @@ describe.skipIf(noBrowser)(`curves (${noBrowser ?? "in Chromium"})`, () => {
     await page.keyboard.press("End")
     expect(await valueText(page, "episode/return")).toMatch(/^iteration 60: runs\/0 \S+, runs\/3 –$/)
     const [low, high] = reports[0]!.at(-1)!.evaluation!.successInterval
-    expect(await valueText(page, "evaluation/success")).toContain(`(${formatNumber(low)} to ${formatNumber(high)})`)
+    expect(await valueText(page, "evaluation/success")).toContain(`(${formatShare(low)} to ${formatShare(high)})`)
     await close()
   })
 
@@ -113,17 +115,17 @@ describe.skipIf(noBrowser)(`curves (${noBrowser ?? "in Chromium"})`, () => {
     await page.click(".choice summary")
     await page.waitForSelector(".choice fieldset")
     await page.fill(".choice input[type=search]", "LEARNING")
-    expect(await page.locator(".choice fieldset label:visible").allTextContents()).toEqual(["optimizer/learning-rate"])
+    expect(await page.locator(".choice fieldset label:visible").allTextContents()).toEqual(["Learning rate"])
     await page.check(".choice fieldset label:visible input")
     await drawn(page, "optimizer/learning-rate")
     await page.click("[data-metric='episode/return'] .close")
     await page.waitForSelector("[data-metric='episode/return']", { state: "detached" })
     await page.fill(".controls input[type=range]", "0.6")
     await page.getByLabel("x-axis").selectOption("time")
-    const shown = await page.locator("[data-metric] h3").allTextContents()
+    const shown = await page.locator("[data-metric] h4").allTextContents()
     await page.reload()
     await drawn(page, "optimizer/learning-rate")
-    expect(await page.locator("[data-metric] h3").allTextContents()).toEqual(shown)
+    expect(await page.locator("[data-metric] h4").allTextContents()).toEqual(shown)
     expect(await page.inputValue(".controls input[type=range]")).toBe("0.6")
     expect(await valueText(page, "loss/policy")).toMatch(/^after \d/)
     await page.click(".choice summary")
@@ -148,6 +150,116 @@ describe.skipIf(noBrowser)(`curves (${noBrowser ?? "in Chromium"})`, () => {
     await close()
   })
 
+  it("explain themselves, with the name that files have", async () => {
+    const { page, errors, close } = await open("#/curves?metrics=episode%252Fsuccess")
+    const card = page.locator("[data-metric='episode/success']")
+    expect(await card.locator(".meaning").isVisible()).toBe(false)
+    await card.getByRole("button", { name: "What is Success?" }).click()
+    expect(await card.locator(".meaning").textContent()).toBe(`${metricMeaning("episode/success")} episode/success`)
+    expect(await card.getByRole("button", { name: "What is" }).getAttribute("aria-expanded")).toBe("true")
+    expect(errors).toEqual([])
+    await close()
+  })
+
+  /** Texts that a page writes on canvases, with the place of their left edge, from a new drawing on. */
+  async function written(page: Page, metric: string, draw: () => Promise<unknown>) {
+    await page.evaluate((metric) => {
+      const texts: { text: string; left: number; isLow: boolean }[] = []
+      Object.assign(window, { texts })
+      const { fillText } = CanvasRenderingContext2D.prototype
+      CanvasRenderingContext2D.prototype.fillText = function (text, x, y, ...rest) {
+        const own = this.canvas.closest<HTMLElement>("[data-metric]")?.dataset.metric === metric
+        const move = { right: 1, center: 0.5 }[this.textAlign as "right"] ?? 0
+        const { e, f } = this.getTransform()
+        const left = x + e - move * this.measureText(text).width
+        if (own) texts.push({ text, left, isLow: y + f > this.canvas.height - 40 * devicePixelRatio })
+        return fillText.call(this, text, x, y, ...rest)
+      }
+    }, metric)
+    await draw()
+    const texts = () => page.evaluate<{ text: string; left: number; isLow: boolean }[]>("window.texts")
+    await expect.poll(async () => (await texts()).length).toBeGreaterThan(0)
+    return await texts()
+  }
+
+  it("have labels that are whole, whatever the size of the values", async () => {
+    const values = [0.000212, -0.00021, 12_345.678, -1_234_567, 1e-9]
+    for (const [at, value] of values.entries()) {
+      const reports = Array.from({ length: 30 }, (_, iteration) => ({
+        iteration: iteration + 1,
+        metrics: { "my/own": value * (1 + iteration / 100) },
+      }))
+      const run = { ...runs[0]!, reports: { ...runs[0]!.reports, reports } }
+      const { page, errors, close } = await openInlined(browser, { runs: [run] })
+      await drawn(page, "my/own")
+      const zoom = () => page.getByRole("button", { name: "Zoom in" }).click()
+      const labels = (await written(page, "my/own", zoom)).filter(({ isLow }) => !isLow)
+      expect(labels.length, String(values[at])).toBeGreaterThan(1)
+      for (const { text, left } of labels) expect(left, text).toBeGreaterThanOrEqual(0)
+      expect(errors).toEqual([])
+      await close()
+    }
+  })
+
+  it("count iterations in tens, and time as clocks do", async () => {
+    for (const iterations of [2000, 20_000]) {
+      const reports = Array.from({ length: iterations }, (_, at) => ({ iteration: at + 1, metrics: { "my/own": at } }))
+      const run = { ...runs[0]!, reports: { ...runs[0]!.reports, reports } }
+      const { page, close } = await openInlined(browser, { runs: [run] }, { width: 1900 })
+      await drawn(page, "my/own")
+      const resize = () => page.setViewportSize({ width: 1700, height: 900 })
+      const labels = (await written(page, "my/own", resize)).filter(({ isLow }) => isLow)
+      const places = labels.map(({ text }) => Number(text))
+      expect(places.length).toBeGreaterThan(3)
+      const step = places[1]! - places[0]!
+      expect([1, 2, 5].map((digit) => Math.log10(step / digit) % 1)).toContain(0)
+      await close()
+    }
+  })
+
+  it("have a gap and a mark where a value is not finite", async () => {
+    const reports = Array.from({ length: 40 }, (_, at) => ({
+      iteration: at + 1,
+      metrics: { "my/own": at === 19 || at === 20 ? Number.NaN : 1 + (at % 2) },
+    }))
+    const at = (reports: unknown) => ({ ...runs[0]!, reports: { ...runs[0]!.reports, reports } }) as (typeof runs)[0]
+    const { page, errors, close } = await openInlined(browser, { runs: [at(JSON.parse(JSON.stringify(reports)))] })
+    await drawn(page, "my/own")
+    const card = page.locator("[data-metric='my/own']")
+    expect(await card.locator(".note").textContent()).toBe("2 values are not finite (NaN or infinite), marked ✕.")
+    await tabTo(page, "[data-metric='my/own'] .chart")
+    await page.keyboard.press("Home")
+    for (let pressed = 0; pressed < 19; pressed++) await page.keyboard.press("ArrowRight")
+    expect(await valueText(page, "my/own")).toBe("iteration 20: not finite")
+    await page.keyboard.press("Escape")
+    // Painted points in the columns between iterations 20 and 21: none but the marks, near the lower edge.
+    const heights = () =>
+      page.evaluate(() => {
+        const plot = document.querySelector<HTMLElement>("[data-metric='my/own'] .u-over")!
+        const canvas = document.querySelector<HTMLCanvasElement>("[data-metric='my/own'] canvas")!
+        const [box, whole] = [plot.getBoundingClientRect(), canvas.getBoundingClientRect()]
+        const scale = canvas.width / whole.width
+        const column = (iteration: number) =>
+          Math.round((box.left - whole.left + (box.width * (iteration - 1)) / 39) * scale)
+        const probe = document.createElement("canvas").getContext("2d")!
+        probe.fillStyle = getComputedStyle(document.querySelector(".run-list line.run-0")!).stroke
+        probe.fillRect(0, 0, 1, 1)
+        const wanted = probe.getImageData(0, 0, 1, 1).data
+        const found: number[] = []
+        for (let x = column(19.6); x <= column(21.4); x++) {
+          const { data } = canvas.getContext("2d")!.getImageData(x, 0, 1, canvas.height)
+          for (let y = 0; y < canvas.height; y++)
+            if ([0, 1, 2].every((part) => data[4 * y + part] === wanted[part]) && data[4 * y + 3] === 255)
+              found.push(1 - (y / scale - (box.top - whole.top)) / box.height)
+        }
+        return found
+      })
+    await expect.poll(async () => (await heights()).length).toBeGreaterThan(4)
+    for (const height of await heights()) expect(height).toBeLessThan(0.12)
+    expect(errors).toEqual([])
+    await close()
+  })
+
   it("have a table of what they show", async () => {
     const { page, close } = await open("#/curves?metrics=evaluation%252Fsuccess")
     await page.click("[data-metric='evaluation/success'] summary")
@@ -156,7 +268,7 @@ describe.skipIf(noBrowser)(`curves (${noBrowser ?? "in Chromium"})`, () => {
     const { values } = curvesOf(reports, "evaluation/success", "iteration")
     for (const [place, row] of (await rows.all()).entries()) {
       expect(await row.locator("th").textContent()).toBe(`iteration ${(place + 1) * 10}`)
-      expect(await row.locator("td").first().textContent()).toContain(formatNumber(values[0]![place]!))
+      expect(await row.locator("td").first().textContent()).toContain(formatShare(values[0]![place]!))
     }
     await close()
   })

@@ -227,9 +227,9 @@ describe.skipIf(noBrowser)(`the list of episodes (${noBrowser ?? "in Chromium"})
 
   /** Some of the rows. */
   function columnsOf(page: typeof episodes, some: (values: readonly unknown[]) => readonly unknown[]) {
-    const { cursor, reset, tasks, ...columns } = page
-    const kept = Object.entries(columns).map(([name, values]) => [name, some(values)])
-    return { cursor, reset, tasks, ...Object.fromEntries(kept) }
+    const { cursor, reset, tasks, problems, ...columns } = page
+    const kept = (all: object) => Object.fromEntries(Object.entries(all).map(([name, values]) => [name, some(values)]))
+    return { cursor, reset, tasks, problems: kept(problems), ...kept(columns) }
   }
 
   /** A column's numbers, from the first row to the last. */

@@ -43,7 +43,7 @@ describe.skipIf(noBrowser)(`an episode, read (${noBrowser ?? "in Chromium"})`, (
   })
   afterAll(() => browser?.close())
 
-  const opened = async (hash = "#/episodes/0/3/1/2", { runs = [run], width = 1280 } = {}) => {
+  const opened = async (hash = "#/episodes/0/3/1/2?open=all", { runs = [run], width = 1280 } = {}) => {
     const there = await openInlined(browser, { runs }, { hash, width })
     await there.page.locator(".conversation:not([aria-busy]), .compared").waitFor()
     return there
@@ -92,7 +92,7 @@ describe.skipIf(noBrowser)(`an episode, read (${noBrowser ?? "in Chromium"})`, (
   })
 
   it("tells at each step what the others did there and earned, and leads to them", async () => {
-    const { page, close } = await opened("#/episodes/0/3/1/2?step=1")
+    const { page, close } = await opened("#/episodes/0/3/1/2?step=1&open=all")
     const states = standings(group)
     for (const [at, step] of episode.steps.entries()) {
       const standing = states.get(step.stepGroup)!
@@ -200,9 +200,14 @@ describe.skipIf(noBrowser)(`an episode, read (${noBrowser ?? "in Chromium"})`, (
     await page.keyboard.press("k")
     await page.keyboard.press("k")
     expect([await focused(), query(page).get("step")]).toEqual(["Step 1", "0"])
-    await page.locator(".strip [aria-current]").focus()
+    const steps = page.getByRole("slider", { name: "Steps" })
+    await steps.focus()
     await page.keyboard.press("End")
-    await page.keyboard.press("Enter")
+    expect([await focused(), await steps.getAttribute("aria-valuenow")]).toEqual([
+      "Steps",
+      String(episode.steps.length),
+    ])
+    await page.keyboard.press("j")
     expect(await focused()).toBe(`Step ${episode.steps.length}`)
     await page.keyboard.press("?")
     const dialog = page.getByRole("dialog")
@@ -225,16 +230,24 @@ describe.skipIf(noBrowser)(`an episode, read (${noBrowser ?? "in Chromium"})`, (
     const steps = episode.steps.map((step, at) => ({ ...step, valid: at !== 1 }))
     const mine = { ...group, episodes: group.episodes.map((one) => (one === episode ? { ...one, steps } : one)) }
     const { page, close } = await opened(undefined, { runs: [{ ...run, groups: [mine] }] })
-    const labels = await page
-      .locator(".strip button")
-      .evaluateAll((all) => all.map((one) => one.getAttribute("aria-label")))
+    const strip = page.getByRole("slider", { name: "Steps" })
+    await strip.press("Home")
+    const labels: (string | null)[] = []
+    for (const _ of steps) {
+      labels.push(await strip.getAttribute("aria-valuetext"))
+      await strip.press("ArrowRight")
+    }
+    const box = (await strip.boundingBox())!
+    await strip.click({ position: { x: (box.width * 1.5) / steps.length, y: 10 } })
+    expect(await page.evaluate("document.activeElement.getAttribute('aria-label')")).toBe("Step 2")
+    expect(query(page).get("step")).toBe("1")
     expect(labels).toEqual(
       steps.map(
         (step, at) =>
           `Step ${at + 1}: advantage ${signed(advantageOf(step)!)}, reward ${short(step.reward)}${at === 1 ? ", invalid action" : ""}`,
       ),
     )
-    await card(page, 1).getByText("invalid action").waitFor()
+    await card(page, 1).getByText("invalid").waitFor()
     await close()
   })
 
@@ -262,7 +275,7 @@ describe.skipIf(noBrowser)(`an episode, read (${noBrowser ?? "in Chromium"})`, (
   it("is drawn where its states can be, and stands at the step that was asked for", async () => {
     const sokoban = recordedGroup("sokoban")
     const runs = [runOf([sokoban])]
-    const { page, errors, close } = await opened("#/episodes/0/1/0/1?step=3", { runs })
+    const { page, errors, close } = await opened("#/episodes/0/1/0/1?step=3&open=all", { runs })
     const steps = sokoban.episodes[1]!.steps
     const drawn = await page.locator(".observation svg").evaluateAll((all) => all.map((one) => one.ariaLabel))
     expect(drawn).toHaveLength(steps.length + 1) // and the last observation
@@ -289,7 +302,7 @@ describe.skipIf(noBrowser)(`an episode, read (${noBrowser ?? "in Chromium"})`, (
   })
 
   it.each([1280, 390])("has nothing that axe finds, and no line wider than the page of %i pixels", async (width) => {
-    const { page, close } = await opened("#/episodes/0/3/1/2?step=1", { width })
+    const { page, close } = await opened("#/episodes/0/3/1/2?step=1&open=all", { width })
     await expectAccessible(page)
     expect(await page.evaluate("document.documentElement.scrollWidth")).toBeLessThanOrEqual(width)
     await close()
@@ -298,7 +311,10 @@ describe.skipIf(noBrowser)(`an episode, read (${noBrowser ?? "in Chromium"})`, (
   it("shows hostile texts as text, the long ones cut, and runs nothing of them", async () => {
     const hostile = hostileRun("0")
     for (const member of [0, 3]) {
-      const { page, errors, close } = await opened(`#/episodes/0/1/0/${member}`, { runs: [hostile], width: 390 })
+      const { page, errors, close } = await opened(`#/episodes/0/1/0/${member}?open=all`, {
+        runs: [hostile],
+        width: 390,
+      })
       for (const [at, { observation, reply, action }] of hostile.groups[0]!.episodes[member]!.steps.entries()) {
         const shown = card(page, at)
         const [seen, said, did] = [

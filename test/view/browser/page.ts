@@ -84,7 +84,8 @@ export async function openServed(
       })
     }
     try {
-      await route.fulfill({ json: answer(pathname.slice("/api/".length), searchParams) })
+      const json = await answer(pathname.slice("/api/".length), searchParams)
+      await route.fulfill(json === undefined ? { status: 404 } : { json })
     } catch (error) {
       await route.fulfill({ status: 500, json: { error: { message: error instanceof Error ? error.message : "" } } })
     }

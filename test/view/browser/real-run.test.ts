@@ -16,8 +16,8 @@ import {
 } from "../../../src/entries/index.ts"
 import { type RecordedGroup, readGroup, recordEpisodes } from "../../../src/entries/logging.ts"
 import { type OpenedView, openView } from "../../../src/entries/view.ts"
-import { formatNumber } from "../../../src/util/format.ts"
 import { visible } from "../../../src/util/visible.ts"
+import { formatMetric } from "../../../src/view/data/metrics.ts"
 import { short, signed } from "../../../src/view/page/numbers.ts"
 import { expectAccessible, tabTo } from "./accessible.ts"
 import { noBrowser, type OpenedPage, openBrowser, openPage, showView } from "./page.ts"
@@ -112,16 +112,21 @@ describe.skipIf(noBrowser)(`the page of a run that goes on (${noBrowser ?? "in C
       await card.locator("details").evaluate((details) => details.setAttribute("open", ""))
       const rows = () =>
         card.locator("tbody tr").evaluateAll((all) => all.map((row) => [...row.children].map((one) => one.textContent)))
-      const expected = told.map(({ iteration, metrics }) => [`iteration ${iteration}`, formatNumber(metrics[name]!)])
+      const expected = told.map(({ iteration, metrics }) => [
+        `iteration ${iteration}`,
+        formatMetric(name, metrics[name]!),
+      ])
       const withoutIntervals = async () =>
         (await rows()).map(([place, value]) => [place, value?.replace(/ \(.* to .*\)$/, "")])
       await expect.poll(withoutIntervals, { message: name }).toEqual(expected)
+      await card.scrollIntoViewIfNeeded() // charts are drawn when they are near the visible part
+      await card.locator("canvas").waitFor()
       expect(await page.evaluate(painted, `[data-metric="${name}"] canvas`)).toBeGreaterThan(50)
     }
   }
 
   it("draws what the run has reported while it goes on", async () => {
-    expect(await page.textContent(".runs .state")).toContain(`running · ${held} of ${iterations}`)
+    expect(await page.textContent(".run-list .state")).toContain(`running · ${held} of ${iterations}`)
     await expectCurves()
   })
 
@@ -134,6 +139,7 @@ describe.skipIf(noBrowser)(`the page of a run that goes on (${noBrowser ?? "in C
     const [, , iteration, group, member] = address().map(Number)
     const { episodes } = (await readGroup(run(), iteration!, group!))!
     const { steps } = episodes.find((one) => one.member === member)!
+    await page.getByRole("button", { name: "Open all steps" }).click()
     expect(await page.locator(".conversation .step:not(.end)").count()).toBe(steps.length)
     for (const [at, step] of steps.entries()) {
       const card = page.getByRole("article", { name: `Step ${at + 1}`, exact: true })
@@ -216,8 +222,7 @@ describe.skipIf(noBrowser)(`the page of a run that goes on (${noBrowser ?? "in C
   })
 
   it("leads from the start to an episode and to a state's panel by keyboard alone", async () => {
-    await page.goto(`${view.url}`)
-    await page.reload()
+    await page.goto(view.url) // in the tab that shows the page already
     await page.waitForSelector("main .view.curves")
     await tabTo(page, "nav a[data-view=episodes]")
     await page.keyboard.press("Enter")
@@ -226,6 +231,8 @@ describe.skipIf(noBrowser)(`the page of a run that goes on (${noBrowser ?? "in C
     await page.keyboard.press("ArrowDown")
     await page.keyboard.press("Enter")
     await opens()
+    await tabTo(page, ".line")
+    await page.keyboard.press("Enter")
     await tabTo(page, ".reply")
     await page.keyboard.press("ArrowRight")
     expect(await page.textContent(".readout")).toContain("probability")
@@ -245,7 +252,7 @@ describe.skipIf(noBrowser)(`the page of a run that goes on (${noBrowser ?? "in C
     await showView(page, "curves")
     signals.emit("go on")
     await page.waitForFunction(
-      (text) => document.querySelector(".runs .state")?.textContent?.includes(text),
+      (text) => document.querySelector(".run-list .state")?.textContent?.includes(text),
       `done · ${iterations} of ${iterations}`,
     )
     await training

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { pathToFileURL } from "node:url"
 import type { Browser } from "playwright-core"
-import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from "vitest"
+import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished, vi } from "vitest"
 import { newLock } from "../../../src/files/lock.ts"
 import { type PageFile, readPage } from "../../../src/view/serve/page-files.ts"
 import { writeReport } from "../../../src/view/serve/report.ts"
@@ -67,12 +67,71 @@ describe.skipIf(noBrowser)(`what is served and reported (${noBrowser ?? "in Chro
     expect(asked.every((url) => url.startsWith(new URL(view.url).origin) && !url.includes("gigpo-"))).toBe(true)
   })
 
-  it("the page says what is the matter where its token is not the server's", async () => {
+  it("links open in new tabs, and the address of a view can be copied; only this browser has the key", async () => {
     const view = await openView([folder])
     onTestFinished(() => view.close())
-    const { page, errors } = await openPage(browser)
+    const { page, errors } = await opened(view.url)
+    const [tab] = await Promise.all([
+      page.context().waitForEvent("page"),
+      page.click("nav a[data-view=settings]", { modifiers: ["ControlOrMeta"] }),
+    ])
+    await tab.waitForSelector("main .view.settings table")
+    const copied = await page.context().newPage()
+    await copied.goto(`${new URL(view.url).origin}/#/curves?smooth=0.5`)
+    await copied.waitForSelector(".controls input[type=range]")
+    // Scripts cannot read the key, and no request has the token in its address.
+    expect(
+      await page.evaluate("[document.cookie, JSON.stringify({ ...localStorage, ...sessionStorage })].join()"),
+    ).toBe(",{}")
+    const [cookie, ...others] = await page.context().cookies()
+    expect(others).toEqual([])
+    expect(cookie).toMatchObject({ httpOnly: true, sameSite: "Strict", path: "/api/", expires: -1 })
+    const stranger = await openPage(browser)
+    onTestFinished(stranger.close)
+    await stranger.page.goto(`${new URL(view.url).origin}/#/settings`)
+    await stranger.page.waitForSelector("text=/This browser is not connected to gigpo view: open the address/")
+    expect(errors).toEqual([])
+  })
+
+  it("browsers stay connected after a restart if they are remembered, and otherwise by the new address in the same tab", async () => {
+    vi.stubEnv("GIGPO_STATE", join(folder, "state"))
+    onTestFinished(() => void vi.unstubAllEnvs())
+    const start = async (port: number, rememberBrowsers: boolean) => {
+      const view = await openView([run()], { port, rememberBrowsers })
+      onTestFinished(() => view.close())
+      return view
+    }
+    for (const isRemembered of [true, false]) {
+      const first = await start(0, isRemembered)
+      const { page } = await opened(first.url)
+      await first.close()
+      const second = await start(Number(new URL(first.url).port), isRemembered)
+      const [address, token] = second.url.split("?")
+      expect(first.url).not.toContain(token)
+      await page.goto(`${address}settings`)
+      await page.reload()
+      if (!isRemembered) {
+        await page.waitForSelector("text=/This browser is not connected/")
+        // Only the part after the # changes, which does not load the page.
+        await page.evaluate((url) => location.assign(url), second.url)
+      }
+      await page.waitForSelector("main .view.settings, main .view.curves")
+      expect(page.url()).not.toContain("token")
+    }
+  })
+
+  it("a wrong token says what to do, and the right address works in the same tab", async () => {
+    const view = await openView([folder])
+    onTestFinished(() => view.close())
+    const { page, errors, close } = await openPage(browser)
+    onTestFinished(close)
     await page.goto(`${new URL(view.url).origin}/#/?token=wrong`)
-    await page.waitForSelector("text=/open the one that gigpo view printed/")
+    await page.waitForSelector(
+      "text=/token in the address is not valid.*Open the address that gigpo view printed last/",
+    )
+    expect(page.url()).not.toContain("token")
+    await page.evaluate((url) => location.assign(url), view.url)
+    await page.waitForSelector("main .view.curves")
     expect(errors.filter((error) => !error.includes("401"))).toEqual([])
   })
 

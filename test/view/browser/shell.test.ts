@@ -21,7 +21,7 @@ describe.skipIf(noBrowser)(`the page (${noBrowser ?? "in Chromium"})`, () => {
       const link = page.locator(`nav a[data-view=${name}]`)
       expect(await link.getAttribute("aria-current")).toBe("page")
       expect(await page.locator("nav [aria-current]").count()).toBe(1)
-      expect(await page.title()).toBe(`${await link.textContent()} · gigpo`)
+      expect(await page.title()).toBe(`${await link.textContent()} · runs/0 · gigpo`)
       expect(await page.evaluate(() => document.activeElement?.id)).toBe("main")
     }
     await page.goBack()
@@ -49,7 +49,7 @@ describe.skipIf(noBrowser)(`the page (${noBrowser ?? "in Chromium"})`, () => {
       await page.keyboard.press("Enter")
       await page.waitForSelector(`main .view.${name}`)
     }
-    await tabTo(page, ".runs li:nth-child(2) input")
+    await tabTo(page, ".run-list li:nth-child(2) input")
     await page.keyboard.press("Space")
     await page.waitForFunction(() => document.querySelectorAll(".settings thead th").length === 2)
     expect(errors).toEqual([])
@@ -58,7 +58,7 @@ describe.skipIf(noBrowser)(`the page (${noBrowser ?? "in Chromium"})`, () => {
 
   it("a view of one run begins with the first that is shown, and leads to any other", async () => {
     const { page, errors, close } = await openInlined(browser, { runs: [madeRun("0", 3, 1), madeRun("1", 3, 1)] })
-    await page.locator(".runs li:nth-child(1) input").uncheck()
+    await page.locator(".run-list li:nth-child(1) input").uncheck()
     for (const name of ["episodes", "graph"]) {
       await showView(page, name)
       const choice = page.locator("main .field", { hasText: "Run" }).locator("select")
@@ -101,9 +101,9 @@ describe.skipIf(noBrowser)(`the page (${noBrowser ?? "in Chromium"})`, () => {
     const reports = madeReports(3, 1).map((report) => ({ ...report, metrics: { [`episode/${markup}`]: 1 } }))
     const hostile = { ...run, info, reports: { ...run.reports, run: info, reports } }
     const { page, errors, close } = await openInlined(browser, { runs: [hostile] })
-    expect(await page.textContent(".runs .name")).toBe(`${markup}\\u{202e}`)
+    expect(await page.textContent(".run-list .name")).toBe(`${markup}\\u{202e}`)
     await page.waitForSelector(".card")
-    expect(await page.textContent(".card h3")).toBe(`episode/${markup}`)
+    expect(await page.textContent(".card h4")).toBe(`episode/${markup}`)
     await showView(page, "settings")
     const row = (key: string) => page.locator("tbody tr", { hasText: key })
     expect(await row("key").locator("td").textContent()).toBe(markup)
@@ -113,7 +113,7 @@ describe.skipIf(noBrowser)(`the page (${noBrowser ?? "in Chromium"})`, () => {
     await row("long").locator("button").click()
     expect(await row("long").locator("td .text").textContent()).toBe("x".repeat(20_400))
     expect(await page.locator("img").count()).toBe(0)
-    expect(await page.title()).toBe("Settings · gigpo")
+    expect(await page.title()).toBe(`Settings · ${markup}\\u{202e} · gigpo`)
     expect(errors).toEqual([])
     await close()
   })
@@ -136,17 +136,22 @@ describe.skipIf(noBrowser)(`the page (${noBrowser ?? "in Chromium"})`, () => {
       return { run: info(), cursor: String(known), reset: cursor === 0, reports: all.slice(cursor, known) }
     })
     const state = (text: string) =>
-      page.waitForFunction((part) => document.querySelector(".runs .state")?.textContent?.includes(part), text)
+      page.waitForFunction((part) => document.querySelector(".run-list .state")?.textContent?.includes(part), text)
     const read = (text: string) =>
       page.waitForFunction(
         (part) => document.querySelector(".chart")?.getAttribute("aria-valuetext")?.startsWith(part),
         text,
       )
     await state("running · 3 of 20 · 12 min left")
+    const share = (value: number) => `${(100 * value).toFixed(1)} %`
+    await state(`12 min left · success ${share(all[2]!.metrics["episode/success"]!)}`)
     await page.waitForSelector("canvas")
     known = 10
     await state("running · 10 of 20")
     await read("iteration 10:")
+    // Success in training and in the evaluation, which is older, are not the same.
+    const { success } = all[9]!.evaluation!
+    await state(`success ${share(all[9]!.metrics["episode/success"]!)}, in evaluation ${share(success)} (iteration 10)`)
     broken = true
     await page.waitForSelector(".trouble:not([hidden])")
     expect(await page.textContent(".trouble")).toContain("the disk is gone")

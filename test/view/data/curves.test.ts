@@ -1,5 +1,7 @@
 import { describe, expect, it } from "vitest"
 import { curvesOf, lastKnown, nearestKnown, nearestPlace, reachOf, smoothed } from "../../../src/view/data/curves.ts"
+import { metricNames } from "../../../src/view/data/metrics.ts"
+import { valueInWords } from "../../../src/view/data/value-words.ts"
 import { madeReports } from "../made-reports.ts"
 
 const of = (values: Readonly<Record<number, number>>) =>
@@ -14,13 +16,39 @@ describe("curves", () => {
         [10, null, 30],
         [null, 5, 6],
       ],
+      nonFinite: [new Set(), new Set()],
     })
   })
 
-  it("leave out what is no number, and places at which there is nothing", () => {
-    const runs = [[...of({ 1: Number.NaN, 2: 4 }), { iteration: 9, metrics: { "other/one": 1 } }]]
-    expect(curvesOf(runs, "a/b", "iteration")).toEqual({ along: [2], values: [[4]] })
-    expect(curvesOf([], "a/b", "iteration")).toEqual({ along: [], values: [] })
+  it("have gaps and marks where a value is NaN or infinite, and leave out places at which there is nothing", () => {
+    // As JSON has them: null, and a number that is too large.
+    const broken = JSON.parse('[{"iteration":3,"metrics":{"a/b":null}},{"iteration":5,"metrics":{"a/b":-1e999}}]')
+    const runs = [
+      [...of({ 1: Number.NaN, 2: 4 }), ...broken, { iteration: 9, metrics: { "other/one": 1 } }],
+      of({ 4: 8, 5: 9 }),
+    ]
+    expect(curvesOf(runs, "a/b", "iteration")).toEqual({
+      along: [1, 2, 3, 4, 5],
+      values: [
+        [null, 4, null, null, null],
+        [null, null, null, 8, 9],
+      ],
+      nonFinite: [new Set([0, 2, 4]), new Set()],
+    })
+    expect(curvesOf([], "a/b", "iteration")).toEqual({ along: [], values: [], nonFinite: [] })
+    expect([...metricNames([broken[0]])]).toEqual(["a/b"])
+    const text = { iteration: 1, metrics: { "a/b": "high" } } as unknown as (typeof broken)[0]
+    expect([...metricNames([text])]).toEqual([])
+  })
+
+  it("say at each place whether a value is finite", () => {
+    const curves = curvesOf([[...of({ 1: 2 }), { iteration: 2, metrics: { "a/b": Number.NaN } }]], "a/b", "iteration")
+    expect([0, 1, undefined].map((place) => valueInWords("a/b", curves, 0, place))).toEqual([
+      "2",
+      "not finite",
+      "not finite",
+    ])
+    expect(valueInWords("a/b", curvesOf([of({ 1: 2 }), of({ 2: 3 })], "a/b", "iteration"), 0)).toBe("2")
   })
 
   it("have intervals around shares of episodes", () => {

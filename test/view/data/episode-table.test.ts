@@ -4,6 +4,7 @@ import { Random } from "../../../src/util/random.ts"
 import { returnBars, successBars } from "../../../src/view/data/episode-bars.ts"
 import {
   type EpisodeFilter,
+  episodeName,
   open,
   type Range,
   readFilter,
@@ -29,6 +30,13 @@ function madePage(random: Random, count: number, { reset = true } = {}): Episode
     steps: column(() => 1 + random.below(10)),
     tokens: column(() => random.below(500)),
     tasks,
+    problems: {
+      invalid: column(() => random.below(2)),
+      truncated: column(() => random.below(2)),
+      revisits: column(() => random.below(6)),
+      refused: column(() => 0),
+    },
+    unreadable: [],
   }
 }
 
@@ -47,6 +55,8 @@ describe("the table of episodes", () => {
         ...(random.below(2) === 1 && { task: ["APPLE", "seed", "<", "none"][random.below(4)]! }),
         results: some(results),
         outcomes: some(outcomes),
+        marks:
+          random.below(2) === 0 ? [] : (["invalid", "truncated", "loop"] as const).filter(() => random.below(2) === 0),
         iteration: range(1, 6),
         return: range(-1, 1),
         steps: range(1, 10),
@@ -61,6 +71,10 @@ describe("the table of episodes", () => {
           return (
             page.tasks[page.task[at]!]!.toLowerCase().includes(filter.task?.toLowerCase() ?? "") &&
             (filter.results.length === 0 || (filter.results as string[]).includes(told[at]!)) &&
+            (!filter.marks.includes("invalid") || page.problems.invalid[at]! > 0) &&
+            (!filter.marks.includes("truncated") || page.problems.truncated[at]! > 0) &&
+            (!filter.marks.includes("loop") ||
+              (page.steps[at]! > 1 && page.problems.revisits[at]! / page.steps[at]! >= 0.5)) &&
             (filter.outcomes.length === 0 || filter.outcomes.includes(outcomes[page.outcome[at]!]!)) &&
             inside(filter.iteration, page.iteration[at]!) &&
             inside(filter.return, page.return[at]!) &&
@@ -94,6 +108,31 @@ describe("the table of episodes", () => {
     expect(episodeTable({ ...more, reset: true }, before).length).toBe(20)
   })
 
+  it("marks the episodes of groups whose returns differ, and those that a search has found", () => {
+    const page = madePage(new Random(4), 6)
+    const table = episodeTable({
+      ...page,
+      iteration: [1, 1, 1, 1, 2, 2],
+      group: [0, 0, 1, 1, 1, 1],
+      member: [0, 1, 0, 1, 0, 1],
+      return: [1, 0, 1, 1, 0, 7],
+      outcome: [0, 0, 0, 0, 0, outcomes.indexOf("failed")],
+    })
+    const all = orderedBy(table, "iteration", false)
+    // A failed episode has no return that could differ.
+    expect([...selectEpisodes(table, readFilter({ with: "mixed" }), all)]).toEqual([0, 1])
+    const found = new Set([episodeName(1, 1, 0), episodeName(2, 1, 1), episodeName(9, 9, 9)])
+    expect([...selectEpisodes(table, readFilter({}), all, { found })]).toEqual([2, 5])
+    // Recordings of earlier versions do not count problems.
+    const none = page.steps.map(() => null)
+    const old = episodeTable({ ...page, problems: { invalid: none, truncated: none, revisits: none, refused: none } })
+    expect([table.isCounted, old.isCounted, selectEpisodes(old, readFilter({ with: "loop" }), all).length]).toEqual([
+      true,
+      false,
+      0,
+    ])
+  })
+
   it("a return that is no number is listed, last, and in no range", () => {
     const page = JSON.parse(JSON.stringify({ ...madePage(new Random(3), 3), return: [1, Number.NaN, 0] }))
     const table = episodeTable(page)
@@ -112,6 +151,7 @@ describe("a filter in an address", () => {
         task: "a & b = ü/#?",
         results: ["failure", "untold"],
         outcomes: ["dropped"],
+        marks: ["mixed", "refused"],
         iteration: [3, 9],
         return: [-1.5, Number.POSITIVE_INFINITY],
         steps: [Number.NEGATIVE_INFINITY, 7],
@@ -124,7 +164,14 @@ describe("a filter in an address", () => {
   })
 
   it("asks for nothing that cannot be read", () => {
-    const wrong = { result: "good,__proto__", outcome: "x", return: "a..b", steps: "..NaN", sort: "-constructor" }
+    const wrong = {
+      result: "good,__proto__",
+      outcome: "x",
+      with: "x,__proto__",
+      return: "a..b",
+      steps: "..NaN",
+      sort: "-constructor",
+    }
     expect(readFilter(wrong)).toEqual(readFilter({}))
     expect(readFilter({ iteration: "4" }).iteration).toEqual([4, 4])
   })

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest"
 import type { IterationReport } from "../../../src/runs/report.ts"
 import { wilsonInterval } from "../../../src/training/wilson.ts"
-import { firstMetrics, groupOf, intervalOf, metricNames } from "../../../src/view/data/metrics.ts"
+import { firstMetrics, formatMetric, intervalOf, metricNames, sectionOf } from "../../../src/view/data/metrics.ts"
 import { madeReports } from "../made-reports.ts"
 
 const evaluation = {
@@ -43,6 +43,19 @@ describe("metrics of a report", () => {
     expect(firstMetrics(names).slice(0, 3)).toEqual(["evaluation/success", "episode/success", "episode/return"])
     expect(firstMetrics(names).every((name) => names.has(name))).toBe(true)
     expect(firstMetrics(new Set(["mine/a", "mine/b"]))).toEqual(["mine/a", "mine/b"])
-    expect(groupOf("step-group/size")).toBe("step-group")
+  })
+
+  it("are in sections, and shares are in percent", () => {
+    const names = [
+      "evaluation/success",
+      "episode/boxes",
+      "episode/truncated",
+      "loss/policy",
+      "step-group/size",
+      "time/run",
+      "my/own",
+    ]
+    expect(names.map(sectionOf)).toEqual(["Success", "Success", "Soundness", "Learning", "Credit", "Time", "Other"])
+    expect([formatMetric("episode/success", 0.125), formatMetric("loss/policy", 0.125)]).toEqual(["12.5 %", "0.125"])
   })
 })

@@ -12,6 +12,7 @@ class Changing {
   age = 0
   state: RunInfo["state"] = "running"
   broken = false
+  deleted = false
   readonly asked: string[] = []
 
   get info(): RunInfo {
@@ -20,14 +21,17 @@ class Changing {
 
   readonly source: Source = {
     live: true,
-    runs: async () => [this.#answer("runs", this.info)],
+    runs: async () => this.#answer("runs", this.deleted ? [] : [this.info]),
     reports: async (_, cursor = "") => {
+      if (this.deleted) return this.#answer("reports", undefined)
       const [age, known] = cursor.split(" ").map(Number)
       const reset = age !== this.age || cursor === ""
       const reports = this.reports.slice(reset ? 0 : known)
       return this.#answer("reports", { run: this.info, cursor: `${this.age} ${this.reports.length}`, reset, reports })
     },
     episodes: async (_, cursor) => this.#answer(`episodes ${cursor}`, madeRun("0", 1, 1).episodes),
+    overview: async () => undefined,
+    search: async () => undefined,
     group: async () => undefined,
   }
 
@@ -102,6 +106,29 @@ describe("the runs that a page knows", () => {
     left.abort()
     runs.show("0", false)
     expect(told).toBe(2)
+  })
+
+  it("are marked when their folder is removed, keep their curves, and come back with it", async () => {
+    for (const all of [true, false]) {
+      const changing = new Changing()
+      const runs = await store(changing)
+      changing.reports.push({ iteration: 1, metrics: { "a/b": 1 } })
+      await runs.reports("0")
+      let told = 0
+      runs.subscribe(() => {
+        told += 1
+      }, new AbortController().signal)
+      changing.deleted = true
+      await runs.refresh({ all })
+      expect([runs.runs.map(({ state }) => state), told]).toEqual([["deleted"], 1])
+      expect(await runs.reports("0")).toEqual(changing.reports)
+      changing.asked.length = 0
+      await runs.refresh({ all: false })
+      expect(changing.asked).toEqual([])
+      changing.deleted = false
+      await runs.refresh({ all: true })
+      expect([runs.runs.map(({ state }) => state), told]).toEqual([["running"], 2])
+    }
   })
 
   it("are shown until somebody says otherwise, and never none of them", async () => {

@@ -1,7 +1,10 @@
 import { describe, expect, it } from "vitest"
+import { GigpoError } from "../../../src/util/errors.ts"
 import { Random } from "../../../src/util/random.ts"
+import { episodeTable } from "../../../src/view/data/episode-table.ts"
 import type { RecordedGroup } from "../../../src/view/data/recorded.ts"
-import type { EpisodePage } from "../../../src/view/data/source.ts"
+import { type EpisodePage, problemCounts } from "../../../src/view/data/source.ts"
+import type { EpisodesRange } from "../../../src/view/record/read.ts"
 import { readEpisodesSince } from "../../../src/view/serve/episode-columns.ts"
 import { madeReader } from "../made-reader.ts"
 import { madeGroup, madeRun } from "../made-run.ts"
@@ -16,6 +19,31 @@ describe("the episodes of a run", () => {
     const { episodes, groups } = madeRun("0", 4, 3)
     recorded = [...groups]
     expect(await ask()).toEqual({ ...episodes, cursor: expect.any(String) })
+  })
+
+  it("say which iterations cannot be read", async () => {
+    recorded = groups(1, 2, 4)
+    const broken = {
+      ...reader,
+      async readSummaries(run: string, range: EpisodesRange = {}) {
+        for (const iteration of [3, 5])
+          if (iteration >= (range.from ?? 1)) range.onUnreadable?.(new GigpoError("RUN_CORRUPT", "broken"), iteration)
+        return await reader.readSummaries(run, range)
+      },
+    }
+    const told: number[] = []
+    const tell = (_: GigpoError, iteration: number) => told.push(iteration)
+    const page = await readEpisodesSince(broken, "run", undefined, tell)
+    expect([page.unreadable, told]).toEqual([
+      [3, 5],
+      [3, 5],
+    ])
+    const table = episodeTable(page)
+    expect(await readEpisodesSince(broken, "run", page.cursor)).toMatchObject({ reset: false, unreadable: [5] })
+    recorded = groups(1, 2, 4, 6)
+    const newer = await readEpisodesSince(broken, "run", page.cursor)
+    expect(newer).toMatchObject({ reset: false, unreadable: [5] })
+    expect(episodeTable(newer, table).unreadable).toEqual([3, 5])
   })
 
   it("come as they are recorded, and anew after a step back, with a new run, or when old ones are removed", async () => {
@@ -73,10 +101,12 @@ function other(group: RecordedGroup, times = 7): RecordedGroup {
 
 function added(held: EpisodePage, page: EpisodePage): EpisodePage {
   const columns = ["iteration", "group", "member", "outcome", "success", "return", "steps", "tokens"] as const
+  const problems = problemCounts.map((name) => [name, [...held.problems[name], ...page.problems[name]]])
   return {
     ...page,
     ...(Object.fromEntries(columns.map((name) => [name, [...held[name], ...page[name]]])) as unknown as EpisodePage),
     task: [...held.task, ...page.task.map((place) => place + held.tasks.length)],
     tasks: [...held.tasks, ...page.tasks],
+    problems: Object.fromEntries(problems),
   }
 }

@@ -50,11 +50,11 @@ describe.skipIf(noBrowser?.includes("dist"))("a report (needs dist: npm run buil
     const reader: EpisodeReader = {
       ...whole,
       async readSummaries(run, range = {}) {
-        range.onUnreadable?.(broken)
+        range.onUnreadable?.(broken, 1)
         return await whole.readSummaries(run, range)
       },
       async *readEpisodes(run, range) {
-        range.onUnreadable?.(broken)
+        range.onUnreadable?.(broken, 1)
         yield* whole.readEpisodes(run, range)
       },
     }

@@ -76,4 +76,5 @@ describe("folders of runs", () => {
 
 it("names are as short as they can be", () => {
   expect(shortNames(["/a/x", "/b/x", "/b/y", "/", "/c/b/x"])).toEqual(["a/x", "b/x", "y", "/", "c/b/x"])
+  expect(shortNames(["/home/sokoban/run", "/run"])).toEqual(["sokoban/run", "run"])
 })

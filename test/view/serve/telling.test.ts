@@ -1,8 +1,7 @@
 import { describe, expect, it } from "vitest"
 import type { RecordedGroup, RecordedStep } from "../../../src/view/data/recorded.ts"
 import { tellingOf } from "../../../src/view/data/telling.ts"
-import { inFourDigits, tellingIterations } from "../../../src/view/serve/telling.ts"
-import { madeGroup } from "../made-run.ts"
+import { tellingIterations } from "../../../src/view/serve/telling.ts"
 
 describe("what tells most of a run", () => {
   it("is its begin, its end, its best, and then evenly what lies between", () => {
@@ -37,21 +36,4 @@ describe("what tells most of a run", () => {
     expect(tellingOf(group([0, [step(0, "a")]], [0, [step(0, "a")]]))).toBe(0) // the same
     expect(tellingOf(group([0, [step(0, "a"), step(5, "a")]], [1, [step(0, "b"), step(5, "c")]]))).toBe(5)
   })
-})
-
-it("numbers of tokens keep four digits, and nothing else changes", () => {
-  const group = madeGroup(3, 1)
-  const [episode] = group.episodes
-  const step = {
-    ...episode!.steps[0]!,
-    logProbs: [-0.123456, -12345.6, 0, -1e-9],
-    entropies: [0.98765],
-    advantage: [1 / 3],
-  }
-  const { entropies: _, advantage: __, ...bare } = step
-  const changed = { ...group, episodes: [{ ...episode!, steps: [step, { ...bare, logProbs: [] }] }] }
-  expect(inFourDigits(changed).episodes[0]!.steps).toEqual([
-    { ...step, logProbs: [-0.1235, -12350, 0, -1e-9], entropies: [0.9877], advantage: [0.3333] },
-    { ...bare, logProbs: [] },
-  ])
 })

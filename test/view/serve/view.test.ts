@@ -12,6 +12,7 @@ import { GigpoError } from "../../../src/util/errors.ts"
 import type { RunInfo } from "../../../src/view/data/source.ts"
 import type { EpisodeReader } from "../../../src/view/serve/episode-reader.ts"
 import { readPage } from "../../../src/view/serve/page-files.ts"
+import { roundToSingle, sentGroup } from "../../../src/view/serve/sent-group.ts"
 import { type OpenedView, openView } from "../../../src/view/serve/view.ts"
 import { noBrowser } from "../browser/page.ts"
 import { madeReader } from "../made-reader.ts"
@@ -103,7 +104,8 @@ describe.skipIf(noBrowser?.includes("dist"))("the page of runs (needs dist: npm 
       reset: false,
       group: [],
     })
-    expect(await json(`/api/runs/${one.id}/episodes/2/1`)).toEqual(madeGroup(2, 1))
+    const sent = await json(`/api/runs/${one.id}/episodes/2/1`)
+    expect(sent).toEqual(JSON.parse(JSON.stringify(await sentGroup(madeGroup(2, 1), { round: roundToSingle }))))
   })
 
   it("is there for whoever asks, and tells nothing without the token", async () => {
@@ -124,10 +126,38 @@ describe.skipIf(noBrowser?.includes("dist"))("the page of runs (needs dist: npm 
       for (const path of ["/api/runs", "/api/none", `/api/runs?token=${token()}`]) {
         const answer = await send(path, { authorization: given })
         expect([given, answer.status]).toEqual([given, 401])
-        expect(JSON.parse(String(answer.body)).error.message).toMatch(/open the one that gigpo view printed/)
+        expect(JSON.parse(String(answer.body)).error.message).toMatch(/open the address that gigpo view printed last/)
       }
     }
     expect(errors).toEqual([])
+  })
+
+  it("gives a browser with the token a cookie that is a key, and nothing else does", async () => {
+    for (const authorization of ["", `Bearer ${token()}x`])
+      expect(await send("/api/session", { authorization })).toMatchObject({
+        status: 401,
+        headers: expect.not.objectContaining({ "set-cookie": expect.anything() }),
+      })
+    const { status, headers } = await send("/api/session")
+    const [set] = headers["set-cookie"] as string[]
+    expect([status, set]).toEqual([
+      204,
+      expect.stringMatching(/^gigpo-view-[\w-]{8}=gigpo-[\w-]{43}; Path=\/api\/; HttpOnly; SameSite=Strict$/),
+    ])
+    const [cookie] = set!.split(";") as [string]
+    expect(set).not.toContain(token())
+    const known = async (cookie: string) => (await send("/api/runs", { authorization: "", cookie })).status
+    expect(await known(cookie)).toBe(200)
+    expect(await known(`a=b; ${cookie}; c=d`)).toBe(200)
+    for (const wrong of [`${cookie}x`, `x${cookie}`, cookie.split("=")[1]!, `${cookie.split("=")[0]}=`, "=", ";"])
+      expect([wrong, await known(wrong)]).toEqual([wrong, 401])
+    // Cookies do not distinguish ports: another server of this machine has another name.
+    await using other = await openView([folder])
+    const answer = await fetch(`${other.url.split("#")[0]}api/session`, {
+      headers: { authorization: `Bearer ${other.url.split("=")[1]}` },
+    })
+    expect(answer.headers.get("set-cookie")!.split("=")[0]).not.toBe(cookie.split("=")[0])
+    await expect(openView([folder], { rememberBrowsers: 1 as never })).rejects.toMatchObject({ code: "BAD_ARGUMENT" })
   })
 
   it("answers no other name and no page of another origin", async () => {
@@ -218,6 +248,15 @@ describe.skipIf(noBrowser?.includes("dist"))("the page of runs (needs dist: npm 
   })
 
   it("sends large answers compressed to whoever takes that", async () => {
+    for (const [name, { bytes }] of await readPage()) {
+      const { headers, body } = await send(`/${name}`, { "accept-encoding": "gzip" })
+      expect([headers["content-encoding"], headers.vary, gunzipSync(body).equals(bytes)]).toEqual([
+        "gzip",
+        "accept-encoding",
+        true,
+      ])
+      expect(body.length).toBeLessThan(0.6 * bytes.length)
+    }
     const packed = await send("/api/runs", { "accept-encoding": "br, gzip" })
     expect(packed.headers["content-encoding"]).toBe("gzip")
     expect(JSON.parse(String(gunzipSync(packed.body)))).toEqual(await runs())

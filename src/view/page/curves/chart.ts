@@ -96,7 +96,10 @@ export class Chart implements Charted {
     this.#changed = false
     const data = [drawn.along, ...drawn.lines.map(({ values }) => values)] as unknown as uPlot.AlignedData
     const { along: _, lines, ...rest } = drawn
-    const shape = JSON.stringify([rest, lines.map(({ values: __, ...line }) => line)])
+    const shape = JSON.stringify([
+      rest,
+      lines.map(({ values: __, nonFinite, ...line }) => [line, nonFinite && [...nonFinite]]),
+    ])
     if (!this.#plot || shape !== this.#shape) {
       this.#shape = shape
       this.#plot?.destroy()

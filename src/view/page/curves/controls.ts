@@ -1,5 +1,6 @@
+import { metricTitle } from "../../../runs/metrics.ts"
 import { visible } from "../../../util/visible.ts"
-import { groupOf } from "../../data/metrics.ts"
+import { sectionNames, sectionOf } from "../../data/metrics.ts"
 import { element } from "../element.ts"
 import type { Board } from "./board.ts"
 import type { Choice } from "./choice.ts"
@@ -51,7 +52,7 @@ export function controls(choice: Choice, board: Board, choose: (change: Partial<
   )
 }
 
-/** Choice of metrics by group, with a search by name. */
+/** Choice of metrics by section, with a search by name or title. */
 export class MetricChoice {
   readonly details: HTMLDetailsElement
   readonly #choose: (name: string, shown: boolean) => void
@@ -93,15 +94,14 @@ export class MetricChoice {
 
   #make(names: ReadonlySet<string>): void {
     this.#boxes.clear()
-    const groups = [...new Set([...names].map(groupOf))].sort()
-    const fieldsets = groups.map((group) => {
-      const own = [...names].filter((name) => groupOf(name) === group).sort()
+    const fieldsets = sectionNames.flatMap((section) => {
+      const own = [...names].filter((name) => sectionOf(name) === section).sort()
       const labels = own.map((name) => {
         const box = element("input", { type: "checkbox", change: () => this.#choose(name, box.checked) })
         this.#boxes.set(name, box)
-        return element("label", {}, box, visible(name))
+        return element("label", { title: visible(name) }, box, visible(metricTitle(name)))
       })
-      return element("fieldset", {}, element("legend", {}, visible(group)), ...labels)
+      return own.length > 0 ? [element("fieldset", {}, element("legend", {}, section), ...labels)] : []
     })
     this.#list.replaceChildren(...fieldsets)
     this.#filter()
@@ -111,7 +111,7 @@ export class MetricChoice {
     const wanted = this.#search.value.trim().toLowerCase()
     let found = 0
     for (const [name, box] of this.#boxes) {
-      const hidden = !name.toLowerCase().includes(wanted)
+      const hidden = ![name, metricTitle(name)].some((text) => text.toLowerCase().includes(wanted))
       box.parentElement!.hidden = hidden
       if (!hidden) found += 1
     }

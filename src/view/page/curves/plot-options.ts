@@ -5,7 +5,10 @@ import { colour } from "../theme.ts"
 import { axes } from "./axes.ts"
 
 export interface Line {
-  readonly values: Column
+  /** Values. Null interrupts the line, undefined does not. */
+  readonly values: readonly (number | null | undefined)[]
+  /** Indices in `along` of NaN and infinite values, which are marked. */
+  readonly nonFinite?: ReadonlySet<number>
   /** Name of a colour in main.css, without dashes. */
   readonly colour: string
   readonly dash?: readonly number[]
@@ -25,6 +28,10 @@ export interface Drawn {
   readonly logarithmic: boolean
   /** Limits of the values. */
   readonly limits?: readonly [number, number]
+  /** Whether the y-axis shows the whole range between the limits. */
+  readonly isWhole?: boolean
+  /** Whether the values are shares, which are labelled in percent. */
+  readonly isShare?: boolean
   readonly kind: Along
   /** Shows the values at an index in `along`, or the last values, next to the chart. Returns them as text for screen readers. */
   readonly read: (place?: number) => string
@@ -39,7 +46,7 @@ export interface PointerEvents {
 }
 
 export function plotOptions(
-  { lines, bands, logarithmic, limits = [-Infinity, Infinity], kind }: Drawn,
+  { lines, bands, logarithmic, limits = [-Infinity, Infinity], isWhole, isShare, kind }: Drawn,
   size: { readonly width: number; readonly height: number },
   on: PointerEvents,
 ): uPlot.Options {
@@ -60,10 +67,12 @@ export function plotOptions(
         // Filled areas start at 0. Lines have a free range within the limits of their values.
         ...(filled
           ? { range: (_, __, highest) => [0, highest > 0 ? highest * 1.05 : 1] }
-          : !logarithmic && { range: { min: { ...soft, hard: limits[0] }, max: { ...soft, hard: limits[1] } } }),
+          : !logarithmic && isWhole
+            ? { range: () => [limits[0] - edge, limits[1] + edge] as [number, number] }
+            : !logarithmic && { range: { min: { ...soft, hard: limits[0] }, max: { ...soft, hard: limits[1] } } }),
       },
     },
-    axes: axes(kind, logarithmic),
+    axes: axes(kind, logarithmic, isShare),
     series: [{}, ...lines.map(seriesOf)],
     bands: bands.map(({ high, low }) => ({
       series: [high + 1, low + 1],
@@ -88,6 +97,7 @@ export function plotOptions(
       },
     },
     hooks: {
+      draw: [(plot) => markNonFinite(plot, lines)],
       setSelect: [
         (plot) => {
           zoomTo(plot)
@@ -104,6 +114,9 @@ export function plotOptions(
   }
 }
 
+/** Margin beyond the limits of a whole range, so that lines at the limits are not cut. */
+const edge = 0.02
+
 /** Margin of 10 % at both ends, and a range that extends to 0 if 0 is near. */
 const soft = { pad: 0.1, soft: 0, mode: 3 } as const
 
@@ -111,9 +124,28 @@ function seriesOf({ colour: name, dash, faint, filled, edge }: Line): uPlot.Seri
   return {
     stroke: () => (edge ? "transparent" : filled ? colour("ground") : colour(name, faint ? 30 : 100)),
     width: faint || filled ? 1 : 2,
-    spanGaps: true,
+    spanGaps: false,
     ...(dash && !faint && { dash: [...dash] }),
     ...(filled && { fill: () => colour(name) }),
     points: edge || faint || filled ? { show: false } : { fill: () => colour("ground"), size: 6 },
+  }
+}
+
+/** Marks NaN and infinite values with a cross at the lower edge, where they have no place on the axis. */
+function markNonFinite({ ctx, bbox, data, valToPos }: uPlot, lines: readonly Line[]): void {
+  const size = 4 * devicePixelRatio
+  for (const { nonFinite = [], colour: name } of lines) {
+    ctx.strokeStyle = colour(name)
+    ctx.lineWidth = 2 * devicePixelRatio
+    ctx.beginPath()
+    for (const place of nonFinite) {
+      const [x, y] = [valToPos(data[0][place]!, "x", true), bbox.top + bbox.height - 2 * size]
+      if (x < bbox.left || x > bbox.left + bbox.width) continue
+      ctx.moveTo(x - size, y - size)
+      ctx.lineTo(x + size, y + size)
+      ctx.moveTo(x - size, y + size)
+      ctx.lineTo(x + size, y - size)
+    }
+    ctx.stroke()
   }
 }

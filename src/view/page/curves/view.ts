@@ -1,8 +1,9 @@
 import { reachOf } from "../../data/curves.ts"
-import { firstMetrics, metricNames } from "../../data/metrics.ts"
+import { firstMetrics, metricNames, sectionNames, sectionOf } from "../../data/metrics.ts"
 import { element } from "../element.ts"
 import { Frames } from "../frames.ts"
 import { notice } from "../notice.ts"
+import { RunOverview } from "../overview/overview.ts"
 import type { View } from "../view.ts"
 import { Board } from "./board.ts"
 import { type Choice, readChoice, routeOf } from "./choice.ts"
@@ -25,6 +26,7 @@ export const curves: View = async (root, route, { store, signal, go }) => {
     () => choose({ metrics: undefined }),
   )
   let chosen: readonly string[] = []
+  const overview = new RunOverview()
   const cards = new Cards(board, signal, (name) => choose({ metrics: chosen.filter((one) => one !== name) }))
   const keys = element("p", { id: "chart-keys" }, keysInWords)
   let asked = 0
@@ -36,10 +38,13 @@ export const curves: View = async (root, route, { store, signal, go }) => {
     const names = metricNames(runs.flatMap(({ reports }) => reports))
     chosen = choice.metrics?.filter((name) => names.has(name)) ?? firstMetrics(names)
     metrics.show(names, chosen)
+    // Several runs are compared in the table of runs.
+    overview.show(runs.length === 1 ? store.runs[runs[0]!.place] : undefined, runs[0]?.reports ?? [])
     cards.draw(chosen, runs, choice)
   }
   root.append(
     element("h2", { class: "unseen" }, "Curves"),
+    overview.root,
     controls(choice, board, choose),
     metrics.details,
     keys,
@@ -80,8 +85,12 @@ class Cards {
       this.#layout = layout
       for (const [name, card] of this.#metrics) if (!names.includes(name)) this.#drop(this.#metrics, name, card)
       for (const [id, card] of this.#times) this.#drop(this.#times, id, card)
-      const grid = element("div", { class: "plots" }, ...cards.map(({ card }) => card))
-      this.root.replaceChildren(this.#empty, grid, ...this.#timesOf(runs, choice))
+      const plots = sectionNames.flatMap((section) => {
+        const own = cards.filter((_, at) => sectionOf(names[at]!) === section)
+        if (own.length === 0) return []
+        return [element("h3", {}, section), element("div", { class: "plots" }, ...own.map(({ card }) => card))]
+      })
+      this.root.replaceChildren(this.#empty, ...plots, ...this.#timesOf(runs, choice))
     }
     this.#empty.hidden = reach !== undefined
     for (const run of runs) {

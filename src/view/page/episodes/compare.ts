@@ -3,10 +3,10 @@ import { advantageOf } from "../../data/earned.ts"
 import type { RecordedEpisode, RecordedGroup, RecordedStep } from "../../data/recorded.ts"
 import type { RunInfo } from "../../data/source.ts"
 import { element } from "../element.ts"
-import { edgedText } from "../long-text.ts"
 import { short, signed, tone } from "../numbers.ts"
 import { type PageContext, writeRoute } from "../view.ts"
 import { facts, named } from "./episode-head.ts"
+import { action } from "./messages.ts"
 import { observation } from "./observation.ts"
 import { episodeRoute } from "./routes.ts"
 
@@ -103,7 +103,7 @@ function stepOf({ run, recorded }: Pair, { member, steps }: RecordedEpisode, at:
     { class: "side" },
     alone && observation(step.observation, { first: 200, brief: true }),
     element("a", { href: writeRoute(to), "aria-label": `Episode ${member}, step ${at + 1}` }, `step ${at + 1}`),
-    element("code", { class: `action${step.valid ? "" : " unreadable"}` }, edgedText(step.action)),
+    action(step),
     element(
       "span",
       { class: "numbers" },

@@ -2,6 +2,8 @@ import { resultOf } from "../../../rollout/outcome.ts"
 import { visible } from "../../../util/visible.ts"
 import { episodeText } from "../../data/episode-text.ts"
 import type { RecordedEpisode } from "../../data/recorded.ts"
+import { missingSignal } from "../../data/signal.ts"
+import { isEvaluations } from "../../data/source.ts"
 import { taskLabel } from "../../data/task-label.ts"
 import { element } from "../element.ts"
 import { longText } from "../long-text.ts"
@@ -16,7 +18,7 @@ const keys = [
   ["j k", "next and previous step"],
   [
     "→ ←",
-    "next and previous episode of the list; in a completion, next and previous token; in the overview, next and previous step",
+    "next and previous episode of the list; in a completion, next and previous token; in the overview of the steps, next and previous step",
   ],
   ["l", "back to the list"],
   ["g", "state graph of the group"],
@@ -44,6 +46,8 @@ export function episodeHead({ run, recorded, episode }: Read): EpisodeHead {
   const { button, show } = help(keys)
   const beside = (to: Route | undefined, name: string, sign: string) =>
     to && element("a", { href: writeRoute(to), "aria-label": `${name} episode`, class: "button" }, sign)
+  const quiet = missingSignal(recorded)
+  const isHeldOut = isEvaluations(run.id)
   const root = element(
     "div",
     { class: "episode-head" },
@@ -51,18 +55,31 @@ export function episodeHead({ run, recorded, episode }: Read): EpisodeHead {
       "div",
       { class: "title" },
       element("a", { href: list, class: "back" }, "‹ Episodes"),
-      element("h2", {}, `Episode ${episode.member}`, element("span", {}, ` of group ${group}, iteration ${iteration}`)),
+      isHeldOut
+        ? element(
+            "h2",
+            {},
+            "Evaluation episode",
+            element("span", {}, ` of task ${group}, after iteration ${iteration}`),
+          )
+        : element(
+            "h2",
+            {},
+            `Episode ${episode.member}`,
+            element("span", {}, ` of group ${group}, iteration ${iteration}`),
+          ),
       beside(before, "Previous", "←"),
       beside(after, "Next", "→"),
     ),
     element("div", { class: "facts" }, ...facts(episode)),
     taskOf(recorded.task),
+    quiet !== undefined && element("p", { class: "no-signal" }, quiet),
     element(
       "div",
       { class: "ways" },
       compareChoice(run.id, recorded, episode.member),
-      element("a", { href: writeRoute(taskRoute(run.id, iteration, group)) }, "Episodes of this group"),
-      element("a", { href: graph }, "State graph"),
+      !isHeldOut && element("a", { href: writeRoute(taskRoute(run.id, iteration, group)) }, "Episodes of this group"),
+      !isHeldOut && element("a", { href: graph }, "State graph"),
       copyButton(() => visible(episodeText(recorded, episode))),
       button,
     ),

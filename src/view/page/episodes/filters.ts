@@ -1,9 +1,16 @@
 import { outcomes, results } from "../../../rollout/outcome.ts"
 import { type EpisodeFilter, open, type Range } from "../../data/episode-filter.ts"
-import type { EpisodeTable } from "../../data/episode-table.ts"
+import { type EpisodeTable, type Mark, marks } from "../../data/episode-table.ts"
 import { element } from "../element.ts"
 
 const resultTitles = { success: "Success", failure: "Failure", untold: "Unknown" }
+const markTitles: Readonly<Record<Mark, string>> = {
+  mixed: "Different returns in the group",
+  loop: "Loops",
+  invalid: "Invalid actions",
+  truncated: "Truncated completions",
+  refused: "Refused calls",
+}
 const rangeTitles = { iteration: "Iteration", return: "Return", steps: "Steps" }
 type RangeName = keyof typeof rangeTitles
 
@@ -38,8 +45,12 @@ export function filters(ask: (change: Partial<EpisodeFilter>) => void): Filters 
     const checked = () => all.filter(({ box }) => box.checked).map(({ name }) => name)
     return {
       roots: all.map(({ root }) => root),
-      show(asked: readonly Name[], places: Uint8Array) {
-        if (places !== counted) counts = countsOf(places, names.length)
+      /** Whether there is anything to choose. */
+      get isUseful() {
+        return all.some(({ root }) => !root.hidden)
+      },
+      show(asked: readonly Name[], places: Uint8Array, count: (values: Uint8Array, kinds: number) => Uint32Array) {
+        if (places !== counted) counts = count(places, names.length)
         counted = places
         for (const [at, { name, box, count, root }] of all.entries()) {
           box.checked = asked.includes(name)
@@ -51,6 +62,8 @@ export function filters(ask: (change: Partial<EpisodeFilter>) => void): Filters 
   }
   const result = chips(results, (name) => resultTitles[name], "results")
   const outcome = chips(outcomes, (name) => name, "outcomes")
+  const mark = chips(marks, (name) => markTitles[name], "marks")
+  const withMarks = fieldset("With", "", ...mark.roots)
   const all = element("button", { type: "reset", class: "quiet" }, "Clear filters")
   const root = element(
     "form",
@@ -58,6 +71,7 @@ export function filters(ask: (change: Partial<EpisodeFilter>) => void): Filters 
     element("label", { class: "search" }, "Task ", search),
     fieldset("Result", "", ...result.roots),
     fieldset("Outcome", "", ...outcome.roots),
+    withMarks,
     ...Object.values(ranges).map(({ root }) => root),
     all,
   )
@@ -70,14 +84,16 @@ export function filters(ask: (change: Partial<EpisodeFilter>) => void): Filters 
   )
   root.addEventListener("reset", (event) => {
     event.preventDefault()
-    ask({ task: "", results: [], outcomes: [], iteration: open, return: open, steps: open })
+    ask({ task: "", results: [], outcomes: [], marks: [], iteration: open, return: open, steps: open })
   })
   return {
     root: folded,
     show(filter, table) {
       setUnlessSame(search, filter.task ?? "")
-      result.show(filter.results, table.result)
-      outcome.show(filter.outcomes, table.outcome)
+      result.show(filter.results, table.result, countsOf)
+      outcome.show(filter.outcomes, table.outcome, countsOf)
+      mark.show(filter.marks, table.marks, bitCounts)
+      withMarks.hidden = !mark.isUseful
       for (const name of ["iteration", "return", "steps"] as const)
         for (const [at, field] of [ranges[name].from, ranges[name].to].entries()) showBound(field, filter[name], at)
     },
@@ -91,6 +107,14 @@ function fieldset(title: string, kind: string, ...children: readonly (Node | str
 function countsOf(places: Uint8Array, kinds: number): Uint32Array {
   const counts = new Uint32Array(kinds)
   for (let at = 0; at < places.length; at++) counts[places[at]!]!++
+  return counts
+}
+
+/** Number of values with each bit. */
+function bitCounts(values: Uint8Array, bits: number): Uint32Array {
+  const counts = new Uint32Array(bits)
+  for (let at = 0; at < values.length; at++)
+    for (let bit = 0; bit < bits; bit++) counts[bit]! += (values[at]! >> bit) & 1
   return counts
 }
 

@@ -109,10 +109,6 @@ export function grid({ sort, route }: GridSetup): Grid {
     else return
     event.preventDefault()
   })
-  body.addEventListener("click", (event) => {
-    const row = (event.target as Element).closest<HTMLElement>("[role=row]")
-    if (row && !(event.target as Element).closest("a")) row.querySelector("a")!.click()
-  })
   let asked = false
   const soon = () => {
     if (asked) return

@@ -1,10 +1,10 @@
 import { returnBars, successBars } from "../../data/episode-bars.ts"
-import { type EpisodeFilter, readFilter, selectEpisodes, writeFilter } from "../../data/episode-filter.ts"
+import { type EpisodeFilter, episodeName, readFilter, selectEpisodes, writeFilter } from "../../data/episode-filter.ts"
 import { type EpisodeTable, episodeTable, orderedBy } from "../../data/episode-table.ts"
-import type { RunInfo } from "../../data/source.ts"
+import { baseRun, evaluationsOf, isEvaluations, type RunInfo } from "../../data/source.ts"
 import { element } from "../element.ts"
 import { followEpisodes } from "../follow-episodes.ts"
-import { noEpisodes } from "../notice.ts"
+import { damaged, noEpisodes, readingEpisodes } from "../notice.ts"
 import { counted, short } from "../numbers.ts"
 import { type PageContext, type Route, writeRoute } from "../view.ts"
 import { type Brush, brush } from "./brush.ts"
@@ -13,12 +13,13 @@ import { filters } from "./filters.ts"
 import { grid } from "./grid.ts"
 import { rememberOrder } from "./reading-order.ts"
 import { episodeRoute } from "./routes.ts"
+import { textSearch } from "./text-search.ts"
 
 /** List of the recorded episodes of a run, or of a group, that pass the filter in the address. */
 export async function episodeList(root: HTMLElement, run: RunInfo, route: Route, context: PageContext): Promise<void> {
-  const { source, signal, go } = context
-  const page = await source.episodes(run.id, undefined, signal)
-  const task = await chosenTask(run, route, context)
+  const { go } = context
+  const page = await readingEpisodes(root, run, context)
+  const task = await chosenTask(root, run, route, context)
   let table = episodeTable(page)
   let filter = readFilter(route.query)
   let order = orderedBy(table, filter.column, filter.descending)
@@ -26,7 +27,11 @@ export async function episodeList(root: HTMLElement, run: RunInfo, route: Route,
 
   const here = (): Route => ({
     path: route.path,
-    query: { ...(route.query.state !== undefined && { state: route.query.state }), ...writeFilter(filter) },
+    query: {
+      ...(route.query.state !== undefined && { state: route.query.state }),
+      ...writeFilter(filter),
+      ...(texts.text !== "" && { text: texts.text }),
+    },
   })
   const ask = (change: Partial<EpisodeFilter>) => {
     const before = filter
@@ -39,18 +44,35 @@ export async function episodeList(root: HTMLElement, run: RunInfo, route: Route,
   const form = filters(ask)
   const rows = grid({
     sort: (column) => ask({ column, descending: column === filter.column ? !filter.descending : column !== "task" }),
-    route: (at) => episodeRoute(run.id, table.iteration[at]!, table.group[at]!, table.member[at]!),
+    route(at) {
+      const place = [table.iteration[at]!, table.group[at]!, table.member[at]!] as const
+      const step = texts.found()?.get(episodeName(...place))
+      return episodeRoute(run.id, ...place, step === undefined ? {} : { step: String(step) })
+    },
+  })
+  const texts = textSearch(run, context, () => {
+    go(here(), { replace: true })
+    show()
   })
   const count = element("output")
   const strips = element("div", { class: "brushes" })
   const empty = element("div", { class: "empty" })
+  const [broken, other] = [element("div"), element("span")]
   const show = (stay = false) => {
-    const places = selectEpisodes(table, filter, order, task?.chosen)
+    const found = texts.found()
+    const places = selectEpisodes(table, filter, order, { ...task?.chosen, ...(found && { found }) })
     rememberOrder(run.id, { table, places, back: writeRoute(here()) })
+    broken.replaceChildren(...[damaged(table.unreadable) ?? []].flat())
     count.textContent = `${places.length.toLocaleString("en")} of ${counted(table.length, "episode")}`
-    for (const one of [count, strips, form.root, rows.root]) one.hidden = table.length === 0
+    for (const one of [count, form.root, texts.root, rows.root]) one.hidden = table.length === 0
+    // Only some episodes of an evaluation are recorded, which have no distribution.
+    strips.hidden = table.length === 0 || isEvaluations(run.id)
     empty.replaceChildren(
-      ...(table.length === 0 ? [noEpisodes()] : places.length === 0 ? ["No episode matches the filters."] : []),
+      ...(table.length === 0 && table.unreadable.length === 0
+        ? [noEpisodes()]
+        : places.length === 0
+          ? ["No episode matches the filters."]
+          : []),
     )
     form.show(filter, table)
     brushes.success.show(places, [filter.iteration[0], filter.iteration[1] + 1])
@@ -63,19 +85,46 @@ export async function episodeList(root: HTMLElement, run: RunInfo, route: Route,
     show(stay)
   }
   root.append(
-    element("div", { class: "title" }, element("h2", {}, "Episodes"), count),
+    element(
+      "div",
+      { class: "title" },
+      element("h2", {}, isEvaluations(run.id) ? "Evaluation episodes" : "Episodes"),
+      count,
+      other,
+    ),
+    broken,
+    isEvaluations(run.id)
+      ? element("p", { class: "faint" }, "Some episodes of each evaluation are recorded, unsuccessful ones first.")
+      : "",
     ...(task ? [task.root] : []),
     strips,
     form.root,
+    texts.root,
     rows.root,
     empty,
   )
   renew()
+  if (route.query.text) texts.start(route.query.text)
+  void otherEpisodes(run, context).then((link) => link && other.append(link))
   followEpisodes(run, context, page.cursor, (newer) => {
     table = episodeTable(newer, table)
     order = orderedBy(table, filter.column, filter.descending)
     renew(true)
   })
+}
+
+/** Link from the episodes of training to those of evaluations, if some were recorded, and back. */
+async function otherEpisodes(run: RunInfo, { source, signal }: PageContext): Promise<HTMLElement | undefined> {
+  const [id, name] = isEvaluations(run.id)
+    ? [baseRun(run.id), "Training episodes"]
+    : [evaluationsOf(run.id), "Evaluation episodes"]
+  const page = await source.episodes(id, undefined, signal).catch(() => undefined)
+  if (!page || page.iteration.length === 0) return undefined
+  return element(
+    "a",
+    { href: writeRoute({ path: ["episodes", id], query: {} }) },
+    `${name} (${page.iteration.length.toLocaleString("en")})`,
+  )
 }
 
 function brushesOf(

@@ -18,7 +18,8 @@ export function legend(scale: Scale, measure: Measure, choose: (measure: Measure
       const level = chosen === "advantage" ? at - shades : at
       return element("span", { class: "token swatch", [`data-${chosen}`]: level })
     })
-    key.replaceChildren(ends(chosen, scale)[0], ...swatches, ends(chosen, scale)[1])
+    if (scale[chosen] > 0) key.replaceChildren(ends(chosen, scale)[0], ...swatches, ends(chosen, scale)[1])
+    else key.replaceChildren(chosen === "advantage" ? "all advantages are 0" : "no values")
   }
   const pick = (chosen: Measure) => {
     show(chosen)

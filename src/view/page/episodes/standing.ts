@@ -1,5 +1,6 @@
 import type { RecordedGroup } from "../../data/recorded.ts"
 import { byAction, episodesIn, type Standing } from "../../data/step-groups.ts"
+import { actionText } from "../../data/tool-calls.ts"
 import { element } from "../element.ts"
 import { edgedText } from "../long-text.ts"
 import { counted, short, signed, tone } from "../numbers.ts"
@@ -29,7 +30,7 @@ export function comparison(
     element(
       "tr",
       action === here.step.action ? { class: "done", "aria-current": "true" } : {},
-      element("th", { scope: "row" }, edgedText(action, 120)),
+      element("th", { scope: "row" }, edgedText(actionText(action), 120)),
       element("td", {}, `${taken.length}×`),
       element("td", {}, short(discountedReturn)),
       element("td", { class: tone(stepAdvantage) }, signed(stepAdvantage)),

@@ -1,45 +1,58 @@
 import { visible } from "../../../util/visible.ts"
-import { newLines } from "../../data/new-lines.ts"
+import { newMessages } from "../../data/messages.ts"
 import type { RecordedStep } from "../../data/recorded.ts"
+import { conversationOf } from "../../data/sent-group.ts"
+import { isEvaluations } from "../../data/source.ts"
 import { element } from "../element.ts"
-import { edgedText, longText } from "../long-text.ts"
-import { counted } from "../numbers.ts"
 import type { Read } from "./conversation.ts"
 import { credit } from "./credit.ts"
+import { labelled } from "./labelled.ts"
+import { action, messages } from "./messages.ts"
 import { observation } from "./observation.ts"
+import { promptOf } from "./prompt.ts"
 import { replyTokens } from "./reply.ts"
 import { comparison } from "./standing.ts"
 
-/** Step of an episode: observation, prompt, completion, action and credit. */
-export function drawStep(card: HTMLElement, at: number, read: Read): void {
-  const { run, recorded, episode, states, scale } = read
-  const step = episode.steps[at]!
-  const standing = states.get(step.stepGroup)!
-  const marks = [
-    !step.valid && element("span", { class: "mark bad" }, "invalid action"),
-    step.finishReason === "length" && element("span", { class: "mark warning" }, "truncated completion"),
-    ...(["agent", "conversation"] as const).map(
-      (name) => step[name] !== undefined && element("span", { class: "mark" }, `${name} ${named(step[name])}`),
-    ),
-  ]
-  card.append(
-    element(
-      "div",
-      { class: "head" },
-      element("h3", { id: `title-${at}` }, `Step ${at + 1}`, element("span", {}, ` of ${episode.steps.length}`)),
-      ...marks,
-    ),
-    labelled("Observation", observation(step.observation)),
-    promptOf(step, before(episode.steps, at)),
-    labelled("Completion", replyTokens(step, at, scale)),
-    labelled("Action", element("code", { class: `action${step.valid ? "" : " unreadable"}` }, edgedText(step.action))),
-    credit(step, run),
-    comparison(run.id, recorded, standing, standing.find((one) => one.episode === episode && one.at === at)!),
-  )
+/** Step with its place in the outline. */
+export interface ReadStep extends Read {
+  readonly jump: (step: number) => void
+  /** Earlier step of the episode in the same state, if there is one. */
+  readonly sameAs: number | undefined
 }
 
-export function labelled(label: string, content: Node): HTMLElement {
-  return element("section", { class: `${label.toLowerCase()}-part` }, element("h4", {}, label), content)
+/** Adds a step of an episode to its card: what the policy read, its completion, the action and the credit. */
+export function drawStep(card: HTMLElement, at: number, read: ReadStep): void {
+  const { run, recorded, episode, states, scale, sameAs, jump } = read
+  const step = episode.steps[at]!
+  const earlier = before(episode.steps, at)
+  const standing = states.get(step.stepGroup)!
+  const marks = (["agent", "conversation"] as const).flatMap((name) =>
+    step[name] === undefined || episode.steps.every((other) => other[name] === step[name])
+      ? []
+      : [element("span", { class: "mark" }, `${name} ${named(step[name])}`)],
+  )
+  const back =
+    sameAs !== undefined &&
+    element(
+      "p",
+      { class: "same" },
+      "The same state as in ",
+      element("button", { type: "button", class: "link-like", click: () => jump(sameAs) }, `step ${sameAs + 1}`),
+      ".",
+    )
+  // A conversation of an agent is read as such; other prompts are mostly the observation with instructions.
+  const said = step.conversation === undefined ? undefined : newMessages(step.prompt, earlier?.prompt)
+  card.append(
+    ...(marks.length > 0 ? [element("div", { class: "head" }, ...marks)] : []),
+    ...(back ? [back] : []),
+    ...(said && said.length > 0 ? messages(said) : [labelled("Observation", observation(step.observation))]),
+    promptOf(step, earlier),
+    labelled("Completion", replyTokens(step, at, scale)),
+    labelled("Action", action(step)),
+    credit(step, run),
+  )
+  if (isEvaluations(run.id)) return // one episode for each task
+  card.append(comparison(run.id, recorded, standing, standing.find((one) => one.episode === episode && one.at === at)!))
 }
 
 function named(who: string | number): string {
@@ -48,23 +61,7 @@ function named(who: string | number): string {
 
 /** Previous step of the same conversation and agent. */
 function before(steps: readonly RecordedStep[], at: number): RecordedStep | undefined {
-  const { agent, conversation } = steps[at]!
-  return steps.slice(0, at).findLast((step) => step.agent === agent && step.conversation === conversation)
-}
-
-/** Folded prompt of a step, drawn when it is opened for the first time. */
-function promptOf(step: RecordedStep, earlier: RecordedStep | undefined): HTMLElement {
-  const details = element(
-    "details",
-    { class: "prompt" },
-    element("summary", {}, `Prompt · ${counted(step.promptTokens, "token")}`),
-  )
-  const open = () => {
-    const parts = newLines(step.prompt, earlier?.prompt)
-    const marked = parts.map(({ text, fresh }) => ({ text, marked: fresh && earlier !== undefined }))
-    if (earlier) details.append(element("p", { class: "note" }, "Marked: lines that are not in the previous prompt."))
-    details.append(longText(marked))
-  }
-  details.addEventListener("toggle", open, { once: true })
-  return details
+  const own = conversationOf(steps[at]!)
+  for (let earlier = at - 1; earlier >= 0; earlier--) if (conversationOf(steps[earlier]!) === own) return steps[earlier]
+  return undefined
 }

@@ -1,3 +1,4 @@
+import { whileReading } from "../notice.ts"
 import { oneRun } from "../one-run.ts"
 import type { View } from "../view.ts"
 import { compared } from "./compare.ts"
@@ -11,12 +12,14 @@ export const episodes: View = async (root, route, context) => {
   const { run, choice } = oneRun(route, context)
   if (member === undefined && choice) root.append(choice)
   if (member === undefined) return await episodeList(root, run, route, context)
-  const recorded = await source.group(run.id, Number(iteration), Number(group), signal)
+  const place = `group ${group} of iteration ${iteration}`
+  const members = [member, ...(route.query.with === undefined ? [] : [route.query.with])].map(Number)
+  const reading = source.group(run.id, Number(iteration), Number(group), members, signal)
+  const recorded = await whileReading(root, place, reading)
   const episode = recorded?.episodes.find((one) => one.member === Number(member))
   if (!recorded || !episode)
     throw new Error(
-      `Episode ${member} of group ${group} in iteration ${iteration} is not available: ` +
-        "it was not recorded, or this report does not contain it.",
+      `Episode ${member} of ${place} is not available: it was not recorded, its file was removed, or this report does not contain it.`,
     )
   const other = recorded.episodes.find((one) => one.member === Number(route.query.with ?? Number.NaN))
   if (other) compared(root, { run, recorded, left: episode, right: other }, context)

@@ -13,9 +13,13 @@ export function episodeList(
   kept: Set<number>,
   tell: { readonly point: (path: number | undefined) => void; readonly keep: () => void },
 ): HTMLElement {
+  // An agent or conversation is named if there are several.
+  const told = (["agent", "conversation"] as const).filter((name) =>
+    paths.some((path) => path[name] !== paths[0]![name]),
+  )
   const item = (at: number) => {
     const path = paths[at]!
-    const parts = [path.agent, path.conversation].filter((part) => part !== undefined)
+    const parts = told.map((name) => path[name]).filter((part) => part !== undefined)
     const button = element(
       "button",
       {
@@ -36,7 +40,9 @@ export function episodeList(
       element(
         "span",
         { class: "who" },
-        [`Episode ${path.member}`, ...parts.map((part) => oneLine(String(part), 16))].join(" · "),
+        `Episode ${path.member}`,
+        parts.length > 0 &&
+          element("span", { class: "faint" }, parts.map((part) => oneLine(String(part), 24)).join(" · ")),
       ),
       element("span", { class: "faint" }, counted(path.steps.length, "step")),
       element("span", { class: "number" }, short(path.return)),

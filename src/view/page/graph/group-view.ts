@@ -1,7 +1,9 @@
+import { foldChains } from "../../data/chains.ts"
 import { type StateGraph, stateGraph } from "../../data/graph.ts"
 import type { RecordedGroup } from "../../data/recorded.ts"
 import { element } from "../element.ts"
 import { notice } from "../notice.ts"
+import { counted } from "../numbers.ts"
 import { episodeList } from "./episode-list.ts"
 import { legend } from "./legend.ts"
 import { drawGraph, namesOf, type Picture } from "./picture.ts"
@@ -10,6 +12,9 @@ import { statePanel } from "./state-panel.ts"
 import { stateTable } from "./state-table.ts"
 import { tipOf } from "./tip.ts"
 import type { Chosen } from "./toolbar.ts"
+
+/** Number of boxes above which the table is shown first. */
+const mostBoxes = 400
 
 /** State graph of a group: graph or table, legend, episodes, and the chosen state. */
 export class GroupView {
@@ -28,6 +33,8 @@ export class GroupView {
   #node: number | undefined
   #picture: Picture | undefined
   #drawing = new AbortController()
+  /** Whether the graph is drawn although it is large. */
+  #isForced = false
 
   /** @param onState - called with the step group of the chosen state */
   constructor(body: HTMLElement, signal: AbortSignal, onState: (stepGroup: number | undefined) => void) {
@@ -45,13 +52,14 @@ export class GroupView {
       this.#body.replaceChildren(
         notice(
           "The episodes of this group are not available.",
-          "A report contains some episodes of a run, and a run folder those that were kept.",
+          "They were not recorded, their file was removed or is damaged, or this report does not contain them.",
         ),
       )
       return
     }
     this.#graph = stateGraph(group)
     this.#names = namesOf(this.#graph.nodes)
+    this.#isForced = false
     this.#kept.clear()
     this.#opened.clear()
     const at = this.#graph.nodes.findIndex((node) => node.kind === "state" && node.stepGroup === stepGroup)
@@ -74,9 +82,12 @@ export class GroupView {
     this.#drawing = new AbortController()
     const { signal } = this.#drawing
     this.#picture = undefined
-    this.#stage.classList.toggle("table", this.#chosen.isTable)
-    if (this.#chosen.isTable) {
-      this.#stage.replaceChildren(stateTable(this.#graph, this.#names, (node) => this.#choose(node)))
+    const boxes = this.#chosen.isTable || this.#isForced ? 0 : foldChains(this.#graph).boxes.length
+    const isTable = this.#chosen.isTable || boxes > mostBoxes
+    this.#stage.classList.toggle("table", isTable)
+    if (isTable) {
+      const table = stateTable(this.#graph, this.#names, (node) => this.#choose(node))
+      this.#stage.replaceChildren(...(boxes > mostBoxes ? [this.#tooLarge(boxes)] : []), table)
       return this.#colour()
     }
     const tell = {
@@ -100,6 +111,20 @@ export class GroupView {
     this.#colour()
     this.#light()
     this.#picture.select(this.#node)
+  }
+
+  /** Offer to draw a graph of which only a table is shown. */
+  #tooLarge(boxes: number): HTMLElement {
+    const draw = () => {
+      this.#isForced = true
+      void this.#drawStage()
+    }
+    return element(
+      "p",
+      { class: "large-graph" },
+      `The graph has ${counted(boxes, "box", "boxes")}, too many to read. `,
+      element("button", { type: "button", click: draw }, "Draw it anyway"),
+    )
   }
 
   #colour(): void {

@@ -5,7 +5,6 @@ import { hundredths, signed, tone } from "../numbers.ts"
 import { letter } from "./boxes.ts"
 import { curve } from "./geometry.ts"
 import type { Layout, Point } from "./layout.ts"
-import { oneLine } from "./short-names.ts"
 
 /** Line of an arrow's label: an action and its step advantage, if the state has several steps to compare. */
 interface Line {
@@ -20,16 +19,23 @@ export interface LinkLabel {
 }
 
 const mostLines = 2
-const longestAction = 18
+/** Maximum number of characters of an action. */
+export const longestAction = 18
 export const lineHeight = 14
 
-/** Label for all actions between two boxes, the most frequent first. */
-export function labelOf(edges: readonly ActionEdge[], { nodes }: StateGraph): LinkLabel {
-  const sorted = edges.toSorted((a, b) => b.places.length - a.places.length)
-  const lines = sorted.slice(0, mostLines).map((edge): Line => {
+/**
+ * Label for all actions between two boxes, the most frequent first.
+ *
+ * @param indices - indices of the actions in the graph
+ * @param names - [edges] names of the actions
+ */
+export function labelOf(indices: readonly number[], { nodes, edges }: StateGraph, names: readonly string[]): LinkLabel {
+  const sorted = indices.toSorted((a, b) => edges[b]!.places.length - edges[a]!.places.length)
+  const lines = sorted.slice(0, mostLines).map((at): Line => {
+    const edge = edges[at]!
     const isCompared = (nodes[edge.from] as StateNode).places.length > 1 && edge.stepAdvantage !== undefined
     return {
-      action: oneLine(edge.action, longestAction) || "(empty)",
+      action: names[at] || "(empty)",
       advantage: isCompared ? hundredths(edge.stepAdvantage) : undefined,
     }
   })

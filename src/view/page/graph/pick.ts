@@ -53,7 +53,7 @@ export async function mostTelling(
   let looked = 0
   for (const { iteration, group: number } of newestFirst) {
     if (best && (looked >= mostLookedAt || best.group.iteration !== iteration)) break
-    const group = await source.group(run, iteration, number, signal)
+    const group = await source.group(run, iteration, number, [], signal)
     if (!group) continue // a report contains only some groups
     looked++
     const score = tellingOf(group)

@@ -3,9 +3,10 @@ import type { GraphNode, StateGraph } from "../../data/graph.ts"
 import { drawing, element } from "../element.ts"
 import { inTurns } from "../in-turns.ts"
 import { counted } from "../numbers.ts"
+import { actionNames } from "./action-names.ts"
 import { type Box, chainBox, endBox, stateBox, titleOf } from "./boxes.ts"
 import { clipRoute, loopRoom, loopRoute } from "./geometry.ts"
-import { drawLink, labelOf, meanAdvantage } from "./links.ts"
+import { drawLink, labelOf, longestAction, meanAdvantage } from "./links.ts"
 import { paint } from "./paint.ts"
 import { advantageScale, type Colouring, type Scale, stateValue, toneOf } from "./scale.ts"
 import { shortNames } from "./short-names.ts"
@@ -60,12 +61,8 @@ export async function drawGraph(
     signal,
   )
   signal.throwIfAborted()
-  const labels = links.map(({ edges }) =>
-    labelOf(
-      edges.map((edge) => graph.edges[edge]!),
-      graph,
-    ),
-  )
+  const actions = actionNames(graph.edges, longestAction)
+  const labels = links.map(({ edges }) => labelOf(edges, graph, actions))
   const counts = links.map(({ edges }) => edges.reduce((sum, edge) => sum + graph.edges[edge]!.places.length, 0))
   const isTall = frame.clientWidth < wide
   const loops = new Map(links.flatMap(({ from, to }, at) => (from === to ? [[from, at] as const] : [])))

@@ -6,10 +6,9 @@ import { element } from "../element.ts"
 import { longText } from "../long-text.ts"
 import { counted, short, signed, tone } from "../numbers.ts"
 import { writeRoute } from "../view.ts"
+import { actionLine } from "./action-names.ts"
 import { titleOf } from "./boxes.ts"
-import { oneLine } from "./short-names.ts"
 
-const longestAction = 60
 /** Maximum number of shown steps of a state. */
 const mostRows = 200
 
@@ -66,7 +65,7 @@ function actions(graph: StateGraph, at: number, choose: (node: number) => void):
     element(
       "tr",
       {},
-      element("td", { class: "mono" }, oneLine(action, longestAction)),
+      element("td", { class: "mono" }, actionLine(action)),
       element("td", { class: "number" }, `×${places.length}`),
       element("td", { class: `number ${tone(stepAdvantage)}` }, signed(stepAdvantage)),
       element(
@@ -90,7 +89,7 @@ function steps(run: string, group: RecordedGroup, places: readonly StepPlace[]):
         {},
         element("a", { href: writeRoute({ path, query: { step: String(step) } }) }, `${member} · ${step + 1}`),
       ),
-      element("td", { class: "mono" }, oneLine(recorded.action, longestAction)),
+      element("td", { class: "mono" }, actionLine(recorded.action)),
       element("td", { class: "number" }, short(recorded.discountedReturn)),
       ...[recorded.stepAdvantage, recorded.episodeAdvantage, advantageOf(recorded)].map((value) =>
         element("td", { class: `number ${tone(value)}` }, signed(value)),

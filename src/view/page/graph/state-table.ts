@@ -2,8 +2,8 @@ import type { ActionEdge, StateGraph } from "../../data/graph.ts"
 import { drawState } from "../draw/draw.ts"
 import { element } from "../element.ts"
 import { short, signed, tone } from "../numbers.ts"
+import { actionLine } from "./action-names.ts"
 import { titleOf } from "./boxes.ts"
-import { oneLine } from "./short-names.ts"
 import { byWorth } from "./state-panel.ts"
 
 /** Number of rows that are added at once; a button adds more. */
@@ -46,7 +46,7 @@ export function stateTable(
               element(
                 "li",
                 {},
-                element("span", { class: "mono" }, oneLine(action, 40)),
+                element("span", { class: "mono" }, actionLine(action)),
                 ` ×${places.length} `,
                 element("span", { class: `number ${tone(stepAdvantage)}` }, signed(stepAdvantage)),
                 element("span", { class: "faint" }, ` to ${titleOf(nodes[to]!)}`),

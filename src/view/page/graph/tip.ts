@@ -1,6 +1,7 @@
 import type { StateGraph } from "../../data/graph.ts"
 import { element } from "../element.ts"
 import { counted, short, signed, tone } from "../numbers.ts"
+import { actionLine } from "./action-names.ts"
 import { titleOf } from "./boxes.ts"
 import { oneLine } from "./short-names.ts"
 import { byWorth } from "./state-panel.ts"
@@ -25,7 +26,7 @@ export function tipOf({ nodes, edges }: StateGraph, at: number): readonly Node[]
         element(
           "span",
           {},
-          element("span", { class: "mono" }, oneLine(action, 48)),
+          element("span", { class: "mono" }, actionLine(action, 48)),
           ` ×${places.length} `,
           element("b", { class: tone(stepAdvantage) }, signed(stepAdvantage)),
         ),

@@ -1,7 +1,7 @@
 import { episodeTable } from "../../data/episode-table.ts"
 import { element } from "../element.ts"
 import { followEpisodes } from "../follow-episodes.ts"
-import { noEpisodes, notice } from "../notice.ts"
+import { damaged, noEpisodes, notice, readingEpisodes, whileReading } from "../notice.ts"
 import { oneRun } from "../one-run.ts"
 import type { View } from "../view.ts"
 import { GroupView } from "./group-view.ts"
@@ -18,16 +18,19 @@ export const graph: View = async (root, route, context) => {
   const { source, signal } = context
   root.append(element("h2", { class: "unseen" }, "State graph of a group"))
   const { run, choice } = oneRun(route, context)
-  const page = await source.episodes(run.id, undefined, signal)
+  const page = await readingEpisodes(root, run, context)
   const first = episodeTable(page)
   const all = placesOf(first)
   const places = all.filter(
     ({ iteration, group }) =>
       (path[2] === undefined || iteration === Number(path[2])) && (path[3] === undefined || group === Number(path[3])),
   )
-  const group = await mostTelling(source, run.id, places, signal)
+  const group = await whileReading(root, "the episodes of a group", mostTelling(source, run.id, places, signal))
   signal.throwIfAborted()
-  if (!group) return void root.append(...(choice ? [choice] : []), all.length === 0 ? noEpisodes() : missing(path))
+  const broken = damaged(first.unreadable)
+  if (broken) root.append(broken)
+  if (!group)
+    return void root.append(...(choice ? [choice] : []), all.length > 0 || broken ? missing(path) : noEpisodes())
   let chosen: Chosen = {
     run: run.id,
     iteration: group.iteration,
@@ -49,7 +52,9 @@ export const graph: View = async (root, route, context) => {
     chosen = { ...chosen, ...change }
     note()
     if (chosen.iteration === before.iteration && chosen.group === before.group) return await shown.change(chosen)
-    await shown.show(await source.group(chosen.run, chosen.iteration, chosen.group, signal), chosen)
+    body.setAttribute("aria-busy", "true")
+    const read = source.group(run.id, chosen.iteration, chosen.group, [], signal)
+    await shown.show(await read.finally(() => body.removeAttribute("aria-busy")), chosen)
     context.announce(`Iteration ${chosen.iteration}, group ${chosen.group}`)
   }
   const told = (error: unknown) => {
@@ -91,6 +96,6 @@ function missing([, , iteration, group]: readonly string[]): HTMLElement {
   const asked = [iteration && `iteration ${iteration}`, group && `group ${group}`].filter(Boolean).join(", ")
   return notice(
     `The episodes of ${asked || "this run"} are not available.`,
-    "A report contains some episodes of a run, and a run folder those that were kept.",
+    "They were not recorded, their file was removed or is damaged, or this report does not contain them.",
   )
 }

@@ -1,4 +1,4 @@
-// What ThreadSanitizer is told of the emulator's own memory.
+// Annotations for ThreadSanitizer about the emulator's own memory.
 #pragma once
 #include <cstdint>
 
@@ -17,22 +17,23 @@ void __tsan_java_free(uintptr_t at, uintptr_t bytes);
 
 namespace gigpo::cuda::emulator {
 
-// Between the waits of kernels: what the emulator itself reads and writes, all threads share.
-class Unlooked {
+// Scope in which accesses are ignored: the state that the emulator uses between waits of kernels is shared by all
+// threads.
+class IgnoredAccesses {
  public:
 #ifdef __SANITIZE_THREAD__
-  Unlooked() {
+  IgnoredAccesses() {
     AnnotateIgnoreReadsBegin(__FILE__, __LINE__);
     AnnotateIgnoreWritesBegin(__FILE__, __LINE__);
   }
-  ~Unlooked() {
+  ~IgnoredAccesses() {
     AnnotateIgnoreWritesEnd(__FILE__, __LINE__);
     AnnotateIgnoreReadsEnd(__FILE__, __LINE__);
   }
 #else
-  Unlooked() {}
+  IgnoredAccesses() {}
 #endif
-  Unlooked(const Unlooked&) = delete;
+  IgnoredAccesses(const IgnoredAccesses&) = delete;
 };
 
 }  // namespace gigpo::cuda::emulator

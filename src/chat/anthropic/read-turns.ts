@@ -1,0 +1,159 @@
+import { stringify } from "../../json/text.ts"
+import { isObject } from "../../options/read.ts"
+import { badField } from "../api-error.ts"
+import type { CallMessage, Tool, ToolCall } from "../call.ts"
+import { FieldReader, isText, isWellFormed } from "../fields.ts"
+import { mostMessages } from "../json-limits.ts"
+import { OpenCalls } from "../open-calls.ts"
+
+type Assistant = Extract<CallMessage, { role: "assistant" }>
+
+/**
+ * Messages of the system prompt and of the turns. Results of tools are messages of their own.
+ *
+ * @param tools - tools that results may refer to
+ */
+export function readTurns(
+  system: unknown,
+  turns: readonly unknown[] | undefined,
+  tools: readonly Tool[],
+): readonly CallMessage[] {
+  if (!turns || turns.length === 0) throw badField("messages", "must be a list of at least one message")
+  if (turns.length > mostMessages)
+    throw badField("messages", `has ${turns.length} messages; send at most ${mostMessages}`)
+  const told = system === undefined ? "" : readTexts(system, "system")
+  const messages: CallMessage[] = told === "" ? [] : [{ role: "system", content: told }]
+  const open = new OpenCalls()
+  for (const [index, value] of turns.entries()) {
+    const path = `messages[${index}]`
+    const read = new FieldReader(value, path)
+    const role = read.oneOf("role", ["user", "assistant", "system"])
+    if (role === undefined) throw badField(`${path}.role`, "is missing")
+    const content = read.any("content")
+    read.done()
+    if (content === undefined) throw badField(`${path}.content`, "is missing")
+    const place = { path: `${path}.content`, open, tools }
+    if (role === "assistant") messages.push(readReply(content, place))
+    else if (role === "user") messages.push(...readUser(content, place))
+    else {
+      open.done()
+      messages.push({ role, content: readTexts(content, place.path) })
+    }
+  }
+  open.done()
+  if (messages.at(-1)!.role === "assistant")
+    throw badField("messages", "end with one of the assistant: beginnings of completions are not supported")
+  return messages
+}
+
+interface Place {
+  readonly path: string
+  readonly open: OpenCalls
+  readonly tools: readonly Tool[]
+}
+
+/** Readers of the blocks of a content; a string is one text block. */
+function blocksOf(content: unknown, path: string): readonly FieldReader[] {
+  if (isText(content, path)) return [new FieldReader({ type: "text", text: content }, path)]
+  if (!Array.isArray(content)) throw badField(path, "must be a string or a list of blocks")
+  return content.map((block, index) => new FieldReader(block, `${path}[${index}]`))
+}
+
+/** A text, or a list of text blocks. */
+function readTexts(content: unknown, path: string): string {
+  const texts: string[] = []
+  for (const read of blocksOf(content, path)) {
+    typeOf(read, ["text"])
+    texts.push(readText(read))
+  }
+  return texts.join("")
+}
+
+function typeOf<T extends string>(read: FieldReader, known: readonly T[]): T {
+  const type = read.oneOf("type", known)
+  if (type === undefined) throw badField(read.name("type"), `must be one of ${known.join(", ")}`)
+  return type
+}
+
+function readText(read: FieldReader): string {
+  const text = read.required("text")
+  read.neutral({ citations: [[]] })
+  read.ignore("cache_control")
+  read.done()
+  return text
+}
+
+/** Results of tools, then the text of the user. */
+function readUser(content: unknown, { path, open, tools }: Place): readonly CallMessage[] {
+  const messages: CallMessage[] = []
+  const texts: string[] = []
+  for (const read of blocksOf(content, path)) {
+    if (typeOf(read, ["text", "tool_result"]) === "text") {
+      open.done()
+      texts.push(readText(read))
+      continue
+    }
+    if (texts.length > 0) throw badField(read.name("type"), "must not be tool_result after a text")
+    const toolCallId = read.required("tool_use_id")
+    open.answer(toolCallId, read.name("tool_use_id"))
+    const result = read.any("content")
+    read.boolean("is_error")
+    read.ignore("cache_control")
+    read.done()
+    messages.push({
+      role: "tool",
+      content: result === undefined ? "" : readResult(result, read.name("content"), tools),
+      toolCallId,
+    })
+  }
+  if (messages.length === 0) open.done()
+  if (texts.length > 0 || messages.length === 0) messages.push({ role: "user", content: texts.join("") })
+  return messages
+}
+
+/** Text of a result. A reference to a tool, of a search for tools, is its description. */
+function readResult(content: unknown, path: string, tools: readonly Tool[]): string {
+  const texts = blocksOf(content, path).map((read) => {
+    if (typeOf(read, ["text", "tool_reference"]) === "text") return readText(read)
+    const name = read.required("tool_name")
+    read.ignore("cache_control")
+    read.done()
+    const tool = tools.find((one) => one.name === name)
+    if (!tool) throw badField(read.name("tool_name"), `is ${JSON.stringify(name.slice(0, 100))}, which is not in tools`)
+    return `${stringify((tool.told as { readonly function: object }).function)}\n`
+  })
+  return texts.join("")
+}
+
+function readReply(content: unknown, { path, open }: Place): Assistant {
+  open.done()
+  let [text, reasoning] = ["", undefined as string | undefined]
+  const toolCalls: ToolCall[] = []
+  for (const read of blocksOf(content, path))
+    switch (typeOf(read, ["text", "thinking", "tool_use"])) {
+      case "text":
+        text += readText(read)
+        break
+      case "thinking":
+        reasoning = (reasoning ?? "") + read.required("thinking")
+        read.ignore("signature", "cache_control")
+        read.done()
+        break
+      default: {
+        const call = readCall(read)
+        open.call(call.id, read.name("id"))
+        toolCalls.push(call)
+      }
+    }
+  return { role: "assistant", content: text, toolCalls, ...(reasoning !== undefined && { reasoning }) }
+}
+
+function readCall(read: FieldReader): ToolCall {
+  const [id, name] = [read.filled("id"), read.filled("name")]
+  const input = read.any("input") ?? {}
+  if (!isObject(input)) throw badField(read.name("input"), "must be an object")
+  if (!isWellFormed(input)) throw badField(read.name("input"), "contains an unpaired surrogate; send valid Unicode")
+  read.ignore("cache_control", "caller")
+  read.done()
+  return { id, name, arguments: stringify(input) }
+}

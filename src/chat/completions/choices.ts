@@ -1,0 +1,102 @@
+import { randomUUID } from "node:crypto"
+import type { ApiError } from "../api-error.ts"
+import type { Call } from "../call.ts"
+import { type Answer, countTokens, type ReplyDelta, type TokenText } from "../dialect.ts"
+import type { SaidReply } from "../reply-generator.ts"
+import { event } from "../sse.ts"
+
+export interface ChoicesCall extends Call {
+  /** Whether the last chunk of a stream contains token counts. */
+  readonly usageInStream: boolean
+  /** vLLM's `return_token_ids`: whether the response contains the ids of prompt and completions. */
+  readonly tokenIds: boolean
+}
+
+/** Names of a response. */
+interface Names {
+  readonly id: string
+  readonly object: string
+  readonly chunk: string
+}
+
+/** Response of chat completions or completions: one or several choices, whole or in chunks. */
+export abstract class ChoicesAnswer implements Answer {
+  protected readonly call: ChoicesCall
+  protected readonly textOf: TokenText
+  readonly #names: Names
+  readonly #head: { readonly id: string; readonly created: number; readonly model: string }
+
+  constructor(call: ChoicesCall, textOf: TokenText, names: Names) {
+    this.#head = { id: `${names.id}-${randomUUID()}`, created: Math.floor(Date.now() / 1000), model: call.model }
+    this.call = call
+    this.textOf = textOf
+    this.#names = names
+  }
+
+  /** Content of a choice. */
+  protected abstract content(reply: SaidReply): object
+  /** First part of each choice in a stream; undefined if there is none. */
+  protected abstract first(): object | undefined
+  protected abstract part(index: number, piece: ReplyDelta): object
+  /** Part of the chunk that ends a choice. */
+  protected abstract last(): object
+  protected abstract logProbs(reply: SaidReply): object
+
+  whole(replies: readonly SaidReply[]): string {
+    const choices = replies.map((reply, index) => ({ index, ...this.content(reply), ...this.#ended(reply) }))
+    const { object } = this.#names
+    return JSON.stringify({ ...this.#head, object, choices, usage: usage(replies), ...this.#ids(replies) })
+  }
+
+  begin(): string {
+    const first = this.first()
+    if (!first) return ""
+    return Array.from({ length: this.call.count }, (_, index) => this.#chunk(index, first)).join("")
+  }
+
+  piece(index: number, piece: ReplyDelta): string {
+    return this.#chunk(index, this.part(index, piece))
+  }
+
+  end(replies: readonly SaidReply[]): string {
+    const ids = this.#ids(replies)
+    const last = replies.map((reply, index) => this.#chunk(index, this.last(), this.#ended(reply), ids))
+    const counted = this.call.usageInStream ? [this.#event({ choices: [], usage: usage(replies) })] : []
+    return [...last, ...counted, event("[DONE]")].join("")
+  }
+
+  fail(error: ApiError): string {
+    return event(error)
+  }
+
+  #ended(reply: SaidReply): object {
+    return {
+      logprobs: this.call.logProbs ? this.logProbs(reply) : null,
+      finish_reason: reply.finishReason,
+      ...(this.call.tokenIds && { token_ids: [...reply.tokens] }),
+    }
+  }
+
+  #chunk(index: number, part: object, more: object = {}, beside: object = {}): string {
+    const choice = { index, ...part, logprobs: null, finish_reason: null, ...more }
+    return this.#event({ choices: [choice], ...(this.call.usageInStream && { usage: null }), ...beside })
+  }
+
+  #event(chunk: object): string {
+    return event({ ...this.#head, object: this.#names.chunk, ...chunk })
+  }
+
+  /** Token ids of the prompt under vLLM's name, if requested. */
+  #ids(replies: readonly SaidReply[]): object {
+    return this.call.tokenIds ? { prompt_token_ids: [...replies[0]!.prompt] } : {}
+  }
+}
+
+function usage(replies: readonly SaidReply[]): object {
+  const { prompt, reply, reasoning } = countTokens(replies)
+  return {
+    ...{ prompt_tokens: prompt, completion_tokens: reply, total_tokens: prompt + reply },
+    prompt_tokens_details: { cached_tokens: 0 },
+    completion_tokens_details: { reasoning_tokens: reasoning },
+  }
+}

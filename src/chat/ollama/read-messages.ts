@@ -1,0 +1,60 @@
+import { stringify } from "../../json/text.ts"
+import { isObject } from "../../options/read.ts"
+import { badField } from "../api-error.ts"
+import type { CallMessage, ToolCall } from "../call.ts"
+import { FieldReader, isWellFormed } from "../fields.ts"
+import { mostMessages } from "../json-limits.ts"
+import { OpenCalls } from "../open-calls.ts"
+
+/**
+ * Messages of POST /api/chat. A result names its call by id or by the tool's name; without either it belongs to the
+ * first call that is open.
+ */
+export function readMessages(values: readonly unknown[] | undefined): readonly CallMessage[] {
+  if (!values || values.length === 0) throw badField("messages", "must be a list of at least one message")
+  if (values.length > mostMessages)
+    throw badField("messages", `has ${values.length} messages; send at most ${mostMessages}`)
+  let open = new OpenCalls()
+  let waiting: readonly ToolCall[] = []
+  const messages = values.map((value, index): CallMessage => {
+    const path = `messages[${index}]`
+    const read = new FieldReader(value, path)
+    const role = read.oneOf("role", ["system", "user", "assistant", "tool"])
+    if (role === undefined) throw badField(`${path}.role`, "is missing")
+    const content = read.string("content") ?? ""
+    readImages(read)
+    if (role === "tool") {
+      const [given, name] = [read.string("tool_call_id"), read.string("tool_name")]
+      const found = given ?? (waiting.find((call) => call.name === name) ?? waiting[0])?.id ?? ""
+      waiting = waiting.filter(({ id }) => id !== found)
+      open.answer(found, given === undefined ? path : `${path}.tool_call_id`)
+      return { role, content, toolCallId: found }
+    }
+    open.done()
+    open = new OpenCalls()
+    if (role !== "assistant") return { role, content }
+    const at = `${path}.tool_calls`
+    const toolCalls = (read.list("tool_calls") ?? []).map((call, number) =>
+      readCall(new FieldReader(call, `${at}[${number}]`), `call_${index}_${number}`),
+    )
+    for (const [number, { id }] of toolCalls.entries()) open.call(id, `${at}[${number}].id`)
+    waiting = toolCalls
+    const reasoning = read.string("thinking")
+    return { role, content, toolCalls, ...(reasoning !== undefined && { reasoning }) }
+  })
+  open.done()
+  return messages
+}
+
+function readCall(read: FieldReader, otherwise: string): ToolCall {
+  const called = new FieldReader(read.any("function"), read.name("function"))
+  const given = called.any("arguments") ?? {}
+  const field = called.name("arguments")
+  if (!isObject(given)) throw badField(field, "must be an object")
+  if (!isWellFormed(given)) throw badField(field, "contains an unpaired surrogate; send valid Unicode")
+  return { id: read.string("id") || otherwise, name: called.filled("name"), arguments: stringify(given) }
+}
+
+export function readImages(read: FieldReader): void {
+  if (read.list("images")?.length) throw badField(read.name("images"), "is not supported: the model reads text only")
+}

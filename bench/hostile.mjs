@@ -2,6 +2,9 @@
 // requests: alone, next to a process that only computes, next to one hostile client with the key (from another address), and next to a flood of
 // requests without a key. Turns alternate, so that other load of the machine affects all alike. `--seconds 30` is the time of the ordinary client
 // alone; the hostile client gets twice that time.
+//
+// Parts of it, which are printed and not written to bench/results: `--only "serve, 1M"` is one server, `--beside "hostile client"` one of the
+// others, and `--attack 6` one kind of hostile request by its place in hostile/attack.mjs.
 import { fork } from "node:child_process"
 import { once } from "node:events"
 import { mkdtemp, rm } from "node:fs/promises"
@@ -13,13 +16,23 @@ import { openServers } from "./hostile/servers.mjs"
 import { describeMachine, markdownTable, writeResult } from "./machine.mjs"
 
 const { values } = parseArgs({
-  options: { seconds: { type: "string", default: "30" }, only: { type: "string" } },
+  options: {
+    seconds: { type: "string", default: "30" },
+    only: { type: "string" },
+    beside: { type: "string" },
+    attack: { type: "string" },
+  },
   strict: false,
 })
 const turns = 3
 const seconds = Number(values.seconds) / turns
 const busy = "a busy process, no requests"
-const sides = { alone: seconds, [busy]: seconds, "hostile client": 2 * seconds, flood: seconds }
+const all = { alone: seconds, [busy]: seconds, "hostile client": 2 * seconds, flood: seconds }
+const sides = Object.fromEntries(
+  Object.entries(all).filter(
+    ([side]) => [undefined, side].includes(values.beside) || side === "alone" || side === busy,
+  ),
+)
 const kinds = { flood: "flood", [busy]: "busy" }
 
 const folder = await mkdtemp(join(tmpdir(), "gigpo-hostile-"))
@@ -32,6 +45,7 @@ const table = [
     "p99, ms",
     "slowest, ms",
     "p99 of alone",
+    "p99 of a busy process",
     "failed",
     "what the others sent",
   ],
@@ -49,7 +63,7 @@ async function measure(name, server) {
   await during(2, server.ask, { times: [], failed: 0 })
   for (let turn = 0; turn < turns; turn++)
     for (const [side, length] of Object.entries(sides)) {
-      const others = side === "alone" ? undefined : fork(new URL("hostile/attack.mjs", import.meta.url), [JSON.stringify({ kind: kinds[side] ?? server.kind, ...server.attacked })]) // biome-ignore format: one line
+      const others = side === "alone" ? undefined : fork(new URL("hostile/attack.mjs", import.meta.url), [JSON.stringify({ kind: kinds[side] ?? server.kind, attack: values.attack, ...server.attacked })]) // biome-ignore format: one line
       if (others) await wait(1000)
       await during(length, server.ask, found[side])
       if (!others) continue
@@ -61,7 +75,7 @@ async function measure(name, server) {
     }
   memory.push(`${name}: ${(await server.memory()).toFixed(0)} MB`)
   await server.stop()
-  const alone = quantile(found.alone.times, 0.99)
+  const [alone, beside] = ["alone", busy].map((side) => quantile(found[side].times, 0.99))
   for (const [side, { times, failed, sent }] of Object.entries(found)) {
     const p99 = quantile(times, 0.99)
     const figures = [quantile(times, 0.5), p99, Math.max(...times)].map((time) => time.toFixed(1))
@@ -71,6 +85,7 @@ async function measure(name, server) {
       times.length,
       ...figures,
       (p99 / alone).toFixed(2),
+      (p99 / beside).toFixed(2),
       failed,
       side === "alone" || side === busy ? "" : `${sent} requests or connections`,
     ])
@@ -98,14 +113,17 @@ function quantile(values, share) {
   return sorted[Math.min(Math.floor(sorted.length * share), sorted.length - 1)] ?? Number.NaN
 }
 
-await writeResult(
-  "hostile",
-  `# One hostile client
+const text = `# One hostile client
 
 An ordinary client asks for something small again and again: alone, beside a process that only computes, beside one hostile client that has
 the key and another address (${Math.round(2 * turns * seconds)} s), and beside a flood without a key (${Math.round(turns * seconds)} s each, by turns). All of them share the machine, the process beside it at a lower priority. ${describeMachine()}
 
 ${markdownTable(table)}
 
-Peak memory: ${memory.join(", ")}.`,
-)
+Peak memory: ${memory.join(", ")}.
+
+What a fair share would allow: the process beside the ordinary client takes one core at its priority, whatever it sends, so that "a busy
+process, no requests" is the least that any other program on this machine costs. "p99 of a busy process" is what is left for the server to
+answer for. There 1 is an ordinary client that does not notice the hostile one, and 2 is an equal share for each of the two.`
+if (Object.keys(values).some((name) => name in { only: 0, beside: 0, attack: 0 })) console.log(text)
+else await writeResult("hostile", text)

@@ -64,6 +64,7 @@ static Napi::Object initialize(Napi::Env env, Napi::Object exports) {
   exports.Set("Engine", EngineObject::define(env));
   exports.Set("Vocabulary", VocabularyObject::define(env));
   exports.Set("Grammar", GrammarObject::define(env));
+  exports.Set("prepareGrammar", function<prepare_grammar>(env));
   exports.Set("setErrorClass", function<set_error_class>(env));
   exports.Set("deviceReport", function<device_report_call>(env));
   exports.Set("hideProcess", function<hide_process_call>(env));

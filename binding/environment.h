@@ -2,12 +2,15 @@
 // its own instance of the addon.
 #pragma once
 #include <functional>
+#include <memory>
 #include <optional>
 
 #include "binding/napi_setup.h"
 #include "core/error.h"
 
 namespace gigpo {
+
+class TokenMasks;
 
 // Function that creates the result of finished work for its promise; called on the JavaScript thread.
 using MakeResult = std::function<Napi::Value(Napi::Env)>;
@@ -16,6 +19,7 @@ struct AddonState {
   Napi::FunctionReference error_class;   // GigpoError, set by src/native.ts
   Napi::FunctionReference critic_class;  // class of CriticObject; only an engine creates instances
   Napi::FunctionReference vocabulary_class, grammar_class;  // to recognize their instances
+  std::shared_ptr<TokenMasks> prepared_masks;  // of the grammar that is constructed next; null: from its arguments
 };
 
 inline Napi::Error make_error(Napi::Env env, const char* code, const std::string& message) {

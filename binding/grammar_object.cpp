@@ -1,5 +1,6 @@
 #include "binding/grammar_object.h"
 
+#include "binding/background.h"
 #include "binding/convert.h"
 #include "binding/environment.h"
 
@@ -43,16 +44,43 @@ static std::vector<ByteSet> sets_of(const std::vector<uint8_t>& bytes) {
   return sets;
 }
 
+// Arguments of a grammar, copied from JavaScript.
+struct GrammarArguments {
+  explicit GrammarArguments(const Napi::CallbackInfo& info) {
+    const auto& vocabulary = info.Env().GetInstanceData<AddonState>()->vocabulary_class.Value();
+    if (!info[0].IsObject() || !info[0].As<Napi::Object>().InstanceOf(vocabulary)) refuse("A grammar needs a vocabulary.");
+    tokens = VocabularyObject::Unwrap(info[0].As<Napi::Object>())->tokens();
+    instructions = copy_of<int32_t>(info[1], "instructions");
+    sets = copy_of<uint8_t>(info[2], "sets");
+  }
+
+  std::shared_ptr<TokenMasks> masks() const {
+    auto masks = std::make_shared<TokenMasks>(Grammar(program_of(instructions), sets_of(sets)), tokens);
+    masks->mask(masks->start());  // throws if no completion is possible at all
+    return masks;
+  }
+
+  std::shared_ptr<const TokenBytes> tokens;
+  std::vector<int32_t> instructions;
+  std::vector<uint8_t> sets;
+};
+
 GrammarObject::GrammarObject(const Napi::CallbackInfo& info) : ObjectWrap(info) {
   guarded(info.Env(), [&] {
-    const Napi::Env env = info.Env();
-    if (!info[0].IsObject() || !info[0].As<Napi::Object>().InstanceOf(env.GetInstanceData<AddonState>()->vocabulary_class.Value()))
-      refuse("A grammar needs a vocabulary.");
-    const auto& tokens = VocabularyObject::Unwrap(info[0].As<Napi::Object>())->tokens();
-    Grammar grammar(program_of(copy_of<int32_t>(info[1], "instructions")), sets_of(copy_of<uint8_t>(info[2], "sets")));
-    masks_ = std::make_shared<TokenMasks>(std::move(grammar), tokens);
-    masks_->mask(masks_->start());  // throws if no completion is possible at all
+    masks_ = std::exchange(info.Env().GetInstanceData<AddonState>()->prepared_masks, nullptr);
+    if (!masks_) masks_ = GrammarArguments(info).masks();
   });
+}
+
+Napi::Value prepare_grammar(const Napi::CallbackInfo& info) {
+  const auto work = [arguments = GrammarArguments(info)]() -> MakeResult {
+    return [masks = arguments.masks()](Napi::Env env) {
+      auto* state = env.GetInstanceData<AddonState>();
+      state->prepared_masks = masks;  // taken by the constructor
+      return state->grammar_class.New({});
+    };
+  };
+  return Background::start(info.Env(), work, Napi::Object::New(info.Env()));
 }
 
 // Mask of the tokens that may follow the given tokens; undefined after a token that ends the text.

@@ -27,6 +27,9 @@ class GrammarObject : public Napi::ObjectWrap<GrammarObject> {
   std::shared_ptr<TokenMasks> masks_;
 };
 
+// Promise of a grammar whose masks are computed on another thread; arguments as of the class.
+Napi::Value prepare_grammar(const Napi::CallbackInfo& info);
+
 // Masks of a result of NativeVocabulary.grammar. Throws Error BAD_ARGUMENT for any other value.
 std::shared_ptr<TokenMasks> masks_of(const Napi::Value& grammar);
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <limits>
 #include <utility>
 
 #include "core/error.h"
@@ -75,6 +76,7 @@ void Generator::submit(SampleRequest request) {
   auto sequence = std::make_shared<Sequence>();
   if (const auto& constraint = request.constraint) {
     constraint->check_model(transformer_.config().vocabulary_size);
+    sequence->constrained = true;
     sequence->mask = constraint->mask(sequence->state = constraint->start());
   }
   sequence->tokens = request.prompt;
@@ -114,16 +116,19 @@ void Generator::step(const PolicyTensors& weights, std::vector<Completion>& done
     lose_cache();
   }
   if (under_way_ && (!pages_suffice() || constrained() || contended())) read(done);
+  find_masks(done);
+  const Clock::time_point began = Clock::now();
   schedule();
   std::optional<Step> next = queue(weights);
   read(done);
   under_way_ = std::move(next);
   if (!device_.traits().asynchronous) read(done);
+  last_step_ = Clock::now() - began;
 }
 
 // Whether a running sequence is constrained and has an unread token: its next mask depends on this token, which only the device knows.
 bool Generator::constrained() const {
-  return std::any_of(running_.begin(), running_.end(), [](const SequencePointer& sequence) { return sequence->mask && sequence->unread > 0; });
+  return std::any_of(running_.begin(), running_.end(), [](const SequencePointer& sequence) { return sequence->constrained && sequence->unread > 0; });
 }
 
 std::optional<Generator::Step> Generator::queue(const PolicyTensors& weights) {
@@ -246,7 +251,7 @@ void Generator::read(std::vector<Completion>& done) {
     counts_->computed += computed;
     if (!draws) continue;
     take(*sequence, step, own);
-    if (sequence->mask) sequence->constrain();
+    if (sequence->constrained) sequence->constrain();
     counts_->sampled++;
     if (!sequence->finished()) publish_full_pages(*sequence);
   }
@@ -283,21 +288,56 @@ void Generator::take_finished(Sequences& sequences, std::vector<Completion>& don
   std::erase_if(sequences, [](const SequencePointer& sequence) { return sequence->finished(); });
 }
 
-// Updates the mask after the last token. If the log-probability is not finite, the token may violate the constraint; the mask is dropped,
-// and the error is detected from the log-probabilities.
+// Least work on masks for each group in a step, about 1 ms, if there are several groups, and work in a nanosecond. With a large vocabulary a
+// mask may take 10 ms or more, and each sequence of a request may need another one after each token.
+constexpr int64_t least_mask_work = 300'000;
+constexpr double mask_work_per_nanosecond = 1. / 3;
+
+// Finds the masks of constrained sequences for the next step. Groups have as much time for it as the last step took. A sequence whose mask
+// takes longer waits for a later step.
+void Generator::find_masks(std::vector<Completion>& done) {
+  const int64_t share = std::max(least_mask_work, int64_t(mask_work_per_nanosecond * double(last_step_.count())));
+  std::map<uint64_t, int64_t> left;
+  const auto find = [&](Sequence& sequence) {
+    if (!sequence.waits_for_mask()) return false;
+    const int64_t all = groups_ > 1 ? share : std::numeric_limits<int64_t>::max();
+    sequence.find_mask(left.try_emplace(sequence.request.group, all).first->second);
+    return !sequence.failure.empty();
+  };
+  bool failed = false;
+  for (const auto& sequence : running_) failed |= find(*sequence);
+  if (failed) take_finished(running_, done);
+  for (auto& [id, client] : clients_) {  // a preempted sequence
+    if (!client.waiting.empty() && find(*client.waiting.front())) take_finished(client.waiting, done);
+  }
+}
+
+void Generator::Sequence::find_mask(int64_t& budget) {
+  try {
+    mask = request.constraint->mask(state, budget);
+  } catch (const Error& error) {  // affects only this sequence
+    failure = error.what();
+  }
+}
+
+// Follows the last token. If its log-probability is not finite, the token may violate the constraint; the constraint is dropped, and the
+// error is detected from the log-probabilities.
 void Generator::Sequence::constrain() {
-  if (!std::isfinite(log_probs.back())) return mask.reset();
+  mask.reset();
+  if (!std::isfinite(log_probs.back())) {
+    constrained = false;
+    return;
+  }
   try {
     state = request.constraint->next(state, tokens.back());
-    if (!finished()) mask = request.constraint->mask(state);
-  } catch (const Error& error) {  // affects only this sequence
+  } catch (const Error& error) {
     failure = error.what();
   }
 }
 
 bool Generator::Sequence::stopped() const {
   const auto& stops = request.stop_tokens;
-  if (mask && state == Grammar::none) return true;  // the text has ended by the grammar, even if the token is not in stop_tokens
+  if (constrained && state == Grammar::none) return true;  // the text has ended by the grammar, even if the token is not in stop_tokens
   return tokens.size() > request.prompt.size() && std::find(stops.begin(), stops.end(), tokens.back()) != stops.end();
 }
 

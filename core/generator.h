@@ -111,8 +111,9 @@ class Generator {
     int64_t scheduled = 0;  // tokens in the current step
     int64_t unread = 0;     // tokens sampled by steps in progress, not yet in `tokens`
     int32_t drawn_row = 0;  // row of the last unread token in `drawn_`
-    Grammar::State state = Grammar::none;  // state of the constraint after `tokens`
-    std::shared_ptr<const TokenMask> mask;  // tokens allowed in this state
+    bool constrained = false;               // whether the constraint of the request is in force
+    Grammar::State state = Grammar::none;   // state of the constraint after `tokens`
+    std::shared_ptr<const TokenMask> mask;  // tokens allowed in this state; null: not known yet
     std::string failure;
     bool suffices = false;  // ended by `finish`
 
@@ -121,8 +122,10 @@ class Generator {
     // Number of tokens that a step with room for `room` tokens computes; 0 if the last token has been scheduled already.
     int64_t wanted(int64_t room) const { return sampled() == request.max_tokens ? 0 : std::min(room, length() - computed); }
     bool stopped() const;
+    bool waits_for_mask() const { return constrained && !mask && unread == 0; }
     bool finished() const { return suffices || stopped() || !failure.empty() || (unread == 0 && sampled() == request.max_tokens); }
     void constrain();
+    void find_mask(int64_t& budget);
     Completion completion();
   };
   using SequencePointer = std::shared_ptr<Sequence>;
@@ -151,6 +154,7 @@ class Generator {
 
   void allocate_cache(int64_t pages);
   void lose_cache();
+  void find_masks(std::vector<Completion>& done);
   void schedule();
   void allot();
   bool admit(Client& client, int64_t room);
@@ -197,6 +201,7 @@ class Generator {
   uint64_t last_admitted_ = 0;              // client of the most recently admitted sequence
   std::vector<SequencePointer> running_;  // in order of arrival
   std::optional<Step> under_way_;         // step in progress, not read yet
+  std::chrono::nanoseconds last_step_{0};   // time of the last step without its masks
   std::shared_ptr<GeneratorCounts> counts_ = std::make_shared<GeneratorCounts>();
   LogitMasker masker_{device_};
   Arena arena_;

@@ -18,6 +18,10 @@ void Generator::schedule() {
   int64_t left = options_.step_tokens;
   for (size_t i = 0; i < running_.size() && left > 0;) {
     const SequencePointer sequence = running_[i];
+    if (sequence->waits_for_mask()) {
+      i++;
+      continue;
+    }
     Client& client = client_of(*sequence);
     const int64_t wanted = sequence->wanted(std::min(left, room_of(client)));
     bool gave_up = false;
@@ -38,7 +42,7 @@ void Generator::schedule() {
   for (size_t turn = clients_.size(); turn > 0; turn--, at++) {
     if (at == clients_.end()) at = clients_.begin();
     auto& [id, client] = *at;
-    while (!client.waiting.empty() && std::min(left, room_of(client)) > 0) {
+    while (!client.waiting.empty() && !client.waiting.front()->waits_for_mask() && std::min(left, room_of(client)) > 0) {
       const SequencePointer sequence = client.waiting.front();
       if (!admit(client, std::min(left, room_of(client)))) break;
       use(client, sequence->scheduled), left -= sequence->scheduled;

@@ -4,7 +4,7 @@ import { Agent, request } from "node:http"
 import { connect } from "node:net"
 import { getPriority, setPriority } from "node:os"
 
-const { kind, url, key } = JSON.parse(process.argv[2])
+const { kind, url, key, attack } = JSON.parse(process.argv[2])
 const localAddress = "127.0.0.2"
 const agent = new Agent({ keepAlive: true, maxSockets: 32 })
 const { port, hostname } = new URL(url)
@@ -123,11 +123,12 @@ if (kind === "engine") {
   )
   session = { sampling_session_id }
 }
+const chosen = attack === undefined ? attacks[kind] : [attacks[kind][attack]]
 if (kind === "view") run = JSON.parse(await send({ path: "/api/runs", method: "GET" }, true))[0].id
 await Promise.all(
   Array.from({ length: 32 }, async (_, worker) => {
     for (let turn = worker; ; turn++) {
-      await send(attacks[kind][turn % attacks[kind].length]())
+      await send(chosen[turn % chosen.length]())
       await new Promise((resolve) => setTimeout(resolve, 5))
     }
   }),

@@ -97,6 +97,7 @@ async function start(words, count) {
     if (told.split("\n").length > count) break
   }
   return {
+    child,
     lines: told.split("\n"),
     /** Peak memory in MB. */
     async memory() {

@@ -59,34 +59,65 @@ Grammar::State TokenMasks::next(Grammar::State state, int32_t token) {
 }
 
 std::shared_ptr<const TokenMask> TokenMasks::mask(Grammar::State state) {
-  const std::lock_guard guard(lock_);
-  if (const auto kept = kept_.find(state); kept != kept_.end()) return kept->second;
-  auto made = std::make_shared<const TokenMask>(make(state));
-  if ((kept_.size() + 1) * made->size() * sizeof(uint32_t) > most_kept) kept_.clear();
-  return kept_[state] = std::move(made);
+  int64_t budget = std::numeric_limits<int64_t>::max();
+  return mask(state, budget);
 }
 
-TokenMask TokenMasks::make(Grammar::State state) {
-  if (state == Grammar::none) throw Error("BAD_ARGUMENT", "No token can follow the end of the text.");
-  TokenMask mask(size_t(vocabulary() + 31) / 32, 0);
-  bool any = false;
-  const auto allow = [&](int32_t token) { mask[size_t(token) / 32] |= 1u << (token % 32), any = true; };
-  if (grammar_.ends(state)) {
-    for (const int32_t token : tokens_->all_ends()) allow(token);
+std::shared_ptr<const TokenMask> TokenMasks::mask(Grammar::State state, int64_t& budget) {
+  const std::lock_guard guard(lock_);
+  if (const auto kept = kept_.find(state); kept != kept_.end()) return kept->second;
+  const size_t bytes = size_t(vocabulary() + 31) / 32 * sizeof(uint32_t);
+  if (auto known = unfinished_.find(state); known == unfinished_.end()) {
+    if ((unfinished_.size() + 1) * bytes > most_kept) unfinished_.clear();
+    unfinished_.emplace(state, begin(state));
   }
-  const int64_t before = grammar_.work();
-  // path[d]: state after d bytes of the current token. Following tokens reuse the states of their common prefix.
-  std::vector<Grammar::State> path{state};
-  for (const auto& [token, shared] : tokens_->ordered()) {
+  const auto made = unfinished_.find(state);
+  try {
+    if (!finish(made->second, budget)) return nullptr;
+  } catch (...) {
+    unfinished_.erase(made);
+    throw;
+  }
+  auto mask = std::make_shared<const TokenMask>(std::move(made->second.mask));
+  unfinished_.erase(made);
+  if ((kept_.size() + 1) * bytes > most_kept) kept_.clear();
+  return kept_[state] = std::move(mask);
+}
+
+TokenMasks::Unfinished TokenMasks::begin(Grammar::State state) const {
+  if (state == Grammar::none) throw Error("BAD_ARGUMENT", "No token can follow the end of the text.");
+  Unfinished made{.mask = TokenMask(size_t(vocabulary() + 31) / 32, 0), .path = {state}};
+  if (grammar_.ends(state)) {
+    for (const int32_t token : tokens_->all_ends()) made.allow(token);
+  }
+  return made;
+}
+
+// Cost of a token, and of following a byte of it from one known state to another, in units of Grammar::work.
+constexpr int64_t token_work = 8, byte_work = 16;
+
+// Continues a mask. Returns whether it is complete.
+bool TokenMasks::finish(Unfinished& made, int64_t& budget) {
+  const std::vector<TokenBytes::Ordered>& ordered = tokens_->ordered();
+  std::vector<Grammar::State>& path = made.path;
+  for (; made.next < ordered.size(); made.next++) {
+    if (budget <= 0) return false;
+    budget -= token_work;
+    const auto& [token, shared] = ordered[made.next];
+    const int64_t before = grammar_.work();
     const auto bytes = tokens_->of(token);
+    // Following tokens reuse the states of their common prefix.
     if (size_t(shared) + 1 < path.size()) path.resize(size_t(shared) + 1);
     if (path.back() == Grammar::none) continue;  // the common prefix with the previous token is rejected already
+    budget -= byte_work * int64_t(bytes.size() + 1 - path.size());
     while (path.back() != Grammar::none && path.size() <= bytes.size()) path.push_back(grammar_.next(path.back(), bytes[path.size() - 1]));
-    if (path.back() != Grammar::none) allow(token);
-    if (grammar_.work() - before > most_work) throw Error("BAD_ARGUMENT", "The grammar takes too much work: it can be read in too many ways.");
+    if (path.back() != Grammar::none) made.allow(token);
+    const int64_t work = grammar_.work() - before;
+    budget -= work, made.spent += work;
+    if (made.spent > most_work) throw Error("BAD_ARGUMENT", "The grammar takes too much work: it can be read in too many ways.");
   }
-  if (!any) throw Error("BAD_ARGUMENT", "No token of this vocabulary continues the text as the grammar requires.");
-  return mask;
+  if (!made.any) throw Error("BAD_ARGUMENT", "No token of this vocabulary continues the text as the grammar requires.");
+  return true;
 }
 
 }  // namespace gigpo

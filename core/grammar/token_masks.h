@@ -1,6 +1,7 @@
 // Token masks of constrained decoding: tokens that may come next in a completion, by a grammar over their bytes.
 #pragma once
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -60,14 +61,29 @@ class TokenMasks {
   Grammar::State next(Grammar::State state, int32_t token);
   // Mask of the tokens allowed in a state. Throws Error BAD_ARGUMENT if no token is allowed or if the mask would cost more than most_work.
   std::shared_ptr<const TokenMask> mask(Grammar::State state);
+  // The same with a limit of work in units of Grammar::work, about 3 ns, from which the work is subtracted; null if it does not suffice.
+  // The next call continues.
+  std::shared_ptr<const TokenMask> mask(Grammar::State state, int64_t& budget);
 
  private:
-  TokenMask make(Grammar::State state);
+  // Mask of which the tokens of the trie before `next` are known.
+  struct Unfinished {
+    TokenMask mask;
+    std::vector<Grammar::State> path;  // path[d]: state after d bytes of the current token
+    size_t next = 0;
+    int64_t spent = 0;
+    bool any = false;
+
+    void allow(int32_t token) { mask[size_t(token) / 32] |= 1u << (token % 32), any = true; }
+  };
+  Unfinished begin(Grammar::State state) const;
+  bool finish(Unfinished& made, int64_t& budget);
 
   std::mutex lock_;
   Grammar grammar_;
   std::shared_ptr<const TokenBytes> tokens_;
   std::unordered_map<Grammar::State, std::shared_ptr<const TokenMask>> kept_;
+  std::unordered_map<Grammar::State, Unfinished> unfinished_;
 };
 
 }  // namespace gigpo

@@ -3,9 +3,10 @@ import { compileInPieces, mostInstructions } from "../grammar/compile.ts"
 import { anyObject } from "../grammar/json.ts"
 import { jsonSchema, jsonSchemaInPieces, longest, SchemaError, schemaText } from "../grammar/json-schema.ts"
 import type { Node } from "../grammar/node.ts"
+import { FairQueue } from "../http/fair-queue.ts"
 import { stringify } from "../json/text.ts"
 import { GigpoError } from "../util/errors.ts"
-import { Pace, type Pieces } from "../util/pace.ts"
+import { Pace } from "../util/pace.ts"
 import { ApiError } from "./api-error.ts"
 import { type Call, callable, type Format } from "./call.ts"
 import { parametersOf } from "./tools/called.ts"
@@ -13,6 +14,8 @@ import type { ToolFormat } from "./tools/format.ts"
 
 /** Maximum number of cached constraints. */
 const most = 16
+/** Constraints that are made at the same time, of different clients: one takes up to 50 MB while it is made. */
+const making = new FairQueue(2)
 
 /**
  * Cache of constraints. Agents send the same tools and formats repeatedly, and an engine keeps its compiled state with
@@ -39,7 +42,7 @@ export class Constraints {
     const known = this.#known.get(key)
     if (known) return await known
     // Without a signal: other calls may wait for the same constraint.
-    const constraint = new Pace().through(this.#make(call, opening))
+    const constraint = making.take(String(call.client ?? ""), () => this.#make(call, opening))
     this.#known.set(key, constraint)
     constraint.catch(() => this.#known.delete(key))
     const [oldest] = this.#known.keys()
@@ -52,42 +55,45 @@ export class Constraints {
    */
   async failed(call: Call, opening: string, error: GigpoError): Promise<ApiError> {
     this.#known.delete(keyOf(call, opening))
-    const param = await new Pace().through(this.#blamed(call, error))
+    const param = await making.take(String(call.client ?? ""), () => this.#blamed(call, error))
     return new ApiError(400, error.message, { param, code: "constraint_failed" })
   }
 
-  *#make(call: Call, opening: string): Pieces<Constraint | undefined> {
+  async #make(call: Call, opening: string): Promise<Constraint | undefined> {
     const { tools, toolChoice, parallel, format } = call
+    const pace = new Pace()
     try {
       checkLength(schemasOf(call))
-      for (const { schema, name, held } of schemasOf(call)) if (held) yield* jsonSchemaInPieces(schema, name)
+      for (const { schema, name, held } of schemasOf(call))
+        if (held) await pace.through(jsonSchemaInPieces(schema, name))
       const answer = answerOf(format)
       const grammar = call.raw ? answer : this.#format.grammar(tools, toolChoice, parallel, opening, answer)
-      return grammar && (yield* this.#hold(grammar))
+      return grammar && (await this.#hold(grammar, pace))
     } catch (error) {
       if (!GigpoError.is(error) || error.code !== "BAD_ARGUMENT") throw error
-      throw new ApiError(400, error.message, { param: yield* this.#blamed(call, error) })
+      throw new ApiError(400, error.message, { param: await this.#blamed(call, error) })
     }
   }
 
-  *#hold(grammar: Node): Pieces<Constraint> {
+  async #hold(grammar: Node, pace: Pace): Promise<Constraint> {
     if (!this.#codec.vocabulary)
       throw new GigpoError("BAD_ARGUMENT", "The model's tokenizer does not support constrained decoding.")
-    return new Constraint(yield* compileInPieces(grammar), this.#codec.vocabulary())
+    return await Constraint.prepare(await pace.through(compileInPieces(grammar)), this.#codec.vocabulary())
   }
 
   /** Field whose grammar cannot be satisfied: a schema that is refused alone, else the field that combines them. */
-  *#blamed(call: Call, error: GigpoError): Pieces<string> {
+  async #blamed(call: Call, error: GigpoError): Promise<string> {
     const schemas = schemasOf(call)
     if (error instanceof SchemaError) {
       const refused = schemas.find(({ schema }) => schema === error.schema)
       if (refused) return refused.field
     } else {
       // Each schema is compiled alone, until their sum is too long: then no single one is the cause.
+      const pace = new Pace()
       let laid = 0
       for (const { schema, field } of schemas) {
         try {
-          laid += (yield* this.#hold(yield* jsonSchemaInPieces(schema))).length
+          laid += (await this.#hold(await pace.through(jsonSchemaInPieces(schema)), pace)).length
         } catch {
           return field
         }

@@ -41,7 +41,7 @@ export async function readBody(request: Request, positions = Number.POSITIVE_INF
  * @throws ApiError 400
  */
 export function* parseBody(bytes: Buffer): Pieces<Body> {
-  const text = bodyText(bytes)
+  const text = yield* bodyText(bytes)
   const digest = createHash("sha256")
   for (let at = 0; at < bytes.length; at += bytesPerPiece) {
     digest.update(bytes.subarray(at, at + bytesPerPiece))

@@ -11,12 +11,14 @@ const short = 2 ** 18
 /** Parses the JSON of a body, a long one in short pieces. Throws `ApiError` 400. */
 export async function readJson(bytes: Uint8Array, request: Request, limits: JsonLimits): Promise<unknown> {
   checkJson(request)
-  const text = bodyText(bytes)
-  const problem = (bytes.length <= short ? jsonProblem(text) : undefined) ?? jsonExcess(text, limits)
+  const pace = new Pace()
+  const text = await pace.through(bodyText(bytes))
+  const problem =
+    (bytes.length <= short ? jsonProblem(text) : undefined) ?? (await pace.through(jsonExcess(text, limits)))
   if (problem !== undefined) throw new ApiError(400, `The request ${problem}.`)
   try {
     if (bytes.length <= short) return JSON.parse(text)
-    return await new Pace().through(readJsonInPieces(text, () => {}, mostNesting))
+    return await pace.through(readJsonInPieces(text, () => {}, mostNesting))
   } catch (error) {
     throw new ApiError(400, error instanceof JsonExcess ? `The request ${error.message}.` : "The request is not JSON.")
   }

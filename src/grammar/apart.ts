@@ -20,20 +20,25 @@ interface Open {
 
 /** Whether a value can satisfy two of the schemas; "unknown" for too many to compare. */
 export function* overlap(parts: readonly Schema[]): Pieces<boolean | "unknown"> {
-  const listed = parts.filter((part) => valuesOf(part))
-  if (share(yield* each(listed, canonicalValues))) return true
+  const values = yield* each(parts, valuesOf)
+  const listed = parts.filter((_, at) => values[at])
+  const canonical = yield* each(
+    values.filter((own) => own !== undefined),
+    canonicalValues,
+  )
+  if (yield* share(canonical)) return true
   const open = yield* each(
-    parts.filter((part) => !valuesOf(part)),
+    parts.filter((_, at) => !values[at]),
     openOf,
   )
   if (open.length === 0) return false
   if (listed.length > 0) {
-    const types = listed.map(typeNames)
+    const types = yield* each(listed, typeNames)
     if (types.includes(undefined)) return true
     const known = new Set(types.flatMap((names) => [...names!]))
     if (open.some((one) => one.types === undefined || meet(one.types, known))) return true
   }
-  return overlapOpen(open)
+  return yield* overlapOpen(open)
 }
 
 function* each<T, U>(parts: readonly T[], read: (part: T) => U): Pieces<U[]> {
@@ -45,7 +50,7 @@ function* each<T, U>(parts: readonly T[], read: (part: T) => U): Pieces<U[]> {
   return found
 }
 
-function overlapOpen(open: readonly Open[]): boolean | "unknown" {
+function* overlapOpen(open: readonly Open[]): Pieces<boolean | "unknown"> {
   const byType = new Map<string | undefined, Open[]>()
   for (const one of open) {
     const names = one.types && [...one.types].sort().join()
@@ -53,18 +58,26 @@ function overlapOpen(open: readonly Open[]): boolean | "unknown" {
     byType.get(names)!.push(one)
   }
   const groups = [...byType.values()]
-  const areTypesApart = !byType.has(undefined) && !share(groups.map(([first]) => first!.types!))
-  if ((areTypesApart ? groups : [open]).every((group) => group.length === 1 || shareNoTag(group))) return false
+  const areTypesApart = !byType.has(undefined) && !(yield* share(groups.map(([first]) => first!.types!)))
+  if (yield* every(areTypesApart ? groups : [open], shareNoTag)) return false
   if (open.length > mostPaired) return "unknown"
   return open.some((one, index) => open.slice(index + 1).some((other) => !areApart(one, other)))
 }
 
+function* every<T>(parts: readonly T[], holds: (part: T) => Pieces<boolean>): Pieces<boolean> {
+  for (const part of parts) if (!(yield* holds(part))) return false
+  return true
+}
+
 /** Whether all schemas require a property that has different values in each. */
-function shareNoTag(group: readonly Open[]): boolean {
-  return [...group[0]!.tags.keys()].some((name) => {
-    if (!group.every(({ tags }) => tags.has(name))) return false
-    return !share(group.map(({ tags }) => tags.get(name)!))
-  })
+function* shareNoTag(group: readonly Open[]): Pieces<boolean> {
+  if (group.length === 1) return true
+  for (const name of group[0]!.tags.keys()) {
+    yield
+    if (!group.every(({ tags }) => tags.has(name))) continue
+    if (!(yield* share(group.map(({ tags }) => tags.get(name)!)))) return true
+  }
+  return false
 }
 
 function areApart(one: Open, other: Open): boolean {
@@ -78,13 +91,14 @@ function openOf(schema: Schema): Open {
   if (isSchema(properties) && Array.isArray(required))
     for (const name of new Set<unknown>(required)) {
       const property = typeof name === "string" && Object.hasOwn(properties, name) ? properties[name] : undefined
-      if (isSchema(property) && valuesOf(property)) tags.set(name as string, canonicalValues(property))
+      const values = isSchema(property) ? valuesOf(property) : undefined
+      if (values) tags.set(name as string, canonicalValues(values))
     }
   return { types: typeNames(schema), tags }
 }
 
-function canonicalValues(schema: Schema): Values {
-  return new Set(valuesOf(schema)!.map(canonicalJson))
+function canonicalValues(values: readonly string[]): Values {
+  return new Set(values.map(canonicalJson))
 }
 
 /** Types of a schema; integer counts as number. */
@@ -94,11 +108,12 @@ function typeNames(schema: Schema): Values | undefined {
 }
 
 /** Whether any two of the sets have a common element. */
-function share(sets: readonly Values[]): boolean {
+function* share(sets: readonly Values[]): Pieces<boolean> {
   const known = new Set<string>()
   for (const set of sets) {
     for (const value of set) if (known.has(value)) return true
     for (const value of set) known.add(value)
+    yield
   }
   return false
 }

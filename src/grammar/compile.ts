@@ -11,6 +11,9 @@ export interface Program {
 /** Maximum number of instructions of a program, about 2 MB. */
 export const mostInstructions = 2 ** 17
 
+/** Bytes of a constant between two points at which compilation can pause. */
+const bytesPerPiece = 1024
+
 const operations = { match: 0, either: 1, call: 2, end: 3 } as const
 
 /**
@@ -24,20 +27,19 @@ export function compile(root: Node): Program {
 
 /** `compile` in short pieces of work. */
 export function* compileInPieces(root: Node): Pieces<Program> {
-  const code: number[] = []
+  const code = new Code()
   const sets = new Map<string, number>()
   const setOf = new Map<readonly Range[], number>() // avoids repeated serialization of shared ranges
   const rules = new Map<Node, number>()
   const waiting: { readonly at: number; readonly node: Node }[] = []
 
   const emit = (operation: keyof typeof operations, a = 0, b = 0): number => {
-    if (code.length >= 3 * mostInstructions)
+    if (code.length >= mostInstructions)
       throw new GigpoError(
         "BAD_ARGUMENT",
         `This grammar takes more than ${mostInstructions} instructions. Bounds of lengths and of numbers of items are expanded: use smaller bounds, or none.`,
       )
-    code.push(operations[operation], a, b)
-    return code.length / 3 - 1
+    return code.push(operations[operation], a, b)
   }
   const either = (a: number, b: number) => (a === b ? a : emit("either", a, b))
   const set = (ranges: readonly Range[]): number => {
@@ -86,8 +88,10 @@ export function* compileInPieces(root: Node): Pieces<Program> {
     for (let index = parts.length - 1; index >= 0; index--) {
       const part = parts[index]!
       // Fast path for the bytes of constants, the most frequent parts.
-      if (part.kind === "bytes") next = emit("match", set(part.ranges), next)
-      else {
+      if (part.kind === "bytes") {
+        next = emit("match", set(part.ranges), next)
+        if (index % bytesPerPiece === 0) yield
+      } else {
         next = yield* lay(part, next)
         yield
       }
@@ -98,7 +102,7 @@ export function* compileInPieces(root: Node): Pieces<Program> {
     let begin = then
     if (most === Number.POSITIVE_INFINITY) {
       begin = emit("either", 0, then)
-      code[3 * begin + 1] = yield* lay(part, begin)
+      code.set(begin, yield* lay(part, begin), then)
     } else
       begin = yield* times(most - least, begin, function* (next) {
         return either(yield* lay(part, next), then)
@@ -112,10 +116,39 @@ export function* compileInPieces(root: Node): Pieces<Program> {
   const finish = emit("end")
   for (let next = waiting.pop(); next; next = waiting.pop()) {
     const begin = yield* lay(next.node, finish)
-    code[3 * next.at + 1] = code[3 * next.at + 2] = begin
+    code.set(next.at, begin, begin)
     yield
   }
-  return { instructions: new Int32Array(code), sets: bits([...sets.keys()]) }
+  return { instructions: code.instructions, sets: bits([...sets.keys()]) }
+}
+
+/** Instructions that grow: at the end of a long list of numbers, its conversion would take milliseconds. */
+class Code {
+  #numbers = new Int32Array(3 * 64)
+  /** Number of instructions. */
+  length = 0
+
+  get instructions(): Int32Array {
+    return this.#numbers.slice(0, 3 * this.length)
+  }
+
+  /** Adds an instruction. Returns its index. */
+  push(operation: number, a: number, b: number): number {
+    if (3 * this.length === this.#numbers.length) {
+      const longer = new Int32Array(2 * this.#numbers.length)
+      longer.set(this.#numbers)
+      this.#numbers = longer
+    }
+    this.#numbers[3 * this.length] = operation
+    this.set(this.length, a, b)
+    return this.length++
+  }
+
+  /** Sets the operands of an instruction. */
+  set(at: number, a: number, b: number): void {
+    this.#numbers[3 * at + 1] = a
+    this.#numbers[3 * at + 2] = b
+  }
 }
 
 /** Calls `before` up to `count` times. Stops when it adds no instruction (a part without bytes). */

@@ -1,4 +1,8 @@
+import { Pace, type Pieces } from "../util/pace.ts"
 import { ApiError } from "./api-error.ts"
+
+/** Bytes that are decoded between two points at which decoding can pause. */
+const bytesPerPiece = 2 ** 17
 
 /**
  * Reads the bytes of a request's body. A body that is too long is not read to its end.
@@ -25,7 +29,20 @@ export async function readBytes(
   } catch (error) {
     throw error instanceof ApiError ? error : new ApiError(400, "The request broke off.")
   }
-  return Buffer.concat(chunks)
+  return await joined(chunks, length)
+}
+
+/** `Buffer.concat` in short pieces of work: for 16 MiB it takes 70 ms, most of them for pages that are new to the process. */
+async function joined(chunks: readonly Uint8Array[], length: number): Promise<Buffer> {
+  const all = Buffer.allocUnsafe(length)
+  const pace = new Pace()
+  let at = 0
+  for (const chunk of chunks) {
+    all.set(chunk, at)
+    at += chunk.length
+    if (pace.due()) await pace.rest()
+  }
+  return all
 }
 
 /**
@@ -37,14 +54,22 @@ export function checkJson(request: Request): void {
 }
 
 /**
- * Text of a body. A leading byte order mark is skipped, as RFC 8259 allows.
+ * Text of a body, decoded in short pieces of work. A leading byte order mark is skipped, as RFC 8259 allows.
  *
  * @throws ApiError 400 if the body is not UTF-8
  */
-export function bodyText(bytes: Uint8Array): string {
-  try {
-    return new TextDecoder("utf-8", { fatal: true }).decode(bytes)
-  } catch {
-    throw new ApiError(400, "The request is not UTF-8.")
+export function* bodyText(bytes: Uint8Array): Pieces<string> {
+  const parts: string[] = []
+  for (let from = 0, ignoreBOM = false; from < bytes.length; ignoreBOM = true) {
+    let end = Math.min(from + bytesPerPiece, bytes.length)
+    while (end < bytes.length && (bytes[end]! & 0xc0) === 0x80) end++ // keep the bytes of a character together
+    try {
+      parts.push(new TextDecoder("utf-8", { fatal: true, ignoreBOM }).decode(bytes.subarray(from, end)))
+    } catch {
+      throw new ApiError(400, "The request is not UTF-8.")
+    }
+    from = end
+    yield
   }
+  return parts.join("")
 }

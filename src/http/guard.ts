@@ -7,7 +7,7 @@ import { keyOf } from "./key.ts"
 export interface Keys {
   /** Whether a key is valid, in constant time. */
   readonly known: (key: string) => boolean
-  /** Whether a path is answered without a key, by work that does not depend on the request. Default: no path. */
+  /** Whether GET and HEAD of a path are answered without a key, by work that does not depend on the request. Default: no path. */
   readonly open?: ((path: string) => boolean) | undefined
   /** Name of the cookie in which browsers send a key. Default: none. */
   readonly cookie?: string | undefined
@@ -42,7 +42,7 @@ const longestPath = 2048
  *
  * @throws ApiError 400, 401, 403, 414 or 421
  */
-export function pass({ headers, headersDistinct, url = "" }: IncomingMessage, guard: Guard): Passed {
+export function pass({ headers, headersDistinct, method, url = "" }: IncomingMessage, guard: Guard): Passed {
   const { names, everywhere, keys } = guard
   const { host = "", origin } = headers
   // The addresses that lead here are unknown; a numeric host cannot be rebound.
@@ -56,7 +56,8 @@ export function pass({ headers, headersDistinct, url = "" }: IncomingMessage, gu
   const path = pathOf(url, host)
   const proven = !keys || keys.known(keyOf((name) => headers[name] as string | undefined, keys.cookie))
   const [bare = ""] = path.split("?", 1)
-  if (!proven && !keys.open?.(bare)) throw new ApiError(401, keys.refusal, { code: "invalid_api_key" })
+  const reads = method === "GET" || method === "HEAD"
+  if (!proven && !(reads && keys.open?.(bare))) throw new ApiError(401, keys.refusal, { code: "invalid_api_key" })
   return { url: `http://${host}${path}`, proven }
 }
 

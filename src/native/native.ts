@@ -400,6 +400,8 @@ export interface Native {
     instructions: Int32Array,
     sets: Uint8Array,
   ) => NativeGrammar
+  /** `new Grammar`, computed on another thread. */
+  prepareGrammar(vocabulary: NativeVocabulary, instructions: Int32Array, sets: Uint8Array): Promise<NativeGrammar>
   /** Sets the class of errors that native code throws. */
   setErrorClass(errorClass: typeof GigpoError): void
   deviceReport(): NativeDeviceReport

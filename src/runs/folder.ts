@@ -76,7 +76,7 @@ export async function folderState(path: string): Promise<"nothing" | "run" | "ot
         return "other"
       if (!(await readRunConfig(join(path, runFiles.config)))) return "other"
     }
-    for (const name of Object.values(runFiles)) await inside(path, name)
+    await Promise.all(Object.values(runFiles).map((name) => inside(path, name)))
     return "run"
   } catch (cause) {
     if (GigpoError.is(cause)) throw cause

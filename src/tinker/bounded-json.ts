@@ -1,3 +1,5 @@
+import type { Pieces } from "../util/pace.ts"
+
 /** Limits of a JSON text. */
 export interface JsonLimits {
   /** Maximum strings, field names included, and maximum lists or objects. A million take seconds to parse. */
@@ -6,16 +8,25 @@ export interface JsonLimits {
   readonly values: number
 }
 
-/** Returns which limit a JSON text exceeds, as a predicate ("has more than …"); undefined for none. */
-export function jsonExcess(text: string, { strings, values }: JsonLimits): string | undefined {
-  if (hasMore(text, '"', 2 * strings)) return `has more than ${strings} strings`
-  if (hasMore(text, "[", strings) || hasMore(text, "{", strings)) return `has more than ${strings} lists or objects`
-  if (hasMore(text, ",", values)) return `has more than ${values} values`
-  return undefined
-}
+/** Characters between two points at which the check can pause. */
+const charactersPerPiece = 2 ** 18
 
-function hasMore(text: string, mark: string, most: number): boolean {
-  let count = 0
-  for (let at = text.indexOf(mark); at >= 0; at = text.indexOf(mark, at + 1)) if (++count > most) return true
-  return false
+/** Returns which limit a JSON text exceeds, as a predicate ("has more than …"); undefined for none. In short pieces of work. */
+export function* jsonExcess(text: string, { strings, values }: JsonLimits): Pieces<string | undefined> {
+  const limits: readonly (readonly [mark: string, most: number, what: string])[] = [
+    ['"', 2 * strings, `${strings} strings`],
+    ["[", strings, `${strings} lists or objects`],
+    ["{", strings, `${strings} lists or objects`],
+    [",", values, `${values} values`],
+  ]
+  for (const [mark, most, what] of limits) {
+    let count = 0
+    for (let from = 0; from < text.length; from += charactersPerPiece) {
+      const piece = text.slice(from, from + charactersPerPiece)
+      for (let at = piece.indexOf(mark); at >= 0; at = piece.indexOf(mark, at + 1))
+        if (++count > most) return `has more than ${what}`
+      yield
+    }
+  }
+  return undefined
 }

@@ -8,8 +8,25 @@ import { makeSmallModel } from "./small-model.ts"
 
 // `gigpo engine` with kill -9 in the middle of what it writes. A hundred times by hand: GIGPO_KILLS=100.
 
-const kills = Number(process.env.GIGPO_KILLS ?? 8)
 const key = "tml-killed-in-the-middle"
+
+/** What is under way when the engine is killed. */
+interface Writing {
+  readonly request: "POST /save_weights" | "POST /save_weights_for_sampler" | "DELETE"
+  readonly kind: "weights" | "sampler_weights"
+  /** Whether weights of this name were saved before. */
+  readonly before: boolean
+}
+const writings: Readonly<Record<string, Writing>> = {
+  overwrite: { request: "POST /save_weights", kind: "weights", before: true },
+  save: { request: "POST /save_weights", kind: "weights", before: false },
+  "overwrite sampler": { request: "POST /save_weights_for_sampler", kind: "sampler_weights", before: true },
+  remove: { request: "DELETE", kind: "weights", before: true },
+  "save sampler": { request: "POST /save_weights_for_sampler", kind: "sampler_weights", before: false },
+  "remove sampler": { request: "DELETE", kind: "sampler_weights", before: true },
+}
+const names = Object.keys(writings)
+const kills = Number(process.env.GIGPO_KILLS ?? names.length)
 
 describe.skipIf(!built)("an engine that is killed while it writes (needs dist: npm run build:ts)", () => {
   let folder: string
@@ -43,12 +60,12 @@ describe.skipIf(!built)("an engine that is killed while it writes (needs dist: n
   it(`has the earlier weights or the new ones, all of them, after each of ${kills} kills`, async () => {
     const found = { kept: 0, none: 0 }
     for (let nth = 0; nth < kills; nth++) {
-      const [first, what] = [await serve(), ["overwrite", "save", "sampler", "remove"][nth % 4]!]
+      const [first, what] = [await serve(), names[nth % names.length]!]
+      const { request, kind, before } = writings[what]!
       const { post, result, session_id } = await client(first)
       const asked = { session_id, base_model: "small", lora_config: { rank: 4, seed: nth } }
       const { model_id } = (await result("/create_model", asked)) as { model_id: string }
-      const kind = what === "sampler" ? "sampler_weights" : "weights"
-      const path = what === "sampler" ? "/save_weights_for_sampler" : "/save_weights"
+      const path = kind === "weights" ? "/save_weights" : "/save_weights_for_sampler"
       const weights = `tinker://${model_id}/${kind}/latest`
       let seq_id = 0
       const save = () => result(path, { model_id, seq_id: ++seq_id, path: "latest", overwrite: true })
@@ -65,17 +82,16 @@ describe.skipIf(!built)("an engine that is killed while it writes (needs dist: n
         await result("/forward_backward", { model_id, seq_id: ++seq_id, forward_backward_input })
         await result("/optim_step", { model_id, seq_id: ++seq_id, adam_params: { learning_rate: 0.01 } })
       }
-      const before = what !== "save"
       if (before) expect(await save()).toHaveProperty("path", weights)
       await train()
       const writing = (async () => {
         for (;;) {
-          if (what === "remove") {
+          if (request === "DELETE") {
             const id = encodeURIComponent(model_id)
-            await post(`/training_runs/${id}/checkpoints/weights/latest`, {}, "DELETE")
+            await post(`/training_runs/${id}/checkpoints/${kind}/latest`, {}, "DELETE")
           }
           await save()
-          if (what === "overwrite" || what === "sampler") await train()
+          if (request !== "DELETE" && before) await train()
         }
       })().catch(() => {})
       await wait(Math.random() * (nth % 2 === 0 ? 60 : 300))
@@ -87,7 +103,7 @@ describe.skipIf(!built)("an engine that is killed while it writes (needs dist: n
         const next = await client(second)
         const { status } = await next.post("/weights_info", { tinker_path: weights })
         // Weights that were there stay there, unless they were being deleted.
-        if (what === "overwrite" || what === "sampler") expect([what, status]).toEqual([what, 200])
+        if (request !== "DELETE" && before) expect([what, status]).toEqual([what, 200])
         expect([200, 404]).toContain(status)
         const place = join(folder, "kept", encodeURIComponent(model_id), kind, "latest")
         if (status === 200) {

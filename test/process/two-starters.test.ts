@@ -13,13 +13,13 @@ beforeAll(async () => {
 })
 afterAll(async () => await rm(folder, { recursive: true }))
 
-/** Begins a run as training does; the winner keeps it for a while. */
-async function start(directory: string, resume: "auto" | false): Promise<string> {
+/** Begins a run as training does; the winner keeps it until the others have ended. */
+async function start(directory: string, resume: "auto" | false, others: Promise<void>): Promise<string> {
   try {
     await using run = await Run.open(directory, { seed: 1 }, { resume })
     await run.check(new FakePolicy())
     await run.begin()
-    await new Promise((resolve) => setTimeout(resolve, 50))
+    await others
     await run.log({ iteration: 1, metrics: {} })
     return "begun"
   } catch (error) {
@@ -32,7 +32,16 @@ describe("several that begin a run in one new folder", () => {
   it.each(["auto", false] as const)("are all but one told that it is locked (resume: %s)", async (resume) => {
     for (let round = 0; round < 20; round++) {
       const directory = join(folder, `${resume}-${round}`, "runs", "new")
-      const outcomes = await Promise.all(Array.from({ length: starters }, () => start(directory, resume)))
+      let [ended, end] = [0, () => {}]
+      const losers = new Promise<void>((resolve) => {
+        end = resolve
+      })
+      const all = Array.from({ length: starters }, async () => {
+        const outcome = await start(directory, resume, losers)
+        if (++ended === starters - 1) end()
+        return outcome
+      })
+      const outcomes = await Promise.all(all)
       const others = outcomes.filter((outcome) => outcome !== "begun")
       expect(others).toHaveLength(starters - 1)
       for (const other of others) {

@@ -119,10 +119,15 @@ describe("a session that is over", () => {
         ),
       )
       .toBe("DISPOSED")
-    // Its place is free again.
-    const again = await make()
-    expect(again.status).toBe(200)
-    expect((await post(serving, "/retrieve_future", { request_id: again.body.request_id })).body).toHaveProperty(
+    // Its place is free again, once its memory is.
+    let again: Awaited<ReturnType<typeof make>> | undefined
+    await expect
+      .poll(async () => {
+        again = await make()
+        return again.status
+      })
+      .toBe(200)
+    expect((await post(serving, "/retrieve_future", { request_id: again!.body.request_id })).body).toHaveProperty(
       "model_id",
     )
   })

@@ -2,6 +2,7 @@ import { setTimeout as wait } from "node:timers/promises"
 import { type JsonLimits, jsonExcess } from "../../tinker/bounded-json.ts"
 import { GigpoError } from "../../util/errors.ts"
 import { checkKeyAddress } from "../../util/key-address.ts"
+import { atOnce } from "../../util/pace.ts"
 import { warner } from "../../util/warn.ts"
 import { type Answer, exchange, TooLongError } from "./exchange.ts"
 import { hopeless, isTlsError, tooLate, unusable } from "./first-contact.ts"
@@ -312,7 +313,7 @@ function retryAfter(headers: Answer["headers"]): number | undefined {
 function parse(bytes: Buffer): unknown {
   try {
     const text = bytes.toString("utf8")
-    return jsonExcess(text, jsonLimits) === undefined ? JSON.parse(text) : undefined
+    return atOnce(jsonExcess(text, jsonLimits)) === undefined ? JSON.parse(text) : undefined
   } catch {
     return undefined
   }

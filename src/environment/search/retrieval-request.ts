@@ -32,7 +32,7 @@ export async function readRetrieval(request: Request): Promise<string> {
   if (new URL(request.url).pathname !== "/retrieve") throw new ApiError(404, "There is only POST /retrieve.")
   if (request.method !== "POST") throw new ApiError(405, "Use POST.")
   checkJson(request)
-  return bodyText(await readBytes(request, longestBody))
+  return await new Pace().through(bodyText(await readBytes(request, longestBody)))
 }
 
 /**

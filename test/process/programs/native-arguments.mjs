@@ -126,6 +126,7 @@ const calls = [
   ["new Critic", (...given) => new critic.constructor(...given), [{}]],
   ["new Vocabulary", (...given) => new Vocabulary(...given), letters],
   ["new Grammar", (...given) => new Grammar(...given), asOften],
+  ["prepareGrammar", kernels.prepareGrammar, asOften],
   ["grammar.allowed", (...given) => grammar.allowed(...given), [Int32Array.of(0, 0)]],
   ["memoryPlan", memoryPlan, [model, options, 2 ** 32]],
   ["setErrorClass", (given) => (typeof given === "function" ? 0 : setErrorClass(given)), [GigpoError]],

@@ -1,3 +1,4 @@
+import { readFileSync, writeFileSync } from "node:fs"
 import { mkdtemp, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -33,13 +34,21 @@ afterEach(() => rm(run, { recursive: true }))
 
 /** So much may be taken beside what a process has: some constant, and a multiple of what is read. */
 const most = 250 * 2 ** 20
-const peak = () => process.resourceUsage().maxRSS * 1024
+/** Peak of resident memory since `forgetPeak`; since the start of the process where the system has no such count. */
+const peak = () => {
+  const [, kibibytes] = linux ? (/^VmHWM:\s*(\d+)/m.exec(readFileSync("/proc/self/status", "latin1")) ?? []) : []
+  return 1024 * Number(kibibytes ?? process.resourceUsage().maxRSS)
+}
+const forgetPeak = () => linux && writeFileSync("/proc/self/clear_refs", "5")
+const linux = process.platform === "linux"
 
-/** The file is refused by its name whatever is read of it, in little memory, and the others are read. */
-async function refused(file: Parameters<typeof writeForged>[2]): Promise<void> {
+/** The file is refused by its name whatever is read of it, for this reason, in little memory, and the others are read. */
+async function refused(file: Parameters<typeof writeForged>[2], reason = ""): Promise<void> {
   await writeForged(run, 1, file)
+  forgetPeak()
   const before = peak()
-  const fault = { code: "RUN_CORRUPT", message: expect.stringMatching(/iteration-1\.episodes cannot be read/) }
+  const message = new RegExp(`iteration-1\\.episodes cannot be read \\(${reason}`)
+  const fault = { code: "RUN_CORRUPT", message: expect.stringMatching(message) }
   await expect(all(readEpisodes(run))).rejects.toMatchObject(fault)
   await expect(readGroup(run, 1, 0)).rejects.toMatchObject(fault)
   expect(peak() - before).toBeLessThan(most)
@@ -60,18 +69,23 @@ it("is read as it was written, where nothing is changed", async () => {
   expect(await all(readEpisodes(run))).toEqual(before)
 })
 
-it.each<[string, string, (values: number[]) => number[]]>([
-  ["a prompt of 400 million tokens", "promptTokens", ([, ...rest]) => [400_000_000, ...rest]],
-  ["a reply of 400 million tokens", "replyTokens", ([, ...rest]) => [400_000_000, ...rest]],
-  ["a prompt that shares what is not there", "shared", ([, ...rest]) => [1000, ...rest]],
-  ["negative counts", "promptTokens", ([first, ...rest]) => [-first!, ...rest]],
-  ["a token that is not there", "prompts", ([, ...rest]) => [65_535, ...rest]],
-  ["a text that is not there", "observation", ([, ...rest]) => [99, ...rest]],
-  ["a column that is too short", "rewards", (values) => values.slice(1)],
-  ["a column that is too long", "logProbs", (values) => [...values, 0]],
-  ["tokens that are longer than their bytes", "tokenLengths", ([first, ...rest]) => [first! + 1, ...rest]],
-])("is refused with %s", async (_, name, change) => {
-  await refused({ summary: good.summary, blocks: [changed(name, change)] })
+const shared = (values: number[], part: ForgedPart) => {
+  part.arrays.prompts!.values.pop() // so that the columns have the lengths that they declare
+  return [1, ...values.slice(1)]
+}
+it.each<[string, string, Parameters<typeof changed>[1], string]>([
+  ["a prompt of 400 million tokens", "promptTokens", ([, ...rest]) => [400_000_000, ...rest], "its prompts is not"],
+  ["a reply of 400 million tokens", "replyTokens", ([, ...rest]) => [400_000_000, ...rest], "its replies is not"],
+  ["more shared tokens than prompts", "shared", ([, ...rest]) => [1000, ...rest], "its prompts is not"],
+  ["a prompt that shares what is not there", "shared", shared, "a prompt shares more tokens"],
+  ["negative counts", "promptTokens", ([first, ...rest]) => [-first!, ...rest], "it has a negative count"],
+  ["a token that is not there", "prompts", ([, ...rest]) => [65_535, ...rest], ""],
+  ["a text that is not there", "observation", ([, ...rest]) => [99, ...rest], "it refers to a text"],
+  ["a column that is too short", "rewards", (values) => values.slice(1), "its rewards is not a column"],
+  ["a column that is too long", "logProbs", (values) => [...values, 0], "its logProbs is not a column"],
+  ["tokens beyond their bytes", "tokenLengths", ([first, ...rest]) => [first! + 1, ...rest], "its tokenBytes is not"],
+])("is refused with %s", async (_, name, change, reason) => {
+  await refused({ summary: good.summary, blocks: [changed(name, change)] }, reason)
 })
 
 it.each<[string, (about: Json) => Json]>([
@@ -125,29 +139,31 @@ it("is refused where prompts that share their beginning take far more than the f
   wide.replyTokens!.values = [...Array(steps - 1).fill(0), 0]
   for (const name of ["replies", "logProbs"]) wide[name]!.values = []
   const block = writeParts([{ about: { ...about, episodes }, arrays: wide }])
-  await refused({ summary: good.summary, blocks: [block] })
+  await refused({ summary: good.summary, blocks: [block] }, "its texts are too long")
 })
 
 it("is refused where a block says that it is a gigabyte long", async () => {
-  await refused({ summary: good.summary, blocks: [await bomb(2 ** 30)] })
+  await refused({ summary: good.summary, blocks: [await bomb(2 ** 30)] }, "its blocks are wrong")
 })
 
 it("is refused where a block is longer than it says", async () => {
-  await refused({ summary: good.summary, blocks: [{ ...(await bomb(2 ** 30)), length: 1000 }] })
+  const block = { ...(await bomb(2 ** 30)), length: 1000 }
+  await refused({ summary: good.summary, blocks: [block] }, "Cannot create a Buffer larger than 1000 bytes")
 })
 
 it("is refused where many blocks together are too long", async () => {
   const block = await bomb(60 * 2 ** 20)
-  await refused({ summary: good.summary, blocks: Array(20).fill(block) })
+  await refused({ summary: good.summary, blocks: Array(20).fill(block) }, "its blocks are too long for its size")
 })
 
 it("is refused where blocks lie over one another", async () => {
   const blocks = [{ offset: 8 }, { offset: 8 }]
-  await refused({ summary: { ...good.summary, blocks }, blocks: [good.blocks[0]!, good.blocks[0]!] })
+  const twice = [good.blocks[0]!, good.blocks[0]!]
+  await refused({ summary: { ...good.summary, blocks }, blocks: twice }, "its blocks are wrong")
 })
 
 it("is refused where its summary is a gigabyte of blanks", async () => {
-  await refused({ summary: await bomb(2 ** 30), blocks: good.blocks })
+  await refused({ summary: await bomb(2 ** 30), blocks: good.blocks }, "Cannot create a Buffer larger than")
 })
 
 it.each<[string, (summary: Json) => Json | Packed]>([

@@ -92,6 +92,7 @@ export default defineConfig(({ mode }) => {
       testTimeout: 300_000,
       hookTimeout: 300_000,
       isolate: false,
+      setupFiles: ["test/regular-expressions.ts"],
       // A separate state folder, so that tests do not use the journal key of the user.
       env: {
         GIGPO_TEST_ALL: mode === "all" ? "1" : (process.env.GIGPO_TEST_ALL ?? ""),

@@ -71,7 +71,7 @@ describe("alfworld", () => {
     expect(nothing).toMatchObject({ reward: 0, terminated: false, truncated: false })
     expect(nothing.observation).toMatchObject({ text: "Nothing happens.", anchor: "Nothing happens." })
     expect(await episode.step("look")).toMatchObject({ reward: 0, terminated: false, truncated: true })
-    await expect(episode.step("look")).rejects.toMatchObject({ code: "BAD_ARGUMENT", message: /is over/ })
+    await expect(episode.step("look")).rejects.toMatchObject({ code: "BAD_ARGUMENT", message: /episode has ended/ })
   })
 
   it("can use the facts as anchor state: a failed command keeps them, and a way back restores them", async () => {
@@ -103,7 +103,7 @@ describe("alfworld", () => {
     const file: AlfworldTask = { game: "train/a/game.tw-pddl", taskType: "pick_and_place_simple" }
     await expect(environment.start(file, context())).rejects.toMatchObject({
       code: "BAD_CONFIG",
-      message: /train\/a\/game\.tw-pddl is a file; give its folder as data/,
+      message: /train\/a\/game\.tw-pddl is a game file; give its folder as data/,
     })
   })
 
@@ -122,7 +122,7 @@ describe("alfworld", () => {
     ]) {
       await expect(environment.start(wrong as AlfworldTask, context())).rejects.toMatchObject({
         code: "BAD_ARGUMENT",
-        message: /a task is \{ game, taskType \} or \{ seed, scene, taskType \}/,
+        message: /a task must be \{ game, taskType \} or \{ seed, scene, taskType \}/,
       })
     }
   })

@@ -156,7 +156,7 @@ describe("a folder of games", () => {
   it.each([
     ["no folder of games", {}, /neither a folder train nor valid_seen; give the folder json_2\.1\.1/],
     ["a game that is not JSON", { "train/a/t": { ...good, game: "{" } }, /train\/a\/t\/game\.tw-pddl: .* not JSON/],
-    ["a game without its problem", { "train/a/t": { ...good, game: "{}" } }, /lacks the text "pddl_domain"/],
+    ["a game without its problem", { "train/a/t": { ...good, game: "{}" } }, /lacks the string "pddl_domain"/],
     [
       "no task type",
       { "train/a/t": { ...good, trajectory: "{}" } },
@@ -170,7 +170,7 @@ describe("a folder of games", () => {
     const data = write({ "train/a/t": good, "valid_seen/b/t": { ...good, game: json({ solvable: false }) } })
     await expect(listTasks({ data }, "test")).rejects.toMatchObject({
       code: "BAD_DATA",
-      message: /valid_seen has no solvable game .* another folder in testSplit/,
+      message: /valid_seen has no solvable game .* set testSplit to another folder/,
     })
   })
 

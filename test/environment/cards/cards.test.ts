@@ -43,7 +43,7 @@ describe.each(factories)("%s", (name, factory) => {
     const episode = await start(environment, 1)
     await expect(episode.step("jump")).rejects.toMatchObject({ code: "BAD_ARGUMENT", message: /has no action "jump"/ })
     expect((await episode.step("none")).truncated).toBe(true)
-    await expect(episode.step("none")).rejects.toMatchObject({ code: "BAD_ARGUMENT", message: /is over/ })
+    await expect(episode.step("none")).rejects.toMatchObject({ code: "BAD_ARGUMENT", message: /episode has ended/ })
     await episode[Symbol.asyncDispose]?.()
     await expect(episode.step("none")).rejects.toMatchObject({ code: "DISPOSED" })
     const context = { signal: AbortSignal.abort(new Error("enough")), random: new Random(1) }

@@ -31,7 +31,7 @@ describe("openEnv", () => {
       metrics: { success: 0, refused: 0 },
     })
     expect(await episode.step("stop")).toMatchObject({ reward: 1, terminated: true, metrics: { success: 1 } })
-    await expect(episode.step("go")).rejects.toMatchObject({ code: "BAD_ARGUMENT", message: /is over/ })
+    await expect(episode.step("go")).rejects.toMatchObject({ code: "BAD_ARGUMENT", message: /episode has ended/ })
     await episode[Symbol.asyncDispose]?.()
     await expect(episode.step("go")).rejects.toMatchObject({ code: "DISPOSED" })
     await released(server)

@@ -186,7 +186,7 @@ describe("openCorpus", () => {
     writeFileSync(path, "x".repeat(100))
     await expect(corpus.retrieve("ordo", 1, signal)).rejects.toMatchObject({
       code: "IO",
-      message: /must stay as it was/,
+      message: /do not change the file while the corpus is open/,
     })
     rmSync(path)
     await expect(corpus.retrieve("ordo", 1, signal)).rejects.toMatchObject({ code: "IO" })

@@ -116,7 +116,7 @@ describe("search", () => {
       truncated: false,
       metrics: { success: 1, searches: 1, retrieverFailures: 0 },
     })
-    await expect(episode.step("<answer>a</answer>")).rejects.toMatchObject({ code: "BAD_ARGUMENT", message: /is over/ })
+    await expect(episode.step("<answer>a</answer>")).rejects.toMatchObject({ code: "BAD_ARGUMENT", message: /episode has ended/ })
   })
 
   it("reports that nothing was found, and shows nothing after a completion without search and answer", async () => {

@@ -58,7 +58,7 @@ describe("sokoban", () => {
       truncated: false,
       metrics: { success: 1, boxesOnTarget: 1 },
     })
-    await expect(episode.step("left")).rejects.toMatchObject({ code: "BAD_ARGUMENT", message: /is over/ })
+    await expect(episode.step("left")).rejects.toMatchObject({ code: "BAD_ARGUMENT", message: /episode has ended/ })
   })
 
   it("truncates the episode at maxSteps, including steps without a move", async () => {

@@ -192,7 +192,7 @@ describe("webshop", () => {
   })
 
   it("reports a missing catalogue", async () => {
-    await expect(webshop({ data: "/nowhere" })).rejects.toMatchObject({ code: "BAD_DATA", message: /leave data out/ })
+    await expect(webshop({ data: "/nowhere" })).rejects.toMatchObject({ code: "BAD_DATA", message: /omit data to use the generated catalogue/ })
     const files = { products: "/nowhere/p.json", attributes: "/nowhere/a.json" }
     await expect(webshop(files)).rejects.toMatchObject({ code: "BAD_DATA", message: /p\.json cannot be read/ })
   })

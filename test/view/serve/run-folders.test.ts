@@ -64,7 +64,7 @@ describe("folders of runs", () => {
       })
     await expect(RunFolders.open([join(folder, "none")])).rejects.toMatchObject({
       code: "BAD_ARGUMENT",
-      message: /is not there/,
+      message: /does not exist or cannot be read/,
     })
     for (const wrong of [[], [""], "runs", [7]])
       await expect(RunFolders.open(wrong as string[])).rejects.toMatchObject({

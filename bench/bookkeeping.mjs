@@ -10,7 +10,7 @@ import { makeGroups, members, prompt, reply, tasks, turns } from "./made-episode
 import { models, openModel, randomTokens } from "./models.mjs"
 
 const [rows, length] = [tasks * members * turns, prompt + reply]
-const moment = { iteration: 0, iterations: 1 }
+const progress = { iteration: 0, iterations: 1 }
 
 /** Milliseconds of each part of the bookkeeping. */
 async function keepBooks(groups, estimator) {
@@ -23,7 +23,7 @@ async function keepBooks(groups, estimator) {
   }
   const steps = collectSteps(groups)
   lap("steps")
-  const credit = await estimator.estimate(toBatch(steps), { moment, random: new Random(1) })
+  const credit = await estimator.estimate(toBatch(steps), { progress, random: new Random(1) })
   lap("credit")
   const all = toSequences(steps, credit)
   lap("rows")

@@ -10,7 +10,7 @@ const [tasks, members, turns, tokens] = [75, 8, 50, 12]
 const count = tasks * members * turns
 setFlagsFromString("--expose-gc")
 const collectGarbage = runInNewContext("gc")
-const moment = { iteration: 1, iterations: 10 }
+const progress = { iteration: 1, iterations: 10 }
 
 /** Steps with all data that estimators read. States have 500 characters and are new strings, so that none was hashed before. */
 function makeSteps(run) {
@@ -69,7 +69,7 @@ for (let run = 0; run < 6; run++) {
     const batch = toBatch(steps, statistics)
     if (/^gigpo|hgpo|vpr|rebel|reward-flow/.test(name)) batch.anchorGroups
     const columns = performance.now()
-    await estimator.estimate(batch, { moment, random: new Random(1) })
+    await estimator.estimate(batch, { progress, random: new Random(1) })
     const done = performance.now()
     blocks.push(columns - started)
     found.set(name, [...(found.get(name) ?? []), done - columns])

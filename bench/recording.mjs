@@ -50,7 +50,7 @@ const made = makeGroups(1).map((episodes, index) => ({
   })),
 }))
 const steps = collectSteps(made.map(({ episodes }) => episodes))
-const context = { moment: { iteration: 0, iterations: 1 }, random: new Random(1) }
+const context = { progress: { iteration: 0, iterations: 1 }, random: new Random(1) }
 const paper = await recordAlone({ groups: made, credit: await gigpo().estimate(toBatch(steps), context), steps }, 12)
 
 const alone = join(folder, "alone")

@@ -197,14 +197,14 @@ LossReport Trainer::train(const PolicyTensors& weights, const TrainingBatch& bat
     normalizer.longest = std::max(normalizer.longest, tokens);
   };
   for (const BatchRows::Row& row : rows.rows) {
-    if (loss.unit == Unit::row) count(rows.sampled(row));
+    if (loss.unit == Unit::sequence) count(rows.sampled(row));
     else std::for_each(rows.begin(row), rows.end(row), [&](const BatchRows::Span& span) { count(span.count); });
   }
   for (const BatchRows::Row& row : rows.rows) {
     for (int64_t i = row.span; i < row.span + row.spans; i++) {
       BatchRows::Span& span = rows.spans[i];
       span.weight = float(
-          normalizer.weight(loss.aggregation, loss.fixed_length, loss.unit == Unit::row ? rows.sampled(row) : span.count));
+          normalizer.weight(loss.aggregation, loss.fixed_length, loss.unit == Unit::sequence ? rows.sampled(row) : span.count));
     }
   }
   if (loss.skip_zero_advantage && options.mode == HeadMode::policy && options.loss.kl_weight == 0 && options.entropy_weight == 0) {
@@ -240,7 +240,7 @@ LossReport Trainer::train_on_sequences(const PolicyTensors& weights, const Train
   const BatchRows rows(batch);
   std::vector<int32_t> lengths;
   for (const BatchRows::Row& row : rows.rows) {
-    if (loss.unit == Unit::row) lengths.push_back(int32_t(rows.sampled(row)));
+    if (loss.unit == Unit::sequence) lengths.push_back(int32_t(rows.sampled(row)));
     else lengths.insert(lengths.end(), batch.span_counts + row.span, batch.span_counts + row.span + row.spans);
   }
   const std::vector<float> mask(log_probs.size(), 1);

@@ -21,7 +21,7 @@ struct TrainingLoss {
   Aggregation aggregation = Aggregation::token_mean;
   int64_t fixed_length = 0;  // used by Aggregation::sequence_mean_fixed_length
   RatioLevel ratio = RatioLevel::token;
-  Unit unit = Unit::span;
+  Unit unit = Unit::segment;
   // Skip spans whose gradient is exactly zero (zero advantage and no other loss term). Skipped spans count in the normalisation of the loss
   // but are not computed; the report covers the other spans. Not available with ratios per sequence.
   bool skip_zero_advantage = false;

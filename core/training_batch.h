@@ -43,7 +43,7 @@ struct TrainingBatch {
 };
 
 // Unit that counts as one sequence in ratios, sequence means and counts: a span, or all spans of a row.
-enum class Unit : int32_t { span, row };
+enum class Unit : int32_t { segment, sequence };
 
 // Rows and spans of a batch. Rows and spans without anything to compute can be removed with `keep`.
 struct BatchRows {

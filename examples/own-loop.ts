@@ -13,15 +13,15 @@ const [estimator, loss, size] = [gigpo(), composeLoss(clippedSurrogate()), { gro
 const limits = { maxCompletionTokens: 8, maxSteps: 20, concurrency: 64, temperature: 1, environmentTimeout: 60 }
 
 for (let iteration = 0; iteration < 3; iteration++) {
-  const moment = { iteration, iterations: 3 }
+  const progress = { iteration, iterations: 3 }
   const random = new Random(7).fork("iteration", iteration)
   const tasks = environmentTasks(environment, "train", random.fork("tasks"))
   const play = { policy, tokenizer, environment, tasks, ...size, ...limits, maxPositions: policy.maxPositions }
-  const { groups } = await rollout({ ...play, random: random.fork("rollout"), moment })
+  const { groups } = await rollout({ ...play, random: random.fork("rollout"), progress })
   const steps = collectSteps(groups.map(({ episodes }) => episodes))
-  const credit = await estimator.estimate(toBatch(steps), { moment, random })
+  const credit = await estimator.estimate(toBatch(steps), { progress, random })
   for (const batch of batches([toSequences(steps, credit)], 256, random.fork("batches"))) {
-    await accumulate(policy, batch, loss, { moment, random })
+    await accumulate(policy, batch, loss, { progress, random })
     await policy.optimizerStep({ learningRate: 1e-4 })
   }
   const returns = groups.flatMap(({ episodes }) => episodes.map((episode) => episode.return))

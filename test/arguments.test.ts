@@ -260,7 +260,16 @@ const plain = [
   ...["acrossTasks", "anchorLevels", "toBatch", "discountedReturn", "discountedReturns", "generalizedAdvantages"],
   ...["groupByAnchor", "klRewards", "mismatch", "crossEntropy"],
   ...["transcripts", "recordedEpisodes", "joinHooks"],
-  ...["reinforce", "at", "scheduleValues", "readOptions", "batches", "byTask", "collectSteps", "layOutSequences"],
+  ...[
+    "reinforce",
+    "scheduleValue",
+    "scheduleValues",
+    "readOptions",
+    "batches",
+    "byTask",
+    "collectSteps",
+    "layOutSequences",
+  ],
   ...[
     "toSequences",
     "sampledPositions",
@@ -275,7 +284,7 @@ const plain = [
   ...["historyLevels", "informationGains", "answerProbabilities", "keyLevels", "treeLevels"],
   ...["describePanel", "reportPanel"],
   ...["readTagged", "stripVolatileText", "rememberTurns", "replayFailure", "deviceReport", "agentLoop", "jsonSchema"],
-  ...["replySpans", "tokenKinds", "tokenTexts"],
+  ...["completionSpans", "tokenKinds", "tokenTexts"],
   ...["candidateRows", "candidateScores"],
 ]
 

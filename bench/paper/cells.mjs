@@ -12,7 +12,7 @@ import { canonical } from "../../modules/json/canonical.js"
 import { keptOf, numbersOf } from "./kept.mjs"
 
 /** Settings of all runs. One thread, because two parallel runs finish sooner than two consecutive runs with two threads. */
-const always = { threads: 1, "episodes.every": 0, "training.checkpointEvery": 10, "training.keepCheckpoints": 1 }
+const always = { threads: 1, "recording.every": 0, "training.checkpointEvery": 10, "training.keepCheckpoints": 1 }
 
 /**
  * Runs of a table. Worlds alternate, so that parallel runs seldom wait for the same SFT model. A variant with `seeds` is run with these alone.

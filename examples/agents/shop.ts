@@ -1,6 +1,13 @@
 // The world of these agents: a shop whose books are a SQLite database, and questions that are answered by looking things up and
 // reckoning. Each client's agent has these tools and is graded like this.
-import { type AgentContext, type AgentEnd, type AgentExpert, type ExpertMessage, openEnvironment, Random } from "gigpo"
+import {
+  type AgentContext,
+  type AgentExpert,
+  type AgentResult,
+  type ExpertMessage,
+  openEnvironment,
+  Random,
+} from "gigpo"
 import type { SqlTask } from "gigpo/environments/sql"
 
 /** Offers the questions; who plays are the agents. */
@@ -48,7 +55,7 @@ export function functionsOf(tools: ReturnType<typeof toolsOf>) {
 }
 
 /** Right is what the gold statement gives. */
-export async function grade({ database, gold }: SqlTask, answer: string, signal: AbortSignal): Promise<AgentEnd> {
+export async function grade({ database, gold }: SqlTask, answer: string, signal: AbortSignal): Promise<AgentResult> {
   const right = await shop.databases.query(database, gold, signal)
   const success = "rows" in right && answer.trim() === `${right.rows[0]?.[0]}`
   return { reward: success ? 1 : 0, success }

@@ -1,6 +1,6 @@
 // An engine: a row of logits for each last token, trained by plain descent.
 import { Random } from "gigpo"
-import { type Row, sampledPositions, type Trainable } from "gigpo/engine"
+import { type Sequence, sampledPositions, type Trainable } from "gigpo/engine"
 
 export function bigramEngine(size = 128): Trainable {
   const [logits, slopes] = [new Float64Array(size * size), new Float64Array(size * size)]
@@ -9,7 +9,7 @@ export function bigramEngine(size = 128): Trainable {
     const total = weights.reduce((sum, weight) => sum + weight)
     return weights.map((weight) => weight / total)
   }
-  const pairs = (row: Row) => sampledPositions(row).map((at) => ({ last: row.tokens[at - 1]!, token: row.tokens[at]! }))
+  const pairs = (of: Sequence) => sampledPositions(of).map((i) => ({ last: of.tokens[i - 1]!, token: of.tokens[i]! }))
   return {
     ...{ vocabularySize: size, maxPositions: 1024, deterministic: true, losses: [] },
     check: async ({ models }) => (models.length > 0 ? ["A table keeps no reference: set loss.klWeight to 0."] : []),

@@ -6,7 +6,7 @@ import { type ReplyCodec, ReplyGenerator, type ReplyGeneratorSetup } from "../ch
 import { toolFormat } from "../chat/tools/format.ts"
 import { Transcript } from "../chat/transcript.ts"
 import type { CallObserver } from "../endpoint/endpoint.ts"
-import type { AgentEnd, ToldEpisode } from "../endpoint/posted.ts"
+import type { AgentResult, ToldEpisode } from "../endpoint/posted.ts"
 import { Constraint } from "../engine/native/constraint.ts"
 import type { AgentLoop, AgentLoopContext } from "../rollout/play.ts"
 import type { ChatCodec } from "../tokenizer/chat-codec.ts"
@@ -16,7 +16,7 @@ import type { Random } from "../util/random.ts"
 import { visible } from "../util/visible.ts"
 import type { OnWarning } from "../util/warn.ts"
 import { episodeShare } from "./episode-share.ts"
-import { type ExpertReply, replyTokens } from "./expert-reply.ts"
+import { type ExpertCompletion, replyTokens } from "./expert-reply.ts"
 import type { Gateway } from "./gateway.ts"
 import { Recorder } from "./recorder.ts"
 import { EpisodeCalls, Refusals } from "./refusals.ts"
@@ -26,7 +26,7 @@ import { EpisodeCalls, Refusals } from "./refusals.ts"
  * episode. Return null if the episode cannot be scored; an exception fails it. Called concurrently, `groupSize` times
  * per task.
  */
-export type Agent<Task = unknown> = (task: Task, context: AgentContext) => Promise<AgentEnd | null>
+export type Agent<Task = unknown> = (task: Task, context: AgentContext) => Promise<AgentResult | null>
 
 /** Connection and random numbers of an agent for one episode. */
 export interface AgentContext {
@@ -64,7 +64,7 @@ export interface AgentContext {
    * Result that programs posted to `{baseURL}/gigpo/reward` with `controlKey`; its reward is already counted. Null if
    * they declared that the episode cannot be scored, undefined if nothing was posted.
    */
-  posted(): AgentEnd | null | undefined
+  posted(): AgentResult | null | undefined
 }
 
 export interface AgentOptions {
@@ -80,7 +80,7 @@ export interface AgentOptions {
 export type AgentExpert<Task = unknown> = (
   task: Task,
   messages: readonly CallMessage[],
-) => ExpertReply | Promise<ExpertReply>
+) => ExpertCompletion | Promise<ExpertCompletion>
 
 export const agentModel = "policy"
 
@@ -122,7 +122,7 @@ export function agentLoop<Task>(
         context.random.fork("call", history, number, again, seed).key,
       observer: recorder,
     })
-    let posted: AgentEnd | null | undefined
+    let posted: AgentResult | null | undefined
     const episode: ToldEpisode = {
       step: (state) => recorder.stand(state),
       end(end) {

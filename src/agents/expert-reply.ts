@@ -31,7 +31,7 @@ export interface ExpertCall {
 }
 
 /** Completion of an expert: a message, rendered by the model's chat template, or text in the model's own format. */
-export type ExpertReply = string | ExpertMessage
+export type ExpertCompletion = string | ExpertMessage
 
 type Said = Extract<CallMessage, { role: "assistant" }>
 
@@ -44,7 +44,7 @@ const keys: KeysOf<ExpertMessage> = { role: true, content: true, reasoning_conte
  * offered or with invalid arguments, and for a message that the chat template does not render so that it is parsed as
  * intended
  */
-export async function replyTokens(codec: ReplyCodec, call: Call, reply: ExpertReply): Promise<Int32Array> {
+export async function replyTokens(codec: ReplyCodec, call: Call, reply: ExpertCompletion): Promise<Int32Array> {
   if (typeof reply === "string") return Int32Array.from([...codec.encode(reply), codec.eosTokens[0]!])
   return await written(codec, call, readExpertMessage(reply, call))
 }

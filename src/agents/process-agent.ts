@@ -1,6 +1,6 @@
 import { accessSync, constants } from "node:fs"
 import { delimiter, join, resolve } from "node:path"
-import { type AgentEnd, readEnd } from "../endpoint/posted.ts"
+import { type AgentResult, readEnd } from "../endpoint/posted.ts"
 import { stringify } from "../json/text.ts"
 import { native } from "../native/native.ts"
 import { display } from "../options/display.ts"
@@ -135,7 +135,7 @@ function checkEnd(name: string, { code, signal, stderr }: GroupEnd): void {
   )
 }
 
-function readReward(name: string, { stdout }: GroupEnd): AgentEnd | null {
+function readReward(name: string, { stdout }: GroupEnd): AgentResult | null {
   const line = stdout.lastLine
   const wanted =
     'print a number, {"reward": …} or null as the last line, or POST it to $OPENAI_BASE_URL/gigpo/reward before (see the option control)'

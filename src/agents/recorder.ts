@@ -3,7 +3,7 @@ import type { Call } from "../chat/call.ts"
 import type { Turn } from "../chat/call-order.ts"
 import { lastHeard } from "../chat/heard.ts"
 import type { ReplyObserver } from "../chat/reply-generator.ts"
-import { type AgentEnd, readEnd } from "../endpoint/posted.ts"
+import { type AgentResult, readEnd } from "../endpoint/posted.ts"
 import { isObject } from "../options/read.ts"
 import { EndOfEpisode } from "../rollout/end-of-episode.ts"
 import type { AgentLoopContext, EpisodeEnd } from "../rollout/play.ts"
@@ -101,7 +101,7 @@ export class Recorder implements ReplyObserver {
   }
 
   /** @param refusal - last refusal, if every call was refused */
-  end(given: AgentEnd | null, refusal: string | undefined): EpisodeEnd | null {
+  end(given: AgentResult | null, refusal: string | undefined): EpisodeEnd | null {
     const end = readEnd(given)
     if (end === null) return null
     if (!this.began)

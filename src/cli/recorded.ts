@@ -12,6 +12,6 @@ export async function someRecorded(run: string): Promise<readonly number[]> {
 
   const why = isFromCode(await readRunConfig(join(run, runFiles.config)))
     ? "the run was started from code without a recording observer: observers: [recordEpisodes({ tokenizer })]"
-    : "episodes.every in its configuration may be 0"
+    : "recording.every in its configuration may be 0"
   throw new GigpoError("BAD_ARGUMENT", `No episodes were recorded in ${run}: ${why}.`)
 }

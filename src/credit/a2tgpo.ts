@@ -67,7 +67,7 @@ export const a2tgpo = defineEstimator({
       name: "a2tgpo",
       groups: groupsOf(settle("a2tgpo", options, a2tgpoFields, outsideRuns)),
       async estimate(batch, context) {
-        const settings = settle("a2tgpo", options, a2tgpoFields, context.moment)
+        const settings = settle("a2tgpo", options, a2tgpoFields, context.progress)
         const { gain, gamma, gainWeight, clipWeight, deviation: std, epsilon } = settings
         const { advantages: outcomes, ...groups } = episodeLevel(batch, settings)
         const gains = await numbersOf(gain, batch, context, "a2tgpo")

@@ -53,8 +53,8 @@ export const aepo = defineEstimator({
     return wrapEstimator(innerEstimator("aepo", of), {
       name: "aepo",
       needs: ["entropy"],
-      change(credit, batch, { moment }) {
-        const { weight, level, deviation: std, epsilon } = settle("aepo", options, aepoFields, moment)
+      change(credit, batch, { progress }) {
+        const { weight, level, deviation: std, epsilon } = settle("aepo", options, aepoFields, progress)
         const groups = Int32Array.from(learnedSteps(credit, batch.length), (one) => one - 1) // 0, or -1 for none
         const compare = normalizer({ std, epsilon })
         if (level === "step") {

@@ -49,7 +49,7 @@ export const dpepo = defineEstimator({
       ...outcome,
       name: "dpepo",
       async estimate(batch, context) {
-        const settings = settle("dpepo", options, dpepoFields, context.moment)
+        const settings = settle("dpepo", options, dpepoFields, context.progress)
         const given = settings.variety ?? ((one: Batch) => varietyOf(one, only(settings, varietyFields)))
         const variety = await numbersOf(given, batch, context, "dpepo")
         const credit = await outcome.estimate(batch, context)

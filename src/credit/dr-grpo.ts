@@ -26,6 +26,6 @@ export const drGrpo = defineEstimator({
     note: "fixedLength is the maximum completion length.",
   },
   make(options: OutcomeOptions = {}): Estimator<StepCredit> {
-    return outcomeEstimator("dr-grpo", (moment) => settle("dr-grpo", options, outcomeFields, moment), centred)
+    return outcomeEstimator("dr-grpo", (progress) => settle("dr-grpo", options, outcomeFields, progress), centred)
   },
 })

@@ -35,7 +35,7 @@ export const drMas = defineEstimator({
   make(options: DrMasOptions = {}): Estimator<StepCredit> {
     return outcomeEstimator(
       "dr-mas",
-      (moment) => settle("dr-mas", options, drMasFields, moment),
+      (progress) => settle("dr-mas", options, drMasFields, progress),
       ({ batch, scores }, { normalization, epsilon, singletonEpisode: singleton, episodeStatistics }) => {
         const groups = byAgent(batch, batch.task)
         const each = episodeStatistics === "episodes" ? firstSteps(byAgent(batch, batch.episode)) : undefined

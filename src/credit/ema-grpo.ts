@@ -1,5 +1,5 @@
 import { number } from "../options/field.ts"
-import type { AtMoment } from "../options/schedule.ts"
+import type { ScheduledValues } from "../options/schedule.ts"
 import type { OptionsOf, Resolved } from "../options/table.ts"
 import { denseIds } from "../util/dense-ids.ts"
 import { largestReward } from "../util/largest-reward.ts"
@@ -62,7 +62,7 @@ export const emaGrpo = defineEstimator({
     let moments: Readonly<Record<string, Moments>> = {}
     const estimator = outcomeEstimator(
       "ema-grpo",
-      (moment) => settle("ema-grpo", options, emaGrpoFields, moment),
+      (progress) => settle("ema-grpo", options, emaGrpoFields, progress),
       (outcomes, settings) => {
         const names = episodeKinds(outcomes.batch, settings.kind)
         moments = { ...moments, ...metMoments(outcomes, names, moments, settings.decay) }
@@ -119,7 +119,7 @@ function metMoments(
  */
 function scaled(
   outcomes: Outcomes,
-  settings: AtMoment<Resolved<typeof emaGrpoFields>>,
+  settings: ScheduledValues<Resolved<typeof emaGrpoFields>>,
   deviationOf: (row: number) => number,
 ): Float64Array {
   const { guard, epsilon, singletonEpisode: singleton } = settings

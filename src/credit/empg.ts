@@ -56,8 +56,8 @@ export const empg = defineEstimator({
     return wrapEstimator(innerEstimator("empg", of), {
       name: "empg",
       needs: ["entropy"],
-      change(credit, batch, { moment }) {
-        const { sharpness, clarity, claritySharpness, epsilon } = settle("empg", options, empgFields, moment)
+      change(credit, batch, { progress }) {
+        const { sharpness, clarity, claritySharpness, epsilon } = settle("empg", options, empgFields, progress)
         const learned = learnedSteps(credit, batch.length)
         const h = toUnit(meanEntropies(batch, "empg"), learned, epsilon)
         const g = h.map((entropy) => Math.exp(-sharpness * entropy))

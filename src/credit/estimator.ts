@@ -83,7 +83,7 @@ export interface Batch {
 /** Context of an estimator. */
 export interface EstimatorContext {
   /** Progress of the run, for schedules. */
-  readonly moment: TrainingProgress
+  readonly progress: TrainingProgress
   /** Generator, keyed by seed and iteration. */
   readonly random: Random
   /** Signal that aborts the training. */

@@ -69,8 +69,8 @@ export const gdpo = defineEstimator({
     return {
       name: "gdpo",
       groups: groupsOf({ singletonEpisode }),
-      estimate(batch, { moment }) {
-        const settings = { ...settle("gdpo", options, gdpoFields, moment), normalization: "sample" as const }
+      estimate(batch, { progress }) {
+        const settings = { ...settle("gdpo", options, gdpoFields, progress), normalization: "sample" as const }
         const total = new Float64Array(batch.length)
         const metrics: Record<string, number> = {}
         for (const [k, channel] of channels.entries()) {

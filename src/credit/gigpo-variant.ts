@@ -1,4 +1,4 @@
-import type { AtMoment } from "../options/schedule.ts"
+import type { ScheduledValues } from "../options/schedule.ts"
 import type { Fields, OptionsOf, Resolved } from "../options/table.ts"
 import type { Batch, Estimator, EstimatorContext, StepCredit } from "./estimator.ts"
 import { gigpo } from "./gigpo.ts"
@@ -20,7 +20,7 @@ export function gigpoVariant<F extends Fields>(
   table: F,
   groups: Estimator["groups"],
   prepare: (
-    settings: AtMoment<Resolved<F>>,
+    settings: ScheduledValues<Resolved<F>>,
     batch: Batch,
     context: EstimatorContext,
   ) => GigpoSetup | Promise<GigpoSetup>,
@@ -30,7 +30,7 @@ export function gigpoVariant<F extends Fields>(
     name,
     groups,
     async estimate(batch, context) {
-      const settings = settle(name, options, table, context.moment)
+      const settings = settle(name, options, table, context.progress)
       return gigpo(await prepare(settings, batch, context)).estimate(batch, context)
     },
   }

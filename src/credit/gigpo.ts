@@ -123,7 +123,7 @@ export const gigpo = defineEstimator({
       name: "gigpo",
       groups: parts.episode ? undefined : groupsOf(atFirst) && (isWithoutSteps ? "needed" : "wanted"),
       estimate(batch, context) {
-        const settings = settle("gigpo", options, gigpoFields, context.moment)
+        const settings = settle("gigpo", options, gigpoFields, context.progress)
         const { diagnostics, advantages, ...details } = compareLevels(batch, parts, settings, context)
         return { advantages, details, metrics: gigpoMetrics(diagnostics) }
       },
@@ -140,7 +140,7 @@ export const gigpo = defineEstimator({
 export function gigpoAdvantages(steps: readonly GigpoStep[], options: GigpoOptions = {}): GigpoResult {
   const settings = settle("gigpo", options, gigpoFields, outsideRuns)
   const { batch, index } = collect(steps)
-  const context = { moment: outsideRuns, random: new Random(0) }
+  const context = { progress: outsideRuns, random: new Random(0) }
   const { diagnostics, ...found } = compareLevels(batch, {}, settings, context)
   const perStep = (values: Float64Array) => scatter(values, index, new Float64Array(steps.length))
   return {

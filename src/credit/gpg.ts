@@ -26,7 +26,7 @@ export const gpg = defineEstimator({
   make(options: OutcomeOptions = {}): Estimator<StepCredit> {
     return outcomeEstimator(
       "gpg",
-      (moment) => settle("gpg", options, outcomeFields, moment),
+      (progress) => settle("gpg", options, outcomeFields, progress),
       (outcomes, settings) => {
         const first = firstSteps(outcomes.batch.episode)
         const returns = outcomes.returns.filter((_, row) => first[row] === 1)

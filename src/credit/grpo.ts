@@ -27,7 +27,7 @@ export const grpo = defineEstimator({
     status: "exact",
   },
   make(options: GrpoOptions = {}): Estimator<StepCredit> {
-    return outcomeEstimator("grpo", (moment) => settle("grpo", options, gigpoFields, moment), normalized)
+    return outcomeEstimator("grpo", (progress) => settle("grpo", options, gigpoFields, progress), normalized)
   },
 })
 
@@ -50,7 +50,7 @@ export const rloo = defineEstimator({
   make(options: Omit<GrpoOptions, "normalization"> = {}): Estimator<StepCredit> {
     return outcomeEstimator(
       "rloo",
-      (moment) => ({ ...settle("rloo", options, rlooFields, moment), normalization: "leaveOneOut" as const }),
+      (progress) => ({ ...settle("rloo", options, rlooFields, progress), normalization: "leaveOneOut" as const }),
       normalized,
     )
   },

@@ -54,7 +54,7 @@ export const igpo = defineEstimator({
     status: "exact",
   },
   make(options: IgpoOptions = {}): Estimator<StepCredit> {
-    const settingsAt = (moment: TrainingProgress) => settle("igpo", options, igpoFields, moment)
+    const settingsAt = (progress: TrainingProgress) => settle("igpo", options, igpoFields, progress)
     return paidEstimator("igpo", settingsAt, { groups: "wanted" }, async (batch, settings, context) => {
       const { gain, gamma, compare, normalization, epsilon } = settings
       const gains = await numbersOf(gain, batch, context, "igpo")

@@ -37,7 +37,10 @@ export const memAgent = defineEstimator({
   make(options: MemAgentOptions = {}): Estimator<StepCredit> {
     const estimator = outcomeEstimator(
       "mem-agent",
-      (moment) => ({ ...settle("mem-agent", options, memAgentFields, moment), episodeStatistics: "episodes" as const }),
+      (progress) => ({
+        ...settle("mem-agent", options, memAgentFields, progress),
+        episodeStatistics: "episodes" as const,
+      }),
       centred,
     )
     return { ...estimator, estimate: (batch, context) => estimator.estimate(lastConversations(batch), context) }

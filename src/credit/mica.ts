@@ -68,7 +68,7 @@ export const mica = defineEstimator({
       name: "mica",
       groups: "wanted",
       async estimate(batch, context) {
-        const settings = settle("mica", options, micaFields, context.moment)
+        const settings = settle("mica", options, micaFields, context.progress)
         const { progress, alpha, gamma, deviation: std, alone, epsilon } = settings
         const paid = payPenalties(batch, settings)
         const { advantages: outcomes, ...groups } = episodeLevel(batch, settings, paid)

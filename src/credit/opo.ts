@@ -32,7 +32,7 @@ export const opo = defineEstimator({
   make(options: OpoOptions = {}): Estimator<StepCredit> {
     return outcomeEstimator(
       "opo",
-      (moment) => ({ ...settle("opo", options, opoFields, moment), episodeStatistics: "episodes" as const }),
+      (progress) => ({ ...settle("opo", options, opoFields, progress), episodeStatistics: "episodes" as const }),
       (outcomes, settings) => {
         const { batch, scores, statistics } = outcomes
         const { mean } = groupStatistics(scores, batch.task, batch.lengths) // an episode's steps have its tokens among them

@@ -1,6 +1,6 @@
 import { boolean, number, oneOf, orObject, required, scheduled } from "../options/field.ts"
 import { readOptions } from "../options/read.ts"
-import { type AtMoment, scheduleValues, type TrainingProgress } from "../options/schedule.ts"
+import { type ScheduledValues, scheduleValues, type TrainingProgress } from "../options/schedule.ts"
 import type { CustomValue, Fields, OptionsOf, Resolved } from "../options/table.ts"
 import { GigpoError } from "../util/errors.ts"
 import { largestReward } from "../util/largest-reward.ts"
@@ -28,7 +28,7 @@ export const outcomeFields = {
   ),
   penaltyPlacement: oneOf(
     "reward",
-    ["reward", "row"],
+    ["reward", "step"],
     "Placement of the penalty: in the reward of the step, and so in the return of its episode and all earlier discounted returns " +
       "(the paper), or only in the scores of the invalid step (the reference code).",
   ),
@@ -96,13 +96,13 @@ export type SimilarityOptions = OptionsOf<typeof similarityFields>
 export type Normalization = Resolved<typeof grpoFields>["normalization"]
 
 /** Options of both levels with defaults and schedules resolved. */
-export type SettingsNow = AtMoment<Resolved<typeof gigpoFields>>
+export type SettingsNow = ScheduledValues<Resolved<typeof gigpoFields>>
 
 /** Options of the episode level with defaults and schedules resolved. */
-export type EpisodeSettings = AtMoment<Resolved<typeof grpoFields>>
+export type EpisodeSettings = ScheduledValues<Resolved<typeof grpoFields>>
 
 /** Options that all comparisons of episodes share, with defaults and schedules resolved. */
-export type OutcomeSettings = AtMoment<Resolved<typeof outcomeFields>>
+export type OutcomeSettings = ScheduledValues<Resolved<typeof outcomeFields>>
 
 /** Progress for advantages outside a run: schedules have their initial values. */
 export const outsideRuns: TrainingProgress = { iteration: 0, iterations: 1 }
@@ -117,13 +117,13 @@ export function settle<F extends Fields>(
   name: string,
   options: OptionsOf<F>,
   table: F,
-  moment: TrainingProgress,
-): AtMoment<Resolved<F>> {
+  progress: TrainingProgress,
+): ScheduledValues<Resolved<F>> {
   const read = readOptions(name, options, table)
   // Functions that are not schedules are left unchanged.
   const moving = Object.keys(read).filter((key) => "changes" in table[key]!)
   const numbers = Object.fromEntries(moving.map((key) => [key, read[key as keyof F]]))
-  return { ...read, ...scheduleValues(numbers, moment) } as AtMoment<Resolved<F>>
+  return { ...read, ...scheduleValues(numbers, progress) } as ScheduledValues<Resolved<F>>
 }
 
 /** For gamma on its own. */

@@ -43,14 +43,14 @@ export function centred({ batch, scores, statistics }: Outcomes, settings: Outco
  */
 export function outcomeEstimator<S extends OutcomeSettings>(
   name: string,
-  settingsAt: (moment: TrainingProgress) => S,
+  settingsAt: (progress: TrainingProgress) => S,
   compare: (outcomes: Outcomes, settings: S) => Float64Array,
 ): Estimator<StepCredit> {
   return {
     name,
     groups: groupsOf(settingsAt(outsideRuns)),
-    estimate(batch, { moment }) {
-      const settings = settingsAt(moment)
+    estimate(batch, { progress }) {
+      const settings = settingsAt(progress)
       const outcomes = outcomesOf(batch, settings)
       return {
         advantages: compare(outcomes, settings),

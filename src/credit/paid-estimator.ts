@@ -12,7 +12,7 @@ import { paidBatch, payPenalties } from "./penalties.ts"
  */
 export function paidEstimator<S extends Pick<OutcomeSettings, "invalidActionPenalty">, C extends Credit>(
   name: string,
-  settingsAt: (moment: TrainingProgress) => S,
+  settingsAt: (progress: TrainingProgress) => S,
   more: Pick<Estimator, "needs" | "groups">,
   estimate: (batch: Batch, settings: S, context: EstimatorContext, plain: Batch) => C | Promise<C>,
 ): Estimator<C> {
@@ -21,7 +21,7 @@ export function paidEstimator<S extends Pick<OutcomeSettings, "invalidActionPena
     name,
     ...more,
     estimate(plain, context) {
-      const settings = settingsAt(context.moment)
+      const settings = settingsAt(context.progress)
       return estimate(paidBatch(plain, payPenalties(plain, settings)), settings, context, plain)
     },
   }

@@ -38,7 +38,7 @@ export interface GigpoParts {
 /** Returns the discounted return R_t = Σ_{k≥t} γ^(k-t) r_k (Eq. 5) as a step signal. */
 export function discountedReturn(gamma: Scheduled): GigpoParts["signal"] {
   checkGamma(scheduleValue(gamma, outsideRuns))
-  return (batch, { moment }) => discountedReturns(batch.rewards, scheduleValue(gamma, moment), batch.episode)
+  return (batch, { progress }) => discountedReturns(batch.rewards, scheduleValue(gamma, progress), batch.episode)
 }
 
 /** Level of step groups by equal anchor states of one task (Eq. 6). */

@@ -41,8 +41,8 @@ export const passAtK = defineEstimator({
   make(options: PassAtKOptions = {}): Estimator<StepCredit> {
     return outcomeEstimator(
       "pass-at-k",
-      (moment) => ({
-        ...settle("pass-at-k", options, passAtKFields, moment),
+      (progress) => ({
+        ...settle("pass-at-k", options, passAtKFields, progress),
         episodeStatistics: "episodes" as const,
         penaltyPlacement: "reward" as const,
       }),

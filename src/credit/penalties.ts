@@ -6,7 +6,7 @@ import { withRewards } from "./with-columns.ts"
 export interface Paid {
   /** Rewards r_t, [steps]; including the penalty with `penaltyPlacement: "reward"`. */
   readonly rewards: Float64Array
-  /** Subtracts the penalty from a row's own scores with `penaltyPlacement: "row"`; otherwise returns the values unchanged. */
+  /** Subtracts the penalty from a row's own scores with `penaltyPlacement: "step"`; otherwise returns the values unchanged. */
   score(values: Float64Array): Float64Array
 }
 

@@ -95,7 +95,7 @@ export const ppo = defineEstimator({
     },
   },
   make(options: PpoOptions = {}): Estimator {
-    const settingsAt = (moment: TrainingProgress) => settle("ppo", options, ppoFields, moment)
+    const settingsAt = (progress: TrainingProgress) => settle("ppo", options, ppoFields, progress)
     const { level, whitenOver } = settingsAt(outsideRuns)
     if (whitenOver === "steps" && level === "token")
       throw new GigpoError(

@@ -43,7 +43,7 @@ export const presets: {
     episodeStatistics: "steps",
     singletonEpisode: "raw",
     invalidActionPenalty: 0.1,
-    penaltyPlacement: "row",
+    penaltyPlacement: "step",
   },
   roll: {
     gamma: 0.95,

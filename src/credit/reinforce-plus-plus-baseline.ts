@@ -25,7 +25,7 @@ export const reinforcePlusPlusBaseline = defineEstimator({
     const name = "reinforce-plus-plus-baseline"
     return outcomeEstimator(
       name,
-      (moment) => settle(name, options, outcomeFields, moment),
+      (progress) => settle(name, options, outcomeFields, progress),
       (outcomes, settings) => whiten(centred(outcomes, settings), outcomes.batch.lengths),
     )
   },

@@ -36,8 +36,8 @@ export const reinforcePlusPlus = defineEstimator({
     status: "exact",
   },
   make(options: ReinforcePlusPlusOptions = {}): Estimator {
-    const settingsAt = (moment: TrainingProgress) =>
-      settle("reinforce-plus-plus", options, reinforcePlusPlusFields, moment)
+    const settingsAt = (progress: TrainingProgress) =>
+      settle("reinforce-plus-plus", options, reinforcePlusPlusFields, progress)
     return paidEstimator("reinforce-plus-plus", settingsAt, {}, (batch, { gamma }) => {
       const { lengths } = batch
       const returns = discountedReturns(rewardsOfTokens(batch), gamma, spread(batch.episode, lengths))

@@ -37,14 +37,14 @@ export const remax = defineEstimator({
     return {
       name: "remax",
       needs: ["greedy"],
-      estimate(batch, { moment }) {
+      estimate(batch, { progress }) {
         const { baselines } = batch
         if (baselines === undefined)
           throw new GigpoError(
             "BAD_ARGUMENT",
             "remax needs the return of a greedy episode of each task; give each step its baseline.",
           )
-        const { rewards, score } = payPenalties(batch, settle("remax", options, remaxFields, moment))
+        const { rewards, score } = payPenalties(batch, settle("remax", options, remaxFields, progress))
         const returns = episodeReturns(rewards, batch.episode)
         const skip = Uint8Array.from(baselines, (baseline) => (Number.isNaN(baseline) ? 1 : 0))
         const failed = skip.reduce((sum, one) => sum + one, 0)

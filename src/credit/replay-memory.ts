@@ -1,5 +1,5 @@
 import { joined } from "../util/joined.ts"
-import type { State, Stateful } from "../util/state.ts"
+import type { StateDict, Stateful } from "../util/state.ts"
 
 /** Step of an earlier iteration, with its sampling data. */
 export interface Remembered {
@@ -38,7 +38,7 @@ export class ReplayMemory implements Stateful {
     return sorted.length === 0 ? 0 : (sorted[Math.ceil(half) - 1]! + sorted[Math.floor(half)]!) / 2
   }
 
-  state(): State {
+  state(): StateDict {
     return {
       json: this.steps.map(({ tokens, start, outcome, iteration, referenceLogProbs, weights, offPolicy = false }) => [
         tokens.length,
@@ -71,7 +71,7 @@ export class ReplayMemory implements Stateful {
     }
   }
 
-  restore({ json, arrays }: State): void {
+  restore({ json, arrays }: StateDict): void {
     const { means, tokens, ...columns } = arrays as Record<"means" | "tokens" | keyof typeof ends, never>
     const ends = { logProbs: 0, reference: 0, weights: 0 }
     /** Next numbers of a column. */

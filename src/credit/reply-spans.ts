@@ -23,7 +23,7 @@ export type SpanKind = "think" | "action" | "tool" | "other"
 export type SpanTags = Readonly<Record<Exclude<SpanKind, "other">, readonly string[]>>
 
 /** Characters start … end - 1 of a completion. */
-export interface ReplySpan {
+export interface CompletionSpan {
   readonly kind: SpanKind
   readonly start: number
   readonly end: number
@@ -37,7 +37,7 @@ export interface ReplySpan {
  *
  * @throws BAD_ARGUMENT for a tag with two purposes, or an invalid name
  */
-export function replySpans(text: string, tags: SpanTags): ReplySpan[] {
+export function completionSpans(text: string, tags: SpanTags): CompletionSpan[] {
   const kinds = kindsByName(tags)
   if (kinds.size === 0) return []
   const pattern = new RegExp(`<(/?)(${[...kinds.keys()].join("|")})>`, "gi")
@@ -47,7 +47,7 @@ export function replySpans(text: string, tags: SpanTags): ReplySpan[] {
     start: match.index,
     end: match.index + match[0].length,
   }))
-  const spans: ReplySpan[] = []
+  const spans: CompletionSpan[] = []
   const push = (name: string, start: number, end: number) => spans.push({ kind: kinds.get(name)!, start, end })
   const firstThought = found.findIndex(({ name }) => kinds.get(name) === "think")
   let next = 0
@@ -79,7 +79,7 @@ export function tagsOf({ thinkTags: think, actionTags: action, toolTags: tool }:
 
 /** Purpose of each token of a completion, by the position at which its text begins. A token without text has the purpose of the next token. */
 export function tokenKinds(texts: readonly string[], tags: SpanTags): SpanKind[] {
-  const spans = replySpans(texts.join(""), tags)
+  const spans = completionSpans(texts.join(""), tags)
   let [at, span] = [0, 0]
   return texts.map((text) => {
     while (span < spans.length && spans[span]!.end <= at) span++

@@ -69,17 +69,17 @@ export const spear = defineEstimator({
     const memory = new ReplayMemory()
     const amended = wrapEstimator(inner, {
       name: "spear",
-      change(credit, batch, { moment, random }) {
-        const settings = settle("spear", options, spearFields, moment)
+      change(credit, batch, { progress, random }) {
+        const settings = settle("spear", options, spearFields, progress)
         const { minAdvantage, maxAge, rows, keepGroups } = settings
         const returns = episodeReturns(batch.rewards, batch.episode)
         const tasks = groupStatistics(returns, batch.task, firstSteps(batch.episode))
-        const limits = { ...settings, since: moment.iteration - maxAge }
+        const limits = { ...settings, since: progress.iteration - maxAge }
         memory.keep([], Array.from(tasks.mean), limits)
-        const extraRows = replay(memory, rows, imitationWeight(moment.iteration, settings), random)
+        const extraRows = replay(memory, rows, imitationWeight(progress.iteration, settings), random)
         const skip = narrow(credit, batch, tasks.std, keepGroups)
         const isGood = (row: number) => skip?.[row] !== 1 && meanOf(credit.advantages[row]!) >= minAdvantage
-        memory.keep(remember(batch, returns, moment.iteration, isGood), [], limits)
+        memory.keep(remember(batch, returns, progress.iteration, isGood), [], limits)
         return {
           ...credit,
           ...(skip && { skip }),

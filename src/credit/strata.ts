@@ -81,7 +81,7 @@ export const strata = defineEstimator({
       name: "strata",
       groups: "needed",
       async estimate(batch, context) {
-        const settings = settle("strata", options, strataFields, context.moment)
+        const settings = settle("strata", options, strataFields, context.progress)
         const { strategy, topShare, planning, judgement, judgementPenalty } = settings
         const { normalization, epsilon, singletonEpisode: singleton } = settings
         const ids = groupByKey(strategy, batch, "strata")

@@ -60,7 +60,7 @@ export function teacherWeights(
           "teacherWeights needs the text of each token, statistics.old and statistics.teacher; give all of them.",
         )
       checkTaught(taught, lengths)
-      const settings = settle("teacherWeights", options, teacherWeightFields, context.moment)
+      const settings = settle("teacherWeights", options, teacherWeightFields, context.progress)
       let [count, gaps, total] = [0, 0, 0]
       const weights = tokenTexts.map((texts, step) => {
         const before = credit.weights?.[step]

@@ -43,13 +43,13 @@ export function tokenWeights(
   return wrapEstimator(plain, {
     name: `${plain.name}+token-weights`,
     needs: ["text"],
-    change(credit, { tokenTexts, lengths }, { moment }) {
+    change(credit, { tokenTexts, lengths }, { progress }) {
       if (tokenTexts === undefined)
         throw new GigpoError(
           "BAD_ARGUMENT",
           "tokenWeights needs the text of each token; give each step its tokenTexts.",
         )
-      const settings = settle("tokenWeights", options, tokenWeightFields, moment)
+      const settings = settle("tokenWeights", options, tokenWeightFields, progress)
       const found = tokenTexts.map((texts) => tokenKinds(texts, tags))
       const counts = { think: 0, action: 0, tool: 0, other: 0 }
       const isLearned = (step: number) => credit.skip?.[step] !== 1

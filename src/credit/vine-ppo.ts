@@ -49,7 +49,7 @@ export const vinePpo = defineEstimator({
     note: "V is an option: a metric of the steps, or a function.",
   },
   make(options: VinePpoOptions = {}): Estimator<StepCredit> {
-    const settingsAt = (moment: TrainingProgress) => settle("vine-ppo", options, vinePpoFields, moment)
+    const settingsAt = (progress: TrainingProgress) => settle("vine-ppo", options, vinePpoFields, progress)
     return paidEstimator("vine-ppo", settingsAt, {}, async (batch, settings, context) => {
       const { gamma, value, whiten: isWhitened, epsilon } = settings
       const values = await numbersOf(value, batch, context, "vine-ppo")

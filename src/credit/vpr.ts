@@ -84,8 +84,8 @@ export const vpr = defineEstimator({
     note: "With the hook `candidates`, the completions sampled for one prompt form the group of the state, and all are learned from.",
   },
   make(options: VprOptions = {}): Estimator<StepCredit> {
-    const settingsAt = (moment: TrainingProgress) => {
-      const settings = settle("vpr", options, vprFields, moment)
+    const settingsAt = (progress: TrainingProgress) => {
+      const settings = settle("vpr", options, vprFields, progress)
       if (settings.compare === "candidates") refuseWithCandidates(settings.score, settings.state)
       return settings
     }

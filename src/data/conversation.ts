@@ -23,15 +23,15 @@ type Values = Readonly<Record<string, unknown>>
  * Reads a conversation from a line of data: `{ messages }`, the format of OpenAI and Hugging Face, or Hugging Face's `{ prompt, completion }`, of
  * which the completion is learned. `tools` and `chat_template_kwargs` are optional keys.
  *
- * @param replies - completions that are learned, where messages have neither `weight` (a number, 0 for context) nor `train` (true or false).
+ * @param completions - completions that are learned, where messages have neither `weight` (a number, 0 for context) nor `train` (true or false).
  */
-export function readConversation(line: unknown, replies: "all" | "last"): Conversation {
+export function readConversation(line: unknown, completions: "all" | "last"): Conversation {
   const { messages, prompt, completion } = fieldsOf(line)
-  if (messages !== undefined && messages !== null) return conversation(line, list(messages, "messages"), 0, replies)
+  if (messages !== undefined && messages !== null) return conversation(line, list(messages, "messages"), 0, completions)
   if (prompt === undefined || completion === undefined)
     throw badField("messages", "is missing; give the conversation as a list of messages")
   const [asked, said] = [talk(prompt, "prompt", "user"), talk(completion, "completion", "assistant")]
-  return conversation(line, [...asked, ...said], asked.length, replies)
+  return conversation(line, [...asked, ...said], asked.length, completions)
 }
 
 /** Makes a conversation whose messages from index `from` on may be learned, with tools and variables of the line. */
@@ -39,7 +39,7 @@ export function conversation(
   line: unknown,
   all: readonly unknown[],
   from: number,
-  replies: "all" | "last",
+  completions: "all" | "last",
 ): Conversation {
   const fields = fieldsOf(line)
   const { chat_template_kwargs: variables } = fields
@@ -47,7 +47,7 @@ export function conversation(
   const last = messages.findLastIndex(({ role }) => role === "assistant")
   const weights = messages.map(({ role }, index) => {
     if (role !== "assistant" || index < from) return 0
-    return weightOf(all[index] as Values, `messages[${index}]`, replies === "all" || index === last)
+    return weightOf(all[index] as Values, `messages[${index}]`, completions === "all" || index === last)
   })
   if (!weights.some((weight) => weight > 0))
     throw badField("messages", "has no completion to learn: add a message of the assistant")

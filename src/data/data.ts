@@ -16,7 +16,7 @@ export interface DataContext {
   /** Tokenizer of the model that is trained. Its chat template renders the sequences. */
   readonly tokenizer: ChatCodec
   /** Completions of a transcript that are learned, where its messages have no weight. */
-  readonly replies: "all" | "last"
+  readonly completions: "all" | "last"
   /** Whether only successful recorded episodes are read. */
   readonly successes: boolean
   /** Signal that aborts the reading. */

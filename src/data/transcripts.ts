@@ -19,13 +19,13 @@ export function transcripts(path: string): TrainingData {
   checkPath("The file of transcripts", path)
   return {
     name: path,
-    async *examples({ tokenizer, replies, signal, onWarning }) {
+    async *examples({ tokenizer, completions, signal, onWarning }) {
       const unknown = new Map<string, number>()
       checkTranscriptCodec(tokenizer)
       for await (const { number, value } of readJsonLines(path, signal, parseJson)) {
         try {
           for (const key of unknownKeys(value)) unknown.set(key, (unknown.get(key) ?? 0) + 1)
-          yield { place: `line ${number}`, ...(await exampleOf(tokenizer, value, replies)) }
+          yield { place: `line ${number}`, ...(await exampleOf(tokenizer, value, completions)) }
         } catch (error) {
           if (!(error instanceof ApiError)) throw error
           throw new GigpoError("BAD_DATA", `${path}, line ${number}: ${error.message}`, { cause: error })
@@ -39,9 +39,9 @@ export function transcripts(path: string): TrainingData {
 async function exampleOf(
   codec: TranscriptCodec,
   line: unknown,
-  replies: "all" | "last",
+  completions: "all" | "last",
 ): Promise<Omit<Example, "place">> {
-  if (!isPair(line)) return { rows: await conversationRows(codec, readConversation(line, replies)) }
+  if (!isPair(line)) return { rows: await conversationRows(codec, readConversation(line, completions)) }
   const { chosen, rejected } = readPair(line)
   return { rows: await conversationRows(codec, chosen), rejected: await conversationRows(codec, rejected) }
 }

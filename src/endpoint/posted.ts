@@ -9,7 +9,7 @@ import { visible } from "../util/visible.ts"
 // Results that programs report, by POST or as the last line of their output.
 
 /** Result of an agent's episode. */
-export interface AgentEnd {
+export interface AgentResult {
   readonly reward: number
   readonly success?: boolean | undefined
   /** Metrics reported as `episode/<name>`; undefined ones are left out. */
@@ -20,7 +20,7 @@ export interface AgentEnd {
 export interface ToldEpisode {
   step(state: { readonly anchor: string }): void
   /** Adds the reward to that of the last completion so far; null declares that the episode cannot be scored. */
-  end(end: AgentEnd | null): void
+  end(end: AgentResult | null): void
 }
 
 /** Handlers of reports, by path. */
@@ -44,10 +44,10 @@ const contract: Contract = {
     new GigpoError("BAD_ENVIRONMENT", `The agent reported an invalid reward: ${visible(rule.slice(0, 300))}.`),
 }
 
-const endKeys: Readonly<Record<keyof AgentEnd, true>> = { reward: true, success: true, metrics: true }
+const endKeys: Readonly<Record<keyof AgentResult, true>> = { reward: true, success: true, metrics: true }
 const mostMetrics = 100
 
-export interface ReadEnd extends AgentEnd {
+export interface ReadEnd extends AgentResult {
   readonly metrics: Readonly<Record<string, number>>
 }
 

@@ -129,8 +129,8 @@ export type Aggregation =
  */
 export type KlEstimator = "k1" | "k2" | "k3" | "abs" | "k1+" | "k3+"
 
-/** Definition of a sequence in ratios and means: a segment ("span") or a whole training sequence ("row"). */
-export type Unit = "span" | "row"
+/** Definition of a sequence in ratios and means: a segment ("segment") or a whole training sequence ("sequence"). */
+export type SequenceUnit = "segment" | "sequence"
 
 /**
  * Loss that an engine may support in its own kernel. All numbers are set: defaults belong to the options of the losses
@@ -160,8 +160,8 @@ export interface ClippedSurrogate {
   readonly aggregation: Aggregation
   /** Divisor in tokens, at least 1, for "sequence-mean-fixed-length" only. */
   readonly fixedLength?: number | undefined
-  /** Unit of a sequence. Default "span". */
-  readonly unit?: Unit | undefined
+  /** Unit of a sequence. Default "segment". */
+  readonly unit?: SequenceUnit | undefined
   /**
    * Whether to skip segments with advantage 0, which have no gradient without a KL or entropy term. Skipped segments
    * count in the normalization of the loss but are not computed; the report covers the others.

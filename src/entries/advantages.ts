@@ -34,7 +34,13 @@ export {
   similarityLevels,
 } from "../credit/parts.ts"
 export { presets } from "../credit/presets.ts"
-export { type ReplySpan, replySpans, type SpanKind, type SpanTags, tokenKinds } from "../credit/reply-spans.ts"
+export {
+  type CompletionSpan,
+  completionSpans,
+  type SpanKind,
+  type SpanTags,
+  tokenKinds,
+} from "../credit/reply-spans.ts"
 export { discountedReturns } from "../credit/returns.ts"
 export * from "../credit/shipped.ts"
 export * from "../credit/shipped-wrappers.ts"

@@ -19,13 +19,13 @@ export type {
   RunPlan,
   SampleRequest,
   Sampler,
+  SequenceUnit,
   Statistic,
   StepReport,
   Teacher,
   TokenStatistics,
   TopTokens,
   Trainable,
-  Unit,
   ValueLoss,
 } from "../engine/engine.ts"
 export { Constraint, type Vocabulary } from "../engine/native/constraint.ts"
@@ -34,9 +34,9 @@ export type { Pending } from "../engine/remote/futures.ts"
 export type { RemoteShape } from "../engine/remote/remote-engine.ts"
 export {
   type Column,
-  type Segment as Span,
+  type Segment,
   type SegmentAdvantages,
-  type Sequence as Row,
+  type Sequence,
   sampledPositions,
   sampledTokens,
   stepSequence,

@@ -2,8 +2,8 @@
 
 import "../check-node.cts"
 
-export { type Compared, type Comparison, compareEvaluations } from "../panel/compare.ts"
-export type { ComparedSuccess } from "../panel/compare-success.ts"
+export { type Comparison, compareEvaluations, type MeasureComparison } from "../panel/compare.ts"
+export type { SuccessComparison } from "../panel/compare-success.ts"
 export type { PanelDefinition } from "../panel/definition.ts"
 export type { Difference } from "../panel/differences.ts"
 export { type EvaluatePanelSetup, evaluatePanel } from "../panel/evaluate.ts"

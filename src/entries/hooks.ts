@@ -13,7 +13,7 @@ export type {
   GuideContext,
   HookContext,
   RolloutHooks,
-  SampledReply,
+  SampledCompletion,
   SampledTurn,
   SamplingTurn,
   TurnContext,

@@ -3,12 +3,12 @@
 import "../check-node.cts"
 
 export type { Agent, AgentContext, AgentExpert } from "../agents/agent.ts"
-export type { ExpertCall, ExpertMessage, ExpertReply } from "../agents/expert-reply.ts"
+export type { ExpertCall, ExpertCompletion, ExpertMessage } from "../agents/expert-reply.ts"
 export type { Estimator } from "../credit/estimator.ts"
 export { gigpo } from "../credit/gigpo.ts"
 export { grpo } from "../credit/grpo.ts"
 export type { TrainingData } from "../data/data.ts"
-export type { AgentEnd } from "../endpoint/posted.ts"
+export type { AgentResult } from "../endpoint/posted.ts"
 export type { Trainable } from "../engine/engine.ts"
 export { NativePolicy } from "../engine/native/native-policy.ts"
 export type { LoraOptions, NativePolicyOptions } from "../engine/native/options.ts"
@@ -20,10 +20,10 @@ export type {
   Expert,
   Message,
   Observation,
-  OffersTasks,
   ParsedAction,
+  PastStep,
   StepResult,
-  Turn,
+  TaskProvider,
 } from "../environment/environment.ts"
 export {
   type EnvironmentName,
@@ -40,19 +40,19 @@ export {
   type RampShape,
   type Schedule,
   type Scheduled,
-  scheduleValue as at,
+  scheduleValue,
   scheduleValues,
-  type TrainingProgress as Moment,
+  type TrainingProgress,
 } from "../options/schedule.ts"
 export type { Field, Fields, OptionsOf, Resolved } from "../options/table.ts"
 export { type CheckOptions, checkEnvironment } from "../rollout/check-environment.ts"
 export type { Candidate, Episode, EpisodeStep, Outcome, ScoredCandidate } from "../rollout/episode.ts"
-export { type Rollout, type RolloutSetup, rollout, type StepPlace } from "../rollout/rollout.ts"
+export { type Rollout, type RolloutSetup, rollout, type StepIndex } from "../rollout/rollout.ts"
 export type { BestEvaluation } from "../runs/best.ts"
 export type { FailureReason } from "../runs/failure-reasons.ts"
 export type { EvaluationReport, IterationReport } from "../runs/report.ts"
 export { Run, type RunMode, type RunOptions } from "../runs/run.ts"
-export { type Initialized, type InitializeSetup, initialize } from "../sft/initialize.ts"
+export { type InitializeResult, type InitializeSetup, initialize } from "../sft/initialize.ts"
 export type { InitializeOptions } from "../sft/initialize-options.ts"
 export type { SftOptions } from "../sft/options.ts"
 export { type SftReport, type SftSetup, sft } from "../sft/sft.ts"
@@ -60,7 +60,7 @@ export type { ChatOptions } from "../tokenizer/chat-options.ts"
 export { type RenderChatOptions, Tokenizer, type TokenizerOptions } from "../tokenizer/tokenizer.ts"
 export { type EvaluateSetup, evaluate } from "../training/evaluate.ts"
 export type { EvaluationOptions } from "../training/evaluation-options.ts"
-export type { StepOutcome } from "../training/guards/step.ts"
+export type { OptimizerStepResult } from "../training/guards/step.ts"
 export type { RunObserver, RunOutcome, RunStart } from "../training/observers.ts"
 export type {
   EstimatorOptions,
@@ -71,8 +71,8 @@ export type {
 } from "../training/options.ts"
 export type { TrainSetup } from "../training/prepare.ts"
 export type { Progress } from "../training/progress.ts"
-export type { Reports } from "../training/reports.ts"
+export type { ReportStream } from "../training/reports.ts"
 export { train } from "../training/train.ts"
 export { GigpoError, type GigpoErrorCode } from "../util/errors.ts"
 export { Random } from "../util/random.ts"
-export type { Json, State, StateArray, Stateful } from "../util/state.ts"
+export type { Json, StateArray, StateDict, Stateful } from "../util/state.ts"

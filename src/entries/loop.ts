@@ -10,8 +10,8 @@ export type {
   AgentLoopContext,
   EpisodeEnd,
   RecordedStep,
+  SampledAction,
   SampleOptions,
-  SampleReply,
 } from "../rollout/play.ts"
 export { environmentTasks, takeTasks } from "../rollout/tasks.ts"
 export { type AccumulateOptions, accumulate } from "../training/accumulate.ts"

@@ -2,7 +2,7 @@
 
 import "../check-node.cts"
 
-export { type PromptOptions as AgentOptions, readAction, rememberTurns } from "../environment/agent.ts"
+export { type PromptOptions, readAction, rememberTurns } from "../environment/agent.ts"
 export { type BeliefOptions, beliefs } from "../environment/memory/beliefs.ts"
 export { type ChunkOptions, chunks } from "../environment/memory/chunks.ts"
 export type {
@@ -10,7 +10,7 @@ export type {
   HistoryFormatter,
   Memory,
   MemoryContext,
-  MemoryPrompt as Told,
+  MemoryPrompt,
   ModelCallOptions,
   RememberedEpisode,
 } from "../environment/memory/memory.ts"
@@ -19,4 +19,4 @@ export { type RecentOptions, recent } from "../environment/memory/recent.ts"
 export { type SkillOptions, skills } from "../environment/memory/skills.ts"
 export { type StateBlockOptions, stateBlock } from "../environment/memory/state.ts"
 export { type SummaryOptions, summary } from "../environment/memory/summary.ts"
-export { firstContained, readTagged, type TaggedReply } from "../environment/tags.ts"
+export { firstContained, readTagged, type TaggedCompletion } from "../environment/tags.ts"

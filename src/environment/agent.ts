@@ -2,7 +2,7 @@ import { checkArguments, type KeysOf } from "../options/arguments.ts"
 import { boolean, callback, choice, oneOf, optionalChoice } from "../options/field.ts"
 import { fieldsOf, makeNamed } from "../options/named.ts"
 import type { OptionsOf, Resolved } from "../options/table.ts"
-import type { Environment, ParsedAction, Turn } from "./environment.ts"
+import type { Environment, ParsedAction, PastStep } from "./environment.ts"
 import { memories } from "./memory/memories.ts"
 import { customMemory, type HistoryFormatter, type Memory } from "./memory/memory.ts"
 import { formatTurns, historyField, recentTurns } from "./memory/recent.ts"
@@ -83,7 +83,7 @@ function openMemory(chosen: ResolvedMemory): Memory | HistoryFormatter {
  * Text about past steps for the prompt: the text of `memory`, or else the last `history` steps, one line each. Empty if there are none.
  */
 export function rememberTurns(
-  turns: readonly Turn[],
+  turns: readonly PastStep[],
   options: { readonly history: number | "all"; readonly memory?: HistoryFormatter | undefined },
 ): string {
   checkArguments("rememberTurns", options)

@@ -48,7 +48,7 @@ export interface EnvironmentEpisode {
 }
 
 /** Past step of an episode, as prompts may show it. */
-export interface Turn {
+export interface PastStep {
   /** Observation before the action. */
   readonly observation: Observation
   /** Whole completion of the model. */
@@ -68,7 +68,7 @@ export interface ParsedAction {
 /** Source of completions that solve a task, for supervised fine-tuning and tests. */
 export interface Expert {
   /** Completion of an optimal policy for this observation, or `undefined` if the expert has none. */
-  reply(now: Observation, history: readonly Turn[]): string | undefined
+  reply(now: Observation, history: readonly PastStep[]): string | undefined
 }
 
 /** Abort signal and random numbers of an episode. */
@@ -93,7 +93,7 @@ export interface Environment<Task = unknown> {
   /** Starts an episode of a task. */
   start(task: Task, context: EpisodeContext): Promise<EnvironmentEpisode>
   /** Messages that the model gets at this step. */
-  prompt(task: Task, history: readonly Turn[], now: Observation): Message[]
+  prompt(task: Task, history: readonly PastStep[], now: Observation): Message[]
   /** Prompt memory. Its text is inserted before the text of the last message. */
   readonly memory?: Memory | undefined
   /** Parses a completion into an action. Must not throw. */
@@ -108,4 +108,4 @@ export interface Environment<Task = unknown> {
 }
 
 /** Parts of an environment that an agent needs: tasks, and a name for messages. */
-export type OffersTasks<Task = unknown> = Pick<Environment<Task>, "name" | "tasks"> & Partial<Environment<Task>>
+export type TaskProvider<Task = unknown> = Pick<Environment<Task>, "name" | "tasks"> & Partial<Environment<Task>>

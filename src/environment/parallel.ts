@@ -2,7 +2,7 @@ import { integer, oneOf } from "../options/field.ts"
 import { readOptions } from "../options/read.ts"
 import type { OptionsOf } from "../options/table.ts"
 import { around } from "./around.ts"
-import type { Environment, EnvironmentEpisode, Message, Observation, StepResult, Turn } from "./environment.ts"
+import type { Environment, EnvironmentEpisode, Message, Observation, PastStep, StepResult } from "./environment.ts"
 
 /** Options of `parallel`. */
 export const parallelFields = {
@@ -74,7 +74,7 @@ export function parallel<Task>(environment: Environment<Task>, options: Parallel
       expert(task: Task) {
         const experts = numbers.map(() => environment.expert!(task))
         return {
-          reply(now: Observation, history: readonly Turn[]) {
+          reply(now: Observation, history: readonly PastStep[]) {
             const replies = (now as ParallelObservation).copies.map((copy, e) =>
               copy ? experts[e]!.reply(copy, historyOf(history, e)) : "",
             )
@@ -134,7 +134,7 @@ function metricsOf(results: readonly StepResult[], success: "any" | "all"): Reco
 }
 
 /** History of copy `e`. */
-function historyOf(history: readonly Turn[], e: number): Turn[] {
+function historyOf(history: readonly PastStep[], e: number): PastStep[] {
   return history.flatMap(({ observation, reply, action }) => {
     const own = (observation as ParallelObservation).copies[e]
     return own ? [{ observation: own, reply: partOf(reply, e), action: action.split("\n")[e] ?? "" }] : []

@@ -6,7 +6,7 @@ import { blackjack, blackjackFields } from "./cards/blackjack.ts"
 import { ezPoints, ezPointsFields } from "./cards/ez-points.ts"
 import { numberLine, numberLineFields } from "./cards/number-line.ts"
 import { points24, points24Fields } from "./cards/points24.ts"
-import type { Environment, OffersTasks } from "./environment.ts"
+import type { Environment, TaskProvider } from "./environment.ts"
 import { openEnvFields } from "./openenv/options.ts"
 import { searchFields } from "./search/options.ts"
 import { sokobanFields } from "./sokoban/options.ts"
@@ -77,7 +77,7 @@ export async function openEnvironment<Name extends string>(
       `There is no environment "${name}"${hint} Known: ${environmentNames.join(", ")}.`,
     )
   }
-  const open = environments[name as EnvironmentName].open as (options?: object) => OffersTasks | Promise<OffersTasks>
+  const open = environments[name as EnvironmentName].open as (options?: object) => TaskProvider | Promise<TaskProvider>
   return (await open(options)) as NamedEnvironment<Name>
 }
 
@@ -85,9 +85,9 @@ export async function openEnvironment<Name extends string>(
 export const customEnvironment: CustomValue<Environment> = hasParts(["tasks", "start", "prompt", "parse"])
 
 /** Custom environment for an agent as the value of an option: only the tasks are needed. */
-export const customTasks: CustomValue<OffersTasks> = hasParts(["tasks"])
+export const customTasks: CustomValue<TaskProvider> = hasParts(["tasks"])
 
-function hasParts<Value extends OffersTasks>(functions: readonly (keyof Environment & string)[]): CustomValue<Value> {
+function hasParts<Value extends TaskProvider>(functions: readonly (keyof Environment & string)[]): CustomValue<Value> {
   return {
     validate: (value) => {
       const parts = (value ?? {}) as Partial<Environment>

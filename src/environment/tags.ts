@@ -1,5 +1,5 @@
 /** Parts of a completion of the form `<think>…</think><tag>…</tag>`. */
-export interface TaggedReply {
+export interface TaggedCompletion {
   /** Reasoning; `undefined` if no `</think>` precedes the answer. */
   readonly thought: string | undefined
   /** Text between the first `<tag>` after the reasoning and the next `</tag>`; `undefined` if there is none. */
@@ -12,7 +12,7 @@ export interface TaggedReply {
  *
  * @param tag - tag of the answer, letters only, e.g. "action"
  */
-export function readTagged(reply: string, tag: string): TaggedReply {
+export function readTagged(reply: string, tag: string): TaggedCompletion {
   const thoughtEnd = find(reply, "</think>")
   const thoughtStart = find(reply.slice(0, Math.max(thoughtEnd, 0)), "<think>")
   const firstAnswer = find(reply, `<${tag}>`)

@@ -75,7 +75,7 @@ export const actGuide = defineLoss({
     return {
       name: "act-guide",
       evaluate(input) {
-        const { offPolicyWeight, offPolicyClipScale, shaping } = scheduleValues(options, input.moment)
+        const { offPolicyWeight, offPolicyClipScale, shaping } = scheduleValues(options, input.progress)
         const isOff = offPolicyTokens(input)
         const { logProbs, oldLogProbs, advantages, spanOffsets, offPolicy } = input
         const output = surrogate.evaluate({

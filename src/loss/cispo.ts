@@ -54,7 +54,7 @@ export const cispo = defineLoss({
     return {
       name: "cispo",
       evaluate(input) {
-        const { clipLow, clipHigh } = scheduleValues(options, input.moment)
+        const { clipLow, clipHigh } = scheduleValues(options, input.progress)
         const counts = { "policy/clip-fraction": 0 }
         return sumTokens(
           input,

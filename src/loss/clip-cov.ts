@@ -57,7 +57,7 @@ export const clipCov = defineLoss({
       name: "clip-cov",
       evaluate(input) {
         const { tokens, random } = input
-        const now = scheduleValues(options, input.moment)
+        const now = scheduleValues(options, input.progress)
         const candidates = candidatesOf(input, now)
         // A forked generator: a second evaluation of the batch must drop the same tokens.
         const dropped = random.fork("clip-cov").shuffled(candidates).slice(0, countOf(now.covarianceShare, tokens))

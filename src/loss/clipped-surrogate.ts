@@ -1,5 +1,5 @@
 import { readOptions } from "../options/read.ts"
-import { type AtMoment, scheduleValues } from "../options/schedule.ts"
+import { type ScheduledValues, scheduleValues } from "../options/schedule.ts"
 import type { OptionsOf, Resolved } from "../options/table.ts"
 import { defineLoss } from "./define-loss.ts"
 import { clippedSurrogateFields } from "./options.ts"
@@ -8,7 +8,7 @@ import type { LossInput, LossOutput, TokenLoss } from "./token-loss.ts"
 
 /** Options of `clippedSurrogate`. */
 export type ClipOptions = OptionsOf<typeof clippedSurrogateFields>
-type Clip = AtMoment<Resolved<typeof clippedSurrogateFields>>
+type Clip = ScheduledValues<Resolved<typeof clippedSurrogateFields>>
 
 /**
  * PPO's clipped surrogate, with asymmetric clip range (DAPO) and dual clip (Ye et al., AAAI 2020, eq. 5). With `ratio: "sequence"`, all
@@ -40,8 +40,8 @@ export const clippedSurrogate = defineLoss({
     const options = readOptions("clippedSurrogate", given, clippedSurrogateFields)
     return {
       name: options.ratio === "sequence" ? "gspo" : "clipped-surrogate",
-      native: (moment) => ({ kind: "clipped-surrogate", ...scheduleValues(options, moment), ...noTerms }),
-      evaluate: (input) => evaluate(input, scheduleValues(options, input.moment)),
+      native: (progress) => ({ kind: "clipped-surrogate", ...scheduleValues(options, progress), ...noTerms }),
+      evaluate: (input) => evaluate(input, scheduleValues(options, input.progress)),
     }
   },
 })

@@ -2,7 +2,7 @@ import { checkFixedLength } from "../engine/check-arguments.ts"
 import type { NativeLoss } from "../engine/engine.ts"
 import { shares } from "../engine/shares.ts"
 import { readOptions } from "../options/read.ts"
-import { type AtMoment, scheduleValues } from "../options/schedule.ts"
+import { type ScheduledValues, scheduleValues } from "../options/schedule.ts"
 import type { OptionsOf, Resolved } from "../options/table.ts"
 import { GigpoError } from "../util/errors.ts"
 import { asTokenLoss, evaluateLoss } from "./as-token-loss.ts"
@@ -12,7 +12,7 @@ import type { LossInput, LossNeed, LossOutput, TokenLoss } from "./token-loss.ts
 
 /** Options of `composeLoss`: KL term, entropy bonus and aggregation. Numbers may be schedules. */
 export type LossTerms = OptionsOf<typeof lossFields>
-type Terms = AtMoment<Resolved<typeof lossFields>>
+type Terms = ScheduledValues<Resolved<typeof lossFields>>
 
 /**
  * Adds a KL term to the reference policy and an entropy bonus to a policy loss:
@@ -36,8 +36,8 @@ export function composeLoss(loss: TokenLoss, given: LossTerms = {}): TokenLoss {
     name: policy.name,
     needs: [...needs],
     ...(policy.teacherTop !== undefined && { teacherTop: policy.teacherTop }),
-    native: (moment) => nativeForm(policy.native?.(moment), scheduleValues(terms, moment)),
-    evaluate: (input) => addTerms(policy, scheduleValues(terms, input.moment), input),
+    native: (progress) => nativeForm(policy.native?.(progress), scheduleValues(terms, progress)),
+    evaluate: (input) => addTerms(policy, scheduleValues(terms, input.progress), input),
     ...(policy.state && { state: () => policy.state!() }),
     ...(policy.restore && { restore: (state) => policy.restore!(state) }),
   }

@@ -58,7 +58,7 @@ export const dgpo = defineLoss({
             "BAD_ARGUMENT",
             "dgpo needs entropies and Hellinger distances from the reference policy; give both columns.",
           )
-        const { tau, kappa, entropyScale } = scheduleValues(options, input.moment)
+        const { tau, kappa, entropyScale } = scheduleValues(options, input.progress)
         const scaled = scaledEntropies(input, entropies, entropyScale)
         const weights = new Float64Array(tokens)
         for (let s = 0; s + 1 < offsets.length; s++) {

@@ -66,7 +66,7 @@ export const dpo = defineLoss({
       needs: ["reference"],
       evaluate(input) {
         const { tokens, logProbs, referenceLogProbs, weights } = input
-        const b = scheduleValue(beta, input.moment)
+        const b = scheduleValue(beta, input.progress)
         const gradient = new Float32Array(tokens)
         const pairs = pairsOf(input)
         let [loss, accurate, chosen, rejected] = [0, 0, 0, 0]

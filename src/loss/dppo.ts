@@ -100,7 +100,7 @@ function dppo(
   return {
     name,
     evaluate(input) {
-      const { thresholdLow, thresholdHigh, truncate } = scheduleValues(options, input.moment)
+      const { thresholdLow, thresholdHigh, truncate } = scheduleValues(options, input.progress)
       const counts = { "policy/masked-fraction": 0, "policy/truncated-fraction": 0 }
       return sumTokens(
         input,

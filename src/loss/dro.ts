@@ -47,7 +47,7 @@ export const dro = defineLoss({
     return {
       name: "dro",
       evaluate(input) {
-        const { beta } = scheduleValues(options, input.moment)
+        const { beta } = scheduleValues(options, input.progress)
         return sumTokens(input, ({ logProb, advantage, logRatio }) => [
           (beta / 2) * logRatio ** 2 - advantage * logProb,
           beta * logRatio - advantage,

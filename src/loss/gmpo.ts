@@ -48,7 +48,7 @@ export const gmpo = defineLoss({
     return {
       name: "gmpo",
       evaluate(input) {
-        const { clipLow, clipHigh } = scheduleValues(options, input.moment)
+        const { clipLow, clipHigh } = scheduleValues(options, input.progress)
         const { logProbs, oldLogProbs, weights } = input
         const clipScales = clipScalesOf(input)
         const counts = { "policy/clip-fraction": 0 }

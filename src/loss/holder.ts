@@ -63,7 +63,7 @@ export const holder = defineLoss({
     return {
       name: "holder",
       evaluate(input) {
-        const { p, variant, clipLow, clipHigh } = scheduleValues(options, input.moment)
+        const { p, variant, clipLow, clipHigh } = scheduleValues(options, input.progress)
         const clipScales = clipScalesOf(input)
         const counts = { "policy/clip-fraction": 0 }
         const hold = (logRatio: number, advantage: number, scale: number) => {

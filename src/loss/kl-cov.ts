@@ -43,7 +43,7 @@ export const klCov = defineLoss({
     return {
       name: "kl-cov",
       evaluate(input) {
-        const { covarianceShare, penalty } = scheduleValues(options, input.moment)
+        const { covarianceShare, penalty } = scheduleValues(options, input.progress)
         const held = largest(covariances(input), countOf(covarianceShare, input.tokens))
         return sumTokens(input, ({ advantage, logRatio, ratio, ratioSlope }, t) => {
           const weight = held[t] ? penalty : 0

@@ -1,4 +1,4 @@
-import type { TokenStatistics, Unit } from "../engine/engine.ts"
+import type { SequenceUnit, TokenStatistics } from "../engine/engine.ts"
 import type { Sequence } from "../engine/rows.ts"
 import { shares } from "../engine/shares.ts"
 import { TokenTable } from "../engine/token-table.ts"
@@ -10,15 +10,15 @@ import type { LossInput, LossNeed, TeacherTop } from "./token-loss.ts"
 
 /** Options of `lossInput`. */
 export interface LossInputOptions {
-  readonly moment: TrainingProgress
+  readonly progress: TrainingProgress
   /** Generator, keyed by seed, iteration and optimizer batch. */
   readonly random: Random
   /** Columns that the loss needs. */
   readonly needs?: readonly LossNeed[] | undefined
   /** Number of the teacher's most likely tokens that the loss reads. Default 0. */
   readonly teacherTop?: number | undefined
-  /** Unit that counts as a sequence. Default "span". */
-  readonly unit?: Unit | undefined
+  /** Unit that counts as a sequence. Default "segment". */
+  readonly unit?: SequenceUnit | undefined
   /**
    * Whether the tokens are those of an expert, without recorded log-probabilities and advantages. Missing advantages are then 1, and the
    * old log-probabilities are the current ones. Default false.
@@ -36,12 +36,12 @@ export interface LossInputOptions {
 export function lossInput(
   rows: readonly Sequence[],
   statistics: TokenStatistics,
-  { moment, random, needs = [], teacherTop = 0, unit = "span", imitation = false }: LossInputOptions,
+  { progress, random, needs = [], teacherTop = 0, unit = "segment", imitation = false }: LossInputOptions,
 ): LossInput {
   const table = TokenTable.of(rows)
   const { offsets: spanOffsets, rowOffsets } = table
   const logProbs = checked(statistics.logProbs, table, "logProbs")
-  const offsets = unit === "row" ? rowOffsets : spanOffsets
+  const offsets = unit === "sequence" ? rowOffsets : spanOffsets
   const ids = (name: "step" | "episode" | "task") => Int32Array.from(table.spans, (span) => span[name] ?? -1)
   const known = needs.includes("old") ? "oldLogProbs" : (["oldLogProbs", "logProbs"] as const)
   // The KL is also reported at weight 0, if all segments have reference log-probabilities.
@@ -67,7 +67,7 @@ export function lossInput(
     steps: ids("step"),
     episodes: ids("episode"),
     tasks: ids("task"),
-    moment,
+    progress,
     random,
   }
 }

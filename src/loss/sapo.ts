@@ -50,7 +50,7 @@ export const sapo = defineLoss({
     return {
       name: "sapo",
       evaluate(input) {
-        const { temperaturePositive, temperatureNegative } = scheduleValues(options, input.moment)
+        const { temperaturePositive, temperatureNegative } = scheduleValues(options, input.progress)
         return sumTokens(input, ({ advantage, ratio, ratioSlope }) => {
           const temperature = advantage > 0 ? temperaturePositive : temperatureNegative
           const gate = 1 / (1 + Math.exp(-temperature * (ratio - 1)))

@@ -18,7 +18,7 @@ export interface LossInput {
   readonly tokens: number
   /**
    * Bounds of the units of sequence-level losses: unit s holds tokens offsets[s] … offsets[s + 1] - 1. A unit is a segment, or with
-   * `unit: "row"` all segments of a sequence. [units + 1]
+   * `unit: "sequence"` all segments of a sequence. [units + 1]
    */
   readonly offsets: Int32Array
   /** Bounds of segments, like `offsets`, [spans + 1]. */
@@ -56,7 +56,7 @@ export interface LossInput {
   /** Index of each segment's task, [spans]; -1 if unknown. */
   readonly tasks: Int32Array
   /** Progress of the run, for schedules. */
-  readonly moment: TrainingProgress
+  readonly progress: TrainingProgress
   /** Generator, keyed by seed, iteration and optimizer batch. */
   readonly random: Random
 }
@@ -93,7 +93,7 @@ export interface TokenLoss extends Partial<Stateful> {
   /** Number of the teacher's most likely tokens whose log-probabilities the loss reads at each position. Default 0. */
   readonly teacherTop?: number
   /** Returns the native form at a point of training; undefined if there is none. */
-  native?(moment: TrainingProgress): NativeLoss | undefined
+  native?(progress: TrainingProgress): NativeLoss | undefined
   /** Computes the loss of a batch and its gradient. */
   evaluate(input: LossInput): LossOutput
 }

@@ -173,7 +173,7 @@ export type NativeTrainingLoss =
       readonly aggregation: string
       /** For aggregation "sequence-mean-fixed-length". */
       readonly fixedLength?: number | undefined
-      readonly unit: "span" | "row"
+      readonly unit: "segment" | "sequence"
       readonly skipZeroAdvantage: boolean
     }
 

@@ -134,15 +134,15 @@ function readField(reader: Reader, value: unknown, field: Field<unknown>, path: 
   return value
 }
 
-type ScheduleFunction = Extract<Schedule, (moment: TrainingProgress) => number>
+type ScheduleFunction = Extract<Schedule, (progress: TrainingProgress) => number>
 
 /** Schedule whose results are checked as they are returned. */
 function checkedSchedule(schedule: ScheduleFunction, field: Field<unknown>, path: readonly string[]): Schedule {
-  return (moment) => {
-    const value: unknown = schedule(moment)
+  return (progress) => {
+    const value: unknown = schedule(progress)
     const wrong = field.validate(value)
     if (wrong === undefined) return value as number
-    const when = `in iteration ${moment.iteration + 1} of ${moment.iterations}`
+    const when = `in iteration ${progress.iteration + 1} of ${progress.iterations}`
     throw new GigpoError("BAD_ARGUMENT", `${path.join(".")} ${wrong}; its schedule returned ${display(value)} ${when}.`)
   }
 }

@@ -2,7 +2,7 @@
 //
 // - `options`: old name -> new name, in the same group. The old name "guards.mostAge" applies only in groups called guards, and has
 //   precedence over plain "mostAge". A new name with dots, "optimizer.rate", is an option that moved into a group next to the old one.
-// - `values`: the option, "=" and the old value -> new value: "unit=span" -> "turn". The name of a choice is the option "name".
+// - `values`: the option, "=" and the old value -> new value: "unit=span" -> "segment". The name of a choice is the option "name".
 // - `metrics`: old name -> new name: "reply/cut" -> "completion/truncated".
 //
 // An entry applies only where the old name is unknown and the new one is known, so a name can stay valid in other groups. test/options/renamed.test.ts
@@ -38,8 +38,16 @@ export const renamed: {
     "training.turns": "turnHooks",
     "environment.around": "wrapper",
     clone: "sft",
+    episodes: "recording",
+    reply: "completionFormat",
+    replies: "completions",
   },
-  values: { "normalization=std": "sample" },
+  values: {
+    "normalization=std": "sample",
+    "unit=span": "segment",
+    "unit=row": "sequence",
+    "penaltyPlacement=row": "step",
+  },
   metrics: {
     "reply/cut": "completion/truncated",
     "reply/tokens": "completion/tokens",

@@ -7,7 +7,7 @@ export interface TrainingProgress {
 }
 
 /** Value of an option as a function of training progress: a ramp, or, in programs, any function. */
-export type Schedule = ((moment: TrainingProgress) => number) | Ramp
+export type Schedule = ((progress: TrainingProgress) => number) | Ramp
 
 /** Change of a number from one value to another over iterations. */
 export interface Ramp {
@@ -44,23 +44,23 @@ export const rampShapes = Object.keys(shapes) as readonly RampShape[]
 export type Scheduled = number | Schedule
 
 /** Returns the value of a number or a schedule at a point of training. */
-export function scheduleValue(value: Scheduled, moment: TrainingProgress): number {
+export function scheduleValue(value: Scheduled, progress: TrainingProgress): number {
   if (typeof value === "number") return value
-  if (typeof value === "function") return value(moment)
+  if (typeof value === "function") return value(progress)
   const { from, to, after = 0, shape = "linear", power = 2 } = value
-  const { over = Math.max(moment.iterations - after, 1) } = value
-  const share = Math.min(Math.max((moment.iteration - after) / over, 0), 1)
+  const { over = Math.max(progress.iterations - after, 1) } = value
+  const share = Math.min(Math.max((progress.iteration - after) / over, 0), 1)
   return from + (to - from) * shapes[shape](share, power)
 }
 
 /** Options with numbers in place of schedules. */
-export type AtMoment<T> = { readonly [Key in keyof T]: T[Key] extends Scheduled ? number : T[Key] }
+export type ScheduledValues<T> = { readonly [Key in keyof T]: T[Key] extends Scheduled ? number : T[Key] }
 
 /** Returns a copy of options with each schedule replaced by its value at a point of training. Other values are kept. */
-export function scheduleValues<T extends object>(options: T, moment: TrainingProgress): AtMoment<T> {
+export function scheduleValues<T extends object>(options: T, progress: TrainingProgress): ScheduledValues<T> {
   const numbers = Object.entries(options).map(([key, value]) => [
     key,
-    isSchedule(value) ? scheduleValue(value, moment) : value,
+    isSchedule(value) ? scheduleValue(value, progress) : value,
   ])
   return Object.fromEntries(numbers)
 }

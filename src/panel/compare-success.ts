@@ -1,13 +1,13 @@
 import { mean } from "../training/mean.ts"
 import { countSolved, type TaskEpisodes } from "./by-task.ts"
 import { clusterInterval } from "./clusters.ts"
-import type { Compared } from "./compare.ts"
+import type { MeasureComparison } from "./compare.ts"
 import { mcnemarTest } from "./mcnemar.ts"
 import { type MeanInterval, pairedInterval } from "./paired.ts"
 import type { Pair } from "./pairs.ts"
 
 /** Comparison of the success rates of two evaluations. */
-export interface ComparedSuccess extends Compared {
+export interface SuccessComparison extends MeasureComparison {
   /** Whether one of the two solves more tasks. */
   readonly test: {
     /** McNemar's exact test where each task was played once, else the exact sign test over the tasks whose shares differ. */
@@ -19,14 +19,14 @@ export interface ComparedSuccess extends Compared {
     readonly p: number
   }
   /** Comparisons by kind of task, where the environment reports kinds. */
-  readonly kinds: Readonly<Record<string, Compared>>
+  readonly kinds: Readonly<Record<string, MeasureComparison>>
   /** Keys of the tasks that the first solved at least once, and the second never. */
   readonly onlyFirst: readonly string[]
   /** Keys of the tasks that the second solved at least once, and the first never. */
   readonly onlySecond: readonly string[]
 }
 
-export function compareSuccess(pairs: readonly Pair[]): ComparedSuccess {
+export function compareSuccess(pairs: readonly Pair[]): SuccessComparison {
   const better = (one: keyof Pair, other: keyof Pair) => pairs.filter((pair) => share(pair[one]) > share(pair[other]))
   const [first, second] = [better("first", "second"), better("second", "first")]
   const once = pairs.every((pair) => pair.first.length === 1 && pair.second.length === 1)
@@ -54,7 +54,7 @@ function keyOf({ first }: Pair): string {
   return first[0]!.key
 }
 
-function compareShares(pairs: readonly Pair[]): Compared {
+function compareShares(pairs: readonly Pair[]): MeasureComparison {
   const [first, second] = [pairs.map((pair) => pair.first), pairs.map((pair) => pair.second)]
   return {
     first: shareInterval(first),

@@ -1,14 +1,14 @@
 import { isScored } from "../rollout/episode.ts"
 import { mean } from "../training/mean.ts"
 import type { TaskEpisodes } from "./by-task.ts"
-import { type ComparedSuccess, compareSuccess } from "./compare-success.ts"
+import { compareSuccess, type SuccessComparison } from "./compare-success.ts"
 import { type Difference, differences } from "./differences.ts"
 import { checkEvaluation, type PanelEvaluation } from "./evaluation-file.ts"
 import { type MeanInterval, pairedInterval, tInterval } from "./paired.ts"
 import { type Pair, pairsOf } from "./pairs.ts"
 
 /** Comparison of one measure of two evaluations. */
-export interface Compared {
+export interface MeasureComparison {
   readonly first: MeanInterval
   readonly second: MeanInterval
   /** Paired difference over tasks: first minus second. */
@@ -24,11 +24,11 @@ export interface Comparison {
   /** Numbers of failed and dropped episodes, which count as unsuccessful. */
   readonly failed: { readonly first: number; readonly second: number }
   /** Success rates. Absent where no episode has the metric `success`. */
-  readonly success?: ComparedSuccess
+  readonly success?: SuccessComparison
   /** Undiscounted returns of scored episodes, over the tasks with scored episodes in both evaluations. Absent where there is no such task. */
-  readonly return?: Compared
+  readonly return?: MeasureComparison
   /** Numbers of steps of the same episodes. */
-  readonly steps?: Compared
+  readonly steps?: MeasureComparison
 }
 
 /**
@@ -61,7 +61,7 @@ function countFailed({ episodes }: PanelEvaluation): number {
   return episodes.filter((episode) => !isScored(episode)).length
 }
 
-function compareMeans(measure: "return" | "steps", pairs: readonly Pair[]): Compared {
+function compareMeans(measure: "return" | "steps", pairs: readonly Pair[]): MeasureComparison {
   const over = (episodes: TaskEpisodes) => mean(episodes.map((episode) => episode[measure]))
   const [first, second] = [pairs.map((pair) => over(pair.first)), pairs.map((pair) => over(pair.second))]
   return { first: tInterval(first), second: tInterval(second), difference: pairedInterval(first, second) }

@@ -6,7 +6,7 @@ import { isObject } from "../options/read.ts"
 // configuration. All other options determine the world and are fixed by the panel.
 
 /** Options of prompts and of the parsing of completions. */
-export const speech: readonly string[] = [...Object.keys(agentFields()), "admissible", "reply"]
+export const speech: readonly string[] = [...Object.keys(agentFields()), "admissible", "completionFormat"]
 
 /** Options with paths of files. */
 const files: readonly string[] = [

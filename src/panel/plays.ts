@@ -1,5 +1,5 @@
 import { setMaxListeners } from "node:events"
-import type { Environment, Observation, Turn } from "../environment/environment.ts"
+import type { Environment, Observation, PastStep } from "../environment/environment.ts"
 import { expertReplies, randomActions } from "../rollout/choosers.ts"
 import { startEpisode } from "../rollout/environment-episode.ts"
 import { together } from "../rollout/groups.ts"
@@ -127,7 +127,7 @@ function randomCompletions(random: Random): ActionSelector {
 }
 
 /** History before each turn of a play. */
-export function historyOf({ turns }: Play): Turn[] {
+export function historyOf({ turns }: Play): PastStep[] {
   return turns.map(({ observation, choice: { reply, action } }) => ({ observation, reply, action }))
 }
 

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto"
-import type { Environment, OffersTasks } from "../environment/environment.ts"
+import type { Environment, TaskProvider } from "../environment/environment.ts"
 import { canonicalJson } from "../json/numbers.ts"
 import { stringify } from "../json/text.ts"
 import { startEpisode } from "../rollout/environment-episode.ts"
@@ -30,7 +30,7 @@ const mostMisses = 2000
  * @param options - options of the environment; paths in them are not part of a task.
  */
 export async function chooseTasks(
-  environment: OffersTasks,
+  environment: TaskProvider,
   { count, sorted, distinct }: TaskChoice & { readonly count: number },
   options: Readonly<Record<string, unknown>>,
   signal?: AbortSignal,

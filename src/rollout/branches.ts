@@ -3,7 +3,7 @@ import { playing } from "../environment/contract.ts"
 import type { Observation, StepResult } from "../environment/environment.ts"
 import type { Random } from "../util/random.ts"
 import type { Episode, EpisodeStep } from "./episode.ts"
-import type { EpisodeStart, SampledReply } from "./hooks.ts"
+import type { EpisodeStart, SampledCompletion } from "./hooks.ts"
 import type { Choice } from "./turns.ts"
 
 // Branches of episodes. An episode and its branches are played one after another, parents first. So the use of `rollout.maxForks` does
@@ -19,12 +19,12 @@ export interface Fork {
   readonly turns: readonly Taken[]
   readonly now: Observation
   /** Samples a completion for the prompt in this state, with the random numbers of a branch. */
-  readonly draw: (random: Random, signal: AbortSignal) => Promise<SampledReply>
+  readonly draw: (random: Random, signal: AbortSignal) => Promise<SampledCompletion>
 }
 
 export interface Taken {
   readonly observation: Observation
-  readonly choice: Choice & { readonly completion?: SampledReply }
+  readonly choice: Choice & { readonly completion?: SampledCompletion }
 }
 
 /** Start of a branch. */
@@ -34,7 +34,7 @@ export interface Origin extends Pick<Fork, "start" | "turns" | "now"> {
   /** Random numbers of the parent, from which those of the environment are derived. */
   readonly random: Random
   /** First completion of the branch, requested together with those of the other branches, since the engine still holds their prompt. */
-  readonly first?: Promise<SampledReply>
+  readonly first?: Promise<SampledCompletion>
 }
 
 /** Origin of an episode, and a callback for its forks. */

@@ -8,7 +8,7 @@ import type { HookContext } from "./hooks.ts"
 /** Arguments of hook calls. */
 export interface HookCaller {
   /** Progress of the run. Default: the first iteration of a run with one iteration. */
-  readonly moment?: TrainingProgress | undefined
+  readonly progress?: TrainingProgress | undefined
   readonly random: Random
   readonly signal?: AbortSignal | undefined
 }
@@ -19,14 +19,14 @@ export interface HookCaller {
  */
 export async function callHook<Answer, Checked = Answer>(
   name: string,
-  { moment = { iteration: 0, iterations: 1 }, random, signal = new AbortController().signal }: HookCaller,
+  { progress = { iteration: 0, iterations: 1 }, random, signal = new AbortController().signal }: HookCaller,
   key: readonly (number | string)[],
   call: (context: HookContext) => Answer | Promise<Answer>,
   check: (answer: Answer) => Checked,
 ): Promise<Checked> {
   let answer: Answer
   try {
-    answer = await unlessAborted(signal, () => call({ moment, random: random.fork(...key), signal }))
+    answer = await unlessAborted(signal, () => call({ progress, random: random.fork(...key), signal }))
   } catch (error) {
     signal.throwIfAborted()
     if (GigpoError.is(error)) throw error

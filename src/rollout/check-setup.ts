@@ -69,7 +69,7 @@ const setupKeys: KeysOf<RolloutSetup & EpisodeSetup & typeof rolloutFields> = {
   groups: true,
   groupSize: true,
   random: true,
-  moment: true,
+  progress: true,
   maxPositions: true,
   temperature: true,
   maxCompletionTokens: true,

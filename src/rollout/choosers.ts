@@ -1,10 +1,10 @@
-import type { Message, Observation, Turn } from "../environment/environment.ts"
+import type { Message, Observation, PastStep } from "../environment/environment.ts"
 import type { Random } from "../util/random.ts"
 import type { ActionSelector, Choice } from "./turns.ts"
 
 /** Selects the completions of an environment's expert, until the expert returns undefined. */
 export function expertReplies(expert: {
-  reply(now: Observation, history: readonly Turn[]): string | undefined | Promise<string | undefined>
+  reply(now: Observation, history: readonly PastStep[]): string | undefined | Promise<string | undefined>
 }): ActionSelector<Choice, "stopped"> {
   return async ({ now, history, parse }) => {
     const reply = await expert.reply(now, history)

@@ -3,7 +3,7 @@ import { callHook } from "./call-hook.ts"
 import { checkCompletion } from "./completion.ts"
 import type { EpisodeSetup } from "./episode.ts"
 import { orEndRollout } from "./faults.ts"
-import type { SampledReply, TurnContext } from "./hooks.ts"
+import type { SampledCompletion, TurnContext } from "./hooks.ts"
 import type { PolicyChoice } from "./policy-choice.ts"
 import { replyRequest, sampleReply } from "./sample-reply.ts"
 
@@ -14,7 +14,7 @@ export async function drawReply<Task>(
   { prompt, constraint }: Pick<PolicyChoice, "prompt" | "constraint">,
   attempt = 0,
   candidate = 0,
-): Promise<SampledReply> {
+): Promise<SampledCompletion> {
   const { policy, random, maxCompletionTokens: maxTokens, hooks } = setup
   const { index, vocabularySize } = situation
   // The key of the first attempt and candidate is the same as without hooks.
@@ -27,7 +27,7 @@ export async function drawReply<Task>(
   const sample = (request: SampleRequest) => sampleReply(policy, request)
   if (!hooks?.sample) return await orEndRollout(sample(request))
   const turn = { ...situation, attempt, request, sample }
-  const check = (reply: SampledReply) => checkCompletion(reply, request, vocabularySize, "hooks.sample")
+  const check = (reply: SampledCompletion) => checkCompletion(reply, request, vocabularySize, "hooks.sample")
   const place = ["sample", index, ...further]
   return await orEndRollout(callHook("hooks.sample", setup, place, (to) => hooks.sample!(turn, to), check))
 }

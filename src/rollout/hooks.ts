@@ -1,5 +1,5 @@
 import type { Completion, SampleRequest } from "../engine/engine.ts"
-import type { Message, Observation, ParsedAction, Turn } from "../environment/environment.ts"
+import type { Message, Observation, ParsedAction, PastStep } from "../environment/environment.ts"
 import type { TrainingProgress } from "../options/schedule.ts"
 import type { ChatCodec } from "../tokenizer/chat-codec.ts"
 import type { Random } from "../util/random.ts"
@@ -12,7 +12,7 @@ import type { Candidate, Episode, ScoredCandidate } from "./episode.ts"
 /** Context of a hook call. */
 export interface HookContext {
   /** Progress of the run. */
-  readonly moment: TrainingProgress
+  readonly progress: TrainingProgress
   /** Random numbers, keyed by seed, iteration, task, member and step, as far as they apply. */
   readonly random: Random
   /** Signal that aborts the rollout or the episode. */
@@ -20,7 +20,7 @@ export interface HookContext {
 }
 
 /** Completion with marks of forced tokens. */
-export interface SampledReply extends Completion {
+export interface SampledCompletion extends Completion {
   /**
    * 1 for forced tokens, which a hook inserted and the policy did not sample, [tokens]. Absent if there are none. Forced tokens are part of
    * the completion and have weight 0 in the policy loss.
@@ -35,9 +35,9 @@ export interface TurnContext<Task = unknown> {
   readonly index: number
   readonly observation: Observation
   /** Earlier turns. */
-  readonly history: readonly Turn[]
+  readonly history: readonly PastStep[]
   /** Completions of the earlier steps. */
-  readonly earlier: readonly SampledReply[]
+  readonly earlier: readonly SampledCompletion[]
   /** Messages of the prompt. */
   readonly messages: readonly Message[]
   readonly tokenizer: ChatCodec
@@ -58,7 +58,7 @@ export interface SamplingTurn<Task = unknown> extends TurnContext<Task> {
 export interface SampledTurn<Task = unknown> extends TurnContext<Task> {
   /** Number of rejected completions of this turn. */
   readonly attempt: number
-  readonly completion: SampledReply
+  readonly completion: SampledCompletion
   /** Text of the completion. */
   readonly text: string
   /** Result of `parse` for the completion. */
@@ -134,7 +134,7 @@ export interface RolloutHooks<Task = unknown> extends Partial<Stateful> {
     context: HookContext,
   ): Candidates | undefined | Promise<Candidates | undefined>
   /** Samples a completion of at most `maxTokens`, in one request or several. Returns the whole completion. */
-  sample?(turn: SamplingTurn<Task>, context: HookContext): Promise<SampledReply>
+  sample?(turn: SamplingTurn<Task>, context: HookContext): Promise<SampledCompletion>
   /**
    * Decides whether a completion is acted on, sampled again or forked. After `rollout.maxResamples` rejected completions of a prompt, the next one
    * is accepted. For the first completion of a branch, a fork counts as accept.

@@ -37,7 +37,7 @@ export interface AgentLoopContext<Task = unknown> {
    * concurrently. Throws for a prompt that does not fit the model with its completion, and for a step beyond `maxSteps`. If the agent ends with this
    * error, the outcome is "overflow" or "truncated" and the earlier steps count.
    */
-  sample(messages: readonly Message[], options?: SampleOptions): Promise<SampleReply>
+  sample(messages: readonly Message[], options?: SampleOptions): Promise<SampledAction>
   /**
    * Reserves the index of a step that will be recorded with `record`. Steps are in the order of reservation. Throws beyond `maxSteps`, like
    * `sample`.
@@ -68,7 +68,7 @@ export interface SampleOptions {
 }
 
 /** Completion that an agent loop has sampled. */
-export interface SampleReply extends ParsedAction {
+export interface SampledAction extends ParsedAction {
   /** Index of the step in the episode. */
   readonly step: number
   readonly text: string

@@ -1,12 +1,12 @@
 import type { Prompt } from "../tokenizer/chat-codec.ts"
 import type { EpisodeStep, ScoredCandidate } from "./episode.ts"
-import type { SampledReply } from "./hooks.ts"
+import type { SampledCompletion } from "./hooks.ts"
 import type { Choice } from "./turns.ts"
 
 /** Choice of the policy, with prompt and completion. */
 export interface PolicyChoice extends Choice {
   readonly prompt: Prompt
-  readonly completion: SampledReply
+  readonly completion: SampledCompletion
   /** Constraint of the sampling. */
   readonly constraint?: unknown
   /** Score of the completion, if several candidates were sampled. */

@@ -11,7 +11,7 @@ import { EndOfEpisode } from "./end-of-episode.ts"
 import type { EpisodeSetup } from "./episode.ts"
 import { orEndRollout } from "./faults.ts"
 import { checkCandidates, checkDecision } from "./hook-answers.ts"
-import type { SampledReply, TurnContext } from "./hooks.ts"
+import type { SampledCompletion, TurnContext } from "./hooks.ts"
 import { rolloutDefaults } from "./options.ts"
 import type { PolicyChoice } from "./policy-choice.ts"
 import type { ActionSelector, SelectionContext } from "./turns.ts"
@@ -68,11 +68,11 @@ export function policyReplies<Task>(
     let shown = first
     for (let attempt = 0; ; attempt++) {
       const { prompt, turn } = shown
-      const read = async (completion: SampledReply): Promise<PolicyChoice> => {
+      const read = async (completion: SampledCompletion): Promise<PolicyChoice> => {
         const reply = decodeReply(tokenizer, completion.tokens)
         return { ...(await parse(reply)), reply, prompt: bare ?? prompt, completion, ...(constraint && { constraint }) }
       }
-      const draw = async (candidate: number): Promise<SampledReply> =>
+      const draw = async (candidate: number): Promise<SampledCompletion> =>
         origin?.first && index === branchedAt && attempt === 0 && candidate === 0
           ? await unlessAborted(signal, () => origin.first!)
           : await drawReply(setup, turn, { prompt, constraint }, attempt, candidate)

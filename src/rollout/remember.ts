@@ -1,5 +1,5 @@
 import { type Contract, checkMemoryPrompt } from "../environment/contract.ts"
-import type { Message, Observation, Turn } from "../environment/environment.ts"
+import type { Message, Observation, PastStep } from "../environment/environment.ts"
 import type { Memory, MemoryContext, MemoryPrompt } from "../environment/memory/memory.ts"
 import { GigpoError } from "../util/errors.ts"
 import { unlessAborted } from "../util/linked-abort.ts"
@@ -16,7 +16,7 @@ export function remember(
   memory: Memory,
   { ask, ...setup }: RememberSetup,
   contract: Contract,
-): (history: readonly Turn[], now: Observation) => Promise<MemoryPrompt> {
+): (history: readonly PastStep[], now: Observation) => Promise<MemoryPrompt> {
   const { name } = memory
   let at: Observation
   const episode = memory.begin({

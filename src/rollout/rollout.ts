@@ -51,11 +51,11 @@ export interface RolloutSetup<Task = unknown>
   /** Called after each episode (with its branches), with the numbers of played and expected episodes. */
   readonly onEpisode?: ((done: number, total: number) => void) | undefined
   /** Called after each step. */
-  readonly onStep?: ((step: EpisodeStep, place: StepPlace) => void) | undefined
+  readonly onStep?: ((step: EpisodeStep, place: StepIndex) => void) | undefined
 }
 
 /** Place of a step in a rollout. Indices count from 0. No steps are reported of an attempt that has failed. */
-export interface StepPlace {
+export interface StepIndex {
   readonly task: number
   readonly member: number
   readonly attempt: number
@@ -96,7 +96,7 @@ export async function rollout<Task>(setup: RolloutSetup<Task>): Promise<Rollout<
   const stop = new AbortController()
   setMaxListeners(0, stop.signal) // one an episode in flight
   const unlink = linkAbort(setup.signal, stop)
-  const caller = { moment: setup.moment, random, signal: stop.signal }
+  const caller = { progress: setup.progress, random, signal: stop.signal }
   const draw = drawInOrder(isList(setup.tasks) ? listedTasks(setup.tasks) : setup.tasks, caller)
   const play = (task: Task, index: number, member: number, signal: AbortSignal) =>
     playMember(setup, task, { task: index, member }, signal)

@@ -1,6 +1,6 @@
 import { checkWhole } from "../engine/check-arguments.ts"
 import { environmentError } from "../environment/contract.ts"
-import type { Environment, OffersTasks } from "../environment/environment.ts"
+import type { Environment, TaskProvider } from "../environment/environment.ts"
 import { GigpoError } from "../util/errors.ts"
 import { Pace } from "../util/pace.ts"
 import type { Random } from "../util/random.ts"
@@ -55,7 +55,7 @@ export function environmentTasks<Task>(
 
 /** Returns a source of tasks that throws errors of the environment, for work that must not run on fewer tasks than there are. */
 export function drawnTasks<Task>(
-  environment: OffersTasks<Task>,
+  environment: TaskProvider<Task>,
   split: Split,
   random: Random,
 ): Disposable & { next(): Task | undefined } {
@@ -112,7 +112,7 @@ function defined<Task>(task: Task, where: string): Task {
 }
 
 function* offered<Task>(
-  environment: OffersTasks<Task>,
+  environment: TaskProvider<Task>,
   split: Split,
   random: Random,
 ): Generator<Task, void, undefined> {

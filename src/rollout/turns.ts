@@ -1,11 +1,11 @@
-import type { Message, Observation, ParsedAction, StepResult, Turn } from "../environment/environment.ts"
+import type { Message, Observation, ParsedAction, PastStep, StepResult } from "../environment/environment.ts"
 
 // The loop of an episode, for all players: the policy, an expert, a person or random actions.
 
 /** Episode of an environment behind a guard, which checks results and reports errors and timeouts. */
 export interface GuardedEpisode {
   readonly first: Observation
-  prompt(history: readonly Turn[], now: Observation): Promise<readonly Message[]>
+  prompt(history: readonly PastStep[], now: Observation): Promise<readonly Message[]>
   parse(reply: string, now: Observation): Promise<ParsedAction>
   step(action: string): Promise<StepResult>
 }
@@ -15,7 +15,7 @@ export interface SelectionContext {
   /** Index of the turn in the episode, from 0. */
   readonly index: number
   readonly now: Observation
-  readonly history: readonly Turn[]
+  readonly history: readonly PastStep[]
   /** Renders the prompt of this turn, on demand. */
   messages(): Promise<readonly Message[]>
   /** Parses the action from a completion. */
@@ -60,7 +60,7 @@ export async function* playTurns<Chosen extends Choice, Stop extends string = ne
   choose: ActionSelector<Chosen, Stop>,
   { maxTurns = Number.POSITIVE_INFINITY, askAgain }: TurnLimits = {},
 ): AsyncGenerator<Played<Chosen>, TurnsEnd<Stop>, undefined> {
-  const history: Turn[] = []
+  const history: PastStep[] = []
   let now = episode.first
   for (let index = 0; index < maxTurns; ) {
     const observation = now

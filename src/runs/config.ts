@@ -33,7 +33,7 @@ export const changeableKeys: readonly string[] = [
   "rollout.maxRetries",
   "guards",
   "stop",
-  "episodes",
+  "recording",
   "tensorboard",
   "mlflow",
 ].flatMap((key) => [key, `training.${key}`])

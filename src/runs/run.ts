@@ -220,7 +220,7 @@ export class Run {
   }
 
   async #make(written: Readonly<Record<string, string>>): Promise<void> {
-    // The lock is written inside the temporary folder, so that it exists from the moment the folder does.
+    // The lock is written inside the temporary folder, so that it exists as soon as the folder does.
     const lock = newLock(join(this.directory, files.lock))
     const fill = async (temporary: string): Promise<void> => {
       await mkdir(join(temporary, files.checkpoints))

@@ -5,7 +5,7 @@ import { io } from "../files/io-error.ts"
 import { readBytes } from "../files/regular-file.ts"
 import { unknownKey } from "../options/unknown-key.ts"
 import { GigpoError } from "../util/errors.ts"
-import { type Json, jsonProblem, type State, type StateArray, type Stateful } from "../util/state.ts"
+import { type Json, jsonProblem, type StateArray, type StateDict, type Stateful } from "../util/state.ts"
 
 // Snapshots of estimator, loss, hooks and tasks in a checkpoint: JSON in the manifest, arrays of numbers in separate files.
 
@@ -16,7 +16,7 @@ export type Part = { readonly name?: string } & Partial<Stateful>
 export type Parts = Readonly<Record<string, Part | undefined>>
 
 /** Snapshots of all parts at one moment. States are copies. */
-export type Memory = Readonly<Record<string, { readonly name?: string; readonly state: State }>>
+export type Memory = Readonly<Record<string, { readonly name?: string; readonly state: StateDict }>>
 
 /** Snapshot of one part in a manifest. */
 export interface PartMemory {
@@ -45,7 +45,7 @@ export function remember(parts: Parts): Memory {
   return memory
 }
 
-function stateOf(role: string, part: Part): State {
+function stateOf(role: string, part: Part): StateDict {
   if (!part.state) return {}
   const state: unknown = run(role, part, "state", () => part.state!())
   const what = `The state() of ${whose(role, part, "the")}`
@@ -53,7 +53,7 @@ function stateOf(role: string, part: Part): State {
   if (typeof state !== "object" || state === null || state instanceof Promise) throw bad(`${form}, not a promise.`)
   const unknown = unknownKey(state, { json: true, arrays: true })
   if (unknown !== undefined) throw bad(`${form}: ${unknown}.`)
-  const { json, arrays = {} } = state as State
+  const { json, arrays = {} } = state as StateDict
   const problem = json === undefined ? undefined : jsonProblem(json, "json")
   if (problem) throw bad(`${what} must return a JSON value as json, but ${problem}; use arrays for many numbers.`)
   const copies = Object.entries(arrays).map(([name, values]): [string, StateArray] => {

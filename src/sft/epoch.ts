@@ -2,7 +2,7 @@ import { createHash } from "node:crypto"
 import type { LossReport } from "../engine/engine.ts"
 import type { Sequence } from "../engine/rows.ts"
 import { GigpoError } from "../util/errors.ts"
-import type { State, Stateful } from "../util/state.ts"
+import type { StateDict, Stateful } from "../util/state.ts"
 
 /** Current epoch of a supervised fine-tuning, with running sums. Saved in checkpoints within the epoch. */
 export class Epoch implements Stateful {
@@ -58,11 +58,11 @@ export class Epoch implements Stateful {
     this.#sums = { ...nothing, epoch: this.index + 1 }
   }
 
-  state(): State {
+  state(): StateDict {
     return { json: { ...this.#sums, work: this.#work } }
   }
 
-  restore({ json }: State): void {
+  restore({ json }: StateDict): void {
     // Checkpoints of earlier versions have "tokens" in place of "weight", and no metrics.
     const { work, tokens, ...sums } = json as unknown as SavedSums
     if (work !== this.#work)

@@ -38,7 +38,7 @@ export interface InitializeSetup<Task = unknown> extends TeacherSetup<Task> {
 }
 
 /** Result of `initialize`. */
-export interface Initialized {
+export interface InitializeResult {
   /** Number of weights of the model. */
   readonly parameters: number
   /** Number of tokens of the tokenizer. */
@@ -67,7 +67,7 @@ const setupKeys: KeysOf<InitializeSetup> = {
  * @throws GigpoError `BAD_ARGUMENT` for an invalid option, `BAD_ENVIRONMENT` for an environment without an expert, and errors of the file
  * system.
  */
-export async function initialize<Task>(setup: InitializeSetup<Task>): Promise<Initialized> {
+export async function initialize<Task>(setup: InitializeSetup<Task>): Promise<InitializeResult> {
   checkArguments("initialize", setup, setupKeys)
   const { directory, overwrite = false, signal } = setup
   if (typeof directory !== "string" || directory === "")

@@ -27,7 +27,7 @@ export const sftFields = {
       "include unsuccessful episodes.",
     "all completions have the same weight",
   ),
-  replies: oneOf(
+  completions: oneOf(
     "all",
     ["all", "last"],
     "Completions of a transcript that are learned, where its messages have no weight.",

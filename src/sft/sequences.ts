@@ -61,8 +61,8 @@ async function brought<Task>(setup: SftSetup<Task>, options: ResolvedSftOptions)
     )
   if (agent !== undefined || expert !== undefined)
     throw bad("data and an expert are both given; give only one of them.")
-  const { replies, successes, tooLong } = options
-  const context: DataContext = { tokenizer, replies, successes, signal, onWarning }
+  const { completions, successes, tooLong } = options
+  const context: DataContext = { tokenizer, completions, successes, signal, onWarning }
   return await dataRows({ ...context, policy, data: setup.data!, tooLong, pairs: wantsPairs(options) })
 }
 

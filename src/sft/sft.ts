@@ -11,7 +11,7 @@ import { checkModel } from "../training/check-setup.ts"
 import { resolveLearningRate, sftLearningRate } from "../training/learning-rate.ts"
 import type { TeacherSetup } from "../training/player.ts"
 import type { Progress } from "../training/progress.ts"
-import { Reports } from "../training/reports.ts"
+import { ReportStream } from "../training/reports.ts"
 import { batches } from "../training/rows.ts"
 import { adamwAt } from "../training/schedule.ts"
 import { rateKeys } from "../training/settle-rates.ts"
@@ -77,8 +77,8 @@ export interface SftReport {
  * @throws GigpoError `BAD_ARGUMENT` for an invalid option, `BAD_DATA` for data that cannot be used, `NON_FINITE` for gradients that are not
  * finite, and errors of the expert, the engine and the run.
  */
-export function sft<Task>(setup: SftSetup<Task>): Reports<SftReport> {
-  return new Reports(() => {
+export function sft<Task>(setup: SftSetup<Task>): ReportStream<SftReport> {
+  return new ReportStream(() => {
     checkArguments("sft", setup)
     const work = (policy: Trainable) => saveOnSignal(setup, (signal) => passes({ ...setup, policy, signal }))
     return exclusively(setup.policy, nameOf("sft", setup), work, { run: setup.run })
@@ -128,9 +128,9 @@ async function* passes<Task>(setup: SftSetup<Task>): AsyncGenerator<SftReport, v
         if (index < done) continue
         const batch = together.flat()
         const started = performance.now()
-        const moment = { iteration: epoch.index, iterations: epochs }
+        const progress = { iteration: epoch.index, iterations: epochs }
         const draws = random.fork("loss", epoch.index, index)
-        const report = await accumulate(policy, batch, loss, { moment, random: draws, imitation: true, signal })
+        const report = await accumulate(policy, batch, loss, { progress, random: draws, imitation: true, signal })
         whole = false
         const { skipped } = await policy.optimizerStep(
           adamwAt(optimizer, { index: step, total, perIteration: perEpoch }),

@@ -1,4 +1,4 @@
-import type { LossReport, NativeLoss, Statistic, TopTokens, Trainable, Unit } from "../engine/engine.ts"
+import type { LossReport, NativeLoss, SequenceUnit, Statistic, TopTokens, Trainable } from "../engine/engine.ts"
 import { eachSpan, type Sequence } from "../engine/rows.ts"
 import { evaluateLoss } from "../loss/as-token-loss.ts"
 import { lossInput } from "../loss/loss-input.ts"
@@ -11,20 +11,20 @@ import type { Random } from "../util/random.ts"
 /** Options of `accumulate`. */
 export interface AccumulateOptions {
   /** Progress of the run, for schedules. */
-  readonly moment: TrainingProgress
+  readonly progress: TrainingProgress
   /** Generator for losses that draw random numbers. */
   readonly random: Random
   /** Temperature at which the tokens were sampled. Default 1. */
   readonly temperature?: number | undefined
-  /** Unit of sequence-level ratios and means. Default "span". */
-  readonly unit?: Unit | undefined
+  /** Unit of sequence-level ratios and means. Default "segment". */
+  readonly unit?: SequenceUnit | undefined
   /** Whether the tokens are those of an expert, without log-probabilities and advantages. Default false. */
   readonly imitation?: boolean | undefined
   readonly signal?: AbortSignal | undefined
 }
 
 const optionKeys: KeysOf<AccumulateOptions> = {
-  moment: true,
+  progress: true,
   random: true,
   temperature: true,
   unit: true,
@@ -44,8 +44,8 @@ export async function accumulate(
   options: AccumulateOptions,
 ): Promise<LossReport> {
   checkArguments("accumulate", options, optionKeys)
-  const { moment, random, temperature = 1, unit = "span", imitation, signal } = options
-  const native = nativeForm(policy, loss, moment, rows)
+  const { progress, random, temperature = 1, unit = "segment", imitation, signal } = options
+  const native = nativeForm(policy, loss, progress, rows)
   if (native) {
     const whole = native.kind === "clipped-surrogate" ? { ...native, unit } : native
     const report = await policy.forwardBackward(rows, { ...whole, temperature }, { signal })
@@ -56,7 +56,7 @@ export async function accumulate(
     const asked = statisticsOf(loss)
     const top = asked.includes("top") ? teachersTokens(rows) : undefined
     const statistics = await policy.logProbs(rows, { needs: asked, top, temperature, signal })
-    const input = lossInput(rows, statistics, { needs, teacherTop, unit, imitation, moment, random })
+    const input = lossInput(rows, statistics, { needs, teacherTop, unit, imitation, progress, random })
     const output = evaluateLoss(loss, input)
     const coefficients = {
       coefficients: output.gradient,
@@ -84,14 +84,14 @@ function evaluatedReport(
   report: LossReport,
   rows: readonly Sequence[],
   loss: TokenLoss,
-  { moment, random, unit, imitation }: AccumulateOptions,
+  { progress, random, unit, imitation }: AccumulateOptions,
 ): LossReport {
   const logProbs = report.logProbs!.slice()
   eachSpan(rows, (span, start) => {
     const before = span.oldLogProbs ?? span.logProbs
     for (let t = 0; t < span.length; t++) if (Number.isNaN(logProbs[start + t])) logProbs[start + t] = before?.[t] ?? 0
   })
-  const output = evaluateLoss(loss, lossInput(rows, { logProbs }, { unit, imitation, moment, random }))
+  const output = evaluateLoss(loss, lossInput(rows, { logProbs }, { unit, imitation, progress, random }))
   return { ...report, loss: output.loss, metrics: { ...report.metrics, ...output.metrics } }
 }
 
@@ -109,8 +109,8 @@ function teachersTokens(rows: readonly Sequence[]): Pick<TopTokens, "count" | "t
 }
 
 /** Native form of the loss, where the engine can compute it. The kernels support neither token weights nor factors of the clip range. */
-function nativeForm(policy: Trainable, loss: TokenLoss, moment: TrainingProgress, rows: readonly Sequence[]) {
-  const native = runsItself(policy, loss.native?.(moment))
+function nativeForm(policy: Trainable, loss: TokenLoss, progress: TrainingProgress, rows: readonly Sequence[]) {
+  const native = runsItself(policy, loss.native?.(progress))
   if (!native) return undefined
   const plain = rows.every(({ spans }) => spans.every((span) => !span.weights && span.clipScale === undefined))
   return plain ? native : undefined

@@ -21,8 +21,8 @@ export const batchFields = {
   }),
   epochs: integer(1, "Passes over the steps of an iteration.", { min: 1 }),
   unit: oneOf(
-    "span",
-    ["span", "row"],
+    "segment",
+    ["segment", "sequence"],
     "Unit of sequence-level ratios and means: the segment of one step, i.e. its completion (span), or the whole sequence, with all its " +
       "completions (row).",
   ),
@@ -46,7 +46,7 @@ export function planUpdates(rows: readonly Sequence[], options: BatchOptions, ra
         tasks,
         updates === undefined ? batchSteps : { parts: updates },
         order,
-        unit === "row" ? () => 1 : undefined,
+        unit === "sequence" ? () => 1 : undefined,
       )
     return batches(tasks.map(byEpisode), batchEpisodes, order, () => 1).map((episodes) => episodes.flat())
   }

@@ -71,13 +71,13 @@ export async function updateCritic(
   critic: Critic,
   rows: readonly Sequence[],
   { clip, batchSteps, epochs, optimizer }: SettledCriticOptions,
-  moment: TrainingProgress,
+  progress: TrainingProgress,
   random: Random,
   stop: () => AbortSignal | undefined,
 ): Promise<CriticTotals> {
   const totals: CriticTotals = { losses: [], steps: [] }
-  const loss = { kind: "clipped-value", clip: scheduleValue(clip, moment) } as const
-  const adamw = adamwAt(optimizer, { index: moment.iteration, total: moment.iterations, perIteration: 1 })
+  const loss = { kind: "clipped-value", clip: scheduleValue(clip, progress) } as const
+  const adamw = adamwAt(optimizer, { index: progress.iteration, total: progress.iterations, perIteration: 1 })
   // Sequences of other iterations have no predictions of this critic.
   const prompts = byPrompt(rows.filter(({ spans }) => spans.every((span) => span.returns && span.values)))
   for (let epoch = 0; epoch < epochs; epoch++) {

@@ -43,13 +43,13 @@ export interface Experience {
 /** Runs the rollout of one iteration and computes rewards, statistics and advantages. */
 export async function collect<Task>(
   training: Training<Task>,
-  moment: TrainingProgress,
+  progress: TrainingProgress,
   clock: Stopwatch,
 ): Promise<Experience> {
   const { environment, tokenizer, signal, onProgress, onWarning, options, estimator, needs, scale } = training
-  const random = iterationRandom(training, moment.iteration)
+  const random = iterationRandom(training, progress.iteration)
   using offered = environment && environmentTasks(environment, "train", random.fork("tasks"), onWarning)
-  const setup = rolloutSetup(training, moment, random)
+  const setup = rolloutSetup(training, progress, random)
   const played = await rollout({
     ...setup,
     tasks: (training.tasks ?? offered)!,
@@ -63,7 +63,7 @@ export async function collect<Task>(
   await pace.rest()
   const all = [...played.groups, ...played.dropped]
   if (!training.play) environment?.memory?.learn?.(rememberedEpisodes(all))
-  checkFailures(all, playerName(training), options.guards.failureShare, moment.iteration + 1)
+  checkFailures(all, playerName(training), options.guards.failureShare, progress.iteration + 1)
   const { groups, dropped } = options.dynamicSampling ? orConstant(played, options.groups) : played
   const { minGroupSize } = options.rollout
   const members = groups.map(({ episodes }) => episodes)
@@ -74,21 +74,21 @@ export async function collect<Task>(
     : undefined
   clock.lap("rollout")
 
-  const shaped = shapeRewards(collected, options, moment, baselines)
+  const shaped = shapeRewards(collected, options, progress, baselines)
   const steps = needs.has("text") ? withTexts(shaped, tokenizer) : shaped
   await pace.rest()
   const table = await SequenceTable.paced(steps, pace)
   await pace.rest()
-  await fillForced(training, table, moment)
-  const [statistics, metrics] = await compute(training, table, moment)
+  await fillForced(training, table, progress)
+  const [statistics, metrics] = await compute(training, table, progress)
   await pace.rest()
-  const [batch, withheld] = withKl(training, toBatch(steps, statistics), moment)
+  const [batch, withheld] = withKl(training, toBatch(steps, statistics), progress)
   await pace.rest()
-  const credit = await estimate(estimator, batch, { moment, random: random.fork("credit"), signal })
+  const credit = await estimate(estimator, batch, { progress, random: random.fork("credit"), signal })
   await pace.rest()
   const inOwnUnits = scale ? inUnits(credit, scale, estimator.name) : credit
   const credited = table.withCredit(inOwnUnits)
-  if (options.importance) weighByImportance(credited, scheduleValues(options.importance, moment), options.unit)
+  if (options.importance) weighByImportance(credited, scheduleValues(options.importance, progress), options.unit)
   const extra = foreignRows(credit.extraRows ?? [], training)
   clock.lap("advantage")
   await pace.rest()
@@ -104,7 +104,7 @@ export function rolloutSetup<Task>(
     readonly policy: Sampler & Pick<Trainable, "longestRow">
     readonly options: Pick<SettledTrainOptions, "rollout">
   },
-  moment: TrainingProgress,
+  progress: TrainingProgress,
   random: Random,
 ) {
   const { policy, tokenizer, environment, play, signal, options } = training
@@ -115,9 +115,9 @@ export function rolloutSetup<Task>(
     play,
     random: random.fork("rollout"),
     ...options.rollout,
-    temperature: scheduleValue(options.rollout.temperature, moment),
+    temperature: scheduleValue(options.rollout.temperature, progress),
     maxPositions: Math.min(policy.maxPositions, policy.longestRow || policy.maxPositions), // longestRow is 0 for an engine that only samples
-    moment,
+    progress,
     signal,
   }
 }

@@ -10,13 +10,13 @@ import type { SequenceTable } from "./sequence-table.ts"
 export async function fillForced(
   { policy, signal, options }: Pick<Learning, "policy" | "signal" | "options">,
   table: SequenceTable,
-  moment: TrainingProgress,
+  progress: TrainingProgress,
 ): Promise<void> {
   const marksOf = (step: number | undefined) => table.steps[step!]!.record.forced
   if (!table.steps.some(({ record }) => record.forced)) return
   const touched = table.toSequences().filter(({ spans }) => spans.some(({ step }) => marksOf(step)))
   const { logProbs } = await policy.logProbs(touched, {
-    temperature: scheduleValue(options.rollout.temperature, moment),
+    temperature: scheduleValue(options.rollout.temperature, progress),
     signal,
   })
   table.columns.logProbs = table.logProbs

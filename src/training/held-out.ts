@@ -1,6 +1,6 @@
 import { unchanged } from "../engine/claims.ts"
 import type { Sampler } from "../engine/engine.ts"
-import type { OffersTasks } from "../environment/environment.ts"
+import type { TaskProvider } from "../environment/environment.ts"
 import type { KeysOf } from "../options/arguments.ts"
 import { checkSampler } from "../rollout/check-setup.ts"
 import type { Group } from "../rollout/hooks.ts"
@@ -16,7 +16,7 @@ import type { Progress } from "./progress.ts"
 export interface HeldOutSetup<Task = unknown> extends AgentSetup<Task> {
   readonly policy: Sampler
   readonly tokenizer: ChatCodec
-  readonly environment: OffersTasks<Task>
+  readonly environment: TaskProvider<Task>
   /** Agent loop that plays the episodes instead of the built-in loop. */
   readonly play?: AgentLoop<Task> | undefined
   readonly signal?: AbortSignal | undefined

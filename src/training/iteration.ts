@@ -22,18 +22,18 @@ export interface Iteration extends Experience {
 export async function runIteration<Task>(
   training: Training<Task>,
   { steps, collapse }: { readonly steps: StepGuard; readonly collapse: CollapseDetector },
-  moment: TrainingProgress,
+  progress: TrainingProgress,
   onChange: () => void,
 ): Promise<Iteration> {
   const { options, kl, onWarning } = training
-  const iteration = moment.iteration + 1
+  const iteration = progress.iteration + 1
   const clock = new Stopwatch()
-  const experience = await collect(training, moment, clock)
+  const experience = await collect(training, progress, clock)
   const { groups, dropped, rows, credit } = experience
   const pace = new Pace()
   const played = rolloutMetrics(groups, credit, dropped, options.rollout.minGroupSize)
   await pace.rest()
-  const totals = await update(training, steps, rows, moment, onChange)
+  const totals = await update(training, steps, rows, progress, onChange)
   if (totals.critic) checkCriticSteps(totals.critic, options.guards.nonFinite, iteration, onWarning)
   clock.lap("update")
   // Metrics of estimators and losses come first, so that they do not replace the others.

@@ -1,5 +1,5 @@
 import { joinTokens } from "../credit/tokens.ts"
-import type { Unit } from "../engine/engine.ts"
+import type { SequenceUnit } from "../engine/engine.ts"
 import type { Column, Sequence } from "../engine/rows.ts"
 import { TokenTable } from "../engine/token-table.ts"
 import { type ImportanceOptions, importanceWeights } from "../loss/importance-weights.ts"
@@ -34,7 +34,7 @@ function known(trainer: Column): Column {
  * Multiplies the weights of all tokens by their importance weights p_trainer / p_sampler, which correct the policy loss for the mismatch
  * between sampler and trainer.
  */
-export function weighByImportance(table: SequenceTable, options: ImportanceOptions, unit: Unit): void {
-  const sequences = unit === "row" ? table.sequenceOffsets : table.layout.offsets
+export function weighByImportance(table: SequenceTable, options: ImportanceOptions, unit: SequenceUnit): void {
+  const sequences = unit === "sequence" ? table.sequenceOffsets : table.layout.offsets
   table.weigh(importanceWeights(table.columns.oldLogProbs!, table.logProbs, sequences, options))
 }

@@ -1,6 +1,6 @@
 import type { Agent, AgentExpert, AgentOptions } from "../agents/agent.ts"
 import type { Gateway } from "../agents/gateway.ts"
-import type { Environment, OffersTasks } from "../environment/environment.ts"
+import type { Environment, TaskProvider } from "../environment/environment.ts"
 import type { AgentLoop } from "../rollout/play.ts"
 import { GigpoError } from "../util/errors.ts"
 import type { OnWarning } from "../util/warn.ts"
@@ -8,7 +8,7 @@ import type { OnWarning } from "../util/warn.ts"
 /** Agent that plays the tasks of an environment or another source of tasks. */
 export interface AgentSetup<Task> extends AgentOptions {
   readonly agent?: Agent<Task> | undefined
-  readonly environment?: OffersTasks<Task> | undefined
+  readonly environment?: TaskProvider<Task> | undefined
 }
 
 /** Who plays: an agent, an agent loop, or the loop of the environment. */
@@ -19,7 +19,7 @@ interface PlayerSetup<Task> extends AgentSetup<Task>, Pick<TeacherSetup<Task>, "
 
 /** Expert to imitate: that of the environment, or for an agent an expert that completes the agent's calls in place of the model. */
 export interface TeacherSetup<Task> extends AgentSetup<Task> {
-  readonly environment: OffersTasks<Task>
+  readonly environment: TaskProvider<Task>
   readonly expert?: AgentExpert<Task> | undefined
 }
 

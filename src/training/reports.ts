@@ -4,7 +4,7 @@ import { GigpoError } from "../util/errors.ts"
  * Reports of long work, such as `train`. Iterate with `for await` to receive each report when it is available, or `await` all reports. The
  * work starts with the first of either and runs once: a second consumer gets `BAD_ARGUMENT`.
  */
-export class Reports<T> implements AsyncIterable<T>, PromiseLike<readonly T[]> {
+export class ReportStream<T> implements AsyncIterable<T>, PromiseLike<readonly T[]> {
   readonly #work: () => AsyncGenerator<T, void, undefined>
   #taken = false
   #all: Promise<readonly T[]> | undefined

@@ -1,6 +1,6 @@
 import type { BatchStep } from "../credit/batch.ts"
 import { discountedReturns } from "../credit/returns.ts"
-import type { State, Stateful } from "../util/state.ts"
+import type { StateDict, Stateful } from "../util/state.ts"
 
 /** Weight of the newest iteration in the running means. */
 const share = 0.1
@@ -42,11 +42,11 @@ export class ReturnScale implements Stateful {
     return returns.map((value) => (value - middle) / width)
   }
 
-  state(): State {
+  state(): StateDict {
     return this.#means ? { json: this.#means } : {}
   }
 
-  restore({ json }: State): void {
+  restore({ json }: StateDict): void {
     this.#means = json as { first: number; second: number }
   }
 

@@ -103,7 +103,7 @@ export class Saver {
 
   async #check(what: typeof checkLogProbs): Promise<void> {
     const { policy, options } = this.#training
-    const moment = { iteration: this.#completed, iterations: options.iterations }
-    await what(policy, this.#learned, scheduleValue(options.rollout.temperature, moment))
+    const progress = { iteration: this.#completed, iterations: options.iterations }
+    await what(policy, this.#learned, scheduleValue(options.rollout.temperature, progress))
   }
 }

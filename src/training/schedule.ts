@@ -11,8 +11,8 @@ export interface StepPlace {
 
 /** Returns the parameters of AdamW for an optimizer step. */
 export function adamwAt(optimizer: SettledOptimizerOptions, { index, total, perIteration }: StepPlace): AdamWStep {
-  const moment = { iteration: index / perIteration, iterations: total / perIteration }
-  const peak = scheduleValue(optimizer.learningRate, moment)
+  const progress = { iteration: index / perIteration, iterations: total / perIteration }
+  const peak = scheduleValue(optimizer.learningRate, progress)
   return {
     learningRate: learningRate(index, total, {
       learningRate: peak,
@@ -22,8 +22,8 @@ export function adamwAt(optimizer: SettledOptimizerOptions, { index, total, perI
     beta1: optimizer.beta1,
     beta2: optimizer.beta2,
     epsilon: optimizer.epsilon,
-    weightDecay: scheduleValue(optimizer.weightDecay, moment),
-    maxGradientNorm: scheduleValue(optimizer.maxGradientNorm, moment),
+    weightDecay: scheduleValue(optimizer.weightDecay, progress),
+    maxGradientNorm: scheduleValue(optimizer.maxGradientNorm, progress),
   }
 }
 

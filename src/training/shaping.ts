@@ -7,11 +7,11 @@ import type { CollectedStep } from "./steps.ts"
 export function shapeRewards(
   steps: readonly CollectedStep[],
   { overlong, rollout }: Pick<ResolvedTrainOptions, "overlong" | "rollout">,
-  moment: TrainingProgress,
+  progress: TrainingProgress,
   baselines: readonly number[] | undefined,
 ): readonly CollectedStep[] {
   if (!overlong && !baselines) return steps
-  const weight = overlong ? scheduleValue(overlong.weight, moment) : 0
+  const weight = overlong ? scheduleValue(overlong.weight, progress) : 0
   const penalty = ({ length }: CollectedStep) =>
     overlong ? weight * overlongPenalty(length!, rollout.maxCompletionTokens, overlong.cache) : 0
   return steps.map((step) => ({

@@ -16,13 +16,13 @@ import type { SequenceTable } from "./sequence-table.ts"
 export async function compute(
   { policy, teacher, critic, scale, signal, options, estimator, loss, kl, needs }: Learning,
   table: SequenceTable,
-  moment: TrainingProgress,
+  progress: TrainingProgress,
 ): Promise<[Batch["statistics"], Record<string, number>]> {
   const { columns, steps } = table
   const entropy = estimator.needs?.includes("entropy") // the loss gets entropies at the weights of its batch
   const asks = entropy || needs.has("old") || needs.has("reference") || needs.has("teacher")
   const rows = asks || critic ? table.toSequences() : []
-  const temperature = scheduleValue(options.rollout.temperature, moment)
+  const temperature = scheduleValue(options.rollout.temperature, progress)
   const statistics: { -readonly [name in keyof NonNullable<Batch["statistics"]>]: readonly Float32Array[] } = {}
   let metrics: Record<string, number> = {}
   if (needs.has("old") || entropy) {
@@ -72,8 +72,8 @@ function withoutHints(table: SequenceTable, trainer: Float32Array): Float32Array
 }
 
 /** Subtracts the KL penalty from the rewards of a batch, if it is placed there. Reports the mean KL in nats per token. */
-export function withKl({ kl }: Learning, batch: Batch, moment: TrainingProgress): [Batch, Record<string, number>] {
-  const weight = kl.place === "loss" ? 0 : scheduleValue(kl.weight, moment)
+export function withKl({ kl }: Learning, batch: Batch, progress: TrainingProgress): [Batch, Record<string, number>] {
+  const weight = kl.place === "loss" ? 0 : scheduleValue(kl.weight, progress)
   if (weight === 0) return [batch, {}]
   const found = klRewards(batch, weight, klEstimators[kl.estimator].value)
   const taken = sum(batch.rewards) - sum(found.rewards)

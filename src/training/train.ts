@@ -16,7 +16,7 @@ import { needsReference } from "./make.ts"
 import { Observers } from "./observers.ts"
 import { playerOf } from "./player.ts"
 import { prepare, type Training, type TrainSetup } from "./prepare.ts"
-import { Reports } from "./reports.ts"
+import { ReportStream } from "./reports.ts"
 import { Saver } from "./saver.ts"
 
 /**
@@ -40,8 +40,8 @@ import { Saver } from "./saver.ts"
  * @throws GigpoError `BAD_ARGUMENT` for an invalid option or combination, `COLLAPSED` if a guard ends the run, `NON_FINITE` for weights or
  * losses that are not finite, and errors of the environment, the engine and the run.
  */
-export function train<Task>(setup: TrainSetup<Task>): Reports<IterationReport> {
-  return new Reports(() => {
+export function train<Task>(setup: TrainSetup<Task>): ReportStream<IterationReport> {
+  return new ReportStream(() => {
     checkArguments("train", setup)
     const work = (policy: Trainable) => saveOnSignal(setup, (signal) => iterate({ ...setup, policy, signal }))
     return exclusively(setup.policy, nameOf("train", setup), work, setup)
@@ -99,8 +99,8 @@ async function* iterate<Task>(all: TrainSetup<Task>): AsyncGenerator<IterationRe
       onWarning(`The run has ended early: ${journal.stopped(report)}. Raise this limit to continue.`)
     while (!journal.isLast(report)) {
       await setImmediate() // observers and signals must get a turn also with an engine that never waits
-      const moment: TrainingProgress = { iteration: saver.completed, iterations }
-      const done = await runIteration(training, { steps, collapse }, moment, saver.changing)
+      const progress: TrainingProgress = { iteration: saver.completed, iterations }
+      const done = await runIteration(training, { steps, collapse }, progress, saver.changing)
       saver.complete(done.rows)
       report = journal.stamp(done.report)
       let { alarms } = done

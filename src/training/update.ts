@@ -24,7 +24,7 @@ export async function update(
   training: Learning & Pick<Training, "run">,
   guard: StepGuard,
   rows: readonly Sequence[],
-  moment: TrainingProgress,
+  progress: TrainingProgress,
   onChange?: () => void,
 ): Promise<UpdateTotals> {
   const { critic, needs, onProgress, options, run } = training
@@ -35,22 +35,22 @@ export async function update(
     return droppable ? late.signal : undefined
   }
   const change = () => {
-    droppable = run?.iteration === moment.iteration
+    droppable = run?.iteration === progress.iteration
     onChange?.()
   }
-  const random = iterationRandom(training, moment.iteration)
-  const place = { index: moment.iteration, total: moment.iterations, perIteration: 1 }
+  const random = iterationRandom(training, progress.iteration)
+  const place = { index: progress.iteration, total: progress.iterations, perIteration: 1 }
   const step = adamwAt(options.optimizer, place)
-  const temperature = scheduleValue(options.rollout.temperature, moment)
+  const temperature = scheduleValue(options.rollout.temperature, progress)
   const totals: UpdateTotals = { losses: [], steps: [], learningRate: step.learningRate }
   if (critic) {
     change()
-    totals.critic = await updateCritic(critic, rows, options.critic, moment, random.fork("critic"), stop)
-    if (moment.iteration < options.critic.warmupIterations) return totals
+    totals.critic = await updateCritic(critic, rows, options.critic, progress, random.fork("critic"), stop)
+    if (progress.iteration < options.critic.warmupIterations) return totals
   }
   const plan = planUpdates(rows, options, random.fork("batches"))
   for (const [index, batch] of plan.entries()) {
-    const how = { moment, random: random.fork("loss", index), temperature, unit: options.unit, signal: stop() }
+    const how = { progress, random: random.fork("loss", index), temperature, unit: options.unit, signal: stop() }
     const { report, step: taken } = await guard.step(batch, how, step, change)
     // At the first batch the weights are those of the rollout: any difference is the mismatch of sampler and trainer. With recomputed
     // log-probabilities the mismatch has been reported for all sequences.

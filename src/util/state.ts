@@ -5,7 +5,7 @@ export type Json = null | boolean | number | string | readonly Json[] | { readon
 export type StateArray = Float32Array | Float64Array | Int32Array | Uint8Array
 
 /** Snapshot of an object, so that a resumed run continues as if it had not stopped. */
-export interface State {
+export interface StateDict {
   readonly json?: Json
   readonly arrays?: Readonly<Record<string, StateArray>>
 }
@@ -14,8 +14,8 @@ export interface State {
  * Object with state that checkpoints contain: an estimator, loss, hooks or task source with memory implements this.
  */
 export interface Stateful {
-  state(): State
-  restore(state: State): void
+  state(): StateDict
+  restore(state: StateDict): void
 }
 
 /** First part of a value that JSON would not preserve, such as "json.means is a Map"; undefined if there is none. */

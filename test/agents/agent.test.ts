@@ -149,7 +149,7 @@ it("counts only calls that continue a conversation in text but not in tokens", a
   const metrics = rolloutMetrics(
     [{ task: "begin", index: 0, episodes }],
     grpo({}).estimate(toBatch(collectSteps([episodes])), {
-      moment: { iteration: 0, iterations: 1 },
+      progress: { iteration: 0, iterations: 1 },
       random: new Random(1),
     }) as Credit,
   )

@@ -1,6 +1,6 @@
 import { join } from "node:path"
 import { describe, expect, it } from "vitest"
-import { type ExpertReply, replyTokens } from "../../src/agents/expert-reply.ts"
+import { type ExpertCompletion, replyTokens } from "../../src/agents/expert-reply.ts"
 import type { Call, CallMessage } from "../../src/chat/call.ts"
 import { readTools } from "../../src/chat/tools/read-tools.ts"
 import { parseJson } from "../../src/json/text.ts"
@@ -37,7 +37,7 @@ const asked: Call = {
 }
 
 /** The text of a reply, up to and with the token that ends it. */
-async function written(reply: ExpertReply, template?: (template: string) => string, call: Partial<Call> = {}) {
+async function written(reply: ExpertCompletion, template?: (template: string) => string, call: Partial<Call> = {}) {
   const folder = await tokenizerFolder()
   if (template)
     edit(join(folder, "tokenizer_config.json"), (config) => {
@@ -95,7 +95,7 @@ describe("messages of an expert", () => {
       audio: null,
       tool_calls: null,
     }
-    expect(await written(message as ExpertReply)).toBe("Two.<|im_end|>")
+    expect(await written(message as ExpertCompletion)).toBe("Two.<|im_end|>")
   })
 
   it.each<[string, unknown, RegExp, Partial<Call>?]>([
@@ -129,8 +129,8 @@ describe("messages of an expert", () => {
     ["a fraction", { tool_calls: [query({ sql: "1", limit: 1.5 })] }, /arguments\.limit must be of type integer/],
     ["none of the values", { tool_calls: [query({ sql: "1", kind: "c" })] }, /arguments\.kind must be "a" or "b"/],
   ])("is refused by name: %s", async (_, reply, message, call) => {
-    await expect(written(reply as ExpertReply, undefined, call)).rejects.toThrow(message)
-    await expect(written(reply as ExpertReply, undefined, call)).rejects.toMatchObject({ code: "BAD_ARGUMENT" })
+    await expect(written(reply as ExpertCompletion, undefined, call)).rejects.toThrow(message)
+    await expect(written(reply as ExpertCompletion, undefined, call)).rejects.toMatchObject({ code: "BAD_ARGUMENT" })
   })
 
   it("is refused where the chat template does not write it", async () => {

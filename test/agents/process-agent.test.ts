@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import type { AgentContext } from "../../src/agents/agent.ts"
 import { type ProcessAgentOptions, processAgent } from "../../src/agents/process-agent.ts"
 import { allGroupsEnded } from "../../src/agents/process-group.ts"
-import type { AgentEnd } from "../../src/endpoint/posted.ts"
+import type { AgentResult } from "../../src/endpoint/posted.ts"
 import { parseJson } from "../../src/json/text.ts"
 import { Random } from "../../src/util/random.ts"
 import { playProgram } from "../endpoint/play-program.ts"
@@ -51,7 +51,7 @@ async function runs(pid: number): Promise<boolean> {
 }
 
 describe("a program that plays an episode", () => {
-  it.each<[script: string, end: AgentEnd | null]>([
+  it.each<[script: string, end: AgentResult | null]>([
     ["echo thinking; echo 0.5", { reward: 0.5, metrics: {} }],
     ["printf -- '-1'", { reward: -1, metrics: {} }],
     ["echo 2; echo; printf ' \\n\\n'", { reward: 2, metrics: {} }],

@@ -7,9 +7,9 @@ import { edit } from "../tokenizer/scratch.ts"
 import { built, gigpo, readRun, tiny } from "./gigpo.ts"
 
 /** Begins each process at another moment. */
-const clockAt = (moment: string) =>
+const clockAt = (progress: string) =>
   `--import data:text/javascript,${encodeURIComponent(
-    `const D=Date,by=new D('${moment}')-D.now();globalThis.Date=class extends D{constructor(...a){super(...(a.length?a:[D.now()+by]))}static now(){return D.now()+by}}`,
+    `const D=Date,by=new D('${progress}')-D.now();globalThis.Date=class extends D{constructor(...a){super(...(a.length?a:[D.now()+by]))}static now(){return D.now()+by}}`,
   )}`
 
 const places = {

@@ -250,7 +250,7 @@ describe("the whole run", () => {
   it("includes recorded episodes as configured", () => {
     const lengths = { steps: 10, promptTokens: 100, replyTokens: 20, source: "as given" }
     const started = "model: m, environment: sokoban, training: { iterations: 20, groups: 4 }"
-    const bytes = (episodes: string) => recordedBytes(resolveConfig(`{ ${started}, episodes: ${episodes} }`), lengths)
+    const bytes = (episodes: string) => recordedBytes(resolveConfig(`{ ${started}, recording: ${episodes} }`), lengths)
     const all = bytes("{}")
     expect(bytes("{ every: 0 }")).toBe(0)
     expect(bytes("{ every: 5 }")).toBe(all / 5)

@@ -59,7 +59,7 @@ describe.skipIf(!built)("episodes of gigpo train (needs dist: npm run build:ts)"
     const lost = await readFile(episodesPath(directory, 6))
     await copyFile(episodesPath(directory, 6), episodesPath(directory, 9))
     await rm(join(directory, "checkpoints/step-6"), { recursive: true })
-    const less = ["--set", "episodes.groups=1", "--set", "episodes.keep=4"]
+    const less = ["--set", "recording.groups=1", "--set", "recording.keep=4"]
     expect(await run("train", "small/run/config.json", "--resume", "--json", ...less)).toMatchObject({ code: 0 })
     expect(await recordedIterations(directory)).toEqual([3, 4, 5, 6])
     const [before, after] = [
@@ -81,7 +81,7 @@ describe.skipIf(!built)("episodes of gigpo train (needs dist: npm run build:ts)"
   })
 
   it("are not recorded if disabled", async () => {
-    const none = ["--overwrite", "--json", "--set", "episodes.every=0"]
+    const none = ["--overwrite", "--json", "--set", "recording.every=0"]
     expect(await run("train", "small/config.yaml", ...none)).toMatchObject({ code: 0 })
     expect(await recordedIterations(directory)).toEqual([])
     for (const words of [
@@ -94,7 +94,7 @@ describe.skipIf(!built)("episodes of gigpo train (needs dist: npm run build:ts)"
         stderr: expect.stringMatching(/No episodes were/),
       })
     expect(await readdir(folder)).not.toContain("all")
-    const wrong = await run("train", "small/config.yaml", "--overwrite", "--set", "episodes.evry=0")
-    expect(wrong).toMatchObject({ code: 2, stderr: expect.stringMatching(/did you mean episodes\.every/) })
+    const wrong = await run("train", "small/config.yaml", "--overwrite", "--set", "recording.evry=0")
+    expect(wrong).toMatchObject({ code: 2, stderr: expect.stringMatching(/did you mean recording\.every/) })
   })
 })

@@ -10,7 +10,7 @@ import { GigpoError } from "../../src/util/errors.ts"
 import { Random } from "../../src/util/random.ts"
 import { episode } from "./steps.ts"
 
-const at = (iteration: number): EstimatorContext => ({ moment: { iteration, iterations: 10 }, random: new Random(0) })
+const at = (iteration: number): EstimatorContext => ({ progress: { iteration, iterations: 10 }, random: new Random(0) })
 
 const steps = [
   ...episode("t", "a", [
@@ -34,7 +34,7 @@ const nonFinite = (message: RegExp) =>
 
 describe("gigpo", () => {
   it("returns the credit of gigpoAdvantages, with its details and metrics", async () => {
-    for (const placement of ["reward", "row"] as const) {
+    for (const placement of ["reward", "step"] as const) {
       const options = { gamma: 0.9, omega: 0.5, invalidActionPenalty: 0.2, penaltyPlacement: placement }
       const { advantages, metrics, details } = await gigpo(options).estimate(batch, at(0))
       const { diagnostics, advantages: wanted, ...wantedDetails } = gigpoAdvantages(steps, options)
@@ -88,7 +88,7 @@ describe("grpo and rloo", () => {
 
   it.each<[() => unknown, RegExp]>([
     [() => grpo({ gamma: 2 } as object), /^grpo: gamma must be above 0 and at most 1, not 2/],
-    [() => grpo({ penaltyPlacement: "tax" as "row" }), /^grpo: penaltyPlacement must be/],
+    [() => grpo({ penaltyPlacement: "tax" as "step" }), /^grpo: penaltyPlacement must be/],
     [() => grpoAdvantages([], { omge: 1 } as object), /^grpo: omge is not an option; did you mean omega/],
     [() => rloo({ singletonEpisode: "one" as "raw" }), /^rloo: singletonEpisode must be/],
     [() => rloo({ normalization: "std" } as object), /^rloo: normalization is not an option/],
@@ -159,9 +159,9 @@ describe("wrapEstimator", () => {
     const amended = wrapEstimator(under, {
       name: "over",
       needs: ["entropy", "value"],
-      change: (credit, { length }, { moment }) => ({
+      change: (credit, { length }, { progress }) => ({
         ...credit,
-        advantages: (credit.advantages as Float64Array).map((a) => a + moment.iteration),
+        advantages: (credit.advantages as Float64Array).map((a) => a + progress.iteration),
         skip: new Uint8Array(length),
       }),
     })

@@ -114,7 +114,7 @@ describe("gigpoAdvantages", () => {
     const inReward = gigpoAdvantages(steps, options)
     expectClose(inReward.returns, [4, 10, 0, 0])
     expectClose(inReward.advantages, [4.5 + 2, 4.5, -4.5 - 2, -4.5])
-    const onRow = gigpoAdvantages(steps, { ...options, penaltyPlacement: "row" })
+    const onRow = gigpoAdvantages(steps, { ...options, penaltyPlacement: "step" })
     expectClose(onRow.returns, [5, 10, 0, 0])
     expectClose(onRow.advantages, [4.5 + 2, 5.5, -4.5 - 2, -4.5])
   })

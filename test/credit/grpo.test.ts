@@ -35,7 +35,7 @@ describe("grpoAdvantages", () => {
   it("equals the episode level of GiGPO under all common options", () => {
     for (const normalization of ["sample", "none", "leaveOneOut"] as const)
       for (const episodeStatistics of ["episodes", "steps"] as const)
-        for (const penaltyPlacement of ["reward", "row"] as const) {
+        for (const penaltyPlacement of ["reward", "step"] as const) {
           const options = { normalization, episodeStatistics, penaltyPlacement, invalidActionPenalty: 0.3 }
           expect(grpoAdvantages(steps, options).advantages).toEqual(gigpoAdvantages(steps, options).episodeAdvantages)
         }

@@ -15,7 +15,7 @@ import { Random } from "../../src/util/random.ts"
 import { expectClose } from "./close.ts"
 import { interleave } from "./steps.ts"
 
-const context: EstimatorContext = { moment: { iteration: 0, iterations: 1 }, random: new Random(0) }
+const context: EstimatorContext = { progress: { iteration: 0, iterations: 1 }, random: new Random(0) }
 
 const bad = (message: RegExp) =>
   expect.objectContaining({ code: "BAD_ARGUMENT", message: expect.stringMatching(message) })
@@ -262,14 +262,14 @@ it("estimators of outcomes report tasks without a learning signal and keep the r
 
 it("the penalty per row, and a mean over steps, equal grpo without the standard deviation", async () => {
   for (const episodeStatistics of ["episodes", "steps"] as const) {
-    const options = { episodeStatistics, penaltyPlacement: "row", invalidActionPenalty: 0.5 } as const
+    const options = { episodeStatistics, penaltyPlacement: "step", invalidActionPenalty: 0.5 } as const
     for (const steps of batches.slice(0, 5))
       expect(await advantagesOf(drGrpo(options), steps)).toEqual(
         await advantagesOf(grpo({ ...options, normalization: "none" }), steps),
       )
   }
   expect(() => opo({ episodeStatistics: "steps" } as object)).toThrow(bad(/opo: episodeStatistics is not an option/))
-  expect(() => passAtK({ penaltyPlacement: "row" } as object)).toThrow(bad(/penaltyPlacement is not an option/))
+  expect(() => passAtK({ penaltyPlacement: "step" } as object)).toThrow(bad(/penaltyPlacement is not an option/))
 })
 
 it("grpo adds the configured epsilon to the standard deviation", async () => {
@@ -322,7 +322,7 @@ describe("remax", () => {
     expect(await advantagesOf(remax({ invalidActionPenalty: 0.5 }), steps)).toEqual(
       Float64Array.of(2.25, 0, 2.25, -1.25),
     )
-    const row = remax({ invalidActionPenalty: 0.5, penaltyPlacement: "row" })
+    const row = remax({ invalidActionPenalty: 0.5, penaltyPlacement: "step" })
     expect(await advantagesOf(row, steps)).toEqual(Float64Array.of(2.75, 0, 2.25, -1.25))
   })
 

@@ -9,7 +9,7 @@ import { Random } from "../../src/util/random.ts"
 import { expectClose } from "./close.ts"
 import { episode } from "./steps.ts"
 
-const context: EstimatorContext = { moment: { iteration: 0, iterations: 1 }, random: new Random(0) }
+const context: EstimatorContext = { progress: { iteration: 0, iterations: 1 }, random: new Random(0) }
 
 const steps = [
   ...episode("t", "a", [
@@ -169,9 +169,9 @@ describe("GiGPO's parts", () => {
   })
 
   it("include the penalty in the rewards, or subtract it from the scores", async () => {
-    const rewards = (penaltyPlacement: "reward" | "row") =>
+    const rewards = (penaltyPlacement: "reward" | "step") =>
       gigpo({ signal: (given) => given.rewards, invalidActionPenalty: 1, penaltyPlacement }).estimate(batch, context)
-    const [inReward, onRow] = [await rewards("reward"), await rewards("row")]
+    const [inReward, onRow] = [await rewards("reward"), await rewards("step")]
     expect(inReward.details!.returns![1]).toBe(-1)
     expect(onRow.details!.returns![1]).toBe(0)
     expect(onRow.details!.stepAdvantages).toEqual(inReward.details!.stepAdvantages)
@@ -195,8 +195,8 @@ describe("GiGPO's parts", () => {
 
   it("accept schedules", () => {
     const signal = discountedReturn({ from: 0.5, to: 1 })
-    const moment = { iteration: 5, iterations: 10 }
-    expect(signal(batch, { ...context, moment })).toEqual(discountedReturn(0.75)(batch, context))
+    const progress = { iteration: 5, iterations: 10 }
+    expect(signal(batch, { ...context, progress })).toEqual(discountedReturn(0.75)(batch, context))
     expect(() => discountedReturn(0)).toThrow(/gamma must be above 0/)
   })
 

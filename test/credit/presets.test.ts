@@ -59,7 +59,7 @@ describe("presets", () => {
     const lengths = [3, 1, 2, 5, 1, 1]
     const batch = toBatch(steps.map((step, row) => ({ ...step, length: lengths[row] })))
     const { advantages, details } = await estimate(gigpo(presets.roll), batch, {
-      moment: { iteration: 0, iterations: 1 },
+      progress: { iteration: 0, iterations: 1 },
       random: new Random(0),
     })
     // Rows' returns 4, 4, 1: mean 3. The other task's rows are all equal. Of "s" 0.95 · 4, 1, 0.95² · 3, 3.

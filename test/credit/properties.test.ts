@@ -25,7 +25,7 @@ function randomEpisodes(random: Random): GigpoStep[][] {
 
 const everyOption: GigpoOptions[] = (["sample", "none", "leaveOneOut"] as const).flatMap((normalization) =>
   (["episodes", "steps"] as const).flatMap((episodeStatistics) =>
-    (["reward", "row"] as const).map((penaltyPlacement) => ({
+    (["reward", "step"] as const).map((penaltyPlacement) => ({
       normalization,
       episodeStatistics,
       penaltyPlacement,

@@ -8,7 +8,7 @@ import { overlongPenalty } from "../../src/credit/overlong.ts"
 import { Random } from "../../src/util/random.ts"
 import { expectClose } from "./close.ts"
 
-const context = { moment: { iteration: 0, iterations: 1 }, random: new Random(0) }
+const context = { progress: { iteration: 0, iterations: 1 }, random: new Random(0) }
 
 const bad = (message: RegExp) =>
   expect.objectContaining({ code: "BAD_ARGUMENT", message: expect.stringMatching(message) })

@@ -4,7 +4,7 @@ import type { Credit, Estimator, StepRecord } from "../../src/credit/estimator.t
 import { grpo } from "../../src/credit/grpo.ts"
 import { imitationWeight, spear } from "../../src/credit/spear.ts"
 import { sampledTokens } from "../../src/engine/rows.ts"
-import type { State } from "../../src/util/state.ts"
+import type { StateDict } from "../../src/util/state.ts"
 import { expectClose } from "./close.ts"
 import { advantagesOf, context, creditOf, returnOf, type Told, worlds } from "./worlds.ts"
 
@@ -25,7 +25,7 @@ const play = async (estimator: Estimator, from: number, to: number): Promise<Cre
 }
 
 /** What a checkpoint keeps of it. */
-const saved = ({ json, arrays }: State): State => ({
+const saved = ({ json, arrays }: StateDict): StateDict => ({
   json: JSON.parse(JSON.stringify(json ?? null)),
   arrays: structuredClone(arrays!),
 })

@@ -7,7 +7,7 @@ import { type Hindsight, type TeacherWeightOptions, teacherWeights } from "../..
 import { Random } from "../../src/util/random.ts"
 import { badArgument } from "../kernels/bad-argument.ts"
 
-const context = { moment: { iteration: 5, iterations: 10 }, random: new Random(0) }
+const context = { progress: { iteration: 5, iterations: 10 }, random: new Random(0) }
 const texts = [
   ["a", "<action>", "go", "</action>"],
   ["<action>", "no", "</action>", ""],
@@ -79,8 +79,8 @@ describe("teacherWeights", () => {
 
   it("use a teacher with hindsight instead of the training's teacher", async () => {
     const seen: number[] = []
-    const hindsight: Hindsight = async (batch, { moment }) => {
-      seen.push(batch.length, moment.iteration)
+    const hindsight: Hindsight = async (batch, { progress }) => {
+      seen.push(batch.length, progress.iteration)
       return old
     }
     expect(teacherWeights(grpo()).needs).toEqual(["old", "text", "teacher"])

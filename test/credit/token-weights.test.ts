@@ -3,17 +3,17 @@ import { estimate } from "../../src/credit/as-estimator.ts"
 import { type BatchStep, toBatch } from "../../src/credit/batch.ts"
 import type { Credit } from "../../src/credit/estimator.ts"
 import { grpo } from "../../src/credit/grpo.ts"
-import { replySpans, tokenKinds } from "../../src/credit/reply-spans.ts"
+import { completionSpans, tokenKinds } from "../../src/credit/reply-spans.ts"
 import { type TokenWeightOptions, tokenWeights } from "../../src/credit/token-weights.ts"
 import { Random } from "../../src/util/random.ts"
 import { badArgument } from "../kernels/bad-argument.ts"
 
 const tags = { think: ["think"], action: ["action", "answer"], tool: ["search"] }
-const context = { moment: { iteration: 5, iterations: 10 }, random: new Random(0) }
+const context = { progress: { iteration: 5, iterations: 10 }, random: new Random(0) }
 
 describe("replySpans", () => {
   const parts = (text: string) =>
-    replySpans(text, tags).map(({ kind, start, end }) => `${kind}: ${text.slice(start, end)}`)
+    completionSpans(text, tags).map(({ kind, start, end }) => `${kind}: ${text.slice(start, end)}`)
 
   it.each<[string, string[]]>([
     ["<think>a</think> <action>go</action>.", ["think: <think>a</think>", "action: <action>go</action>"]],
@@ -38,7 +38,7 @@ describe("replySpans", () => {
   })
 
   it("are empty without tags", () => {
-    expect(replySpans("<think>a</think>", { think: [], action: [], tool: [] })).toEqual([])
+    expect(completionSpans("<think>a</think>", { think: [], action: [], tool: [] })).toEqual([])
   })
 })
 

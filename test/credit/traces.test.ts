@@ -9,7 +9,7 @@ import { Random } from "../../src/util/random.ts"
 import { expectClose } from "./close.ts"
 import { interleave } from "./steps.ts"
 
-const context: EstimatorContext = { moment: { iteration: 0, iterations: 1 }, random: new Random(0) }
+const context: EstimatorContext = { progress: { iteration: 0, iterations: 1 }, random: new Random(0) }
 
 const bad = (message: RegExp) =>
   expect.objectContaining({ code: "BAD_ARGUMENT", message: expect.stringMatching(message) })
@@ -180,7 +180,7 @@ describe("ppo", () => {
   it("accepts schedules", async () => {
     const moving = ppo({ lambda: { from: 0, to: 1 }, whiten: false })
     const batch = toBatch(batches[0]!, { value: batches[0]!.map(({ values }) => values) })
-    const half = await estimate(moving, batch, { ...context, moment: { iteration: 5, iterations: 10 } })
+    const half = await estimate(moving, batch, { ...context, progress: { iteration: 5, iterations: 10 } })
     expect(half).toEqual(await estimate(ppo({ lambda: 0.5, whiten: false }), batch, context))
   })
 

@@ -35,7 +35,7 @@ interface Expected {
 }
 
 /** The file's names for the conventions. All of them keep the raw score of a lone episode. */
-const perEpisode = { episodeStatistics: "episodes", singletonEpisode: "raw", penaltyPlacement: "row" } as const
+const perEpisode = { episodeStatistics: "episodes", singletonEpisode: "raw", penaltyPlacement: "step" } as const
 const conventions: Record<string, GigpoOptions> = {
   "verl_agent.mean_std_norm": { ...presets.verlAgent, normalization: "sample" },
   "verl_agent.mean_norm": { ...presets.verlAgent, normalization: "none" },

@@ -17,7 +17,7 @@ export interface Told extends BatchStep {
 }
 
 export const context = (iteration = 0, iterations = 10): EstimatorContext => ({
-  moment: { iteration, iterations },
+  progress: { iteration, iterations },
   random: new Random(iteration),
 })
 

@@ -32,7 +32,7 @@ export async function examplesOf(
   lines: readonly unknown[],
   context: Partial<DataContext> = {},
 ): Promise<Example[]> {
-  const whole = { tokenizer, replies: "all", successes: true, onWarning: () => {}, ...context } as const
+  const whole = { tokenizer, completions: "all", successes: true, onWarning: () => {}, ...context } as const
   return await all(transcripts(file(lines)).examples(whole))
 }
 

@@ -113,9 +113,9 @@ describe("a transcript", () => {
 
   it("is learned as its messages specify", async () => {
     const tokenizer = await codec()
-    const learned = async (first: object, last: object, replies: "all" | "last" = "all") => {
+    const learned = async (first: object, last: object, completions: "all" | "last" = "all") => {
       const messages = [user("a"), said("1", first), user("b"), said("2", last)]
-      const [{ rows }] = (await examplesOf(tokenizer, [{ messages }], { replies })) as [Answer]
+      const [{ rows }] = (await examplesOf(tokenizer, [{ messages }], { completions })) as [Answer]
       return [
         marked(tokenizer, rows[0]).match(/\[\d/g)!.join(""),
         rows[0].spans.map(({ weights }: Answer) => weights?.[0]),

@@ -65,7 +65,7 @@ it("is in rows of transcripts likewise, with arguments as objects or as texts", 
     `{"tools": ${string(`[${tool(text)}]`)}, "prompt": "Go.", "completion": [${history(string(text)).replace(/^.*?\}, /, "")}]}`,
   ])
   writeFileSync(path, lines.join("\n"))
-  const context = { tokenizer, replies: "all", successes: false, onWarning: () => {} } as const
+  const context = { tokenizer, completions: "all", successes: false, onWarning: () => {} } as const
   let index = 0
   for await (const { rows } of transcripts(path).examples(context)) {
     const { python } = documents[index++ >> 1]!

@@ -235,7 +235,7 @@ describe("a policy in use refuses", () => {
     [{ aggregation: "sequence-mean-fixed-length", fixedLength: 0 }, /fixedLength is 0; it must be an integer/],
     [{ fixedLength: 5 }, /fixedLength applies only to the aggregation .* not to "token-mean"; remove it/],
     [{ ratio: "tokens" as "token" }, /ratio is "tokens"; give one of "token", "sequence"\./],
-    [{ unit: "step" as "span" }, /unit is "step"; give one of "span", "row"\./],
+    [{ unit: "step" as "segment" }, /unit is "step"; give one of "segment", "sequence"\./],
     [{ kind: "ppo" as "clipped-surrogate" }, /has kind "ppo"; use cross-entropy, clipped-surrogate, linear\./],
   ])("the loss %j", async (wrong, message) => {
     await expectRefused(() => policy.forwardBackward([row], surrogate(wrong)), "BAD_ARGUMENT", message)

@@ -182,7 +182,7 @@ describe("a row as one sequence", () => {
       options,
     )
     await policy.clearGradients()
-    const report = await policy.forwardBackward(rows, surrogate({ ...options, unit: "row" }))
+    const report = await policy.forwardBackward(rows, surrogate({ ...options, unit: "sequence" }))
     const found = await gradients(policy, names)
     expect(report.loss).toBeCloseTo(loss, 5)
     await policy.clearGradients()
@@ -198,7 +198,7 @@ describe("a row as one sequence", () => {
     for (const ratio of ["token", "sequence"] as const) {
       const options = { ratio, aggregation: "sequence-mean-token-mean" } as const
       const reports = []
-      for (const unit of ["span", "row"] as const)
+      for (const unit of ["segment", "sequence"] as const)
         reports.push(await policy.forwardBackward(steps, surrogate({ ...options, unit })))
       expect(reports[1]).toEqual(reports[0])
     }

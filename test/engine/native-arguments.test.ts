@@ -58,7 +58,7 @@ const loss: NativeTrainingLoss = {
   ...numbers,
   mode: "policy",
   temperature: 1,
-  unit: "span",
+  unit: "segment",
   skipZeroAdvantage: false,
 }
 
@@ -84,7 +84,7 @@ describe("native code", () => {
     [{ aggregation: "mean" }, /aggregation is "mean"; give one of "token-mean", /],
     [{ aggregation: "sequence-mean-fixed-length", fixedLength: 0 }, /fixedLength must be at least 1\./],
     [{ ratio: 1 }, /ratio is "1"; give one of "token", "sequence"\./],
-    [{ unit: undefined }, /unit is "undefined"; give one of "span", "row"\./],
+    [{ unit: undefined }, /unit is "undefined"; give one of "segment", "sequence"\./],
     [{ klWeight: 0.1 }, /This loss needs referenceLogProbs\./],
   ])("does not know the loss %j", async (wrong, message) => {
     const call = train(batch, { ...loss, ...wrong })

@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest"
 import { agentFields, hasThought, readAction, rememberTurns, replyFormat } from "../../src/environment/agent.ts"
-import type { Turn } from "../../src/environment/environment.ts"
+import type { PastStep } from "../../src/environment/environment.ts"
 import { readOptions } from "../../src/environment/options.ts"
 
-const turn = (text: string, action: string): Turn => ({ observation: { text, anchor: text }, reply: "", action })
+const turn = (text: string, action: string): PastStep => ({ observation: { text, anchor: text }, reply: "", action })
 
 describe("readAction", () => {
   const read = (reply: string, thinking: "optional" | "required" | "off" = "required") =>

@@ -26,9 +26,9 @@ const environments: Readonly<Record<string, (thinking: Thinking) => Environment 
   sql: async (thinking) => (await sql({ thinking })) as Environment,
   ...Object.fromEntries(
     Object.entries({ numberLine, blackjack, ezPoints, points24 }).flatMap(([name, make]) =>
-      (["tags", "json"] as const).map((reply) => [
-        `${name}, ${reply}`,
-        (thinking: Thinking) => make({ reply, thinking }) as Environment,
+      (["tags", "json"] as const).map((completionFormat) => [
+        `${name}, ${completionFormat}`,
+        (thinking: Thinking) => make({ completionFormat, thinking }) as Environment,
       ]),
     ),
   ),

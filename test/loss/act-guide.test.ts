@@ -9,7 +9,7 @@ import { close, exactInput, now, ofRatios, row, slopes } from "./inputs.ts"
 
 /** Every other span was said with a hint. */
 function hintedInput(): LossInput {
-  const input = exactInput(11, "span", true)
+  const input = exactInput(11, "segment", true)
   return { ...input, offPolicy: Uint8Array.from(input.clipScale!, (_, span) => span % 2) }
 }
 
@@ -55,7 +55,7 @@ describe("actGuide", () => {
   })
 
   it("equals the clipped surrogate without hints", () => {
-    const input = exactInput(12, "span", false)
+    const input = exactInput(12, "segment", false)
     const plain = clippedSurrogate({ clipLow: 0.1, clipHigh: 0.2, clipDual: 1.3 }).evaluate(input)
     const { metrics, ...found } = actGuide(options).evaluate(input)
     expect({ ...found, metrics: { ...metrics } }).toEqual({

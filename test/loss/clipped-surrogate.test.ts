@@ -30,7 +30,7 @@ describe("clippedSurrogate", () => {
     const gspo = clippedSurrogate({ ratio: "sequence", clipHigh: 9 })
     const ofSpans = gspo.evaluate(lossInput([two], statistics, now))
     expect([...ofSpans.gradient]).toEqual(close([-Math.sqrt(0.99) / 3, -Math.sqrt(0.99) / 3, -0.4]))
-    const ofRow = gspo.evaluate(lossInput([two], statistics, { ...now, unit: "row" }))
+    const ofRow = gspo.evaluate(lossInput([two], statistics, { ...now, unit: "sequence" }))
     expect([...ofRow.gradient]).toEqual(close(Array(3).fill(-Math.cbrt(1.188) / 3)))
   })
 
@@ -84,7 +84,7 @@ describe("crossEntropy", () => {
     const { loss, gradient } = crossEntropy().evaluate(input)
     expect(loss).toBe(2.5)
     expect([...gradient]).toEqual([-0.25, -0.25, -0.25, -0.25])
-    expect(crossEntropy().native!(now.moment)).toEqual({ kind: "cross-entropy" })
+    expect(crossEntropy().native!(now.progress)).toEqual({ kind: "cross-entropy" })
   })
 })
 

@@ -7,7 +7,7 @@ import type { LossInput, TokenLoss } from "../../src/loss/token-loss.ts"
 import { badArgument } from "../kernels/bad-argument.ts"
 import { now, ofRatios } from "./inputs.ts"
 
-const moment = (iteration: number) => ({ iteration, iterations: 10 })
+const progress = (iteration: number) => ({ iteration, iterations: 10 })
 const referenceLogProbs = Float32Array.of(-1.5, -1)
 const input = ofRatios([{ ratios: [1, 1.1], advantage: 1, more: { referenceLogProbs } }])
 
@@ -21,7 +21,7 @@ describe("composeLoss", () => {
     expect(composeLoss(policy, { entropyWeight: () => 0 }).needs).toEqual(["old", "entropy"])
   })
 
-  it("has the native form at each moment", () => {
+  it("has the native form in each iteration", () => {
     const clip = { clipLow: 0.1, clipHigh: 0.3, clipDual: 4, ratio: "sequence", skipZeroAdvantage: false } as const
     const terms = {
       klWeight: { from: 0, to: 1 },
@@ -30,25 +30,25 @@ describe("composeLoss", () => {
       aggregation: "sequence-mean-token-mean",
     } as const
     const wanted: ClippedSurrogate = { kind: "clipped-surrogate", ...clip, ...terms, klWeight: 0.5 }
-    expect(composeLoss(clippedSurrogate(clip), terms).native!(moment(5))).toEqual(wanted)
+    expect(composeLoss(clippedSurrogate(clip), terms).native!(progress(5))).toEqual(wanted)
   })
 
   it("has no native form if the engine does not support the policy loss", () => {
     const own: TokenLoss = { name: "own", evaluate: () => ({ loss: 0, gradient: new Float32Array(2) }) }
-    expect(composeLoss(own).native!(moment(0))).toBeUndefined()
-    expect(composeLoss(crossEntropy()).native!(moment(0))).toEqual({ kind: "cross-entropy" })
-    expect(composeLoss(crossEntropy(), { klWeight: 0.1 }).native!(moment(0))).toBeUndefined()
-    expect(composeLoss(crossEntropy(), { aggregation: "sequence-mean-token-sum" }).native!(moment(0))).toBeUndefined()
+    expect(composeLoss(own).native!(progress(0))).toBeUndefined()
+    expect(composeLoss(crossEntropy()).native!(progress(0))).toEqual({ kind: "cross-entropy" })
+    expect(composeLoss(crossEntropy(), { klWeight: 0.1 }).native!(progress(0))).toBeUndefined()
+    expect(composeLoss(crossEntropy(), { aggregation: "sequence-mean-token-sum" }).native!(progress(0))).toBeUndefined()
     const twice = composeLoss(composeLoss(clippedSurrogate(), { klWeight: 0.1 }), { klWeight: 0.1 })
-    expect(twice.native!(moment(0))).toBeUndefined()
+    expect(twice.native!(progress(0))).toBeUndefined()
   })
 
-  it("adds terms with their weights at the moment, without changing the output of the policy loss", () => {
+  it("adds terms with their weights at the progress, without changing the output of the policy loss", () => {
     const gradient = Float32Array.of(1, 2)
     const own: TokenLoss = { name: "own", evaluate: () => ({ loss: 7, gradient, metrics: { "own/count": 3 } }) }
     const loss = composeLoss(own, { klWeight: { from: 0, to: 1 }, klEstimator: "k1", entropyWeight: 0.5 })
     const entropies = Float32Array.of(1, 3)
-    const found = loss.evaluate({ ...input, entropies, moment: moment(5) })
+    const found = loss.evaluate({ ...input, entropies, progress: progress(5) })
     const kl = [-1 + 1.5, Math.log(1.1) - 1 + 1]
     expect(found.loss).toBeCloseTo(7 + (0.5 * (kl[0]! + kl[1]!)) / 2 - 0.5 * 2, 5)
     expect([...found.gradient]).toEqual([1.25, 2.25])

@@ -20,12 +20,12 @@ describe("gspo", () => {
   it("has the native form of a clipped surrogate, with its terms", () => {
     expect(gspo().name).toBe("gspo")
     const native = composeLoss(gspo({ clipHigh: 1e-3 }), { aggregation: "sequence-mean-token-mean", klWeight: 0.1 })
-      .native!(now.moment)
+      .native!(now.progress)
     const options = { ratio: "sequence", clipLow: 3e-4, clipHigh: 1e-3, clipDual: Infinity } as const
     const wanted = composeLoss(clippedSurrogate({ ...options, skipZeroAdvantage: false }), {
       aggregation: "sequence-mean-token-mean",
       klWeight: 0.1,
-    }).native!(now.moment)
+    }).native!(now.progress)
     expect(native).toEqual(wanted)
     expect(native).toMatchObject({ kind: "clipped-surrogate", ...options })
   })

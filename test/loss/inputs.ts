@@ -1,12 +1,12 @@
 import { expect } from "vitest"
-import type { TokenStatistics, Unit } from "../../src/engine/engine.ts"
+import type { SequenceUnit, TokenStatistics } from "../../src/engine/engine.ts"
 import type { Segment, Sequence } from "../../src/engine/rows.ts"
 import { type LossInputOptions, lossInput } from "../../src/loss/loss-input.ts"
 import type { LossInput } from "../../src/loss/token-loss.ts"
 import { Random } from "../../src/util/random.ts"
 import { ofAll } from "../engine/by-row.ts"
 
-export const now = { moment: { iteration: 3, iterations: 10 }, random: new Random(0) }
+export const now = { progress: { iteration: 3, iterations: 10 }, random: new Random(0) }
 
 /** A row of spans, one context token before each. */
 export function row(...spans: Omit<Segment, "start">[]): Sequence {
@@ -66,7 +66,7 @@ export function randomRows(random: Random, spansOfRow = 3): { rows: Sequence[]; 
 }
 
 /** Exact columns, with weights, clip widths and advantages of tokens, or of spans; policies that have moved by less than e. */
-export function exactInput(seed: number, unit: Unit, ofTokens: boolean): LossInput {
+export function exactInput(seed: number, unit: SequenceUnit, ofTokens: boolean): LossInput {
   const random = new Random(seed)
   const { rows, statistics } = randomRows(random)
   for (const { spans } of rows)

@@ -19,7 +19,7 @@ function expectNear(found: number, wanted: number, what: string): void {
 it.each(
   aggregations.flatMap((aggregation) =>
     (["token", "sequence"] as const).flatMap((ratio) =>
-      (["span", "row"] as const).map((unit) => ({ aggregation, ratio, unit })),
+      (["segment", "sequence"] as const).map((unit) => ({ aggregation, ratio, unit })),
     ),
   ),
 )(

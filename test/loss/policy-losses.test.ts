@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest"
-import type { Aggregation, Unit } from "../../src/engine/engine.ts"
+import type { Aggregation, SequenceUnit } from "../../src/engine/engine.ts"
 import { cispo } from "../../src/loss/cispo.ts"
 import { clipCov } from "../../src/loss/clip-cov.ts"
 import { composeLoss } from "../../src/loss/compose-loss.ts"
@@ -220,13 +220,13 @@ describe.each(names)("the loss %s", (name) => {
     expect(loss.native).toBeUndefined()
   })
 
-  it.each<[Aggregation, Unit]>([
-    ["token-mean", "span"],
-    ["token-sum", "span"],
-    ["sequence-mean-token-sum", "row"],
-    ["sequence-mean-token-mean", "row"],
-    ["sequence-mean-token-mean", "span"],
-    ["sequence-mean-fixed-length", "row"],
+  it.each<[Aggregation, SequenceUnit]>([
+    ["token-mean", "segment"],
+    ["token-sum", "segment"],
+    ["sequence-mean-token-sum", "sequence"],
+    ["sequence-mean-token-mean", "sequence"],
+    ["sequence-mean-token-mean", "segment"],
+    ["sequence-mean-fixed-length", "sequence"],
   ])("is its definition, and its gradient what differences show, by %s of a %s", (aggregation, unit) => {
     const fixedLength = 16
     const whole = composeLoss(loss, {
@@ -254,7 +254,7 @@ describe.each(names)("the loss %s", (name) => {
   })
 
   it("is finite for any distance of the policy", () => {
-    const input = exactInput(6, "span", true)
+    const input = exactInput(6, "segment", true)
     const far = [-1e4, 1e4, -21, 21, 0]
     for (const [moved, kept] of [
       ["logProbs", "oldLogProbs"],
@@ -277,7 +277,7 @@ describe.each(names)("the loss %s", (name) => {
   })
 
   it("has no gradient for tokens of weight 0", () => {
-    const input = exactInput(7, "span", true)
+    const input = exactInput(7, "segment", true)
     const weights = Float64Array.from(input.weights!)
     weights[3] = 0
     expect(loss.evaluate({ ...input, weights }).gradient[3]).toBeCloseTo(0, 12)
@@ -399,7 +399,7 @@ describe("klCov", () => {
 
 describe("gmpo", () => {
   it("ignores the aggregation of the KL term", () => {
-    const input = exactInput(8, "row", true)
+    const input = exactInput(8, "sequence", true)
     const by = (aggregation: Aggregation) => composeLoss(gmpo(), { aggregation }).evaluate(input)
     expect(by("token-sum")).toEqual(by("token-mean"))
   })
@@ -414,7 +414,7 @@ describe("gmpo", () => {
 
 describe("holder", () => {
   it("ignores the aggregation of the KL term", () => {
-    const input = exactInput(8, "row", true)
+    const input = exactInput(8, "sequence", true)
     const by = (aggregation: Aggregation) => composeLoss(holder({ p: 2 }), { aggregation }).evaluate(input)
     expect(by("token-sum")).toEqual(by("token-mean"))
   })
@@ -432,7 +432,7 @@ describe("holder", () => {
   })
 
   it("converges to the geometric mean at p = 0 from both sides", () => {
-    const input = exactInput(9, "span", false)
+    const input = exactInput(9, "segment", false)
     const { loss, gradient } = holder({ p: 0 }).evaluate(input)
     for (const p of [1e-5, -1e-5, 1e-7, -1e-7]) {
       const near = holder({ p }).evaluate(input)
@@ -477,7 +477,7 @@ describe("holder", () => {
 describe("options", () => {
   it("accept schedules", () => {
     const input = ofRatios([{ ratios: [3], advantage: 1 }])
-    const half = { ...input, moment: { iteration: 5, iterations: 10 } }
+    const half = { ...input, progress: { iteration: 5, iterations: 10 } }
     expect(cispo({ clipHigh: { from: 0, to: 1 } }).evaluate(half).gradient[0]).toBeCloseTo(-1.5, 6)
     const falling = ofRatios([{ ratios: [0.5, 1.5], advantage: 1 }])
     expect(holder({ p: { from: 2, to: -2, over: 6 } }).evaluate(falling).loss).toBeCloseTo(-Math.sqrt(0.75), 6)

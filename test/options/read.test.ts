@@ -178,9 +178,9 @@ describe("options", () => {
       ])
   })
 
-  it("that are functions of the moment are checked when they are evaluated", () => {
+  it("that are functions of the progress are checked when they are evaluated", () => {
     const { rate } = readOptions("it", { rate: ({ iteration }: { iteration: number }) => iteration / 2 }, table)
-    const at = rate as (moment: object) => number
+    const at = rate as (progress: object) => number
     expect(at({ iteration: 1, iterations: 5 })).toBe(0.5)
     expect(() => at({ iteration: 3, iterations: 5 })).toThrow(
       expect.objectContaining({

@@ -29,7 +29,7 @@ it("of the shape power or cubic", () => {
   expect(over({ from: 1, to: -1, shape: "cubic", over: 2 }, 4)).toEqual([1, 0, -1, -1])
 })
 
-it("the numbers of a group at a moment; other values are unchanged", () => {
+it("the numbers of a group at a point of the training; other values are unchanged", () => {
   const options = {
     rate: { from: 0, to: 10 },
     size: 3,

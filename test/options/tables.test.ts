@@ -124,7 +124,7 @@ describe("the options of training", () => {
     )
   })
 
-  it("allow schedules for numbers that apply to a single moment", () => {
+  it("allow schedules for numbers that apply to a single iteration", () => {
     const changing = walk(trainFields, undefined).filter(({ entry }) => "changes" in entry)
     expect(changing.map(({ path }) => path.join("."))).toEqual([
       "rollout.temperature",

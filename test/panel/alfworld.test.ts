@@ -58,7 +58,7 @@ it.skipIf(python === undefined).each([
   Number.POSITIVE_INFINITY,
 )
 
-/** What ALFWorld says of the same moment; `help` is left out of our lists. */
+/** What ALFWorld says at the same step; `help` is left out of our lists. */
 function asAnswer({ observation, reward = 0, terminated = false, truncated = false }: Moment): Answer {
   const { text, actions } = observation
   return { text, actions: actions!, score: reward / 10, done: terminated || truncated, won: terminated }

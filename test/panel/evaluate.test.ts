@@ -20,7 +20,7 @@ let folder = ""
 let panel: Panel
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), "gigpo-panel-"))
-  panel = await openPanel("cards/number-line@1", { rules: false, reply: "tags", thinking: "off" })
+  panel = await openPanel("cards/number-line@1", { rules: false, completionFormat: "tags", thinking: "off" })
 })
 afterAll(() => rm(folder, { recursive: true }))
 

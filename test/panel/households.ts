@@ -1,7 +1,7 @@
 import { type AlfworldOptions, alfworld } from "../../src/environment/alfworld/alfworld.ts"
 import { taskTypes } from "../../src/environment/alfworld/generate/task-types.ts"
 import type { HouseholdTask } from "../../src/environment/alfworld/generate/tasks.ts"
-import type { Environment, Observation, StepResult, Turn } from "../../src/environment/environment.ts"
+import type { Environment, Observation, PastStep, StepResult } from "../../src/environment/environment.ts"
 import type { Panel } from "../../src/panel/panel.ts"
 import { Random } from "../../src/util/random.ts"
 
@@ -19,7 +19,7 @@ export async function householdPanel(options: AlfworldOptions, each: number): Pr
   return { name: "households/few@1", tasks, digests, usualPrompt: true, environment, options, replaced: [] }
 }
 
-/** A moment of an episode: the command, and what came of it. */
+/** Step of an episode: the command and its result. */
 export interface Moment extends Partial<StepResult> {
   readonly command?: string
   readonly observation: Observation
@@ -28,7 +28,7 @@ export interface Moment extends Partial<StepResult> {
 /** Who plays: the environment's expert, or chance, which sometimes says what does nothing. */
 export type Policy = "expert" | "random"
 
-/** One episode, moment by moment, of at most so many steps. */
+/** One episode, step by step, with a maximum number of steps. */
 export async function playedEpisode<Task>(
   environment: Environment<Task>,
   task: Task,
@@ -39,7 +39,7 @@ export async function playedEpisode<Task>(
   const context = { signal: new AbortController().signal, random }
   const episode = await environment.start(task, context)
   const expert = environment.expert!(task)
-  const history: Turn[] = []
+  const history: PastStep[] = []
   const moments: Moment[] = [{ observation: episode.first }]
   for (let step = 0; step < steps && !(moments.at(-1)!.terminated || moments.at(-1)!.truncated); step++) {
     const { observation } = moments.at(-1)!

@@ -23,7 +23,7 @@ describe("a panel", () => {
 
   it("is one world, however the agent is spoken to", async () => {
     const usual = await openPanel(line)
-    const bare = await openPanel(line, { rules: false, reply: "tags", history: 3 })
+    const bare = await openPanel(line, { rules: false, completionFormat: "tags", history: 3 })
     expect(usual.usualPrompt).toBe(true)
     expect(bare.usualPrompt).toBe(false)
     expect(bare.digests.world).toBe(usual.digests.world)

@@ -4,7 +4,7 @@ import { gigpo } from "../../src/credit/gigpo.ts"
 import { stepSequence } from "../../src/engine/rows.ts"
 import { forkAt } from "../../src/rollout/hooks/fork-at.ts"
 import type { RolloutHooks } from "../../src/rollout/hooks.ts"
-import { type Rollout, rollout, type StepPlace } from "../../src/rollout/rollout.ts"
+import { type Rollout, rollout, type StepIndex } from "../../src/rollout/rollout.ts"
 import { rolloutMetrics } from "../../src/training/metrics.ts"
 import { toSequences } from "../../src/training/rows.ts"
 import { collectSteps } from "../../src/training/steps.ts"
@@ -102,8 +102,8 @@ describe("branches", () => {
 
   it("repeat earlier replays and hints, with the same step limit", async () => {
     const begin: RolloutHooks<DoorsTask>["begin"] = () => ({ replay: ["a", "b"], maxSteps: 3, hint: "Go on." })
-    const told: StepPlace[] = []
-    const onStep = (_: unknown, place: StepPlace) => told.push(place)
+    const told: StepIndex[] = []
+    const onStep = (_: unknown, place: StepIndex) => told.push(place)
     const { groups } = await play({ begin, ...forkAt({ step: 1, into: 2 }) } as typeof often, { onStep })
     for (const { episodes } of groups) {
       expect(episodes).toHaveLength(8)
@@ -176,7 +176,7 @@ describe("branches", () => {
     const { groups } = await play(often)
     const members = groups.map(({ episodes }) => episodes)
     const steps = collectSteps(members)
-    const context = { moment: { iteration: 0, iterations: 1 }, random: new Random(0) }
+    const context = { progress: { iteration: 0, iterations: 1 }, random: new Random(0) }
     const credit = await gigpo().estimate(toBatch(steps), context)
     expect(credit.advantages).toHaveLength(members.flat().length * 5)
     expect(toSequences(steps, credit)).toHaveLength(steps.length)

@@ -54,11 +54,11 @@ describe("hooks", () => {
     expect(await play(idle)).toEqual(await play({}))
   })
 
-  it("receive the moment, a signal, and separate random generators", async () => {
-    const moment = { iteration: 3, iterations: 9 }
+  it("receive the progress, a signal, and separate random generators", async () => {
+    const progress = { iteration: 3, iterations: 9 }
     const keys: string[] = []
     const note = <Answer>(context: HookContext, answer: Answer): Answer => {
-      expect(context.moment).toBe(moment)
+      expect(context.progress).toBe(progress)
       expect(context.signal.aborted).toBe(false)
       keys.push(context.random.key.join())
       return answer
@@ -70,7 +70,7 @@ describe("hooks", () => {
         score: (group, context) => note(context, group.episodes),
         keep: (_group, context) => note(context, true),
       },
-      { moment },
+      { progress },
     )
     expect(keys.length).toBeGreaterThan(4 * 4 * 2 + 4 * 2)
     expect(new Set(keys).size).toBe(keys.length)

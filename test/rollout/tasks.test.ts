@@ -90,8 +90,8 @@ describe("a source of tasks", () => {
       let [asking, done] = [false, 0]
       const ahead: number[] = []
       const tasks: TaskSource = {
-        async next({ index, random, moment }) {
-          expect([asking, moment]).toEqual([false, { iteration: 0, iterations: 1 }])
+        async next({ index, random, progress }) {
+          expect([asking, progress]).toEqual([false, { iteration: 0, iterations: 1 }])
           asking = true
           keys.add(random.key.join())
           ahead.push(index * 4 - done)

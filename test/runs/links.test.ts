@@ -43,7 +43,7 @@ const ofRun = [...entries, ...folders]
 const levels = [...ofRun, ...aside, ...step, "checkpoints/step-2/.gigpo-ready", ...model, ...episodes, "failure-3"]
 
 const failure = {
-  how: { moment: { iteration: 2 }, random: { key: [0, 0] } },
+  how: { progress: { iteration: 2 }, random: { key: [0, 0] } },
   rows: [],
   loss: {},
   options: {},

@@ -6,12 +6,12 @@ import type { Batch, Credit } from "../../src/credit/estimator.ts"
 import { gigpo } from "../../src/credit/gigpo.ts"
 import { Run } from "../../src/runs/run.ts"
 import { train } from "../../src/training/train.ts"
-import type { State } from "../../src/util/state.ts"
+import type { StateDict } from "../../src/util/state.ts"
 import { Memory } from "../training/fake-policy.ts"
 import { characters, TablePolicy } from "../training/table-policy.ts"
 import { openDoors } from "../training/tiny.ts"
 
-// What estimator, loss, hooks and tasks remember belongs to the same moment as the weights.
+// What estimator, loss, hooks and tasks remember belongs to the same checkpoint as the weights.
 
 let folder: string
 beforeEach(async () => {
@@ -70,12 +70,12 @@ describe("a memory", () => {
   it("is restored in separate arrays, including empty ones", async () => {
     const directory = join(folder, "run")
     const arrays = { none: new Float64Array(0), bytes: new Uint8Array(Buffer.from("abc")) }
-    const keeping = () => Object.assign(new Memory("keeping"), { arrays: arrays as NonNullable<State["arrays"]> })
+    const keeping = () => Object.assign(new Memory("keeping"), { arrays: arrays as NonNullable<StateDict["arrays"]> })
     {
       await using run = await Run.open(directory, {})
       await train({ ...setup(), hooks: keeping(), iterations: 1, run })
     }
-    const read = Object.assign(keeping(), { arrays: {} as NonNullable<State["arrays"]> })
+    const read = Object.assign(keeping(), { arrays: {} as NonNullable<StateDict["arrays"]> })
     await using run = await Run.open(directory, {}, { resume: true })
     await train({ ...setup(), hooks: read, iterations: 1, run })
     expect(read.arrays).toEqual(arrays)

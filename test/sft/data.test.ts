@@ -214,7 +214,7 @@ describe("recorded episodes", () => {
   it("are learned from if successful, a growing conversation as one row", async () => {
     const { directory, tokenizer } = await recorded()
     for (const folder of [directory, join(directory, "episodes")]) {
-      const context = { tokenizer, replies: "all", successes: true, onWarning: () => {} } as const
+      const context = { tokenizer, completions: "all", successes: true, onWarning: () => {} } as const
       const examples = await all(recordedEpisodes(folder).examples(context))
       expect(examples.map(({ place }) => place)).toEqual([
         "iteration 1, task 0, episode 0",

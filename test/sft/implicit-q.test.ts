@@ -240,7 +240,7 @@ it("learns from recorded episodes, including unsuccessful ones", async () => {
   const lost = episode([said("a", "one", "y", { reward: -1 })], { metrics: { success: 0 } })
   const groups = [group(0, [episode(steps, { metrics: { success: 1 } }), lost])]
   expect(await record(run, [[1, { groups, credit: { advantages: new Float64Array(4) } }]])).toEqual([])
-  const context = { tokenizer: characters, replies: "all", successes: false, onWarning: () => {} } as const
+  const context = { tokenizer: characters, completions: "all", successes: false, onWarning: () => {} } as const
   const examples: Example[] = await all(recordedEpisodes(run).examples(context))
   const courses = examples.map(({ rows }) => rows.flatMap(({ spans }) => spans.map((span: CourseSpan) => span.course)))
   const rewards = Float64Array.of(0.5, 1, 2)

@@ -33,7 +33,7 @@ const status =
     response.writeHead(code, headers).end(body)
   }
 
-/** A port that was free a moment ago. */
+/** A port that was free just now. */
 async function closedPort(): Promise<number> {
   const server = createTcpServer()
   const port = await listening(server)

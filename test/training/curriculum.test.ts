@@ -33,7 +33,7 @@ const doors = openDoors() as Environment
 const open = (curriculum: Curriculum, environment = doors) =>
   curriculum.open({ environment, rollout, seed: 1, groups: 2 })
 const at = (iteration: number, random = new Random(iteration)): HookContext => ({
-  ...{ moment: { iteration, iterations: 9 }, random, signal: new AbortController().signal },
+  ...{ progress: { iteration, iterations: 9 }, random, signal: new AbortController().signal },
 })
 const episode = (success: number): Episode => ({ steps: [], outcome: "terminated", return: 0, metrics: { success } })
 

@@ -1,7 +1,7 @@
 import { copyFile, readFile, writeFile } from "node:fs/promises"
 import { basename, join } from "node:path"
 import type { ModelStore } from "../../src/engine/engine.ts"
-import type { Json, State, Stateful } from "../../src/util/state.ts"
+import type { Json, StateDict, Stateful } from "../../src/util/state.ts"
 
 /** A policy that is some weights and moments, saved and loaded as an engine does. */
 export class FakePolicy {
@@ -32,17 +32,17 @@ export class FakePolicy {
 export class Memory implements Stateful {
   readonly name: string
   count: number = 0
-  arrays: NonNullable<State["arrays"]> = {}
+  arrays: NonNullable<StateDict["arrays"]> = {}
 
   constructor(name: string) {
     this.name = name
   }
 
-  state(): State {
+  state(): StateDict {
     return { json: { count: this.count }, arrays: this.arrays }
   }
 
-  restore({ json, arrays = {} }: State): void {
+  restore({ json, arrays = {} }: StateDict): void {
     this.count = (json as { count: number }).count
     this.arrays = arrays
   }

@@ -28,7 +28,7 @@ const numbered = (all: typeof groups) => all.map((episodes, index) => ({ task: i
 
 /** The metrics with this estimator's credit. */
 async function metricsOf(all: typeof groups, estimator: Estimator = gigpo({})) {
-  const context = { moment: { iteration: 0, iterations: 1 }, random: new Random(1) }
+  const context = { progress: { iteration: 0, iterations: 1 }, random: new Random(1) }
   const credit: Credit = await estimator.estimate(toBatch(collectSteps(all)), context)
   return { ...credit.metrics, ...rolloutMetrics(numbered(all), credit) }
 }

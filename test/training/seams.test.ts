@@ -130,8 +130,8 @@ describe("training", () => {
     await using run = await Run.open(directory, {})
     let iterations = 0
     const loss = (input: LossInput) => {
-      if (input.moment.iteration === 2) throw new Error("of its own")
-      iterations = input.moment.iteration + 1
+      if (input.progress.iteration === 2) throw new Error("of its own")
+      iterations = input.progress.iteration + 1
       return { loss: 0, gradient: new Float32Array(input.tokens) }
     }
     await expect(train({ ...setup({ loss }), run })).rejects.toThrow("of its own")

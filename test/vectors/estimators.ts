@@ -96,5 +96,5 @@ function runsOf(mask: readonly number[], row: number) {
 }
 
 function creditOf(estimator: Estimator, batch: Batch): Promise<Credit> {
-  return estimate(estimator, batch, { moment: outsideRuns, random: new Random(0) })
+  return estimate(estimator, batch, { progress: outsideRuns, random: new Random(0) })
 }

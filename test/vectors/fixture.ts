@@ -35,7 +35,7 @@ export function creditOf(
   steps: readonly BatchStep[],
   statistics?: Batch["statistics"],
 ): Promise<Credit> {
-  return estimate(estimator, toBatch(steps, statistics), { moment: outsideRuns, random: new Random(0) })
+  return estimate(estimator, toBatch(steps, statistics), { progress: outsideRuns, random: new Random(0) })
 }
 
 /** A record that holds metrics and nothing else. */

@@ -36,7 +36,7 @@ export function lossInputOf({ inputs }: Vector): LossInput {
     steps: unknown,
     episodes: unknown,
     tasks: unknown,
-    moment: { iteration: 0, iterations: 1 },
+    progress: { iteration: 0, iterations: 1 },
     random: new Random(0),
   }
 }

@@ -63,12 +63,12 @@ async function runAnchors(
   await warnOfOther(config, directory ?? config.model, configured.environment.name, say)
   const { environment, play } = player
   const screen = new Screen(process.stdout, options.json ? { live: false } : {})
-  const moment = { iteration: 0, iterations }
+  const progress = { iteration: 0, iterations }
   const training = { ...model, environment, play, options: { ...config.training, seed: config.seed } }
-  const random = iterationRandom(training, moment.iteration)
+  const random = iterationRandom(training, progress.iteration)
   using tasks = environmentTasks(environment!, "train", random.fork("tasks"), say)
   const work = async (signal: AbortSignal) => {
-    const setup = rolloutSetup({ ...training, signal }, moment, random)
+    const setup = rolloutSetup({ ...training, signal }, progress, random)
     const { groups: played } = await rollout({
       ...setup,
       ...{ tasks, groupSize },

@@ -139,7 +139,7 @@ async function runTrain(
   const work = async (signal: AbortSignal) => {
     const stopping = () => say("Stopping after saving the state. Ctrl-C again stops at once.")
     signal.addEventListener("abort", stopping, { once: true })
-    const recorder = recordEpisodes({ ...config.episodes, tokenizer: model.tokenizer, onWarning: say })
+    const recorder = recordEpisodes({ ...config.recording, tokenizer: model.tokenizer, onWarning: say })
     const noted = {
       name: "the record of this run as your own",
       start: () => noteOwnRun(join(run.directory, runFiles.config)),

@@ -105,7 +105,7 @@ export const configFields = {
       "and MLFLOW_TRACKING_PASSWORD.",
     "not used",
   ),
-  episodes: group(recordingFields, "Recording of episodes in the run folder."),
+  recording: group(recordingFields, "Recording of episodes in the run folder."),
   sft: group(
     without(sftFields, "seed"),
     "gigpo sft: supervised fine-tuning on completions of the environment's expert or on a data set.",

@@ -50,7 +50,7 @@ export const mainKeys: readonly { readonly title: string; readonly keys: readonl
       ...["stop.plateau", "stop.seconds", "guards.collapse"],
     ]),
   },
-  { title: "Logging", keys: ["tensorboard", "mlflow.url", "episodes.every"] },
+  { title: "Logging", keys: ["tensorboard", "mlflow.url", "recording.every"] },
   {
     title: "Supervised fine-tuning (gigpo sft)",
     keys: under("sft", ["data", "tasks", "epochs", "batchSteps", "optimizer.learningRate"]),

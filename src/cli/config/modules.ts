@@ -3,7 +3,7 @@ import { agents, aroundAgent, customAgent } from "../../agents/agents.ts"
 import { allGroupsEnded } from "../../agents/process-group.ts"
 import { stripVolatileText } from "../../chat/normalize.ts"
 import { customEstimator } from "../../credit/options.ts"
-import type { Environment, OffersTasks } from "../../environment/environment.ts"
+import type { Environment, TaskProvider } from "../../environment/environment.ts"
 import { customMemory } from "../../environment/memory/memory.ts"
 import { customEnvironment, customTasks, openEnvironment } from "../../environment/registry.ts"
 import { aroundEnvironment, customWrapper, makeWrapper } from "../../environment/wrappers.ts"
@@ -113,8 +113,8 @@ export async function openConfiguredEnvironment({ environment }: Config): Promis
  */
 export async function configuredPlayer(
   config: Config,
-  given?: OffersTasks,
-): Promise<AgentSetup<unknown> & { readonly environment: OffersTasks } & AsyncDisposable> {
+  given?: TaskProvider,
+): Promise<AgentSetup<unknown> & { readonly environment: TaskProvider } & AsyncDisposable> {
   const { agent, environment } = config
   const disposable = { [Symbol.asyncDispose]: () => activity.during("programs of the agent to end", allGroupsEnded) }
   if (!agent) return { environment: given ?? (await openConfiguredEnvironment(config)), ...disposable }
@@ -139,7 +139,7 @@ export async function configuredPlayer(
  */
 export async function configuredExpert(
   config: Config,
-): Promise<TeacherSetup<unknown> & { readonly environment: OffersTasks }> {
+): Promise<TeacherSetup<unknown> & { readonly environment: TaskProvider }> {
   const { agent } = config
   if (!agent || !isUsed(agent)) return { environment: await openConfiguredEnvironment(config) }
   const { path, expert } = await loadModule(agent.use, ".")

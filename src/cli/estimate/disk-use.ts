@@ -30,8 +30,8 @@ export function diskUse(training: Counted, checkpoint: number, model: number, ep
 const recorded = { file: 1500, step: 40, promptToken: 0.5, replyToken: 9 }
 
 /** Approximate size of the recorded episodes, in bytes. */
-export function recordedBytes({ episodes, training }: Config, lengths: Lengths): number {
-  const { every, groups = Number.POSITIVE_INFINITY, keep = Number.POSITIVE_INFINITY } = episodes
+export function recordedBytes({ recording, training }: Config, lengths: Lengths): number {
+  const { every, groups = Number.POSITIVE_INFINITY, keep = Number.POSITIVE_INFINITY } = recording
   if (every === 0) return 0
   const { steps, promptTokens, replyTokens } = lengths
   const step = recorded.step + promptTokens * recorded.promptToken + replyTokens * recorded.replyToken

@@ -1,6 +1,6 @@
 import { display } from "../../options/display.ts"
-import type { Compared, Comparison } from "../../panel/compare.ts"
-import type { ComparedSuccess } from "../../panel/compare-success.ts"
+import type { Comparison, MeasureComparison } from "../../panel/compare.ts"
+import type { SuccessComparison } from "../../panel/compare-success.ts"
 import { isDigest, shortDigest } from "../../panel/digest-text.ts"
 import type { MeanInterval } from "../../panel/paired.ts"
 import { formatNumber, formatShare } from "./format.ts"
@@ -45,7 +45,7 @@ type Format = (value: number) => string
 /** Percentage points without a sign, so that 5 points are not mistaken for 5 percent. */
 const points: Format = (share) => (100 * share).toFixed(1)
 
-function row(name: string, { first, second, difference }: Compared, format: Format, other = format): string[] {
+function row(name: string, { first, second, difference }: MeasureComparison, format: Format, other = format): string[] {
   const signed: Format = (value) => `${value > 0 ? "+" : ""}${other(value)}`
   return [name, interval(first, format), interval(second, format), interval(difference, signed)]
 }
@@ -55,7 +55,7 @@ function interval({ mean, low, high }: MeanInterval, format: Format): string {
   return Number.isFinite(low) ? `${format(mean)} (${format(low)} to ${format(high)})` : format(mean)
 }
 
-function testLines({ test: { name, first, second, p }, onlyFirst, onlySecond }: ComparedSuccess): string[] {
+function testLines({ test: { name, first, second, p }, onlyFirst, onlySecond }: SuccessComparison): string[] {
   const more = name === "McNemar" ? "solved by" : "solved more often by"
   const test = name === "McNemar" ? "McNemar's exact test" : "the exact sign test, since tasks have several episodes"
   return [

@@ -81,8 +81,8 @@ export function sftCoefficients(rows: readonly Sequence[]): Float32Array {
  */
 export function surrogateLoss(table: TokenTable, loss: ClippedSurrogate, form: Form): RemoteLoss {
   const { rows, offsets, rowOffsets } = table
-  const { aggregation, unit = "span", fixedLength, clipLow, clipHigh } = loss
-  const share = Float32Array.from(shares(aggregation, unit === "row" ? rowOffsets : offsets, fixedLength))
+  const { aggregation, unit = "segment", fixedLength, clipLow, clipHigh } = loss
+  const share = Float32Array.from(shares(aggregation, unit === "sequence" ? rowOffsets : offsets, fixedLength))
   const logProbs = table.column(["oldLogProbs", "logProbs"])
   const advantages = table.fill(new Float64Array(table.tokens), "advantage")
   const data = rows.map((row, r) => {

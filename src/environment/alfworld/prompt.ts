@@ -1,5 +1,5 @@
 import { rememberTurns, replyFormat, type Speech } from "../agent.ts"
-import type { Observation, Turn } from "../environment.ts"
+import type { Observation, PastStep } from "../environment.ts"
 import { recentTurns } from "../memory/recent.ts"
 import type { AlfworldSettings } from "./options.ts"
 
@@ -9,7 +9,7 @@ type PromptOptions = Speech<Pick<AlfworldSettings, "history" | "rules" | "thinki
  * Prompt with the parts of verl-agent's prompt: role, task, recent observations and actions, current observation, admissible actions, and
  * format of the completion.
  */
-export function promptText(history: readonly Turn[], now: Observation, options: PromptOptions): string {
+export function promptText(history: readonly PastStep[], now: Observation, options: PromptOptions): string {
   if (!options.rules) return bareText(history, now, options)
   const opening = history[0]?.observation.text ?? now.text
   const past = rememberTurns(history, options)
@@ -26,7 +26,7 @@ export function promptText(history: readonly Turn[], now: Observation, options: 
 }
 
 /** Prompt with only the task, recent observations and actions, current observation, and admissible actions. */
-function bareText(history: readonly Turn[], now: Observation, options: PromptOptions): string {
+function bareText(history: readonly PastStep[], now: Observation, options: PromptOptions): string {
   const past = options.memory
     ? [options.memory(history)]
     : recentTurns(history, options.history).flatMap((turn) => [sceneOf(turn.observation.text), `> ${turn.action}`])

@@ -1,6 +1,6 @@
 import { GigpoError } from "../../util/errors.ts"
 import { recall, rememberTurns, replyFormat, type Speech } from "../agent.ts"
-import type { Environment, EnvironmentEpisode, EpisodeContext, Observation, Turn } from "../environment.ts"
+import type { Environment, EnvironmentEpisode, EpisodeContext, Observation, PastStep } from "../environment.ts"
 import { Lifecycle } from "../lifecycle.ts"
 import type { CardSettings, CardTask } from "./options.ts"
 import { cardPattern, noAction, readCardAction, writeReply } from "./reply.ts"
@@ -85,11 +85,16 @@ function startEpisode(game: CardGame, seed: number, maxSteps: number, { signal }
   }
 }
 
-function promptText(game: CardGame, history: readonly Turn[], now: Observation, options: Speech<CardSettings>): string {
+function promptText(
+  game: CardGame,
+  history: readonly PastStep[],
+  now: Observation,
+  options: Speech<CardSettings>,
+): string {
   const past = rememberTurns(history, options)
   if (!options.rules) return [past, now.text].filter((part) => part !== "").join("\n\n")
   const format =
-    options.reply === "tags"
+    options.completionFormat === "tags"
       ? replyFormat(options.thinking, game.choice)
       : `Reply with a JSON object of this form:\n{\n"thoughts": "${game.thoughts}",\n"action": "${game.choice}"\n}`
   return [game.rules, past, `Step ${history.length + 1}, now:\n${now.text}`, format]

@@ -19,7 +19,7 @@ export function cardFields(maxSteps: number) {
       'Reward variant. "verl-agent": no negative rewards except on the number line. "rl4vlm", the original: -1 for refused ' +
         "numbers, failed formulas and lost hands.",
     ),
-    reply: oneOf(
+    completionFormat: oneOf(
       "json",
       ["json", "tags"],
       'Format of completions. "json": `{"thoughts": "..", "action": ".."}`, parsed as in verl-agent; `thinking` has no effect. ' +

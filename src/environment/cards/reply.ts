@@ -2,8 +2,8 @@ import { readAction, type Thinking } from "../agent.ts"
 import { actionPattern, anyOf, completionPattern } from "../completion-pattern.ts"
 import type { ParsedAction } from "../environment.ts"
 
-export interface ReplyForm {
-  readonly reply: "json" | "tags"
+export interface CompletionForm {
+  readonly completionFormat: "json" | "tags"
   readonly thinking: Thinking
 }
 
@@ -11,8 +11,8 @@ export interface ReplyForm {
 export const noAction = "none"
 
 /** Parses one of the actions from a completion. Never throws. */
-export function readCardAction(reply: string, actions: readonly string[], form: ReplyForm): ParsedAction {
-  if (form.reply === "json") return readJsonAction(reply, actions)
+export function readCardAction(reply: string, actions: readonly string[], form: CompletionForm): ParsedAction {
+  if (form.completionFormat === "json") return readJsonAction(reply, actions)
   const { action, valid } = readAction(reply, { tail: 30, thinking: form.thinking })
   return actions.includes(action) ? { action, valid } : { action: noAction, valid: false }
 }
@@ -37,14 +37,14 @@ function readJsonAction(reply: string, actions: readonly string[]): ParsedAction
 }
 
 /** Pattern of a completion with one of the actions, in the form that the prompt asks for. */
-export function cardPattern(actions: readonly string[], { reply, thinking }: ReplyForm): string {
-  if (reply === "tags") return completionPattern(thinking, actionPattern(actions))
+export function cardPattern(actions: readonly string[], { completionFormat, thinking }: CompletionForm): string {
+  if (completionFormat === "tags") return completionPattern(thinking, actionPattern(actions))
   const thoughts = `(?:"thoughts": "[^"\\\\\\n]+",[ \\n])?`
   return `\\{\\n?${thinking === "off" ? "" : thoughts}"action": "${anyOf(actions)}"\\n?\\}`
 }
 
 /** Shortest valid completion with an action. */
-export function writeReply(action: string, thought: string, { reply, thinking }: ReplyForm): string {
-  if (reply === "json") return `{"action": "${action}"}`
+export function writeReply(action: string, thought: string, { completionFormat, thinking }: CompletionForm): string {
+  if (completionFormat === "json") return `{"action": "${action}"}`
   return `${thinking === "required" ? `<think>${thought}</think>` : ""}<action>${action}</action>`
 }

@@ -1,10 +1,10 @@
 import type { CustomValue } from "../../options/table.ts"
 import type { Random } from "../../util/random.ts"
 import type { Stateful } from "../../util/state.ts"
-import type { Message, Observation, Turn } from "../environment.ts"
+import type { Message, Observation, PastStep } from "../environment.ts"
 
 /** Function that writes the past steps as text for the prompt. The simplest form of a prompt memory. */
-export type HistoryFormatter = (history: readonly Turn[]) => string
+export type HistoryFormatter = (history: readonly PastStep[]) => string
 
 /**
  * Prompt memory: writes the history into prompts, in place of the environment's own history. State of an episode belongs into the object
@@ -27,7 +27,7 @@ export interface EpisodeMemory {
    * Returns the text for the prompt at this step. Called before every prompt, never concurrently. After a replay of actions, several
    * turns of the history are new.
    */
-  tell(history: readonly Turn[], now: Observation): string | MemoryPrompt | Promise<string | MemoryPrompt>
+  tell(history: readonly PastStep[], now: Observation): string | MemoryPrompt | Promise<string | MemoryPrompt>
 }
 
 /** Text that a memory adds to a prompt. */
@@ -70,7 +70,7 @@ export interface ModelCallOptions {
 export interface RememberedEpisode {
   readonly task: unknown
   /** Steps of the episode without the memory's own calls. */
-  readonly turns: readonly Turn[]
+  readonly turns: readonly PastStep[]
   /** Sum of the rewards of the episode. */
   readonly return: number
   readonly metrics: Readonly<Record<string, number>>

@@ -1,16 +1,16 @@
 import { field } from "../../options/field.ts"
 import { readOptions } from "../../options/read.ts"
 import type { OptionsOf } from "../../options/table.ts"
-import type { Turn } from "../environment.ts"
+import type { PastStep } from "../environment.ts"
 import type { Memory } from "./memory.ts"
 
 /** Past step with its number, from 1 at the start of the episode. */
-export interface NumberedTurn extends Turn {
+export interface NumberedTurn extends PastStep {
   readonly step: number
 }
 
 /** The last `length` steps of the history, or all. */
-export function recentTurns(history: readonly Turn[], length: number | "all"): NumberedTurn[] {
+export function recentTurns(history: readonly PastStep[], length: number | "all"): NumberedTurn[] {
   const skipped = length === "all" ? 0 : Math.max(history.length - length, 0)
   return history.slice(skipped).map((turn, index) => ({ ...turn, step: skipped + index + 1 }))
 }

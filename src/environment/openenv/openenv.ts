@@ -1,7 +1,7 @@
 import { GigpoError } from "../../util/errors.ts"
 import type { Random } from "../../util/random.ts"
 import { readAction, recall, rememberTurns, replyFormat, type Speech, type Thinking } from "../agent.ts"
-import type { Environment, Observation, ParsedAction, Turn } from "../environment.ts"
+import type { Environment, Observation, ParsedAction, PastStep } from "../environment.ts"
 import { readOptions } from "../options.ts"
 import { taskSeeds } from "../seeds.ts"
 import { findActionField } from "./action-field.ts"
@@ -87,7 +87,7 @@ function parseAction(reply: string, now: Observation, thinking: Thinking): Parse
   return { action: known.length === 1 ? known[0]! : action, valid }
 }
 
-function promptText(history: readonly Turn[], now: Observation, options: Speech<ResolvedOptions>): string {
+function promptText(history: readonly PastStep[], now: Observation, options: Speech<ResolvedOptions>): string {
   const past = rememberTurns(history, options)
   const actions = now.actions ? `Possible actions:\n${now.actions.join("\n")}` : ""
   const what = now.actions ? "one of the possible actions" : "the text of your next action"

@@ -1,5 +1,5 @@
 import type { Speech, Thinking } from "../agent.ts"
-import type { Observation, Turn } from "../environment.ts"
+import type { Observation, PastStep } from "../environment.ts"
 import { type NumberedTurn, recentTurns } from "../memory/recent.ts"
 import { resultOf } from "./information.ts"
 import type { SearchSettings } from "./options.ts"
@@ -13,7 +13,7 @@ type PromptOptions = Speech<Pick<SearchSettings, "history" | "rules" | "thinking
  */
 export function promptText(
   { question }: SearchTask,
-  history: readonly Turn[],
+  history: readonly PastStep[],
   now: Observation,
   options: PromptOptions,
 ): string {
@@ -46,7 +46,7 @@ const thoughts: Readonly<Record<Thinking, string>> = {
 
 /** Past actions with their results. The newest result is last, and always shown exactly once. */
 function pastParts(
-  history: readonly Turn[],
+  history: readonly PastStep[],
   now: Observation,
   options: PromptOptions,
   show: (found: string) => string,

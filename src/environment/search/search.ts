@@ -1,7 +1,7 @@
 import { GigpoError } from "../../util/errors.ts"
 import { recall } from "../agent.ts"
 import { completionPattern, taggedPattern } from "../completion-pattern.ts"
-import type { Environment, Observation, Turn } from "../environment.ts"
+import type { Environment, Observation, PastStep } from "../environment.ts"
 import { readSplits, shuffledForever } from "../splits.ts"
 import { memoryCorpus, openCorpus } from "./corpus.ts"
 import { startEpisode } from "./episode.ts"
@@ -120,6 +120,6 @@ function fail(reason: string): never {
 }
 
 /** Completion of an expert that searches for the question once, as a demonstration, and then answers. */
-function plainExpert({ question, answers }: SearchTask, history: readonly Turn[], _now: Observation): string {
+function plainExpert({ question, answers }: SearchTask, history: readonly PastStep[], _now: Observation): string {
   return history.length === 0 ? `<search> ${question} </search>` : `<answer> ${answers[0]} </answer>`
 }

@@ -1,5 +1,5 @@
 import { replyFormat, type Speech } from "../agent.ts"
-import type { Observation, Turn } from "../environment.ts"
+import type { Observation, PastStep } from "../environment.ts"
 import { recentTurns } from "../memory/recent.ts"
 import type { SokobanSettings } from "./options.ts"
 
@@ -13,7 +13,7 @@ if the cell behind it is free; otherwise nothing moves. You cannot pull a box or
 solved when every box stands on a target.`
 
 /** Prompt text: the rules, the last steps with their actions, and the current observation. */
-export function promptText(history: readonly Turn[], now: Observation, options: PromptOptions): string {
+export function promptText(history: readonly PastStep[], now: Observation, options: PromptOptions): string {
   const { memory } = options
   const recent = recentTurns(history, options.history)
   if (!options.rules) {

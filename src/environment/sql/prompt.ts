@@ -1,11 +1,11 @@
 import type { Speech, Thinking } from "../agent.ts"
-import type { Observation, Turn } from "../environment.ts"
+import type { Observation, PastStep } from "../environment.ts"
 import { recentTurns } from "../memory/recent.ts"
 import type { SqlSettings } from "./options.ts"
 
 /** Prompt text: tables and question from the first observation, the queries and results so far, and the two kinds of actions. */
 export function promptText(
-  history: readonly Turn[],
+  history: readonly PastStep[],
   now: Observation,
   { rules, thinking, history: length, memory }: Speech<Pick<SqlSettings, "rules" | "thinking" | "history">>,
 ): string {

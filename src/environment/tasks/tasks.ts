@@ -2,7 +2,7 @@ import { compactJson, parseJson, stringify } from "../../json/text.ts"
 import { required, string } from "../../options/field.ts"
 import type { OptionsOf } from "../../options/table.ts"
 import { GigpoError } from "../../util/errors.ts"
-import type { OffersTasks } from "../environment.ts"
+import type { TaskProvider } from "../environment.ts"
 import { readJsonLines } from "../json-lines.ts"
 import { readOptions } from "../options.ts"
 import { readSplits, shuffledForever } from "../splits.ts"
@@ -21,7 +21,7 @@ export type TaskFileOptions = OptionsOf<typeof taskFileFields>
  *
  * @throws BAD_CONFIG for invalid options, BAD_DATA if a file cannot be read, has a line that is not JSON, or has too few tasks
  */
-export async function taskFile(options: TaskFileOptions): Promise<OffersTasks> {
+export async function taskFile(options: TaskFileOptions): Promise<TaskProvider> {
   const { tasks, testTasks } = readOptions("tasks", options, taskFileFields)
   const { train, test } = await readSplits<unknown>(tasks, testTasks, {
     what: "tasks",

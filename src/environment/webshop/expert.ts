@@ -1,5 +1,5 @@
 import type { Thinking } from "../agent.ts"
-import type { Expert, Observation, Turn } from "../environment.ts"
+import type { Expert, Observation, PastStep } from "../environment.ts"
 import type { Catalogue } from "./catalogue.ts"
 import { normaliseColour } from "./colours.ts"
 import { startText } from "./episode.ts"
@@ -60,7 +60,7 @@ export function webshopExpert(
 function nextAction(
   plan: Plan,
   now: Observation,
-  history: readonly Turn[],
+  history: readonly PastStep[],
 ): [string, keyof typeof thoughts] | undefined {
   const [buy, next] = [click(button.buy), click(button.next)]
   const can = (action: string) => now.actions?.includes(action) === true

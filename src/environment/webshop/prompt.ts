@@ -1,6 +1,6 @@
 import { rememberTurns, replyFormat, type Speech, type Thinking } from "../agent.ts"
 import { anyOf, completionPattern } from "../completion-pattern.ts"
-import type { Observation, Turn } from "../environment.ts"
+import type { Observation, PastStep } from "../environment.ts"
 import { recentTurns } from "../memory/recent.ts"
 import { startText } from "./episode.ts"
 import type { Goal } from "./goals.ts"
@@ -16,7 +16,7 @@ choose the options asked for, and buy it. Each action brings you to another page
 click[name] follows a link, opens a product, chooses an option or buys.`
 
 /** Prompt text: task, past steps, page, actions and format of the completion. */
-export function promptText(goal: Goal, history: readonly Turn[], now: Observation, options: PromptOptions): string {
+export function promptText(goal: Goal, history: readonly PastStep[], now: Observation, options: PromptOptions): string {
   if (!options.rules) return barePrompt(goal, history, now, options)
   const task = `The customer says: ${goal.instruction}`
   const step = `Step ${history.length + 1}. The page now: ${now.text}`
@@ -45,7 +45,12 @@ function actionList(now: Observation): string {
 }
 
 /** Prompt without rules. History consists of actions only: pages do not show the chosen options, but past actions do. */
-function barePrompt({ instruction }: Goal, history: readonly Turn[], now: Observation, options: PromptOptions): string {
+function barePrompt(
+  { instruction }: Goal,
+  history: readonly PastStep[],
+  now: Observation,
+  options: PromptOptions,
+): string {
   const past = options.memory
     ? [options.memory(history)]
     : recentTurns(history, options.history).map(({ action }) => action)

@@ -3,7 +3,7 @@ import type { ChatCodec } from "../../tokenizer/chat-codec.ts"
 import { tokenTexts } from "../../tokenizer/token-texts.ts"
 import { joined } from "../../util/joined.ts"
 import { Random } from "../../util/random.ts"
-import type { SampledReply, SamplingTurn } from "../hooks.ts"
+import type { SampledCompletion, SamplingTurn } from "../hooks.ts"
 
 // Forced end of thinking: the closing tag is inserted into the completion, which continues from there in a second request.
 
@@ -45,12 +45,12 @@ export function openThought(
  * entropy 0. The completion is returned unchanged if no room would be left.
  */
 export async function goOn(
-  reply: SampledReply,
+  reply: SampledCompletion,
   kept: number,
   forced: Int32Array,
   request: SampleRequest,
   sample: SamplingTurn["sample"],
-): Promise<SampledReply> {
+): Promise<SampledCompletion> {
   const length = kept + forced.length
   const left = request.maxTokens - length
   if (left < 1) return reply
@@ -58,7 +58,7 @@ export async function goOn(
   const prompt = joined(Int32Array, [request.prompt, begun])
   const { key } = new Random(request.key).fork("after", length)
   const rest = await sample({ ...request, prompt, maxTokens: left, key })
-  const column = (of: (reply: SampledReply) => Float32Array) =>
+  const column = (of: (reply: SampledCompletion) => Float32Array) =>
     joined(Float32Array, [of(reply).subarray(0, kept), new Float32Array(forced.length), of(rest)])
   return {
     tokens: joined(Int32Array, [begun, rest.tokens]),

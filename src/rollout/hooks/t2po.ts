@@ -2,7 +2,7 @@ import { boolean, string } from "../../options/field.ts"
 import { readOptions } from "../../options/read.ts"
 import type { OptionsOf } from "../../options/table.ts"
 import { GigpoError } from "../../util/errors.ts"
-import type { RolloutHooks, SampledReply, TurnContext } from "../hooks.ts"
+import type { RolloutHooks, SampledCompletion, TurnContext } from "../hooks.ts"
 import { entropiesOf } from "./entropy-of.ts"
 import { goOn, openThought } from "./forced-end.ts"
 import { t2poCut, t2poCutFields, t2poResampleFields, t2poResamples, t2poScore, t2poScoreFields } from "./t2po-score.ts"
@@ -38,9 +38,9 @@ export function t2po(options: T2poOptions = {}): Pick<RolloutHooks, "sample" | "
     t2poFields,
   )
   const tags = { opens: words.opened ? "" : words.opens, closes: words.closes }
-  const scores = (reply: SampledReply, size: number) =>
+  const scores = (reply: SampledCompletion, size: number) =>
     t2poScore(mostLikelyOf(reply), entropiesOf("t2po", reply.entropies), size, { topWeight, entropyWeight })
-  const turnScore = (reply: SampledReply, { vocabularySize }: Pick<TurnContext, "vocabularySize">) => {
+  const turnScore = (reply: SampledCompletion, { vocabularySize }: Pick<TurnContext, "vocabularySize">) => {
     const sampled = scores(reply, vocabularySize).filter((_, t) => reply.forced?.[t] !== 1)
     return sampled.reduce((sum, score) => sum + score, 0) / sampled.length
   }
@@ -79,7 +79,7 @@ export function t2po(options: T2poOptions = {}): Pick<RolloutHooks, "sample" | "
 }
 
 /** Log-probability of the most likely token at each position. */
-function mostLikelyOf({ top, tokens }: SampledReply): Float64Array {
+function mostLikelyOf({ top, tokens }: SampledCompletion): Float64Array {
   if (top?.length === tokens.length) return Float64Array.from(top, ([first]) => first!.logProb)
   throw new GigpoError(
     "BAD_ARGUMENT",

@@ -41,12 +41,12 @@ export function tcod(given: TcodOptions = {}): Curriculum {
     open(setup) {
       const { most = setup.rollout.maxSteps } = options
       const steps = (iteration: number) => tcodSchedule(iteration, { ...options, most })
-      if (direction === "forward") return { begin: (_task, { moment }) => ({ maxSteps: steps(moment.iteration) }) }
+      if (direction === "forward") return { begin: (_task, { progress }) => ({ maxSteps: steps(progress.iteration) }) }
       const solve = expertActions("tcod", setup)
       return {
-        async begin(task, { moment }) {
+        async begin(task, { progress }) {
           const actions = await solve(task)
-          return { replay: actions?.slice(0, Math.max(actions.length - steps(moment.iteration), 0)) }
+          return { replay: actions?.slice(0, Math.max(actions.length - steps(progress.iteration), 0)) }
         },
       }
     },

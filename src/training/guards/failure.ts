@@ -15,7 +15,7 @@ import type { Json } from "../../util/state.ts"
 import { version } from "../../util/version.ts"
 import type { AccumulateOptions } from "../accumulate.ts"
 import type { ResolvedTrainOptions } from "../options.ts"
-import { isNonFinite, type StepOutcome, takeStep } from "./step.ts"
+import { isNonFinite, type OptimizerStepResult, takeStep } from "./step.ts"
 
 // A batch whose loss or gradient was not finite, saved for a replay: batch.json, and in weights/ the engine's checkpoint from before the
 // step.
@@ -57,7 +57,7 @@ type Written = { readonly vocabulary?: unknown }
 export async function writeFailure(run: string, failure: Failure): Promise<string> {
   const { policy, loss, options, rows, how, adamw, error } = failure
   const { random, signal: _, ...rest } = how
-  const directory = await inside(run, `failure-${how.moment.iteration + 1}`)
+  const directory = await inside(run, `failure-${how.progress.iteration + 1}`)
   const all = rows.flatMap(({ spans }) => spans.map(({ constraint }) => constraint))
   const constraints: readonly unknown[] = [...new Set(all)].filter((constraint) => constraint !== undefined)
   const made = constraints.map((constraint) => (constraint as { toJSON(): Written }).toJSON())
@@ -116,7 +116,7 @@ export async function replayFailure(
   directory: string,
   policy: Trainable,
   loss: TokenLoss | TokenLoss["evaluate"],
-): Promise<StepOutcome> {
+): Promise<OptimizerStepResult> {
   refusePromise("replayFailure: policy", policy)
   const made = asTokenLoss(loss)
   const { how, adamw, rows: written, weights, constraints = [], vocabularies = [] } = await readBatch(directory)

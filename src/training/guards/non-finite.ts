@@ -6,7 +6,7 @@ import type { AccumulateOptions } from "../accumulate.ts"
 import { predictValues } from "../critic.ts"
 import type { Training } from "../prepare.ts"
 import { writeFailure } from "./failure.ts"
-import { nonFinite, type StepOutcome, takeStep } from "./step.ts"
+import { nonFinite, type OptimizerStepResult, takeStep } from "./step.ts"
 
 // Guards against numbers that are not finite: such updates are skipped, and such weights are not saved.
 
@@ -46,7 +46,7 @@ export class StepGuard {
     how: AccumulateOptions,
     adamw: AdamWStep,
     onChange?: () => void,
-  ): Promise<StepOutcome> {
+  ): Promise<OptimizerStepResult> {
     const { policy, loss, options, run } = this.#training
     const outcome = await takeStep(policy, rows, loss, how, adamw, onChange)
     const { error } = outcome
@@ -56,7 +56,7 @@ export class StepGuard {
       return outcome
     }
     const { nonFinite: most } = options.guards
-    const place = `of iteration ${how.moment.iteration + 1}`
+    const place = `of iteration ${how.progress.iteration + 1}`
     if (this.#inRow < most) {
       this.#onWarning(
         `An optimizer step ${place} was skipped. ${error.message} It is number ${this.#inRow} in a row; the run stops at ${most} ` +

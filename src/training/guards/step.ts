@@ -5,7 +5,7 @@ import { GigpoError } from "../../util/errors.ts"
 import { type AccumulateOptions, accumulate } from "../accumulate.ts"
 
 /** Result of one optimizer step. */
-export interface StepOutcome {
+export interface OptimizerStepResult {
   /** Report of the loss. Absent if the loss is not finite. */
   readonly report?: LossReport
   /** Report of the optimizer. The gradient norm is NaN if the loss is not finite. */
@@ -26,7 +26,7 @@ export async function takeStep(
   how: AccumulateOptions,
   adamw: AdamWStep,
   onChange?: () => void,
-): Promise<StepOutcome> {
+): Promise<OptimizerStepResult> {
   let report: LossReport
   try {
     report = await accumulate(policy, rows, loss, how)

@@ -38,7 +38,7 @@ export function recordedEpisodes(folder: string): TrainingData {
       if (played === 0)
         throw new GigpoError(
           "BAD_DATA",
-          `${folder} has no recorded episodes. Pass the folder of a run that records them (episodes.every).`,
+          `${folder} has no recorded episodes. Pass the folder of a run that records them (recording.every).`,
         )
       if (other > 0)
         onWarning(

@@ -108,7 +108,7 @@ class Recorder implements RunObserver {
     if (this.#waiting > 0 && this.#waiting + tokens > mostWaiting) {
       if (!this.#hasSkipped)
         this.#onWarning(
-          `The episodes of iteration ${iteration} are not recorded: the disk is slower than the run. Record fewer of them (episodes.every, episodes.groups).`,
+          `The episodes of iteration ${iteration} are not recorded: the disk is slower than the run. Record fewer of them (recording.every, recording.groups).`,
         )
       this.#hasSkipped = true
       return

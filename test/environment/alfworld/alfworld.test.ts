@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest"
 import { type AlfworldOptions, type AlfworldTask, alfworld } from "../../../src/environment/alfworld/alfworld.ts"
-import type { Turn } from "../../../src/environment/environment.ts"
+import type { PastStep } from "../../../src/environment/environment.ts"
 import { checkEnvironment } from "../../../src/rollout/check-environment.ts"
 import { Random } from "../../../src/util/random.ts"
 
@@ -28,7 +28,7 @@ describe("alfworld", () => {
       if (++tasks > 12) break
       const episode = await environment.start(task, context())
       const expert = environment.expert!(task)
-      const history: Turn[] = []
+      const history: PastStep[] = []
       let now = episode.first
       for (let step = 1; ; step++) {
         const reply = expert.reply(now, history)!
@@ -175,7 +175,7 @@ describe("the prompt of alfworld", () => {
   const intro =
     "-= Welcome to TextWorld, ALFRED! =-\n\nYou are in a room. You see a shelf 1.\n\nYour task is to: put a mug on the shelf."
   const texts = [intro, "You see a mug 1.", "You pick up the mug 1.", "Nothing happens."]
-  const turns: Turn[] = ["go to table 1", "take mug 1", "fly"].map((action, i) => ({
+  const turns: PastStep[] = ["go to table 1", "take mug 1", "fly"].map((action, i) => ({
     observation: { text: texts[i]!, anchor: texts[i]! },
     reply: `<action>${action}</action>`,
     action,

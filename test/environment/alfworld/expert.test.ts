@@ -11,7 +11,7 @@ import { generateHousehold } from "../../../src/environment/alfworld/generate/ge
 import type { HouseholdOptions } from "../../../src/environment/alfworld/generate/options.ts"
 import { taskTypes } from "../../../src/environment/alfworld/generate/task-types.ts"
 import { readExpression } from "../../../src/environment/alfworld/s-expression.ts"
-import type { Expert, Observation, Turn } from "../../../src/environment/environment.ts"
+import type { Expert, Observation, PastStep } from "../../../src/environment/environment.ts"
 import { Random } from "../../../src/util/random.ts"
 import { present, reason, traces, useArchive } from "./archive.ts"
 
@@ -33,7 +33,7 @@ interface Played {
 /** Random commands first, some of which do nothing, then the expert's, each of which must do something. */
 function play(game: Game, expert: Expert, { noise = 0, random = new Random(1), listed = true } = {}): Played {
   const world = game.start()
-  const history: Turn[] = []
+  const history: PastStep[] = []
   const commands: string[] = []
   let text = world.text
   while (history.length < noise + 50 && !world.won) {
@@ -117,7 +117,7 @@ describe.each(modes)("the %s expert", (mode) => {
     const problem = file.problem.replaceAll(new RegExp(`\\(canContain \\w+ ${type}\\)`, "gi"), "")
     const stuck = Game.parse({ ...file, problem })
     const commands = [`go to ${stuck.name(receptacle)}`, `take ${stuck.name(id!)} from ${stuck.name(receptacle)}`]
-    const history: Turn[] = []
+    const history: PastStep[] = []
     const world = stuck.start()
     let text = world.text
     const step = (action: string) => {
@@ -141,7 +141,7 @@ describe.each(modes)("the %s expert", (mode) => {
     const expert = expertOf(game, mode)
     const solo = play(game, expertOf(game, mode)).commands
     const worlds = [game.start(), game.start()]
-    const histories: Turn[][] = [[], []]
+    const histories: PastStep[][] = [[], []]
     const texts = worlds.map(({ text }) => text)
     for (let step = 0; step < solo.length * 2; step++) {
       const i = step % 2
@@ -211,7 +211,7 @@ describe("the explorer", () => {
       "goal",
     )
     const expert = alfworldExpert({ goal } as Game, { expert: "explore", thinking: "off" })
-    const history: Turn[] = []
+    const history: PastStep[] = []
     const told = (text: string) => {
       const now = { text, anchor: text }
       const { action } = readAction(expert.reply(now, history)!, { tail: 30, thinking: "off" })

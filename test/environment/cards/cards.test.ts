@@ -5,7 +5,7 @@ import { ezPoints } from "../../../src/environment/cards/ez-points.ts"
 import { numberLine } from "../../../src/environment/cards/number-line.ts"
 import type { CardOptions, CardTask } from "../../../src/environment/cards/options.ts"
 import { points24 } from "../../../src/environment/cards/points24.ts"
-import type { Environment, Turn } from "../../../src/environment/environment.ts"
+import type { Environment, PastStep } from "../../../src/environment/environment.ts"
 import { checkEnvironment } from "../../../src/rollout/check-environment.ts"
 import { Random } from "../../../src/util/random.ts"
 import { firstTasks, start } from "./play.ts"
@@ -22,8 +22,8 @@ const now = { text: "", anchor: "" }
 describe.each(factories)("%s", (name, factory) => {
   it.each([
     {},
-    { reply: "tags", history: 2, rules: false },
-    { reply: "tags", thinking: "off", reward: "rl4vlm" },
+    { completionFormat: "tags", history: 2, rules: false },
+    { completionFormat: "tags", thinking: "off", reward: "rl4vlm" },
     { history: "all", maxSteps: 3 },
   ] as CardOptions[])("keeps the contract of environments with %j", async (options) => {
     expect(factory(options).name).toBe(name)
@@ -59,7 +59,7 @@ describe.each(factories)("%s", (name, factory) => {
 
   it.each([
     [{ reward: "rl5" }, 'reward must be "verl-agent" or "rl4vlm", not "rl5"'],
-    [{ reply: "yaml" }, "reply must be"],
+    [{ completionFormat: "yaml" }, "completionFormat must be"],
     [{ maxSteps: 0 }, "maxSteps must be an integer from 1 to 10000, not 0"],
     [{ history: -1 }, "history"],
     [{ prompt: "you are" }, "prompt must be a function"],
@@ -134,15 +134,15 @@ describe("tagged replies", () => {
     [points24, "<think>(</think><action>)</action>", ")", true, true],
     [points24, '{"action": "5"}', "none", false, false],
   ])("name one action, %s %j: %s", (factory, reply, action, valid, validWithoutThought) => {
-    expect(factory({ reply: "tags" }).parse(reply, now)).toEqual({ action, valid })
-    const off = factory({ reply: "tags", thinking: "off" }).parse(reply, now)
+    expect(factory({ completionFormat: "tags" }).parse(reply, now)).toEqual({ action, valid })
+    const off = factory({ completionFormat: "tags", thinking: "off" }).parse(reply, now)
     expect(off).toEqual({ action, valid: validWithoutThought })
   })
 })
 
 describe("prompts", () => {
   const observation = { text: "Cards: 4 8\nFormula: ", anchor: "Cards: 4 8\nFormula: " }
-  const history: Turn[] = [{ observation, reply: '{"action": "4"}', action: "4" }]
+  const history: PastStep[] = [{ observation, reply: '{"action": "4"}', action: "4" }]
   const next = { text: "Cards: 4 8\nFormula: 4", anchor: "Cards: 4 8\nFormula: 4" }
   const content = (options: CardOptions, past = history) =>
     ezPoints(options).prompt({ seed: 0 }, past, past.length > 0 ? next : observation)[0]!.content
@@ -166,7 +166,7 @@ describe("prompts", () => {
   })
 
   it("request tags, and show the history, on request", () => {
-    expect(content({ reply: "tags", history: 2 }).split("\n\n").slice(2)).toEqual([
+    expect(content({ completionFormat: "tags", history: 2 }).split("\n\n").slice(2)).toEqual([
       "[Observation 1: 'Cards: 4 8\nFormula: ', Action 1: '4']",
       "Step 2, now:\nCards: 4 8\nFormula: 4",
       replyFormat("required", "a card's number, + * or ="),

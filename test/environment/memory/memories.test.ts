@@ -2,7 +2,7 @@ import { mkdtemp, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import type { Environment, Turn } from "../../../src/environment/environment.ts"
+import type { Environment, PastStep } from "../../../src/environment/environment.ts"
 import { beliefs } from "../../../src/environment/memory/beliefs.ts"
 import { chunks, cut } from "../../../src/environment/memory/chunks.ts"
 import type { Memory } from "../../../src/environment/memory/memory.ts"
@@ -30,7 +30,7 @@ beforeAll(async () => {
 })
 afterAll(() => rm(folder, { recursive: true }))
 
-const turn = (text: string, reply: string, action = reply): Turn => ({
+const turn = (text: string, reply: string, action = reply): PastStep => ({
   observation: { text, anchor: text },
   reply,
   action,
@@ -38,7 +38,7 @@ const turn = (text: string, reply: string, action = reply): Turn => ({
 const now = (text: string) => ({ text, anchor: text })
 
 /** What it tells at each step of this past, with what it asks answered. */
-async function tell(memory: Memory, turns: readonly Turn[], last = "now", answer = (_: string) => "") {
+async function tell(memory: Memory, turns: readonly PastStep[], last = "now", answer = (_: string) => "") {
   const asked: string[] = []
   const episode = memory.begin({
     task: 0,

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises"
 import { describe, expect, it } from "vitest"
 import { replyFormat } from "../../../src/environment/agent.ts"
-import type { Turn } from "../../../src/environment/environment.ts"
+import type { PastStep } from "../../../src/environment/environment.ts"
 import { openEnv } from "../../../src/environment/openenv/openenv.ts"
 import { type OpenEnvOptions, type OpenEnvTask, openEnvFields } from "../../../src/environment/openenv/options.ts"
 import { serverAddress } from "../../../src/environment/openenv/server-address.ts"
@@ -257,7 +257,7 @@ describe("openEnv", () => {
 describe("prompts and completions", () => {
   const now = { text: "Board", anchor: "Board" }
   const chess = { ...now, actions: ["Nf3", "nf3x", "e4"] }
-  const history: Turn[] = [{ observation: now, reply: "<action>e4</action>", action: "e4" }]
+  const history: PastStep[] = [{ observation: now, reply: "<action>e4</action>", action: "e4" }]
 
   it.each([
     ["<think>.</think><action>nf3</action>", chess, "Nf3", true],

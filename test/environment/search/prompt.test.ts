@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest"
-import type { Observation, Turn } from "../../../src/environment/environment.ts"
+import type { Observation, PastStep } from "../../../src/environment/environment.ts"
 import { informationOf } from "../../../src/environment/search/information.ts"
 import { type SearchOptions, type SearchTask, search } from "../../../src/environment/search/search.ts"
 
@@ -7,7 +7,11 @@ const task: SearchTask = { id: "q", question: "Where was the mayor of Velan Bay 
 const texts = [task.question, informationOf("Doc 1: one\n"), "", informationOf('Doc 1: "two"\n')]
 const observations: Observation[] = texts.map((text) => ({ text, anchor: text }))
 const actions = ["<search>one</search>", "", "<search>two</search>"]
-const history: Turn[] = actions.map((action, i) => ({ observation: observations[i]!, reply: `so ${action}`, action }))
+const history: PastStep[] = actions.map((action, i) => ({
+  observation: observations[i]!,
+  reply: `so ${action}`,
+  action,
+}))
 
 async function content(options: SearchOptions, steps: number): Promise<string> {
   const { prompt } = await search({ entities: 60, ...options })
@@ -88,7 +92,7 @@ describe("prompt of search", () => {
   })
 
   it("can be replaced as a whole or in its memory, as can parsing", async () => {
-    const memory = (turns: readonly Turn[]) => `I did ${turns.length} things.`
+    const memory = (turns: readonly PastStep[]) => `I did ${turns.length} things.`
     expect(await content({ memory }, 3)).toContain(`I did 3 things.\n${texts[3]}`)
     expect(await content({ memory, rules: false }, 3)).toBe(`${task.question}\nI did 3 things.\nDoc 1: "two"`)
     expect(await content({ memory, rules: false }, 2)).toBe(`${task.question}\nI did 2 things.`)

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, describe, expect, it, vi } from "vitest"
-import type { Environment, StepResult, Turn } from "../../../src/environment/environment.ts"
+import type { Environment, PastStep, StepResult } from "../../../src/environment/environment.ts"
 import { httpRetriever } from "../../../src/environment/search/http-retriever.ts"
 import { informationOf } from "../../../src/environment/search/information.ts"
 import { type SearchOptions, type SearchTask, search } from "../../../src/environment/search/search.ts"
@@ -45,7 +45,7 @@ function start(environment: Environment<SearchTask>, what = task, signal = new A
 async function playExpert(environment: Environment<SearchTask>, what: SearchTask): Promise<StepResult | undefined> {
   const episode = await start(environment, what)
   const expert = environment.expert!(what)
-  const history: Turn[] = []
+  const history: PastStep[] = []
   let now = episode.first
   for (;;) {
     const reply = expert.reply(now, history)
@@ -116,7 +116,10 @@ describe("search", () => {
       truncated: false,
       metrics: { success: 1, searches: 1, retrieverFailures: 0 },
     })
-    await expect(episode.step("<answer>a</answer>")).rejects.toMatchObject({ code: "BAD_ARGUMENT", message: /episode has ended/ })
+    await expect(episode.step("<answer>a</answer>")).rejects.toMatchObject({
+      code: "BAD_ARGUMENT",
+      message: /episode has ended/,
+    })
   })
 
   it("reports that nothing was found, and shows nothing after a completion without search and answer", async () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest"
-import type { Environment, Turn } from "../../../src/environment/environment.ts"
+import type { Environment, PastStep } from "../../../src/environment/environment.ts"
 import { type SokobanOptions, type SokobanTask, sokoban } from "../../../src/environment/sokoban/sokoban.ts"
 import { checkEnvironment } from "../../../src/rollout/check-environment.ts"
 import { Random } from "../../../src/util/random.ts"
@@ -169,7 +169,7 @@ describe("prompt of sokoban", () => {
     const text = ["#######", row, "#######"].map((line) => [...line].join(" ")).join("\n")
     return { text, anchor: text }
   })
-  const history: Turn[] = observations.map((observation) => ({
+  const history: PastStep[] = observations.map((observation) => ({
     observation,
     reply: "<action>right</action>",
     action: "right",
@@ -248,7 +248,7 @@ describe("prompt of sokoban", () => {
   })
 
   it("supports custom functions for history, whole prompt and parsing", () => {
-    const memory = (turns: readonly Turn[]) => turns.map(({ action }) => action).join(", ")
+    const memory = (turns: readonly PastStep[]) => turns.map(({ action }) => action).join(", ")
     expect(content({ memory }, 3)).toContain("\n\nright, right, right\n\nStep 4, now:")
     expect(content({ memory, rules: false }, 2)).toBe(`right, right\n\n${observations[2]!.text}`)
     const prompt: SokobanOptions["prompt"] = (task, turns) => [

@@ -1,4 +1,4 @@
-import type { Environment, Turn } from "../../../src/environment/environment.ts"
+import type { Environment, PastStep } from "../../../src/environment/environment.ts"
 import type { WebShopTask } from "../../../src/environment/webshop/webshop.ts"
 import { Random } from "../../../src/util/random.ts"
 
@@ -22,7 +22,7 @@ export function take(environment: Environment<WebShopTask>, split: "train" | "te
 export async function playExpert(environment: Environment<WebShopTask>, task: WebShopTask) {
   const episode = await start(environment, task)
   const expert = environment.expert!(task)
-  const history: Turn[] = []
+  const history: PastStep[] = []
   let observation = episode.first
   let replied = 0
   let valid = true

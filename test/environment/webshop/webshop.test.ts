@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest"
-import type { Turn } from "../../../src/environment/environment.ts"
+import type { PastStep } from "../../../src/environment/environment.ts"
 import { type WebShopOptions, webshop } from "../../../src/environment/webshop/webshop.ts"
 import { checkEnvironment } from "../../../src/rollout/check-environment.ts"
 import { folder, present, reason } from "./data.ts"
@@ -7,7 +7,7 @@ import { playExpert, start, take } from "./play.ts"
 import { goal } from "./world.ts"
 
 const bare: WebShopOptions = { detail: "short", size: 40, resultsPerPage: 3, rules: false, thinking: "off", history: 1 }
-const turn = (text: string, action: string): Turn => ({ observation: { text, anchor: text }, reply: "", action })
+const turn = (text: string, action: string): PastStep => ({ observation: { text, anchor: text }, reply: "", action })
 
 describe("webshop", () => {
   it.each([
@@ -192,7 +192,10 @@ describe("webshop", () => {
   })
 
   it("reports a missing catalogue", async () => {
-    await expect(webshop({ data: "/nowhere" })).rejects.toMatchObject({ code: "BAD_DATA", message: /omit data to use the generated catalogue/ })
+    await expect(webshop({ data: "/nowhere" })).rejects.toMatchObject({
+      code: "BAD_DATA",
+      message: /omit data to use the generated catalogue/,
+    })
     const files = { products: "/nowhere/p.json", attributes: "/nowhere/a.json" }
     await expect(webshop(files)).rejects.toMatchObject({ code: "BAD_DATA", message: /p\.json cannot be read/ })
   })
@@ -292,7 +295,7 @@ describe("the expert of webshop", () => {
     for (const detour of detours) {
       const episode = await start(environment, task)
       const expert = environment.expert!(task)
-      const history: Turn[] = []
+      const history: PastStep[] = []
       let observation = episode.first
       for (let step = 0; ; step++) {
         const reply = detour[step] ?? expert.reply(observation, history)!

@@ -33,7 +33,7 @@ export async function prepare(scratch) {
     await trainByteLevelTokenizer(Array(8).fill("Be brief. Hi. Ho. 12 left."), { vocabularySize: 300 }),
   )
   const tokenizer = await Tokenizer.open(folder)
-  const context = { tokenizer, replies: "all", successes: true, onWarning() {} }
+  const context = { tokenizer, completions: "all", successes: true, onWarning() {} }
   async function readAll(path) {
     for await (const _ of transcripts(path).examples(context));
   }

@@ -60,7 +60,14 @@ const surrogate = {
   fixedLength: 4,
   ratio: "token",
 }
-const loss = { ...surrogate, mode: "policy", temperature: 1, entropyWeight: 0.1, unit: "span", skipZeroAdvantage: true }
+const loss = {
+  ...surrogate,
+  mode: "policy",
+  temperature: 1,
+  entropyWeight: 0.1,
+  unit: "segment",
+  skipZeroAdvantage: true,
+}
 const columns = [
   "advantages",
   "oldLogProbs",

@@ -11,10 +11,10 @@ const environment = sokoban({ rules: false, history: 0, thinking: "off", maxStep
 const memory = { iterations: 0, means: new Float64Array(20) }
 const estimator = {
   name: "running-mean",
-  estimate({ rewards, length }, { moment }) {
+  estimate({ rewards, length }, { progress }) {
     memory.means[memory.iterations++] = rewards.reduce((sum, reward) => sum + reward, 0) / length
     const mean = memory.means.reduce((sum, value) => sum + value, 0) / memory.iterations
-    return { advantages: rewards.map((reward) => reward - mean + 0.01 * moment.iteration) }
+    return { advantages: rewards.map((reward) => reward - mean + 0.01 * progress.iteration) }
   },
   state: () => ({ json: { iterations: memory.iterations }, arrays: { means: memory.means } }),
   restore({ json, arrays }) {

@@ -1,4 +1,4 @@
-// Trains, or clones, with a run in code, and sends itself signals at a moment: [model, run, JSON of what to do]. Prints what it came to.
+// Trains, or clones, with a run in code, and sends itself signals: [model, run, JSON with the signals]. Prints the outcome.
 import { createHash } from "node:crypto"
 import { readFile } from "node:fs/promises"
 import { join } from "node:path"

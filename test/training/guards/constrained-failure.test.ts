@@ -40,7 +40,7 @@ it("a failed batch is repeated with the constraints of its rows", async () => {
     }),
   )
   const loss = clippedSurrogate()
-  const how = { moment: { iteration: 0, iterations: 1 }, random: new Random(3) }
+  const how = { progress: { iteration: 0, iterations: 1 }, random: new Random(3) }
   const path = await writeFailure(folder, {
     ...{ policy, loss, options: readOptions("train", {}, trainFields), rows, how },
     ...{ adamw: { learningRate: 1e-3 }, error: new Error("x") },

@@ -210,9 +210,9 @@ describe("a run that diverges", () => {
   it("by non-finite results of the sampler names the checkpoint, too, and keeps valid weights", async () => {
     const estimator = (
       batch: { readonly length: number },
-      { moment }: { readonly moment: { readonly iteration: number } },
+      { progress }: { readonly progress: { readonly iteration: number } },
     ) => ({
-      advantages: new Float64Array(batch.length).fill(moment.iteration === 2 ? Number.NaN : 0),
+      advantages: new Float64Array(batch.length).fill(progress.iteration === 2 ? Number.NaN : 0),
     })
     const { error, directory } = await runTo("run", () => false, { estimator, checkpointEvery: 100 })
     expect(error).toMatchObject({ code: "NON_FINITE", message: expect.stringMatching(/step-2, after iteration 2\.$/) })
@@ -243,9 +243,9 @@ describe("the batch that failed", () => {
       loss: { name: expect.any(String), options: { klWeight: 0 } },
       seed: 7,
       how: {
-        moment: { iteration: 2, iterations: 4 },
+        progress: { iteration: 2, iterations: 4 },
         temperature: 1,
-        unit: "span",
+        unit: "segment",
         key: [expect.any(Number), expect.any(Number)],
       },
       adamw: { learningRate: 1 },
@@ -284,7 +284,7 @@ describe("the batch that failed", () => {
     const span = { start: 1, length: 6, logProbs: odd, weights: odd, advantage: Number.NaN, referenceLogProbs: odd }
     const seen: (readonly Sequence[])[] = []
     const resolved = readOptions("train", { loss: { clipDual: Number.POSITIVE_INFINITY } }, trainFields)
-    const how = { moment: { iteration: 4, iterations: 9 }, random: new Random(3).fork("loss", 2), temperature: 0.5 }
+    const how = { progress: { iteration: 4, iterations: 9 }, random: new Random(3).fork("loss", 2), temperature: 0.5 }
     const adamw = { learningRate: 1, maxGradientNorm: Number.POSITIVE_INFINITY }
     const failure = { policy, loss: sound, options: resolved, rows: [{ tokens, spans: [span] }], how, adamw }
     const path = await writeFailure(folder, { ...failure, error: new Error("x") })
@@ -309,7 +309,7 @@ describe("the batch that failed", () => {
       loss: sound,
       options: resolved,
       rows: [],
-      how: { moment: { iteration: 0, iterations: 1 }, random: new Random(1) },
+      how: { progress: { iteration: 0, iterations: 1 }, random: new Random(1) },
     }
     const { GigpoError } = await import("../../../src/util/errors.ts")
     const diverged = Object.assign(new TablePolicy(), {

@@ -41,7 +41,7 @@ it("keeps what an estimator said of every step, with both levels, and reads it w
   })
   const groups = [group(0, [failed, won, lost]), group(3, [lost, won], ["far", 1])]
   const steps = collectSteps(groups.map(({ episodes }) => episodes))
-  const context = { moment: { iteration: 0, iterations: 1 }, random: new Random(0) }
+  const context = { progress: { iteration: 0, iterations: 1 }, random: new Random(0) }
   const credit = await gigpo().estimate(toBatch(steps), context)
   const { returns, episodeAdvantages, stepAdvantages, stepGroups } = credit.details!
   const [first, second] = await readBack(groups, credit)

@@ -1,5 +1,5 @@
 import { GigpoError } from "../../../util/errors.ts"
-import type { Expert, Observation, Turn } from "../../environment.ts"
+import type { Expert, Observation, PastStep } from "../../environment.ts"
 import type { Game, World } from "../game.ts"
 import type { Wording } from "../generate/grammar.ts"
 import { type Advice, explore } from "./explore.ts"
@@ -35,7 +35,7 @@ export function alfworldExpert(game: Game | (() => Game), options: ExpertOptions
   }
 }
 
-type Advise = (now: Observation, history: readonly Turn[]) => Advice | undefined
+type Advise = (now: Observation, history: readonly PastStep[]) => Advice | undefined
 
 function planner(source: Game | (() => Game)): Advise {
   let world: World | undefined

@@ -1,4 +1,4 @@
-import type { Observation, Turn } from "../../environment.ts"
+import type { Observation, PastStep } from "../../environment.ts"
 import { objectKinds, openable } from "../generate/things.ts"
 import type { Goal } from "./goal.ts"
 import { type Home, kindOfName, type Receptacle, type Thing } from "./home.ts"
@@ -17,7 +17,7 @@ export const places: ReadonlyMap<string, readonly string[]> = new Map(
 )
 
 /** Knowledge from the observations of an episode, with the texts of ALFWorld 0.2 and 0.4. */
-export function remember(now: Observation, history: readonly Turn[], goal: Goal): Memory {
+export function remember(now: Observation, history: readonly PastStep[], goal: Goal): Memory {
   const reader = new Reader(goal)
   for (const { observation, action } of history) {
     reader.read(observation)

@@ -1,4 +1,4 @@
-import type { Observation, Turn } from "../../environment.ts"
+import type { Observation, PastStep } from "../../environment.ts"
 import { resultOf } from "../information.ts"
 import { queryOf } from "../projection.ts"
 import type { SearchTask } from "../questions.ts"
@@ -8,7 +8,7 @@ import { readFact } from "./world.ts"
  * Expert completion for a question about the embedded world: searches for the subject, then for each entity along the path, and answers
  * with the last fact. `undefined` if a search did not find its entity.
  */
-export function worldExpert(task: SearchTask, history: readonly Turn[], now: Observation): string | undefined {
+export function worldExpert(task: SearchTask, history: readonly PastStep[], now: Observation): string | undefined {
   const passages = [...history.slice(1).map((turn) => turn.observation), now].flatMap(shownPassages)
   let at = task.subject!
   for (const relation of task.path!) {

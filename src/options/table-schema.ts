@@ -108,13 +108,10 @@ function choiceSchema(page: Page, choice: Choice): JsonSchema {
     },
     anyOf: [{ required: ["use"] }, { required: ["name"] }],
   }
+  const propertyNames = asGiven ? {} : { propertyNames: { enum: [...new Set(keys)] } }
+  const builtIn = names.length > 0 ? [{ enum: names }, { type: "object", ...propertyNames, anyOf: named }] : []
   return {
-    anyOf: [
-      { enum: names },
-      { type: "string", pattern: modulePattern },
-      { type: "object", ...(asGiven ? {} : { propertyNames: { enum: [...new Set(keys)] } }), anyOf: named },
-      module,
-    ],
+    anyOf: [...builtIn, { type: "string", pattern: modulePattern }, module],
     ...(fallback !== undefined && { default: fallback }),
   }
 }

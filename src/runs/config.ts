@@ -33,6 +33,7 @@ export const changeableKeys: readonly string[] = [
   "rollout.maxRetries",
   "guards",
   "stop",
+  "observer",
   "recording",
   "tensorboard",
   "mlflow",

@@ -56,7 +56,7 @@ export interface RunObserver {
   end?(outcome: RunOutcome): unknown
 }
 
-type Told = Omit<Required<RunObserver>, "name">
+type Events = Omit<Required<RunObserver>, "name">
 
 /** Maximum number of queued calls of an observer; further calls are skipped. */
 const longestQueue = 32
@@ -71,7 +71,7 @@ export class Observers {
     this.#queues = observers.map((observer) => new Queue(observer, onWarning))
   }
 
-  tell<Event extends keyof Told>(event: Event, ...about: Parameters<Told[Event]>): void {
+  tell<Event extends keyof Events>(event: Event, ...about: Parameters<Events[Event]>): void {
     for (const queue of this.#queues) queue.add(event, about)
   }
 
@@ -93,7 +93,7 @@ class Queue {
     this.#onWarning = onWarning
   }
 
-  add<Event extends keyof Told>(event: Event, about: Parameters<Told[Event]>): void {
+  add<Event extends keyof Events>(event: Event, about: Parameters<Events[Event]>): void {
     const listen = this.#observer[event] as ((...about: unknown[]) => unknown) | undefined
     if (!listen) return
     if (this.#waiting >= longestQueue && event !== "end") {

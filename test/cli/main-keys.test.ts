@@ -38,7 +38,7 @@ describe("the main keys", () => {
       "recompute",
       "training",
       "tensorboard",
-      "episodes",
+      "recording",
       "sft",
       "initialize",
     ])

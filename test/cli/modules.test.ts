@@ -6,6 +6,7 @@ import { pathToFileURL } from "node:url"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import {
   configuredExpert,
+  configuredObservers,
   configuredPlayer,
   configuredTraining,
   moduleFields,
@@ -52,6 +53,32 @@ export default ({ strength, slope }) => ({
   estimate: (batch) => ({ advantages: batch.rewards.map((reward) => strength * reward), metrics: { slope } }),
 })
 `
+
+describe("the observer of a run", () => {
+  const observing = async (text: string, options = "") =>
+    await configuredObservers(await load(`observer: { use: ./${await put(text)}${options} }\n`))
+
+  it("is made of the module with its options, alone or in a list", async () => {
+    const table = `import * as fields from ${JSON.stringify(constructors)}
+      export const options = { path: fields.string("none", "Path.") }
+      export default ({ path }) => `
+    expect(await observing(`${table} ({ name: path, report() {} })`, ", path: a")).toMatchObject([{ name: "a" }])
+    expect(await observing(`${table} [{ name: path, end() {} }, { start() {} }]`)).toHaveLength(2)
+    expect(await configuredObservers(await load(""))).toEqual([])
+  })
+
+  it("is refused without a function of an observer, with the place in the file", async () => {
+    for (const [text, problem] of [
+      ["export default () => {}", "must be an observer: an object with start, episodes, evaluation, report or end"],
+      ["export default [{ reports() {} }]", "it has none of them"],
+      ["export default { report: 1 }", "has a report that is not a function"],
+    ] as const)
+      await expect(observing(text)).rejects.toMatchObject({
+        code: "BAD_CONFIG",
+        message: expect.stringMatching(new RegExp(`yaml, line 3: .*${problem}`)),
+      })
+  })
+})
 
 describe("the expert of SFT", () => {
   const tasks = "export default { name: 'mine', tasks: () => [1] }"

@@ -18,7 +18,7 @@ import { type ConfigArguments, commandLine, configCommand, programArgument, prog
 import type { Config } from "../config/config.ts"
 import { complete, placeKeys } from "../config/kept.ts"
 import { checkConfiguredLengths } from "../config/lengths.ts"
-import { configuredPlayer, configuredTraining } from "../config/modules.ts"
+import { configuredObservers, configuredPlayer, configuredTraining } from "../config/modules.ts"
 import { noteOwnRun } from "../config/own-run.ts"
 import { loadConfig } from "../config/resolve.ts"
 import { configuredSinks } from "../config/sinks.ts"
@@ -107,7 +107,7 @@ async function runTrain(
   await checkConfiguredLengths(config)
   await using player = await unlessAborted(signal, () => configuredPlayer(config))
   const training = await configuredTraining(config)
-  const sinks = configuredSinks(config)
+  const sinks = [...configuredSinks(config), ...(await configuredObservers(config))]
   // Fail before a large model is read, but replace nothing until the model is open.
   await checkRunFolder(config.run, options)
   if (options.overwrite) await checkModelOutside(config)

@@ -20,6 +20,7 @@ import { isObject } from "../../options/read.ts"
 import { initializeFields } from "../../sft/initialize-options.ts"
 import { sftFields } from "../../sft/options.ts"
 import { chatFields } from "../../tokenizer/chat-options.ts"
+import { customObserver } from "../../training/custom-observer.ts"
 import { trainFields } from "../../training/options.ts"
 import { recordingFields } from "../../view/record/options.ts"
 import { mlflowFields } from "../../view/sinks/mlflow.ts"
@@ -104,6 +105,12 @@ export const configFields = {
     "gigpo train: send settings and metrics to an MLflow server. Credentials: MLFLOW_TRACKING_TOKEN, or MLFLOW_TRACKING_USERNAME " +
       "and MLFLOW_TRACKING_PASSWORD.",
     "not used",
+  ),
+  observer: optionalChoice(
+    choice(undefined, {}, "gigpo train: module of an observer, which receives reports and episodes of the run.", {
+      own: customObserver,
+    }),
+    "none",
   ),
   recording: group(recordingFields, "Recording of episodes in the run folder."),
   sft: group(

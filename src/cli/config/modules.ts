@@ -15,7 +15,9 @@ import type { CustomValue, Fields } from "../../options/table.ts"
 import { customTurnHooks } from "../../rollout/hooks/turn-hooks.ts"
 import type { SftOptions } from "../../sft/options.ts"
 import { customCurriculum } from "../../training/curriculum/curriculum.ts"
+import { customObserver } from "../../training/custom-observer.ts"
 import { aroundLoss } from "../../training/kl.ts"
+import type { RunObserver } from "../../training/observers.ts"
 import type { TrainOptions } from "../../training/options.ts"
 import type { AgentSetup, TeacherSetup } from "../../training/player.ts"
 import { GigpoError } from "../../util/errors.ts"
@@ -31,6 +33,7 @@ const places = [
   { path: ["environment", "wrapper"], around: {} },
   { path: ["environment", "memory"], around: {} },
   { path: ["agent"], around: aroundAgent },
+  { path: ["observer"], around: {} },
   { path: ["training", "curriculum"], around: {} },
   { path: ["training", "turnHooks"], around: {} },
   { path: ["training", "estimator"], around: {} },
@@ -181,6 +184,11 @@ export async function configuredTraining({ seed, training }: Config): Promise<Tr
     estimator: isUsed(estimator) ? await own(estimator, customEstimator) : estimator,
     loss: isUsed(loss) ? { use: await own(loss, customLoss, aroundLoss), ...only(loss, aroundLoss) } : loss,
   }
+}
+
+/** Observers of the configured module; none if there is no module. */
+export async function configuredObservers({ observer }: Config): Promise<readonly RunObserver[]> {
+  return isUsed(observer) ? [await own(observer, customObserver)].flat() : []
 }
 
 /** SFT options of a loaded configuration, with the exports of its modules. */

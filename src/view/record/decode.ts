@@ -110,6 +110,7 @@ class PartDecoder {
       const flagged = value("flags")
       const isSkipped = (flagged & flags.skipped) !== 0
       const earned: Columns = isLearned ? columns : {}
+      const trainerLogProbs = earned.trainerLogProbs ? perToken("trainerLogProbs") : []
       const measured = metrics?.[at]
       steps.push({
         observation: String(text("observation")),
@@ -120,6 +121,7 @@ class PartDecoder {
         ...(isSkipped && { skipped: true }),
         ...(!isSkipped && earned.advantages && { advantage: value("advantages") }),
         ...(!isSkipped && earned.tokenAdvantages && { advantage: perToken("tokenAdvantages") }),
+        ...(trainerLogProbs.length > 0 && trainerLogProbs.every(Number.isFinite) && { trainerLogProbs }),
         action: String(text("action")),
         reward: value("rewards"),
         finishReason: flagged & flags.cutOff ? "length" : "stop",

@@ -43,7 +43,13 @@ export async function sentGroup(group: RecordedGroup, { round, members }: SentOp
 }
 
 /** Step with what is compared between episodes. */
-function withoutTokens({ candidates: _, entropies: __, forced: ___, ...step }: RecordedStep): RecordedStep {
+function withoutTokens({
+  candidates: _,
+  entropies: __,
+  forced: ___,
+  trainerLogProbs: ____,
+  ...step
+}: RecordedStep): RecordedStep {
   const advantage = advantageOf(step)
   return { ...step, prompt: "", reply: [], logProbs: [], ...(advantage !== undefined && { advantage }) }
 }
@@ -61,6 +67,7 @@ function rounded(step: RecordedStep, round: SentOptions["round"]): RecordedStep 
     ...step,
     logProbs: all(step.logProbs),
     ...(step.entropies && { entropies: all(step.entropies) }),
+    ...(step.trainerLogProbs && { trainerLogProbs: all(step.trainerLogProbs) }),
     ...(step.advantage !== undefined && {
       advantage: typeof step.advantage === "number" ? round(step.advantage) : all(step.advantage),
     }),

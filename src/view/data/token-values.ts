@@ -30,13 +30,17 @@ export type Scale = Readonly<Record<Measure, number>>
 export function tokenScale({ episodes, scale }: PageGroup): Scale {
   if (scale) return scale
   const most: Record<Measure, number> = { advantage: 0, entropy: 0, probability: 1, mismatch: 0 }
+  const see = (measure: Measure, value: number) => {
+    if (Math.abs(value) > most[measure]) most[measure] = Math.abs(value)
+  }
   for (const { steps } of episodes)
-    for (const step of steps)
-      for (const measure of ["advantage", "entropy", "mismatch"] as const)
-        for (const at of step.reply.keys()) {
-          const magnitude = Math.abs(tokenValue(step, at, measure) ?? 0)
-          if (magnitude > most[measure]) most[measure] = magnitude
-        }
+    for (const { reply, advantage = 0, entropies = [], logProbs, trainerLogProbs = [] } of steps) {
+      if (reply.length === 0) continue
+      if (typeof advantage === "number") see("advantage", advantage)
+      else for (const value of advantage) see("advantage", value)
+      for (const value of entropies) see("entropy", value)
+      for (let at = 0; at < trainerLogProbs.length; at++) see("mismatch", trainerLogProbs[at]! - logProbs[at]!)
+    }
   if (most.mismatch > 0) most.mismatch = Math.max(most.mismatch, leastMismatch)
   return most
 }

@@ -69,8 +69,15 @@ function finite(logProb: number): number {
   return Math.max(logProb, -9999)
 }
 
-/** Part of a completion; a tool call has its id. */
-export type ReplyDelta = Exclude<Piece, { kind: "call" }> | (Extract<Piece, { kind: "call" }> & { readonly id: string })
+/** Part of a completion; a tool call, and each part of it, has its id. */
+export type ReplyDelta =
+  | Exclude<Piece, { kind: "call" | "part" | "cut" }>
+  | (Extract<Piece, { kind: "part" }> & { readonly id: string })
+  | (Extract<Piece, { kind: "call" }> & {
+      readonly id: string
+      /** Whether the call was reported in parts before. */
+      readonly told?: true
+    })
 
 /** API format of calls and responses. */
 export interface Dialect {

@@ -261,7 +261,12 @@ export class ReplyGenerator {
     const { policy, codec } = this.#setup
     const hearing = new ReplyParser({
       decode: (tokens) => codec.decode(tokens, { skipSpecial: true }),
-      reader: readerOf(this.#format, call, opening),
+      reader: readerOf(
+        this.#format,
+        call,
+        opening,
+        told !== undefined && request.constraint !== undefined && call.stop.length === 0,
+      ),
       stop: call.stop,
       id,
       listener: told && ((piece) => told(piece, id)),

@@ -41,6 +41,8 @@ export class ReplyParser {
   readonly #contents: string[] = []
   readonly #thoughts: string[] = []
   readonly #toolCalls: ToolCall[] = []
+  /** Number of calls that were begun in parts. */
+  #begun = 0
   #tokens = 0
   #reasoningTokens = 0
   #stop: string | undefined
@@ -93,17 +95,26 @@ export class ReplyParser {
   #tell(pieces: readonly Piece[]): void {
     const { id, listener } = this.#setup
     for (const piece of pieces) {
-      if (piece.kind === "call") {
-        const named = { ...piece, id: `call_${id}_${this.#toolCalls.length}` }
-        this.#toolCalls.push({ id: named.id, name: piece.name, arguments: piece.arguments })
-        listener?.(named)
-      } else {
+      if (piece.kind === "part") {
+        if (piece.name !== undefined) this.#begun++
+        listener?.({ ...piece, id: callId(id, this.#begun - 1) })
+      } else if (piece.kind === "call") {
+        const at = this.#toolCalls.length
+        const call = { id: callId(id, at), name: piece.name, arguments: piece.arguments }
+        this.#toolCalls.push(call)
+        listener?.({ kind: "call", ...call, ...(at < this.#begun && { told: true }) })
+      } else if (piece.kind === "cut") this.#contents.push(piece.text)
+      else {
         const texts = piece.kind === "content" ? this.#contents : this.#thoughts
         texts.push(piece.text)
         listener?.(piece)
       }
     }
   }
+}
+
+function callId(reply: string, index: number): string {
+  return `call_${reply}_${index}`
 }
 
 function cut(completion: Completion, length: number): Completion {

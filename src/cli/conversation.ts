@@ -43,7 +43,7 @@ export class Conversation {
     let content = ""
     try {
       const [reply] = await this.#voice.reply(this.#call(messages), signal, (_, piece) => {
-        if (piece.kind === "call") return // the call offers no tools
+        if (piece.kind === "call" || piece.kind === "part") return // the call offers no tools
         if (piece.kind === "content") content += piece.text
         tell(piece)
       })

@@ -49,6 +49,14 @@ export function delivered(
  */
 const pace = 40
 
+/** Two consecutive pieces as one; undefined if they stay apart. */
+function mergedPieces(one: ReplyDelta, other: ReplyDelta): ReplyDelta | undefined {
+  if (one.kind === "call" || other.kind === "call" || one.kind !== other.kind) return undefined
+  const text = one.text + other.text
+  if (one.kind !== "part" || other.kind !== "part") return { ...one, text }
+  return one.id === other.id ? { ...one, text, ...(other.last && { last: other.last }) } : undefined
+}
+
 /**
  * Buffer between the sampler and the reader of a completion. Sampling does not wait for a slow reader: unread parts are
  * merged, so that the buffer never exceeds the text of the completions.
@@ -62,8 +70,8 @@ export class OutputBuffer {
 
   add(index: number, piece: ReplyDelta, reply: string): void {
     const last = this.#parts.findLast((part) => part.index === index)
-    if (last && last.piece.kind !== "call" && last.piece.kind === piece.kind)
-      last.piece = { kind: piece.kind, text: last.piece.text + piece.text }
+    const merged = last && mergedPieces(last.piece, piece)
+    if (merged) last.piece = merged
     else this.#parts.push({ index, reply, piece })
     this.#wake()
   }

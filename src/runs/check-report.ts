@@ -21,6 +21,7 @@ const optionalChecks: Readonly<Record<string, Check>> = {
   evaluation: isEvaluation,
   warnings: (value) => Array.isArray(value) && value.every(isText),
   stopped: isText,
+  resumed: (value) => value === true,
 }
 
 export function isReport(value: unknown): value is IterationReport {

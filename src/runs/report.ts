@@ -20,6 +20,8 @@ export interface IterationReport {
   readonly warnings?: readonly string[]
   /** Reason of early stopping with this iteration (`stop`). */
   readonly stopped?: string
+  /** Whether the run was resumed, or forked, before this iteration. Absent otherwise. */
+  readonly resumed?: true
 }
 
 /** Report of an evaluation on held-out tasks. */

@@ -95,7 +95,9 @@ export async function collect<Task>(
   const critic = scale ? valueMetrics(credited, inOwnUnits.returns!, scale) : {}
   const wasted = wastedShare(learnedEpisodes(members, minGroupSize), batch.anchorGroups)
   const found = { ...metrics, ...withheld, ...critic, ...(wasted !== undefined && { "episode/wasted": wasted }) }
-  return { groups, dropped, steps, rows: [...credited.toSequences(), ...extra], credit, metrics: found }
+  const trainer = table.columns.oldLogProbs && table.byStep(table.columns.oldLogProbs)
+  const scored = trainer ? steps.map((step, at) => ({ ...step, trainerLogProbs: trainer[at]! })) : steps
+  return { groups, dropped, steps: scored, rows: [...credited.toSequences(), ...extra], credit, metrics: found }
 }
 
 /** Returns the arguments of a training's rollouts. */

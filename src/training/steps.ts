@@ -11,6 +11,8 @@ export interface CollectedStep extends BatchStep {
   readonly episode: number
   /** Step as the rollout recorded it. */
   readonly record: EpisodeStep
+  /** Log-probabilities of the trainer at the weights of the rollout, [tokens]; only with `oldLogProbs: recomputed`. */
+  readonly trainerLogProbs?: Float32Array
 }
 
 /**

@@ -72,6 +72,7 @@ async function* iterate<Task>(all: TrainSetup<Task>): AsyncGenerator<IterationRe
   const observers = new Observers(training.observers ?? [], onWarning)
   const place = run && { directory: run.directory, config: run.config }
   observers.tell("start", { iteration: saver.completed, iterations, ...place })
+  let resumed = saver.completed > 0
   /** Groups of an evaluation that observers have not received yet. */
   let heldOut: readonly Group<Task>[] | undefined
   const evaluated = async (draft: IterationReport): Promise<IterationReport> => {
@@ -102,7 +103,8 @@ async function* iterate<Task>(all: TrainSetup<Task>): AsyncGenerator<IterationRe
       const progress: TrainingProgress = { iteration: saver.completed, iterations }
       const done = await runIteration(training, { steps, collapse }, progress, saver.changing)
       saver.complete(done.rows)
-      report = journal.stamp(done.report)
+      report = journal.stamp({ ...done.report, ...(resumed && { resumed }) })
+      resumed = false
       let { alarms } = done
       try {
         report = await evaluated(report)

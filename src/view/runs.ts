@@ -3,6 +3,7 @@ import { basename, join, relative } from "node:path"
 import { io } from "../files/io-error.ts"
 import { isHeld } from "../files/lock.ts"
 import { checkArguments, checkPath } from "../options/arguments.ts"
+import { listCheckpoints } from "../runs/checkpoint.ts"
 import { type RunConfig, readRunConfig } from "../runs/config.ts"
 import { runFiles } from "../runs/files.ts"
 import { folderState, refuseBrokenRun } from "../runs/folder.ts"
@@ -67,6 +68,7 @@ export async function describeRun(
   const isDone = last?.stopped !== undefined || (iterations !== undefined && iteration >= iterations)
   const running = await isHeld(join(directory, runFiles.lock))
   const left = isDone || iterations === undefined ? undefined : secondsLeft(told, iterations)
+  const checkpoints = await listCheckpoints(join(directory, runFiles.checkpoints)).catch(() => [])
   const name = (within && relative(within, directory)) || basename(directory)
   return {
     id: name,
@@ -76,6 +78,7 @@ export async function describeRun(
     ...(iterations !== undefined && { iterations }),
     ...(last?.time !== undefined && { time: last.time }),
     ...(left !== undefined && { secondsLeft: left }),
+    ...(checkpoints.length > 0 && { checkpoints }),
     settings: settingsOf(config),
   }
 }

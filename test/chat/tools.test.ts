@@ -19,7 +19,7 @@ function read(format: ToolFormat, text: string, size: number, options = { tools:
   const merged: Piece[] = []
   for (const piece of pieces) {
     const last = merged.at(-1)
-    if (piece.kind !== "call" && last?.kind === piece.kind)
+    if (piece.kind !== "call" && piece.kind !== "part" && last?.kind === piece.kind)
       merged.splice(-1, 1, { kind: piece.kind, text: last.text + piece.text })
     else merged.push(piece)
   }

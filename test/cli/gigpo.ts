@@ -89,7 +89,7 @@ export async function untilServed(words: readonly string[], options: GigpoOption
 export async function readRun(run: string): Promise<{ metrics: unknown[]; model: Buffer }> {
   const lines = (await readFile(join(run, "metrics.jsonl"), "utf8")).trim().split("\n")
   const metrics = lines.map((line) => {
-    const { time: _, metrics, ...report } = JSON.parse(line)
+    const { time: _, resumed: __, metrics, ...report } = JSON.parse(line)
     return [report, Object.entries(metrics).filter(([metric]) => !metric.startsWith("time/"))]
   })
   return { metrics, model: await readFile(join(run, "model", "model.safetensors")) }

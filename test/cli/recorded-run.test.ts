@@ -108,6 +108,20 @@ describe.skipIf(!built)("a recorded run (needs dist: npm run build:ts)", () => {
     }
   })
 
+  it("has the episodes of its evaluations listed and printed", async () => {
+    const [before] = await reports()
+    const list = JSON.parse(await text("episodes", "runs/sokoban", "--evaluation", "--iteration", "0", "--json"))
+    expect(list).toHaveLength(Math.min(8, before.evaluation.episodes))
+    expect(list.filter(({ success }: { success: number }) => success === 0).length).toBeGreaterThan(0)
+    const newest = JSON.parse(await text("episodes", "runs/sokoban", "--evaluation", "--json"))
+    expect(newest[0].id).toMatch(/^3\/\d+\/0$/)
+    const id = list[0].id
+    const group = JSON.parse(await text("episodes", "runs/sokoban", "--evaluation", "--show", id, "--json"))
+    expect(group.episodes).toHaveLength(1)
+    const shown = await text("episodes", "runs/sokoban", "--evaluation", "--show", id)
+    expect(shown.match(/^--- step /gm)).toHaveLength(group.episodes[0].steps.length)
+  })
+
   it("is exported as a table and as event files, which are not replaced by default", async () => {
     await text("export", "runs/sokoban", "--as", "csv", "--out", "run.csv")
     const rows = (await readFile(join(folder, "run.csv"), "utf8")).trimEnd().split("\r\n")
@@ -154,6 +168,10 @@ describe.skipIf(!built)("a recorded run (needs dist: npm run build:ts)", () => {
     [["export", "runs/sokoban", "--as", "xml", "--out", "x"], /Allowed choices are csv, .*tensorboard/],
     [["export", "runs/sokoban", "--as", "csv"], /required option.*--out/],
     [["episodes", "runs/sokoban", "--iteration", "9"], /No episodes of iteration 9 .*recorded are iterations 1 to 3/],
+    [
+      ["episodes", "runs/sokoban", "--evaluation", "--iteration", "1"],
+      /No episodes of the evaluation after iteration 1 .*recorded are those after 0, /,
+    ],
     [["episodes", "runs/sokoban", "--show", "3"], /iteration\/group\/member, as in 12\/3\/5/],
     [["episodes", "runs/sokoban", "--show", "3/9/0"], /Group 9 of iteration 3 was not recorded/],
     [["episodes", "runs/sokoban", "--show", "3/0/7"], /has 3 episodes; member 7 is not in 0 to 2/],

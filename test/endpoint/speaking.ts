@@ -76,7 +76,11 @@ export function joined(chunks: readonly Answer[]) {
       choices[index] ??= { content: "", reasoning_content: "", tool_calls: [] }
       const choice = choices[index]
       for (const field of ["content", "reasoning_content"]) choice[field] += delta[field] ?? ""
-      choice.tool_calls.push(...(delta.tool_calls ?? []))
+      for (const { index: at, ...part } of delta.tool_calls ?? []) {
+        const call = choice.tool_calls[at]
+        if (call) call.function.arguments += part.function.arguments
+        else choice.tool_calls[at] = { index: at, ...part }
+      }
       if (finish_reason) Object.assign(choice, { finish_reason, logprobs, token_ids })
     }
   return choices

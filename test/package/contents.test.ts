@@ -103,6 +103,15 @@ describe("the npm package", () => {
     expect([...files].filter(([path, size]) => size > limit(path))).toEqual([])
   })
 
+  it("holds the licence of what is bundled into the page", () => {
+    const script = readFileSync(join(root, "dist/view/page/main.js"), "utf8")
+    for (const name of ["uplot", "@dagrejs/dagre"]) {
+      const licence = readFileSync(join(root, "node_modules", name, "LICENSE"), "utf8")
+      expect(script).toContain(`${name}: ${licence.match(/^Copyright .*$/m)![0]}`)
+      expect(script).toContain(licence.slice(licence.indexOf("Permission")).trim())
+    }
+  })
+
   it("starts its command by Node, and runs nothing when it is installed", () => {
     expect(readFileSync(join(root, packageJson.bin.gigpo), "utf8")).toMatch(/^#!\/usr\/bin\/env node\n/)
     const scripts = Object.keys(packageJson.scripts)

@@ -146,7 +146,7 @@ async function filesIn(folder: string): Promise<string[]> {
 function timeless(log: Buffer): string {
   const lines = log.toString("utf8").trim().split("\n")
   const reports = lines.map((line) => {
-    const { time: _, metrics, ...report } = JSON.parse(line)
+    const { time: _, resumed: __, metrics, ...report } = JSON.parse(line)
     return [report, Object.entries(metrics ?? {}).filter(([metric]) => !metric.startsWith("time/"))]
   })
   return JSON.stringify(reports)

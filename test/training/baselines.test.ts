@@ -7,7 +7,9 @@ import type { Environment } from "../../src/environment/environment.ts"
 import type { LossInput } from "../../src/loss/token-loss.ts"
 import type { IterationReport } from "../../src/runs/report.ts"
 import { Run } from "../../src/runs/run.ts"
+import type { RunObserver } from "../../src/training/observers.ts"
 import type { TrainSetup } from "../../src/training/prepare.ts"
+import type { CollectedStep } from "../../src/training/steps.ts"
 import { train } from "../../src/training/train.ts"
 import { doorsEnvironment } from "../rollout/doors.ts"
 import { characters, TablePolicy } from "./table-policy.ts"
@@ -158,11 +160,21 @@ describe("old log-probabilities", () => {
     }
     for (const oldLogProbs of ["sampled", "recomputed"] as const) {
       const { seen, loss } = watch()
-      const [report] = await train({ ...setup({ policy: new Off() }), iterations: 1, loss, oldLogProbs })
+      const observed: CollectedStep[] = []
+      const observers = [
+        { episodes: (...[, , , steps]: Parameters<NonNullable<RunObserver["episodes"]>>) => observed.push(...steps) },
+      ]
+      const [report] = await train({ ...setup({ policy: new Off() }), iterations: 1, loss, oldLogProbs, observers })
       const difference = oldLogProbs === "sampled" ? 0.1 : 0
       for (const { logProbs, oldLogProbs: old } of seen)
         for (const [t, value] of logProbs.entries()) expect(value - old[t]!).toBeCloseTo(difference, 5)
       expect(report!.metrics["mismatch/kl"]).toBeCloseTo(-0.1, 5)
+      expect(observed.length).toBeGreaterThan(0)
+      for (const { record, trainerLogProbs } of observed) {
+        expect(trainerLogProbs === undefined).toBe(oldLogProbs === "sampled")
+        for (const [t, value] of trainerLogProbs?.entries() ?? [])
+          expect(value - record.logProbs[t]!).toBeCloseTo(0.1, 5)
+      }
     }
   })
 

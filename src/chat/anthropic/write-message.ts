@@ -9,7 +9,7 @@ import { anthropicError } from "./error.ts"
 
 // Responses of POST /v1/messages: https://docs.anthropic.com/en/api/messages and /messages-streaming
 
-type Kind = ReplyDelta["kind"]
+type Kind = "reasoning" | "content" | "call"
 
 export class MessageAnswer implements Answer {
   readonly #head: object
@@ -38,7 +38,9 @@ export class MessageAnswer implements Answer {
   }
 
   piece(_index: number, piece: ReplyDelta, reply: string): string {
-    const closed = this.#open?.kind === piece.kind && piece.kind !== "call" ? "" : this.#close()
+    if (piece.kind === "call" && piece.told) return ""
+    const continues = piece.kind === "part" ? piece.name === undefined : this.#open?.kind === piece.kind
+    const closed = continues && piece.kind !== "call" ? "" : this.#close()
     const begun = this.#open ? "" : this.#begin(piece, reply)
     return closed + begun + this.#delta(deltaOf(piece))
   }
@@ -53,7 +55,7 @@ export class MessageAnswer implements Answer {
   }
 
   #begin(piece: ReplyDelta, reply: string): string {
-    this.#open = { kind: piece.kind, reply }
+    this.#open = { kind: piece.kind === "part" ? "call" : piece.kind, reply }
     return named("content_block_start", { index: this.#blocks, content_block: emptyBlock(piece) })
   }
 
@@ -76,12 +78,14 @@ function named(type: string, data: object = {}): string {
 }
 
 function emptyBlock(piece: ReplyDelta): object {
-  if (piece.kind === "call") return { type: "tool_use", id: piece.id, name: piece.name, input: {} }
+  if (piece.kind === "call" || piece.kind === "part")
+    return { type: "tool_use", id: piece.id, name: piece.name, input: {} }
   return piece.kind === "content" ? { type: "text", text: "" } : { type: "thinking", thinking: "", signature: "" }
 }
 
 function deltaOf(piece: ReplyDelta): object {
   if (piece.kind === "call") return { type: "input_json_delta", partial_json: piece.arguments }
+  if (piece.kind === "part") return { type: "input_json_delta", partial_json: piece.text }
   const { kind, text } = piece
   return kind === "content" ? { type: "text_delta", text } : { type: "thinking_delta", thinking: text }
 }

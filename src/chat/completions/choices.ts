@@ -37,7 +37,8 @@ export abstract class ChoicesAnswer implements Answer {
   protected abstract content(reply: SaidReply): object
   /** First part of each choice in a stream; undefined if there is none. */
   protected abstract first(): object | undefined
-  protected abstract part(index: number, piece: ReplyDelta): object
+  /** Part of a choice in a stream; undefined for a piece that is not sent. */
+  protected abstract part(index: number, piece: ReplyDelta): object | undefined
   /** Part of the chunk that ends a choice. */
   protected abstract last(): object
   protected abstract logProbs(reply: SaidReply): object
@@ -55,7 +56,8 @@ export abstract class ChoicesAnswer implements Answer {
   }
 
   piece(index: number, piece: ReplyDelta): string {
-    return this.#chunk(index, this.part(index, piece))
+    const part = this.part(index, piece)
+    return part ? this.#chunk(index, part) : ""
   }
 
   end(replies: readonly SaidReply[]): string {

@@ -36,10 +36,17 @@ export class ChatAnswer extends ChoicesAnswer {
     return { delta: { role: "assistant", content: "" } }
   }
 
-  protected override part(index: number, piece: ReplyDelta): object {
-    if (piece.kind !== "call")
-      return { delta: { [piece.kind === "content" ? "content" : "reasoning_content"]: piece.text } }
-    const { id, name, arguments: given } = piece
+  protected override part(index: number, piece: ReplyDelta): object | undefined {
+    if (piece.kind === "part" || piece.kind === "call") return this.#callPart(index, piece)
+    return { delta: { [piece.kind === "content" ? "content" : "reasoning_content"]: piece.text } }
+  }
+
+  #callPart(index: number, piece: Extract<ReplyDelta, { kind: "part" | "call" }>): object | undefined {
+    if (piece.kind === "call" && piece.told) return undefined
+    const given = piece.kind === "call" ? piece.arguments : piece.text
+    if (piece.name === undefined)
+      return { delta: { tool_calls: [{ index: this.#calls[index]! - 1, function: { arguments: given } }] } }
+    const { id, name } = piece
     const at = this.#calls[index]!++
     return { delta: { tool_calls: [{ index: at, id, type: "function", function: { name, arguments: given } }] } }
   }

@@ -38,6 +38,7 @@ abstract class Lines implements Answer {
   }
 
   piece(_index: number, piece: ReplyDelta): string {
+    if (piece.kind === "part") return "" // a call is one object
     return this.#line(this.written(this.#partOf(piece)), { done: false })
   }
 
@@ -49,7 +50,7 @@ abstract class Lines implements Answer {
     return `${JSON.stringify({ error: message })}\n`
   }
 
-  #partOf(piece: ReplyDelta): Part {
+  #partOf(piece: Exclude<ReplyDelta, { kind: "part" }>): Part {
     if (piece.kind === "call") return { content: "", toolCalls: [called(piece, this.#calls++)] }
     return piece.kind === "content" ? { content: piece.text } : { content: "", reasoning: piece.text }
   }

@@ -4,6 +4,7 @@ import type { ApiError } from "../api-error.ts"
 import { type Answer, countTokens, type ReplyDelta, type TokenText, toldLogProbs } from "../dialect.ts"
 import type { SaidReply } from "../reply-generator.ts"
 import { event } from "../sse.ts"
+import type { CallPart } from "../tools/call-parts.ts"
 import type { ResponsesCall } from "./read-responses.ts"
 
 // Responses of POST /v1/responses: https://platform.openai.com/docs/api-reference/responses/object and
@@ -14,15 +15,16 @@ type Item = Readonly<Record<string, unknown>> & { readonly type: string }
 export class ResponsesAnswer implements Answer {
   readonly #id = `resp_${randomUUID()}`
   readonly #created = Math.floor(Date.now() / 1000)
-  readonly #call: ResponsesCall
+  readonly #asked: ResponsesCall
   readonly #textOf: TokenText
-  /** Completed items, and the item in progress. */
+  /** Completed items, and the item in progress: a call, or a text. */
   readonly #items: Item[] = []
+  #call: { readonly id: string; readonly name: string; text: string } | undefined
   #open: { readonly id: string; readonly kind: "reasoning" | "content"; text: string } | undefined
   #number = 0
 
   constructor(call: ResponsesCall, textOf: TokenText) {
-    this.#call = call
+    this.#asked = call
     this.#textOf = textOf
   }
 
@@ -40,24 +42,47 @@ export class ResponsesAnswer implements Answer {
   }
 
   piece(_index: number, piece: ReplyDelta, reply: string): string {
+    if (piece.kind === "part") return this.#callPart(piece)
     if (piece.kind !== "call") return this.#text(piece.kind, piece.text, reply)
-    const { id, name, arguments: given } = piece
-    const [closed, output_index, item] = [this.#close(), this.#items.length, called(id, name, given)]
+    if (piece.told) return ""
+    const { id, name, arguments: text } = piece
+    return this.#callPart({ id, name, text, last: true })
+  }
+
+  #callPart({ id, name, text, last }: { readonly id: string } & CallPart): string {
+    const closed = name === undefined ? "" : this.#close()
+    if (name !== undefined) this.#call = { id, name, text: "" }
+    const call = this.#call!
+    call.text += text
+    const [output_index, item] = [this.#items.length, called(id, call.name, call.text)]
+    const begun =
+      name === undefined
+        ? ""
+        : this.#event("response.output_item.added", {
+            output_index,
+            item: { ...item, arguments: "", status: "in_progress" },
+          })
+    const place = { item_id: item.id, output_index }
+    const delta = this.#event("response.function_call_arguments.delta", { ...place, delta: text })
+    return closed + begun + delta + (last ? this.#endCall("completed") : "")
+  }
+
+  /** Ends the call in progress. */
+  #endCall(status: "completed" | "incomplete"): string {
+    if (!this.#call) return ""
+    const { id, name, text } = this.#call
+    this.#call = undefined
+    const [output_index, item]: [number, Item] = [this.#items.length, { ...called(id, name, text), status }]
     this.#items.push(item)
     const place = { item_id: item.id, output_index }
     return (
-      closed +
-      this.#event("response.output_item.added", {
-        output_index,
-        item: { ...item, arguments: "", status: "in_progress" },
-      }) +
-      this.#event("response.function_call_arguments.delta", { ...place, delta: given }) +
-      this.#event("response.function_call_arguments.done", { ...place, name, arguments: given }) +
+      this.#event("response.function_call_arguments.done", { ...place, name, arguments: text }) +
       this.#event("response.output_item.done", { output_index, item })
     )
   }
 
   end([reply]: readonly SaidReply[]): string {
+    const cutOff = this.#endCall("incomplete")
     const nothing = this.#items.length === 0 && !this.#open ? this.#text("content", "", reply!.id) : ""
     const closed = this.#close(reply)
     // Log-probabilities of a message are complete only at the end.
@@ -66,7 +91,7 @@ export class ResponsesAnswer implements Answer {
     if (message >= 0) this.#items[message] = this.#message(id, content[0]!.text, reply)
     const response = this.#response(reply)
     const name = reply!.finishReason === "length" ? "response.incomplete" : "response.completed"
-    return nothing + closed + this.#event(name, { response })
+    return cutOff + nothing + closed + this.#event(name, { response })
   }
 
   fail({ message, param, code }: ApiError): string {
@@ -138,12 +163,12 @@ export class ResponsesAnswer implements Answer {
   }
 
   #logProbs(reply: SaidReply | undefined): object[] {
-    if (!reply || !this.#call.logProbs) return []
+    if (!reply || !this.#asked.logProbs) return []
     return toldLogProbs(reply, this.#textOf)
   }
 
   #response(reply?: SaidReply): object {
-    const { model, parallel, temperature, maxTokens, asked } = this.#call
+    const { model, parallel, temperature, maxTokens, asked } = this.#asked
     const cut = reply?.finishReason === "length"
     const counted = reply && countTokens([reply])
     return {

@@ -1,5 +1,6 @@
 import type { Node } from "../../grammar/node.ts"
 import { type Call, callable, type Tool, type ToolChoice } from "../call.ts"
+import type { CallPart } from "./call-parts.ts"
 import { llama } from "./llama.ts"
 import { qwen } from "./qwen.ts"
 
@@ -7,6 +8,10 @@ import { qwen } from "./qwen.ts"
 export type Piece =
   | { readonly kind: "reasoning" | "content"; readonly text: string }
   | { readonly kind: "call"; readonly name: string; readonly arguments: string }
+  /** Part of a call ahead of its "call", for listeners only. */
+  | ({ readonly kind: "part" } & CallPart)
+  /** Text of calls that were reported in parts and are none in the end (truncated): content, but not for listeners. */
+  | { readonly kind: "cut"; readonly text: string }
 
 /** Incremental parser of a completion. Ambiguous text is held back. */
 export interface ReplyReader {
@@ -26,6 +31,8 @@ export interface ReaderOptions {
   readonly opening: string
   /** Names of the tools that may be called instead of an answer in a required format. Default: no format is required */
   readonly answers?: readonly string[] | undefined
+  /** Whether to report calls in parts while they are written. Only where a grammar ensures that what begins like a call is one. */
+  readonly parts?: boolean
 }
 
 /** Tool-call format of a model family. */
@@ -52,16 +59,21 @@ export function toolFormat(chatTemplate: string | undefined): ToolFormat {
     : qwen(source.includes("<think>"))
 }
 
-/** Parser of the completions of a call. */
+/**
+ * Parser of the completions of a call.
+ *
+ * @param parts - as in `ReaderOptions`
+ */
 export function readerOf(
   format: ToolFormat,
   call: Pick<Call, "tools" | "toolChoice" | "format" | "raw">,
   opening: string,
+  parts = false,
 ): ReplyReader {
   if (call.raw) return { thinking: false, broken: false, read: asContent, end: () => [] }
   const names = callable(call).map(({ name }) => name)
   const answers = call.format.kind === "text" ? undefined : names
-  return format.reader({ tools: names.length > 0, opening, answers })
+  return format.reader({ tools: names.length > 0, opening, answers, parts })
 }
 
 /** Text of a prompt without a chat template is not divided into thoughts and calls. */

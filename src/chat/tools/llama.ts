@@ -1,6 +1,7 @@
 import { character, except } from "../../grammar/characters.ts"
 import { choice, optional, repeat, rule, sequence } from "../../grammar/node.ts"
 import { spaces } from "../../grammar/pattern.ts"
+import { CallParts } from "./call-parts.ts"
 import { calling, readCalled } from "./called.ts"
 import type { Piece, ReplyReader, ToolFormat } from "./format.ts"
 
@@ -10,7 +11,9 @@ import type { Piece, ReplyReader, ToolFormat } from "./format.ts"
 export const llama: ToolFormat = {
   name: "llama",
   opening: () => "",
-  reader: ({ tools, answers }) => new LlamaReader(tools, answers),
+  // An object may be the answer in a required format.
+  reader: ({ tools, answers, parts }) =>
+    new LlamaReader(tools, answers, parts && !answers ? new CallParts("parameters") : undefined),
   grammar(tools, toolChoice, parallel, _opening, answer) {
     const { calls, must, held } = calling(tools, toolChoice, parallel, { key: "parameters", between: "; " })
     if (must || !calls) return calls ?? answer
@@ -34,22 +37,25 @@ class LlamaReader implements ReplyReader {
   broken = false
   readonly #tools: boolean
   readonly #answers: readonly string[] | undefined
+  readonly #parts: CallParts | undefined
   #held = ""
   /** Content of the held text: only white space, possibly calls, or none since the text is plain. */
   #state: "blank" | "object" | "plain" = "blank"
 
-  constructor(tools: boolean, answers: readonly string[] | undefined) {
+  constructor(tools: boolean, answers: readonly string[] | undefined, parts: CallParts | undefined) {
     this.#tools = tools
     this.#answers = answers
+    this.#parts = parts
   }
 
   read(text: string): Piece[] {
     if (this.#state === "plain") return [{ kind: "content", text }]
     this.#held += text
-    const begun = this.#state === "blank" ? text.trimStart() : ""
+    if (this.#state === "object") return this.#told(text)
+    const begun = text.trimStart()
     if (begun === "") return []
     this.#state = this.#tools && begun.startsWith("{") ? "object" : "plain"
-    return this.#state === "plain" ? [{ kind: "content", text: begun }] : []
+    return this.#state === "plain" ? [{ kind: "content", text: begun }] : this.#told(begun)
   }
 
   end(): Piece[] {
@@ -58,7 +64,11 @@ class LlamaReader implements ReplyReader {
     const calls = separate(held).map((part) => readCalled(part, "parameters", this.#answers))
     if (calls.every((called) => called !== undefined)) return calls
     this.broken = this.#beginsCall(held)
-    return [{ kind: "content", text: held }]
+    return [{ kind: this.#parts && this.#parts.count > 0 ? "cut" : "content", text: held }]
+  }
+
+  #told(text: string): Piece[] {
+    return (this.#parts?.read(text) ?? []).map((part) => ({ kind: "part", ...part }))
   }
 
   /** Whether a text that contains no calls begins like one; other objects are content. */

@@ -1,6 +1,7 @@
 import { character, except } from "../../grammar/characters.ts"
 import { choice, type Node, nothing, optional, repeat, rule, sequence, text } from "../../grammar/node.ts"
 import { spaces } from "../../grammar/pattern.ts"
+import { CallParts } from "./call-parts.ts"
 import { CallText } from "./call-text.ts"
 import { calling, readCalled } from "./called.ts"
 import type { Piece, ReplyReader, ToolFormat } from "./format.ts"
@@ -18,7 +19,8 @@ export function qwen(thinks: boolean): ToolFormat {
   return {
     name: "qwen",
     opening: (prompt) => /(?:<think>\s*)?(?:<\/think>\s*)?$/.exec(prompt)![0],
-    reader: ({ tools, opening, answers }) => new QwenReader(tools, isOpen(opening), answers !== undefined),
+    reader: ({ tools, opening, answers, parts }) =>
+      new QwenReader(tools, isOpen(opening), answers !== undefined, parts ? new CallParts("arguments") : undefined),
     grammar(tools, toolChoice, parallel, opening, answer) {
       const rest = sequence(without(endThink), text(`${endThink}\n\n`))
       const thoughts = isOpen(opening)
@@ -85,6 +87,7 @@ class QwenReader implements ReplyReader {
   readonly #text = new MarkedText()
   readonly #tools: boolean
   readonly #answers: boolean
+  readonly #parts: CallParts | undefined
   #state: "start" | "reasoning" | "content" = "start"
   /** Call in progress. */
   #call: CallText | undefined
@@ -96,9 +99,10 @@ class QwenReader implements ReplyReader {
   #begun = false
 
   /** @param answers - whether a completion that does not begin with a call is an answer, in which marks are text */
-  constructor(tools: boolean, thinking: boolean, answers: boolean) {
+  constructor(tools: boolean, thinking: boolean, answers: boolean, parts: CallParts | undefined) {
     this.#tools = tools
     this.#answers = answers
+    this.#parts = parts
     if (thinking) this.#state = "reasoning"
   }
 
@@ -111,7 +115,10 @@ class QwenReader implements ReplyReader {
     let more = this.#state === "start" ? this.#begin(text) : text
     for (;;) {
       if (this.#call) {
+        const before = this.#call.text.length
         const ended = this.#call.take(more)
+        const parts = this.#parts?.read(ended ? ended.call.slice(before) : more) ?? []
+        for (const part of parts) pieces.push({ kind: "part", ...part })
         if (!ended) return pieces
         pieces.push(...this.#called(ended.call))
         more = ended.rest
@@ -170,7 +177,8 @@ class QwenReader implements ReplyReader {
   /** An incomplete or malformed call is text. */
   #noCall(text: string): Piece[] {
     this.broken = true
-    return this.#piece(text)
+    const pieces = this.#piece(text)
+    return this.#parts?.open ? pieces.map(({ text }) => ({ kind: "cut", text })) : pieces
   }
 
   /** White space around a block is part of the format. */
@@ -180,7 +188,7 @@ class QwenReader implements ReplyReader {
   }
 
   /** Text of the current kind, without white space at its ends. */
-  #piece(text: string): Piece[] {
+  #piece(text: string): { kind: "reasoning" | "content"; text: string }[] {
     if (this.#begun && isBlank(text)) {
       this.#space += text
       return []

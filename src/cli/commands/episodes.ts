@@ -2,8 +2,8 @@ import { type Command, InvalidArgumentError, Option } from "commander"
 import { stringify } from "../../json/text.ts"
 import { GigpoError } from "../../util/errors.ts"
 import { visible } from "../../util/visible.ts"
-import { readGroup, readSummaries } from "../../view/record/read.ts"
 import { checkRun } from "../../view/runs.ts"
+import { type EpisodeReader, recordedEpisodes, recordedEvaluations } from "../../view/serve/episode-reader.ts"
 import { wholeNumber } from "../arguments.ts"
 import { browse } from "../browse.ts"
 import { someRecorded } from "../recorded.ts"
@@ -20,6 +20,7 @@ type Place = Pick<ListedEpisode, "iteration" | "group" | "member">
 interface EpisodesArguments {
   readonly iteration?: number
   readonly task?: string
+  readonly evaluation?: boolean
   readonly failed?: boolean
   readonly succeeded?: boolean
   readonly show?: Place
@@ -38,7 +39,11 @@ export function episodesCommand(command: Command): Command {
     )
     .argument("<run>", "folder of a run")
     .addOption(
-      new Option("--iteration <number>", "iteration; default: the newest").argParser(wholeNumber(1, 999_999_999)),
+      new Option("--iteration <number>", "iteration; default: the newest").argParser(wholeNumber(0, 999_999_999)),
+    )
+    .option(
+      "--evaluation",
+      "episodes of the evaluation after the iteration (0: before the first) instead of its training",
     )
     .option("--task <text>", "only episodes of tasks that contain this text")
     .addOption(new Option("--failed", "only episodes that did not succeed").conflicts("succeeded"))
@@ -61,46 +66,49 @@ function parseId(text: string): Place {
 async function runEpisodes(run: string, options: EpisodesArguments, signal: AbortSignal): Promise<void> {
   await checkRun(run)
   const { show, json = false, full = false } = options
+  const reader = options.evaluation ? recordedEvaluations : recordedEpisodes
   const longest = full ? Number.POSITIVE_INFINITY : usual
   const screen = new Screen(process.stdout, json ? { live: false } : {})
   if (show) {
-    if (json) printJsonText(stringify(await groupOf(run, show)))
-    else screen.print(await textOf(run, show, longest))
+    if (json) printJsonText(stringify(await groupOf(reader, run, show)))
+    else screen.print(await textOf(reader, run, show, longest))
     return
   }
   const filter: EpisodeFilter = { task: options.task, succeeded: options.succeeded ?? (options.failed && false) }
-  const { iteration, all, listed } = await find(run, options.iteration, filter)
+  const { iteration, all, listed } = await find(reader, run, options.iteration, filter)
   if (json) return void printJson(listed)
   if (listed.length === 0) return screen.print(`None of the ${all} episodes of iteration ${iteration} match.`)
   const [head, ...lines] = episodeLines(listed).map(visible) as [string, ...string[]]
   if (!screen.live || !process.stdin.isTTY) return screen.print([head, ...lines].join("\n"))
-  const browser = new Browser({ head, lines, open: (index) => textOf(run, listed[index]!, longest) })
+  const browser = new Browser({ head, lines, open: (index) => textOf(reader, run, listed[index]!, longest) })
   await activity.idle(() => browse(browser, screen, process.stdin, signal))
 }
 
 async function find(
+  reader: EpisodeReader,
   run: string,
   wanted: number | undefined,
   filter: EpisodeFilter,
 ): Promise<{ iteration: number; all: number; listed: ListedEpisode[] }> {
-  const recorded = await someRecorded(run)
+  const recorded = await someRecorded(run, reader === recordedEvaluations ? "evaluation" : "training")
   const iteration = wanted ?? recorded.at(-1)!
-  const summary = (await readSummaries(run, { from: iteration, to: iteration }))[0]
+  const summary = (await reader.readSummaries(run, { from: iteration, to: iteration }))[0]
   if (summary) return { iteration, all: summary.group.length, listed: listEpisodes(summary, filter) }
-  throw new GigpoError(
-    "BAD_ARGUMENT",
-    `No episodes of iteration ${iteration} were recorded; recorded are iterations ${recorded[0]} to ${recorded.at(-1)}.`,
-  )
+  const what =
+    reader === recordedEvaluations
+      ? `the evaluation after iteration ${iteration} were recorded; recorded are those after ${recorded.join(", ")}`
+      : `iteration ${iteration} were recorded; recorded are iterations ${recorded[0]} to ${recorded.at(-1)}`
+  throw new GigpoError("BAD_ARGUMENT", `No episodes of ${what}.`)
 }
 
-async function groupOf(run: string, { iteration, group }: Place) {
-  const found = await readGroup(run, iteration, group)
+async function groupOf(reader: EpisodeReader, run: string, { iteration, group }: Place) {
+  const found = await reader.readGroup(run, iteration, group)
   if (found) return found
   throw new GigpoError("BAD_ARGUMENT", `Group ${group} of iteration ${iteration} was not recorded in ${run}.`)
 }
 
-async function textOf(run: string, place: Place, longest: number): Promise<string> {
-  const group = await groupOf(run, place)
+async function textOf(reader: EpisodeReader, run: string, place: Place, longest: number): Promise<string> {
+  const group = await groupOf(reader, run, place)
   const episode = group.episodes.find(({ member }) => member === place.member)
   if (episode) return episodeText(group, episode, longest)
   const count = group.episodes.length

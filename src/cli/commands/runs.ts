@@ -54,7 +54,7 @@ async function listRuns(given: string | undefined, { json = false }: { readonly 
 async function listed(directory: string, within: string, warn: (message: string) => void): Promise<Listed | undefined> {
   try {
     const reports = await readReports(join(directory, runFiles.metrics))
-    const { id: _, settings: __, ...info } = await describeRun(directory, { reports, within })
+    const { id: _, settings: __, checkpoints: ___, ...info } = await describeRun(directory, { reports, within })
     const evaluated = reports.findLast(({ evaluation }) => evaluation)
     const metrics = reports.findLast(({ iteration }) => iteration > 0)?.metrics
     return {

@@ -51,13 +51,32 @@ export function curvesOf(runs: readonly (readonly IterationReport[])[], name: st
   return { along: all, values, nonFinite, intervals: low.map((one, run) => ({ low: one, high: high[run]! })) }
 }
 
-/** Places of the reports with warnings of guards. */
-export function warnedPlaces(runs: readonly (readonly IterationReport[])[], along: Along): readonly number[] {
-  const places = runs.flatMap((reports) => {
-    const own = placesOf(reports, along)
-    return reports.flatMap(({ warnings = [] }, at) => (warnings.length > 0 ? [own[at]!] : []))
-  })
-  return [...new Set(places)].sort((a, b) => a - b)
+/** Run with what is marked in its curves. */
+export interface MarkedRun {
+  readonly reports: readonly IterationReport[]
+  /** Iterations with checkpoints. */
+  readonly checkpoints: readonly number[]
+}
+
+/** Events that are marked in curves: warnings of guards, resumptions, and existing checkpoints. */
+export type CurveEvent = "warned" | "resumed" | "saved"
+
+/** Places of events, ascending. */
+export type Marks = Readonly<Record<CurveEvent, readonly number[]>>
+
+export function marksOf(runs: readonly MarkedRun[], along: Along): Marks {
+  const places = (isMarked: (report: IterationReport, run: MarkedRun) => boolean) => {
+    const found = runs.flatMap((run) => {
+      const own = placesOf(run.reports, along)
+      return run.reports.flatMap((report, at) => (isMarked(report, run) ? [own[at]!] : []))
+    })
+    return [...new Set(found)].sort((a, b) => a - b)
+  }
+  return {
+    warned: places(({ warnings = [] }) => warnings.length > 0),
+    resumed: places(({ resumed }) => resumed === true),
+    saved: places(({ iteration }, { checkpoints }) => checkpoints.includes(iteration)),
+  }
 }
 
 /** Range of reports on the x-axis; undefined if there are none. */

@@ -6,7 +6,7 @@ import type { Finding, Overview } from "./overview.ts"
 import { trainingOption } from "./settings.ts"
 import type { RunInfo } from "./source.ts"
 
-interface About extends Pick<Overview, "metrics" | "warnings"> {
+interface About extends Pick<Overview, "metrics" | "evaluation" | "warnings"> {
   readonly settings: RunInfo["settings"]
   /** Last iteration. */
   readonly last: number
@@ -21,28 +21,35 @@ const current = 10
 
 /** Problems of a run, the most important first. */
 export function findingsOf(about: About, failures: readonly FailureReason[]): Finding[] {
-  const { metrics, settings, warnings, last, nonFinite } = about
+  const { metrics, evaluation, settings, warnings, last, nonFinite } = about
   const { constant, valid, truncated, failed, entropy } = metrics
-  const success = metrics.success?.now
+  // Where most actions are invalid, the returns are equal whatever the tasks are.
+  const success = valid && 1 - valid.now >= most.invalid ? undefined : metrics.success?.now
   const bound = trainingOption({ settings }, "guards.minEntropy") ?? minEntropy
   const found: (Finding | false | undefined)[] = [
     nonFinite.length > 0 && {
       text: `${nonFinite.slice(0, 3).map(metricTitle).join(", ")}: the last value is not finite.`,
+    },
+    evaluation?.fell && {
+      tile: "evaluation",
+      text:
+        `The last evaluation (${formatShare(evaluation.last)}, iteration ${evaluation.lastIteration}) is clearly below the best one ` +
+        `(${formatShare(evaluation.best)}, iteration ${evaluation.bestIteration}).`,
     },
     failed &&
       failed.now >= most.failed && {
         tile: "failed",
         text: `${formatShare(failed.now)} of the episodes failed${failures[0] ? `, mostly with: ${failures[0].reason}` : "."}`,
       },
-    constant &&
-      constant.now >= most.constant && {
-        tile: "constant",
-        text: `${formatShare(constant.now)} of the groups gave no signal, because all their returns are equal${causeOf(success)}.`,
-      },
     valid &&
       1 - valid.now >= most.invalid && {
         tile: "valid",
         text: `${formatShare(1 - valid.now)} of the actions are invalid: the model misses the format of actions.`,
+      },
+    constant &&
+      constant.now >= most.constant && {
+        tile: "constant",
+        text: `${formatShare(constant.now)} of the groups gave no signal, because all their returns are equal${causeOf(success)}.`,
       },
     entropy &&
       typeof bound === "number" &&

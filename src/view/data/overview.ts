@@ -23,6 +23,8 @@ export interface Development {
   readonly now: number
   /** Difference from the mean of as many first values; absent if there are too few values. */
   readonly change?: number
+  /** Standard error of the change, by the variation within the first and within the newest values; absent if they are too few. */
+  readonly error?: number
   /** Values over the run, at most `sparkLength`. */
   readonly spark: readonly number[]
 }
@@ -37,6 +39,8 @@ export interface Overview {
     readonly bestIteration: number
     readonly last: number
     readonly lastIteration: number
+    /** Whether the last success rate is below the best one, with 95 % intervals that do not overlap. */
+    readonly fell?: true
     readonly spark: readonly number[]
   }
   /** Problems as sentences, the most important first, with the tile that each concerns. */
@@ -71,7 +75,7 @@ export function overviewOf(reports: readonly IterationReport[], settings: RunInf
   return {
     metrics,
     ...(evaluation && { evaluation }),
-    findings: findingsOf(about, last?.failures ?? []),
+    findings: findingsOf({ ...about, ...(evaluation && { evaluation }) }, last?.failures ?? []),
     warnings: warnings.slice(-mostWarnings),
     ...(last?.stopped !== undefined && { stopped: last.stopped }),
   }
@@ -84,8 +88,25 @@ function isNumber(value: unknown): value is number {
 function developmentOf(values: readonly number[]): Development | undefined {
   if (values.length === 0) return undefined
   const count = Math.min(averaged, Math.max(1, Math.floor(values.length / 2)))
-  const now = mean(values.slice(-count))
-  return { now, ...(values.length > 1 && { change: now - mean(values.slice(0, count)) }), spark: thinned(values) }
+  const [first, last] = [values.slice(0, count), values.slice(-count)]
+  const now = mean(last)
+  const error = standardError(first, last)
+  return {
+    now,
+    ...(values.length > 1 && { change: now - mean(first) }),
+    ...(error !== undefined && { error }),
+    spark: thinned(values),
+  }
+}
+
+/** Standard error of the difference of two means; undefined for fewer than three values of either. */
+export function standardError(...samples: readonly (readonly number[])[]): number | undefined {
+  if (samples.some(({ length }) => length < 3)) return undefined
+  const variances = samples.map((values) => {
+    const centre = mean(values)
+    return values.reduce((sum, value) => sum + (value - centre) ** 2, 0) / (values.length - 1) / values.length
+  })
+  return Math.sqrt(variances.reduce((sum, variance) => sum + variance, 0))
 }
 
 function evaluationsOf(reports: readonly IterationReport[]): Overview["evaluation"] {
@@ -102,6 +123,8 @@ function evaluationsOf(reports: readonly IterationReport[]): Overview["evaluatio
     bestIteration: best.iteration,
     last: value(last.evaluation!),
     lastIteration: last.iteration,
+    ...(!isReturn &&
+      last.evaluation!.successInterval[1] < best.evaluation.successInterval[0] && { fell: true as const }),
     spark: thinned(evaluated.map(({ evaluation }) => value(evaluation!)).filter(isNumber)),
   }
 }
@@ -115,6 +138,6 @@ function thinned(values: readonly number[]): number[] {
   })
 }
 
-function mean(values: readonly number[]): number {
+export function mean(values: readonly number[]): number {
   return values.reduce((sum, value) => sum + value, 0) / values.length
 }

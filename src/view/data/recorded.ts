@@ -68,6 +68,8 @@ export interface RecordedStep extends RecordedReply {
   readonly candidates?: readonly RecordedCandidate[]
   /** Advantage of the step, or of each token. Absent if the episode was not learned from, or the step was skipped. */
   readonly advantage?: number | readonly number[]
+  /** [tokens] Log-probabilities of the trainer at the weights of the rollout; only with `oldLogProbs: recomputed`. */
+  readonly trainerLogProbs?: readonly number[]
   /** Whether the estimator excluded the step from the loss, although its episode was learned from. */
   readonly skipped?: true
   readonly reward: number

@@ -20,6 +20,8 @@ export interface RunInfo {
   readonly time?: string
   /** Estimated seconds left, at the pace of the last iterations; absent if the run is done or the number of iterations is unknown. */
   readonly secondsLeft?: number
+  /** Iterations whose checkpoints exist, newest first; absent if there are none. */
+  readonly checkpoints?: readonly number[]
   /** Values of the configuration by dotted key, secrets redacted. */
   readonly settings: Readonly<Record<string, string | number | boolean | null>>
 }

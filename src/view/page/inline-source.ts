@@ -3,6 +3,7 @@ import { overviewOf } from "../data/overview.ts"
 import { matchesIn } from "../data/search-group.ts"
 import { type SentGroup, wholeGroup } from "../data/sent-group.ts"
 import { type EpisodePage, type Found, noEpisodes, type ReportPage, type RunInfo, type Source } from "../data/source.ts"
+import { unpacked } from "./unpacked.ts"
 
 /** Source of the data in the page itself (a report); undefined if the page contains no data. */
 export function inlineSource(): Source | undefined {
@@ -43,7 +44,5 @@ export function inlineSource(): Source | undefined {
 }
 
 async function unpack<Value>(packed: string): Promise<Value> {
-  const bytes = Uint8Array.from(atob(packed), (character) => character.charCodeAt(0))
-  const unpacked = new Response(bytes).body!.pipeThrough(new DecompressionStream("gzip"))
-  return await new Response(unpacked).json()
+  return await unpacked(packed).json()
 }

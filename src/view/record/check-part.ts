@@ -72,7 +72,7 @@ export function checkColumns(columns: Columns, steps: number): void {
   may(mayBeOfStep, steps)
   const tokens = sum(columns.replyTokens!)
   must(ofToken, tokens)
-  may({ ...mayBeOfToken, tokenAdvantages: float }, tokens)
+  may({ ...mayBeOfToken, tokenAdvantages: float, trainerLogProbs: float }, tokens)
   must({ prompts: place }, sum(columns.promptTokens!) - sum(columns.shared!))
   must({ tokenIds: count, tokenLengths: count }, columns.tokenIds?.length ?? -1)
   must({ tokenBytes: flag }, sum(columns.tokenLengths!))

@@ -50,8 +50,9 @@ class PartDecoder {
   readonly #pace: Pace = new Pace()
   readonly #tokens: TokenTexts = new TokenTexts()
   readonly #texts: (string | number)[] = []
-  /** Token places of the previous step. */
-  #before: Numbers = new Int32Array(0)
+  /** Token places of the previous step, and room for the next ones: an array for each step would take most of the time. */
+  #before = { tokens: new Int32Array(1024), length: 0 }
+  #next = new Int32Array(1024)
   /** Next candidate completion of the part, and the start of its tokens. */
   #candidate = { step: 0, token: 0 }
   readonly #room: number
@@ -96,30 +97,34 @@ class PartDecoder {
       const [shared, promptTokens, replyTokens] = [value("shared"), value("promptTokens"), value("replyTokens")]
       if (shared > Math.min(promptTokens, this.#before.length))
         throw new Error("a prompt shares more tokens than the previous step has")
-      this.#take(promptTokens + replyTokens)
-      const said = new Int32Array(promptTokens + replyTokens)
-      said.set(this.#before.subarray(0, shared))
-      said.set(columns.prompts!.subarray(prompt, prompt + promptTokens - shared), shared)
-      said.set(columns.replies!.subarray(token, token + replyTokens), promptTokens)
-      this.#before = said
-      this.#take(this.#tokens.length(said))
+      const length = promptTokens + replyTokens
+      this.#take(length)
+      const said = this.#next.length < length ? new Int32Array(2 * length) : this.#next
+      copy(this.#before.tokens, 0, shared, said, 0)
+      copy(columns.prompts!, prompt, prompt + promptTokens - shared, said, shared)
+      copy(columns.replies!, token, token + replyTokens, said, promptTokens)
+      this.#next = this.#before.tokens
+      this.#before = { tokens: said, length }
+      this.#take(this.#tokens.length(said, 0, length))
       from.prompt += promptTokens - shared
       from.token += replyTokens
-      const perToken = (name: string) => Array.from(columns[name]!.subarray(token, token + replyTokens))
+      const perToken = (name: string) => listOf(columns[name]!, token, token + replyTokens)
       const candidates = columns.candidates && this.#candidates(columns, value("candidates"))
       const flagged = value("flags")
       const isSkipped = (flagged & flags.skipped) !== 0
       const earned: Columns = isLearned ? columns : {}
+      const trainerLogProbs = earned.trainerLogProbs ? perToken("trainerLogProbs") : []
       const measured = metrics?.[at]
       steps.push({
         observation: String(text("observation")),
         anchor: String(text("anchor")),
-        prompt: this.#tokens.textsOf(said.subarray(0, promptTokens)).join(""),
+        prompt: this.#tokens.textsOf(said, 0, promptTokens).join(""),
         promptTokens,
-        ...this.#said(said.subarray(promptTokens), perToken, flagged),
+        ...this.#said(said, promptTokens, length, perToken, flagged),
         ...(isSkipped && { skipped: true }),
         ...(!isSkipped && earned.advantages && { advantage: value("advantages") }),
         ...(!isSkipped && earned.tokenAdvantages && { advantage: perToken("tokenAdvantages") }),
+        ...(trainerLogProbs.length > 0 && trainerLogProbs.every(Number.isFinite) && { trainerLogProbs }),
         action: String(text("action")),
         reward: value("rewards"),
         finishReason: flagged & flags.cutOff ? "length" : "stop",
@@ -143,10 +148,10 @@ class PartDecoder {
       const column = (name: string) => columns[`${candidatePrefix}${name}`]!
       const end = token + column("replyTokens")[step]!
       this.#candidate = { step: step + 1, token: end }
-      this.#take(this.#tokens.length(column("replies").subarray(token, end)))
-      const perToken = (name: string) => Array.from(column(name).subarray(token, end))
+      this.#take(this.#tokens.length(column("replies"), token, end))
+      const perToken = (name: string) => listOf(column(name), token, end)
       return {
-        ...this.#said(column("replies").subarray(token, end), perToken, column("flags")[step]!),
+        ...this.#said(column("replies"), token, end, perToken, column("flags")[step]!),
         action: String(this.#text(column("actions")[step]!)),
         score: column("scores")[step]!,
       }
@@ -166,15 +171,27 @@ class PartDecoder {
   }
 
   /** Decodes a completion with the values of its tokens. */
-  #said(tokens: Numbers, perToken: (name: string) => number[], flagged: number) {
+  #said(tokens: Numbers, from: number, to: number, perToken: (name: string) => number[], flagged: number) {
     return {
-      reply: this.#tokens.textsOf(tokens),
+      reply: this.#tokens.textsOf(tokens, from, to),
       logProbs: perToken("logProbs"),
       ...(flagged & flags.entropies && { entropies: perToken("entropies") }),
       ...(flagged & flags.forced && { forced: perToken("forced") }),
       valid: (flagged & flags.valid) !== 0,
     }
   }
+}
+
+/** Copies the numbers of `source` between two places to a place of `target`. */
+function copy(source: Numbers, from: number, to: number, target: Numbers, at: number): void {
+  for (let place = from; place < to; place++) target[at + place - from] = source[place]!
+}
+
+/** Part of a column as a list; `Array.from` takes several times as long. */
+function listOf(column: Numbers, from: number, to: number): number[] {
+  const list = new Array<number>(to - from)
+  for (let at = from; at < to; at++) list[at - from] = column[at]!
+  return list
 }
 
 /** String or number from a line of JSON. */

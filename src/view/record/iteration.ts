@@ -23,7 +23,7 @@ export interface ToRecord {
   readonly groups: readonly Group[]
   readonly credit: Credit
   /** Steps in the order of the credit. */
-  readonly steps: readonly Pick<CollectedStep, "task" | "episode">[]
+  readonly steps: readonly Pick<CollectedStep, "task" | "episode" | "trainerLogProbs">[]
   /** Maximum number of groups. */
   readonly most: number
 }
@@ -105,7 +105,7 @@ function* recordables({ groups, credit, steps, most }: ToRecord): Generator<Reco
     const ofTask = stepGroups.ofTask(episodes, firsts[at]!)
     for (const [member, episode] of episodes.entries()) {
       const first = firsts[at]![member]
-      const earned = first === undefined ? undefined : { of: credit, first }
+      const earned = first === undefined ? undefined : { of: credit, first, steps }
       yield { group: index, member, task: json, episode, stepGroups: ofTask[member]!, credit: earned }
     }
   }

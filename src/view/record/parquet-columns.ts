@@ -66,6 +66,7 @@ export const parquetColumns: readonly ColumnOf[] = [
   perToken("reply", text, ({ reply }) => reply),
   perToken("logProbs", float, ({ logProbs }) => logProbs),
   perToken("entropies", float, ({ entropies }) => entropies),
+  perToken("trainerLogProbs", float, ({ trainerLogProbs }) => trainerLogProbs),
   perToken("forced", whole, ({ forced }) => forced),
   perhaps("advantage", double, ({ step: { advantage } }) => (typeof advantage === "number" ? advantage : undefined)),
   perToken("tokenAdvantages", float, ({ advantage }) => (typeof advantage === "number" ? undefined : advantage)),

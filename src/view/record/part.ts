@@ -1,5 +1,6 @@
 import type { Credit } from "../../credit/estimator.ts"
 import type { Candidate, Episode, EpisodeStep } from "../../rollout/episode.ts"
+import type { CollectedStep } from "../../training/steps.ts"
 import type { Numbers } from "./packed.ts"
 
 // Metadata of a part. A part contains consecutive episodes of a group, because one part per episode would have too much overhead for short
@@ -14,8 +15,10 @@ export interface Recordable {
   readonly episode: Episode
   /** [steps] */
   readonly stepGroups: Int32Array
-  /** Credit, and index of the episode's first step in it; undefined if the episode was not learned from. */
-  readonly credit: { readonly of: Credit; readonly first: number } | undefined
+  /** Credit, steps in its order, and index of the episode's first step; undefined if the episode was not learned from. */
+  readonly credit:
+    | { readonly of: Credit; readonly first: number; readonly steps: readonly Pick<CollectedStep, "trainerLogProbs">[] }
+    | undefined
 }
 
 /** Header of a part. */
@@ -70,11 +73,14 @@ export const detailNames = Object.keys(details) as (keyof typeof details)[]
 export function earned(part: readonly Recordable[]): Record<string, Numbers> {
   const [steps, tokens] = [count(part, () => 1), count(part, ({ reply }) => reply.length)]
   const [flagged, stepGroups] = [new Uint8Array(steps), new Int32Array(steps)]
-  const of = part.find(({ credit }) => credit)?.credit?.of
+  const known = part.find(({ credit }) => credit)?.credit
+  const of = known?.of
   const levels = detailNames.filter((name) => of?.details?.[details[name]])
   const columns = Object.fromEntries(levels.map((name) => [name, new Float64Array(steps)]))
   const perToken = of && !(of.advantages instanceof Float64Array) ? new Float32Array(tokens) : undefined
   const perStep = of && !perToken ? new Float64Array(steps) : undefined
+  // NaN for steps that the trainer has not read.
+  const trainer = known?.steps[known.first]?.trainerLogProbs && new Float32Array(tokens).fill(Number.NaN)
   let [step, token] = [0, 0]
   for (const { episode, stepGroups: groups, credit } of part) {
     stepGroups.set(groups, step)
@@ -87,6 +93,8 @@ export function earned(part: readonly Recordable[]): Record<string, Numbers> {
         if (perStep) perStep[step] = of!.advantages[row] as number
         // Advantages of a skipped step may have any value and length.
         else if (!isSkipped) perToken!.set(of!.advantages[row] as Float32Array, token)
+        const scored = credit!.steps[row]?.trainerLogProbs
+        if (scored) trainer?.set(scored, token)
         for (const name of levels) columns[name]![step] = of!.details![details[name]]![row]!
       }
       step++
@@ -98,6 +106,7 @@ export function earned(part: readonly Recordable[]): Record<string, Numbers> {
     stepGroups,
     ...(perStep && { advantages: perStep }),
     ...(perToken && { tokenAdvantages: perToken }),
+    ...(trainer && { trainerLogProbs: trainer }),
     ...columns,
   }
 }

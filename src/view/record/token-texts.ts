@@ -17,10 +17,10 @@ export class TokenTexts {
     }
   }
 
-  /** Total length of tokens in bytes. Throws for an unknown token. */
-  length(tokens: ArrayLike<number>): number {
+  /** Total length in bytes of the tokens from one place to another. Throws for an unknown token. */
+  length(tokens: ArrayLike<number>, from: number, to: number): number {
     let length = 0
-    for (let at = 0; at < tokens.length; at++) {
+    for (let at = from; at < to; at++) {
       const bytes = this.#bytes[tokens[at]!]
       if (!bytes) throw new Error("it refers to a token that does not exist")
       length += bytes.length
@@ -29,10 +29,10 @@ export class TokenTexts {
   }
 
   /** Text that each token adds: a character of several tokens belongs to the last; invalid UTF-8 gives U+FFFD. */
-  textsOf(tokens: ArrayLike<number>): string[] {
+  textsOf(tokens: ArrayLike<number>, from: number, to: number): string[] {
     const texts: string[] = []
     let open: TextDecoder | undefined // state of an incomplete character
-    for (let at = 0; at < tokens.length; at++) {
+    for (let at = from; at < to; at++) {
       const token = tokens[at]!
       const whole = this.#texts[token]
       if (whole !== undefined && !open) {

@@ -31,10 +31,11 @@ export async function sentGroup(group: RecordedGroup, { round, members }: SentOp
     const isWhole = members?.has(episode.member) ?? true
     const steps: SentStep[] = []
     for (const whole of episode.steps) {
-      const step = isWhole ? whole : withoutTokens(whole)
+      const step = isWhole ? rounded(whole, round) : withoutTokens(whole, round)
       const shared = sharedLength(texts.before(step), step.prompt)
       texts.add(step)
-      steps.push({ ...rounded(step, round), ...(shared > 0 && { shared, prompt: step.prompt.slice(shared) }) })
+      // Most steps share nothing, or are not whole: a copy of each would double the work.
+      steps.push(shared > 0 ? { ...step, shared, prompt: step.prompt.slice(shared) } : step)
       if (pace.due()) await pace.rest()
     }
     episodes.push({ ...episode, steps })
@@ -43,9 +44,11 @@ export async function sentGroup(group: RecordedGroup, { round, members }: SentOp
 }
 
 /** Step with what is compared between episodes. */
-function withoutTokens({ candidates: _, entropies: __, forced: ___, ...step }: RecordedStep): RecordedStep {
+function withoutTokens(step: RecordedStep, round: SentOptions["round"]): RecordedStep {
+  const { candidates: _, entropies: __, forced: ___, trainerLogProbs: ____, ...bare } = step
   const advantage = advantageOf(step)
-  return { ...step, prompt: "", reply: [], logProbs: [], ...(advantage !== undefined && { advantage }) }
+  const none = { prompt: "", reply: [], logProbs: [] }
+  return Object.assign(bare, none, advantage !== undefined && { advantage: round(advantage) })
 }
 
 function sharedLength(one: string, other: string): number {
@@ -61,6 +64,7 @@ function rounded(step: RecordedStep, round: SentOptions["round"]): RecordedStep 
     ...step,
     logProbs: all(step.logProbs),
     ...(step.entropies && { entropies: all(step.entropies) }),
+    ...(step.trainerLogProbs && { trainerLogProbs: all(step.trainerLogProbs) }),
     ...(step.advantage !== undefined && {
       advantage: typeof step.advantage === "number" ? round(step.advantage) : all(step.advantage),
     }),

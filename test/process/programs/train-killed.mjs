@@ -50,7 +50,7 @@ const critic = by === "ppo" ? await policy.critic() : undefined
 const row = { tokens: Int32Array.of(1, 2, 3, 4), spans: [{ start: 1, length: 3 }] }
 const values = critic ? [...(await critic.predict([row]))] : []
 const metrics = (await readFile(`${directory}/metrics.jsonl`, "utf8")).replaceAll(
-  /"time(\/[^"]*)?":("[^"]*"|[^,}]*),?/g,
+  /"time(\/[^"]*)?":("[^"]*"|[^,}]*),?|,"resumed":true/g,
   "",
 )
 await run.close()

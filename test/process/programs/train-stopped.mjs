@@ -72,7 +72,7 @@ async function one(place) {
     .update(await readFile(join(folder, "model.safetensors")))
     .digest("hex")
   const log = run && (await readFile(join(place, "metrics.jsonl"), "utf8"))
-  const metrics = log?.replaceAll(/"time(\/[^"]*)?":("[^"]*"|[^,}]*),?/g, "")
+  const metrics = log?.replaceAll(/"time(\/[^"]*)?":("[^"]*"|[^,}]*),?|,"resumed":true/g, "")
   return { weights, metrics, left: process.listenerCount(signal ?? "SIGINT") - heardBefore }
 }
 

@@ -62,6 +62,51 @@ describe.skipIf(noBrowser)(`curves (${noBrowser ?? "in Chromium"})`, () => {
     await close()
   })
 
+  it("say which run is best since when, and what is wrong with each", async () => {
+    const made = runs.map((run, at) => {
+      const reports = run.reports.reports.map(({ evaluation: _, ...one }) => {
+        const success = (one.iteration > 20 && at === 1 ? 0.8 : 0.2) + (one.iteration % 3) / 100
+        return { ...one, metrics: { ...one.metrics, "episode/success": success, "action/valid": at === 0 ? 0.5 : 1 } }
+      })
+      return { ...run, reports: { ...run.reports, reports } }
+    })
+    const { page, close } = await openInlined(browser, { runs: made })
+    const says = page.locator(".overview .says li")
+    await says.first().waitFor()
+    const [best, other] = [made[1]!.info.name, made[0]!.info.name]
+    expect(await says.allTextContents()).toEqual([
+      `${best} is ahead of ${other} in success since iteration 21: 80.8 % against 20.8 % (mean of iterations 36 to 40).`,
+      `${other}: 50.0 % of the actions are invalid: the model misses the format of actions.`,
+    ])
+    await says.getByRole("link", { name: other }).click()
+    await page.waitForSelector(".overview .tile")
+    expect(
+      await page.locator(".run-list input").evaluateAll((all) => all.map((one) => (one as HTMLInputElement).checked)),
+    ).toEqual([true, false])
+    await close()
+  })
+
+  it("mark resumptions and checkpoints, and say what the marks mean", async () => {
+    const [run] = runs
+    const reports = run!.reports.reports.map((one) => (one.iteration === 30 ? { ...one, resumed: true as const } : one))
+    const info = { ...run!.info, checkpoints: [60, 50] }
+    const marked = { ...run!, info, reports: { ...run!.reports, run: info, reports } }
+    const plain = { ...run!, reports: { ...run!.reports, reports: reports.map(({ resumed: _, ...one }) => one) } }
+    const pixels = async (one: typeof marked | typeof plain) => {
+      const { page, close } = await openInlined(browser, { runs: [one] })
+      await drawn(page, "episode/success")
+      const legend = await page.locator(".marks li").allTextContents()
+      const canvas = page.locator("[data-metric='episode/success'] canvas")
+      const drawing = await canvas.evaluate((one) => (one as HTMLCanvasElement).toDataURL())
+      await close()
+      return { legend, drawing }
+    }
+    const [one, other] = [await pixels(marked), await pixels(plain)]
+    expect(one.legend).toEqual(["resumed or forked before this iteration", "checkpoint"])
+    expect(other.legend).toEqual([])
+    expect(one.drawing).not.toBe(other.drawing)
+  })
+
   it("read out what the reports hold, place by place, on every chart at once", async () => {
     const { page, close } = await open()
     await drawn(page, "episode/return")

@@ -66,9 +66,12 @@ describe.skipIf(noBrowser)(`the table of runs (${noBrowser ?? "in Chromium"})`, 
   it("averages over seeds, with an interval", async () => {
     const { page, close } = await opened()
     await page.getByLabel("Group seeds").check()
-    const heads = () => page.locator(".view.runs tr.group").allTextContents()
+    const heads = async () =>
+      (await page.locator(".view.runs tr.group").allInnerTexts()).map((text) => text.replace(/\s+/g, " ").trim())
     // Means of 2.5, 5 and 25 %; standard deviation 12.3; t of two degrees of freedom 4.303.
-    await expect.poll(heads).toEqual(["omega = 03 seeds10.8 %± 30.6 % (95 %)", "omega = 13 seeds60.8 %± 30.6 % (95 %)"])
+    await expect
+      .poll(heads)
+      .toEqual(["omega = 0 3 seeds 10.8 % ± 30.6 % (95 %)", "omega = 1 3 seeds 60.8 % ± 30.6 % (95 %)"])
     await page.getByRole("button", { name: "Success", exact: true }).click()
     expect(await names(page)).toEqual([
       "omega1/seed10",
@@ -121,6 +124,21 @@ describe.skipIf(noBrowser)(`the table of runs (${noBrowser ?? "in Chromium"})`, 
     await page.waitForSelector(".view.runs .spark")
     await expectAccessible(page)
     expect(await page.evaluate("document.documentElement.scrollWidth")).toBe(width)
+    await close()
+  })
+
+  it("has names that can be read on a phone, with state and problem under them", async () => {
+    const runs = sweep.map((run) => {
+      const reports = run.reports.reports.map((one) => ({ ...one, metrics: { ...one.metrics, "action/valid": 0.5 } }))
+      const info = { ...run.info, name: `a-long-folder-of-runs/${run.info.name}` }
+      return { ...run, info, reports: { ...run.reports, run: info, reports } }
+    })
+    const { page, close } = await opened(runs, "#/runs", 390)
+    await page.waitForSelector(".view.runs .problem")
+    const cell = page.locator(".view.runs tbody th").first()
+    expect((await cell.boundingBox())!.width).toBeGreaterThanOrEqual(200)
+    expect(await cell.innerText()).toMatch(/done · 1 of 1\n50\.0 % of the actions are invalid/)
+    expect(await page.locator("td.state").first().isVisible()).toBe(false)
     await close()
   })
 

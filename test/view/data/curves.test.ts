@@ -1,12 +1,13 @@
 import { describe, expect, it } from "vitest"
+import type { IterationReport } from "../../../src/runs/report.ts"
 import {
   curvesOf,
   lastKnown,
+  marksOf,
   nearestKnown,
   nearestPlace,
   reachOf,
   smoothed,
-  warnedPlaces,
 } from "../../../src/view/data/curves.ts"
 import { metricNames } from "../../../src/view/data/metrics.ts"
 import { valueInWords } from "../../../src/view/data/value-words.ts"
@@ -49,10 +50,14 @@ describe("curves", () => {
     expect([...metricNames([text])]).toEqual([])
   })
 
-  it("have the places of warnings", () => {
+  it("have the places of warnings, resumptions and checkpoints", () => {
     const warned = of({ 1: 1, 2: 2, 3: 3 }).map((one) => (one.iteration > 1 ? { ...one, warnings: ["odd"] } : one))
-    expect(warnedPlaces([warned, warned.slice(1), of({ 9: 1 })], "iteration")).toEqual([2, 3])
-    expect(warnedPlaces([of({ 9: 1 })], "time")).toEqual([])
+    const run = (reports: readonly IterationReport[], checkpoints: readonly number[] = []) => ({ reports, checkpoints })
+    const marks = marksOf([run(warned, [3, 77]), run(warned.slice(1)), run(of({ 9: 1 }))], "iteration")
+    expect(marks).toEqual({ warned: [2, 3], resumed: [], saved: [3] })
+    const resumed = of({ 8: 1, 9: 1 }).map((one) => (one.iteration === 9 ? { ...one, resumed: true as const } : one))
+    expect(marksOf([run(resumed)], "iteration")).toEqual({ warned: [], resumed: [9], saved: [] })
+    expect(marksOf([run(of({ 9: 1 }))], "time")).toEqual({ warned: [], resumed: [], saved: [] })
   })
 
   it("say at each place whether a value is finite", () => {

@@ -90,6 +90,24 @@ describe("the shades of tokens", () => {
     expect(shade(5, "advantage", { ...scale, advantage: 0 })).toBe(0)
   })
 
+  it("of a mismatch tell its size, and nothing of rounding", () => {
+    const [sampler, trainer] = [
+      [-1, -1, -1],
+      [-1.2, -0.9, -1],
+    ]
+    const step = { ...steps[0]!, logProbs: sampler, trainerLogProbs: trainer }
+    const one = { ...group, episodes: [{ ...group.episodes[0]!, steps: [step] }] }
+    const own = tokenScale(one)
+    expect(own.mismatch).toBeCloseTo(0.2)
+    const values = [0, 1, 2].map((at) => tokenValue(step, at, "mismatch"))
+    expect(values.map((value) => shade(value, "mismatch", own))).toEqual([shades, shades / 2, 0])
+    const tiny = { ...step, trainerLogProbs: [-1.001, -1, -1] }
+    const rounded = tokenScale({ ...one, episodes: [{ ...one.episodes[0]!, steps: [tiny] }] })
+    expect(shade(tokenValue(tiny, 0, "mismatch"), "mismatch", rounded)).toBe(0)
+    expect(scale.mismatch).toBe(0)
+    expect(tokenValue(steps[0]!, 0, "mismatch")).toBeUndefined()
+  })
+
   it("are of the token where each has an advantage of its own", () => {
     const step = { ...steps[0]!, advantage: [1, 2, 3, 4, 5, 6] }
     expect(tokenValue(step, 2, "advantage")).toBe(3)

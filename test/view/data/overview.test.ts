@@ -17,7 +17,12 @@ describe("the overview of a run", () => {
       reports(200, (at) => ({ "episode/success": at < 5 ? 0.1 : at >= 195 ? 0.8 : 0.5, "policy/entropy": 1 })),
       {},
     )
-    expect(metrics.success).toEqual({ now: expect.closeTo(0.8), change: expect.closeTo(0.7), spark: expect.any(Array) })
+    expect(metrics.success).toEqual({
+      now: expect.closeTo(0.8),
+      change: expect.closeTo(0.7),
+      error: 0,
+      spark: expect.any(Array),
+    })
     expect(metrics.success!.spark).toHaveLength(60)
     expect([metrics.success!.spark[0]! < 0.4, metrics.success!.spark.at(-1)! > 0.8 - 0.3]).toEqual([true, true])
     expect(metrics.entropy).toMatchObject({ now: 1, change: 0 })
@@ -54,6 +59,18 @@ describe("the overview of a run", () => {
     })
   })
 
+  it("names an evaluation that is clearly below the best one", () => {
+    const evaluated = (iteration: number, success: number, [low, high]: readonly [number, number]): IterationReport => {
+      const evaluation = { episodes: 64, failed: 0, success, successInterval: [low, high] as const, meanReturn: 0 }
+      return { iteration, metrics: {}, evaluation: { ...evaluation, meanSteps: 1, metrics: { success } } }
+    }
+    const best = evaluated(1, 0.5, [0.4, 0.6])
+    expect(texts([best, evaluated(2, 0.1, [0, 0.2])])).toEqual([
+      "The last evaluation (10.0 %, iteration 2) is clearly below the best one (50.0 %, iteration 1).",
+    ])
+    expect(texts([best, evaluated(2, 0.4, [0.3, 0.45])])).toEqual([])
+  })
+
   it("says what is wrong, and nothing of a sound run", () => {
     expect(texts(madeReports(40, 1))).toEqual([])
     const constant = (success: number) => reports(9, () => ({ "group/constant": 0.62, "episode/success": success }))
@@ -62,6 +79,10 @@ describe("the overview of a run", () => {
     ])
     expect(texts(constant(0.1))[0]).toMatch(/: the tasks are too hard\.$/)
     expect(texts(reports(9, () => ({ "group/constant": 0.62 })))[0]).toMatch(/because all their returns are equal\.$/)
+    const unreadable = { "group/constant": 1, "episode/success": 0, "action/valid": 0 }
+    expect(texts(reports(9, () => unreadable))).toContain(
+      "100.0 % of the groups gave no signal, because all their returns are equal.",
+    )
     expect(texts(reports(9, () => ({ "action/valid": 0.6 })))).toEqual([
       expect.stringMatching(/^40\.0 % of the actions/),
     ])
@@ -114,6 +135,16 @@ describe("facts in words", () => {
     const { secondsLeft: _, ...done } = run
     expect(factsOf(overviewOf(all, {}), done).at(-1)).toMatchObject({ title: "Time per iteration", value: "70 s" })
     expect(learningSentence(overviewOf(all, {}), run)).toBe("Success rose from 20.0 % to 70.0 % in 10 iterations.")
+  })
+
+  it("tell a change from chance", () => {
+    const noisy = overviewOf(
+      reports(10, (at) => ({ "episode/success": [0.3, 0.5][at % 2]! + at / 100 })),
+      {},
+    )
+    expect(learningSentence(noisy, { ...info, iteration: 10 })).toBe(
+      "Success has hardly changed in 10 iterations: from 40.0 % to 49.0 %, which may be chance.",
+    )
   })
 
   it("tell of the return without success, of a fall, and of standing still", () => {

@@ -88,7 +88,13 @@ it("is a Parquet table of several row groups, a row a step", async () => {
     episodes.flatMap(({ member, outcome, return: total, metrics: { success = null }, steps }) =>
       steps.map(({ advantage, skipped = false, conversation, ...step }, index) => ({
         ...{ iteration, group, task, member, outcome, return: total, success, step: index },
-        ...{ entropies: null, discountedReturn: null, episodeAdvantage: null, stepAdvantage: null },
+        ...{
+          entropies: null,
+          trainerLogProbs: null,
+          discountedReturn: null,
+          episodeAdvantage: null,
+          stepAdvantage: null,
+        },
         ...{ metrics: null, agent: null, forced: null, score: null, candidates: null },
         ...step,
         advantage: typeof advantage === "number" ? advantage : null,

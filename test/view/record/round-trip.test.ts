@@ -11,9 +11,10 @@ import { GigpoError } from "../../../src/util/errors.ts"
 import { Random } from "../../../src/util/random.ts"
 import { replyText } from "../../../src/view/data/recorded.ts"
 import { readEpisodes, readGroup, readSummaries } from "../../../src/view/record/read.ts"
+import { recordEpisodes } from "../../../src/view/record/recorder.ts"
 import { episode } from "../../training/episodes.ts"
 import { all } from "../../training/tiny.ts"
-import { group, plainGroups, record, said, tokens } from "./groups.ts"
+import { bytes, group, plainGroups, record, said, tokens } from "./groups.ts"
 
 let run: string
 beforeEach(async () => {
@@ -119,6 +120,27 @@ it("keeps advantages of single tokens, entropies, and what was skipped; groups s
   expect(steps.map(({ stepGroup }) => stepGroup)).toEqual([0, 1, 1, 0])
   expect(steps.map(({ discountedReturn }) => discountedReturn)).toEqual([1, undefined, 2, 3])
   expect(steps[0]).not.toHaveProperty("stepAdvantage")
+})
+
+it("keeps the log-probabilities of the trainer of steps that it has read", async () => {
+  const episodes = [episode([said("a", "p", "x"), said("b", "p", "y")]), episode([said("a", "p", "z")])]
+  const failed = episode([said("a", "p", "w")], { outcome: "failed", error: new GigpoError("IO", "It broke.") })
+  const groups = [group(0, [...episodes, failed])]
+  const steps = collectSteps(groups.map(({ episodes }) => episodes)).map((step, index) => ({
+    ...step,
+    trainerLogProbs: Float32Array.of(-index - 0.5, index === 1 ? Number.NEGATIVE_INFINITY : -2),
+  }))
+  const observer = recordEpisodes({ tokenizer: bytes })
+  await observer.start!({ iteration: 0, iterations: 1, directory: run })
+  await observer.episodes!(1, groups, { advantages: new Float64Array(3) }, steps)
+  await observer.end!({ iteration: 1 })
+  const [read] = await all(readEpisodes(run))
+  expect(read!.episodes.flatMap(({ steps }) => steps.map((step) => step.trainerLogProbs))).toEqual([
+    [-0.5, -2],
+    undefined, // not finite
+    [-2.5, -2],
+    undefined,
+  ])
 })
 
 it("gives text where characters are of several tokens, are cut off, or are none", async () => {

@@ -46,7 +46,7 @@ describe("a group as it is sent", () => {
     const { scale, ...sent } = wholeGroup(
       JSON.parse(JSON.stringify(await sentGroup(changed, { round: roundToSingle, members: new Set([1]) }))),
     )
-    expect(scale).toEqual({ advantage: 3, entropy: 9, probability: 1 })
+    expect(scale).toEqual({ advantage: 3, entropy: 9, probability: 1, mismatch: 0 })
     expect(sent.episodes[1]).toEqual(second)
     for (const [at, { entropies: _, ...step }] of changed.episodes[0]!.steps.entries()) {
       const advantage = at === 0 ? 1 : step.advantage

@@ -1,6 +1,6 @@
 import { isShare, metricTitle } from "../../../runs/metrics.ts"
 import { visible } from "../../../util/visible.ts"
-import { type Column, type Curves, curvesOf, smoothed, warnedPlaces } from "../../data/curves.ts"
+import { type Column, type Curves, curvesOf, marksOf, smoothed } from "../../data/curves.ts"
 import { wholeRange } from "../../data/metrics.ts"
 import { valueInWords } from "../../data/value-words.ts"
 import { element } from "../element.ts"
@@ -58,10 +58,6 @@ export class MetricCard {
       along,
     )
     const positive = curves.values.every((column) => column.every((value) => value === null || value > 0))
-    const warned = warnedPlaces(
-      runs.map(({ reports }) => reports),
-      along,
-    )
     const broken = curves.nonFinite.reduce((sum, { size }) => sum + size, 0)
     this.#note.textContent = [
       logarithmic && !positive ? "Some values are not positive: the scale is linear." : "",
@@ -76,7 +72,7 @@ export class MetricCard {
       ...(isShare(this.#name) && { limits: [0, 1] as const, isShare: true }),
       ...(wholeRange.has(this.#name) && { isWhole: true }),
       kind: along,
-      warned,
+      marks: marksOf(runs, along),
       read: (place) => {
         const values = runs.map((_, run) => valueInWords(this.#name, curves, run, place))
         this.#readout.show(runs, values)

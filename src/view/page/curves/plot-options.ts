@@ -1,8 +1,9 @@
 import type uPlot from "uplot"
-import { type Along, type Column, nearestKnown } from "../../data/curves.ts"
+import { type Along, type Column, type Marks, nearestKnown } from "../../data/curves.ts"
 import { element } from "../element.ts"
 import { colour } from "../theme.ts"
 import { axes } from "./axes.ts"
+import { drawMarks } from "./marks.ts"
 
 export interface Line {
   /** Values. Null interrupts the line, undefined does not. */
@@ -33,8 +34,8 @@ export interface Drawn {
   /** Whether the values are shares, which are labelled in percent. */
   readonly isShare?: boolean
   readonly kind: Along
-  /** Places of warnings, which are marked by lines. */
-  readonly warned?: readonly number[]
+  /** Places of events. */
+  readonly marks?: Marks
   /** Shows the values at an index in `along`, or the last values, next to the chart. Returns them as text for screen readers. */
   readonly read: (place?: number) => string
 }
@@ -48,7 +49,7 @@ export interface PointerEvents {
 }
 
 export function plotOptions(
-  { lines, bands, logarithmic, limits = [-Infinity, Infinity], isWhole, isShare, kind, warned = [] }: Drawn,
+  { lines, bands, logarithmic, limits = [-Infinity, Infinity], isWhole, isShare, kind, marks }: Drawn,
   size: { readonly width: number; readonly height: number },
   on: PointerEvents,
 ): uPlot.Options {
@@ -99,7 +100,7 @@ export function plotOptions(
       },
     },
     hooks: {
-      drawClear: [(plot) => markWarnings(plot, warned)],
+      drawClear: [(plot) => marks && drawMarks(plot, marks)],
       draw: [(plot) => markNonFinite(plot, lines)],
       setSelect: [
         (plot) => {
@@ -132,23 +133,6 @@ function seriesOf({ colour: name, dash, faint, filled, edge }: Line): uPlot.Seri
     ...(filled && { fill: () => colour(name) }),
     points: edge || faint || filled ? { show: false } : { fill: () => colour("ground"), size: 6 },
   }
-}
-
-/** Draws a line where a guard has warned. */
-function markWarnings({ ctx, bbox, valToPos }: uPlot, warned: readonly number[]): void {
-  ctx.save() // uPlot remembers the styles that it has set
-  ctx.strokeStyle = colour("warning", 60)
-  ctx.lineWidth = devicePixelRatio
-  ctx.setLineDash([4 * devicePixelRatio, 3 * devicePixelRatio])
-  ctx.beginPath()
-  for (const place of warned) {
-    const x = valToPos(place, "x", true)
-    if (x < bbox.left || x > bbox.left + bbox.width) continue
-    ctx.moveTo(x, bbox.top)
-    ctx.lineTo(x, bbox.top + bbox.height)
-  }
-  ctx.stroke()
-  ctx.restore()
 }
 
 /** Marks NaN and infinite values with a cross at the lower edge, where they have no place on the axis. */

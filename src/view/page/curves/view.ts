@@ -1,4 +1,4 @@
-import { reachOf } from "../../data/curves.ts"
+import { marksOf, reachOf } from "../../data/curves.ts"
 import { firstMetrics, metricNames, sectionNames, sectionOf } from "../../data/metrics.ts"
 import { element } from "../element.ts"
 import { Frames } from "../frames.ts"
@@ -9,6 +9,7 @@ import { Board } from "./board.ts"
 import { type Choice, readChoice, routeOf } from "./choice.ts"
 import { controls, MetricChoice } from "./controls.ts"
 import { keysInWords } from "./keys.ts"
+import { MarkLegend } from "./marks.ts"
 import { MetricCard } from "./metric-card.ts"
 import { type ShownRun, shownRuns } from "./shown-run.ts"
 import { TimesCard } from "./times-card.ts"
@@ -28,6 +29,7 @@ export const curves: View = async (root, route, { store, signal, go }) => {
   let chosen: readonly string[] = []
   const overview = new RunOverview()
   const cards = new Cards(board, signal, (name) => choose({ metrics: chosen.filter((one) => one !== name) }))
+  const legend = new MarkLegend()
   const keys = element("p", { id: "chart-keys" }, keysInWords)
   let asked = 0
   const draw = async () => {
@@ -38,8 +40,11 @@ export const curves: View = async (root, route, { store, signal, go }) => {
     const names = metricNames(runs.flatMap(({ reports }) => reports))
     chosen = choice.metrics?.filter((name) => names.has(name)) ?? firstMetrics(names)
     metrics.show(names, chosen)
-    // Several runs are compared in the table of runs.
-    overview.show(runs.length === 1 ? store.runs[runs[0]!.place] : undefined, runs[0]?.reports ?? [])
+    overview.show(
+      runs.map((run) => ({ ...run, info: store.runs[run.place]! })),
+      (id) => store.showOnly(id),
+    )
+    legend.show(marksOf(runs, choice.along))
     cards.draw(chosen, runs, choice)
   }
   root.append(
@@ -47,6 +52,7 @@ export const curves: View = async (root, route, { store, signal, go }) => {
     overview.root,
     controls(choice, board, choose),
     metrics.details,
+    legend.root,
     keys,
     cards.root,
   )

@@ -8,6 +8,15 @@ const titles: Readonly<Record<Measure, string>> = {
   advantage: "Advantage",
   entropy: "Entropy",
   probability: "Probability",
+  mismatch: "Mismatch",
+}
+
+/** Text in place of the legend if all values are 0 or unknown. */
+const without: Readonly<Record<Measure, string>> = {
+  advantage: "all advantages are 0",
+  entropy: "no values",
+  probability: "no values",
+  mismatch: "no difference",
 }
 
 /** Choice of the quantity that colours the tokens, with a legend of the colours. */
@@ -19,13 +28,14 @@ export function legend(scale: Scale, measure: Measure, choose: (measure: Measure
       return element("span", { class: "token swatch", [`data-${chosen}`]: level })
     })
     if (scale[chosen] > 0) key.replaceChildren(ends(chosen, scale)[0], ...swatches, ends(chosen, scale)[1])
-    else key.replaceChildren(chosen === "advantage" ? "all advantages are 0" : "no values")
+    else key.replaceChildren(without[chosen])
   }
   const pick = (chosen: Measure) => {
     show(chosen)
     choose(chosen)
   }
-  const radios = measures.map((name) =>
+  const offered = measures.filter((name) => name !== "mismatch" || measure === name || scale.mismatch > 0)
+  const radios = offered.map((name) =>
     element(
       "label",
       {},
@@ -51,16 +61,20 @@ export function legend(scale: Scale, measure: Measure, choose: (measure: Measure
 
 function ends(measure: Measure, scale: Scale): readonly [string, string] {
   if (measure === "advantage") return [signed(-scale.advantage), signed(scale.advantage)]
-  return measure === "entropy" ? ["0", `${short(scale.entropy)} nats`] : ["1", "0"]
+  return measure === "probability"
+    ? ["1", "0"]
+    : ["0", `${measure === "mismatch" ? "±" : ""}${short(scale[measure])} nats`]
 }
 
-/** Line with a token's text, advantage, entropy and probability. */
+/** Line with a token's text, advantage, entropy, probability, and mismatch if it was recorded. */
 export function tokenLine(step: RecordedStep, at: number): string {
   const text = visible(step.reply[at]!.slice(0, 60)).replaceAll("\n", "⏎")
+  const mismatch = tokenValue(step, at, "mismatch")
   const numbers = [
     `advantage ${signed(tokenValue(step, at, "advantage"))}`,
     `entropy ${short(tokenValue(step, at, "entropy"))}`,
     `probability ${short(tokenValue(step, at, "probability"))}`,
+    ...(mismatch === undefined ? [] : [`trainer − sampler ${signed(mismatch)} nats`]),
   ]
   return `${(at + 1).toLocaleString("en")}/${step.reply.length.toLocaleString("en")} “${text}” · ${numbers.join(" · ")}`
 }

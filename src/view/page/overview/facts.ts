@@ -1,5 +1,6 @@
 import { metricTitle } from "../../../runs/metrics.ts"
 import { formatDuration, formatNumber, formatShare } from "../../../util/format.ts"
+import type { Comparison } from "../../data/comparison.ts"
 import { averaged, type Development, type Overview, type OverviewName, overviewMetrics } from "../../data/overview.ts"
 import type { RunInfo } from "../../data/source.ts"
 
@@ -102,7 +103,10 @@ function signedText(value: number, digits: number): string {
   return `${Number(text.replaceAll(",", "")) === 0 ? "±" : value < 0 ? "−" : "+"}${text}`
 }
 
-/** State of a run's learning in a sentence: "Success rose from 12.5 % to 56.2 % in 40 iterations." */
+/**
+ * State of a run's learning in a sentence: "Success rose from 12.5 % to 56.2 % in 40 iterations." A change below two standard errors is
+ * described as one that may be chance.
+ */
 export function learningSentence(
   { metrics: { success, return: earned } }: Overview,
   { iteration }: RunInfo,
@@ -113,6 +117,22 @@ export function learningSentence(
   if (own?.change === undefined) return undefined
   const from = own.now - own.change
   const isSame = format(from) === format(own.now)
+  const isClear = own.error === undefined || Math.abs(own.change) > 2 * own.error
   if (isSame) return `${name} has stayed at ${format(own.now)} over ${iteration} iterations.`
+  if (!isClear)
+    return `${name} has hardly changed in ${iteration} iterations: from ${format(from)} to ${format(own.now)}, which may be chance.`
   return `${name} ${own.change > 0 ? "rose" : "fell"} from ${format(from)} to ${format(own.now)} in ${iteration} iterations.`
+}
+
+/** Comparison in a sentence: "a is ahead of b in success since iteration 4: 39.5 % against 30.9 % (mean of iterations 8 to 12)." */
+export function comparisonSentence(
+  { best, other, metric, means, from, to, since }: Comparison,
+  names: readonly string[],
+): string {
+  const format = metric === "episode/success" ? formatShare : formatNumber
+  const numbers = `${format(means[0])} against ${format(means[1])} (mean of iterations ${from} to ${to})`
+  const title = metricTitle(metric).toLowerCase()
+  return since === undefined
+    ? `${names[best]} and ${names[other]} are not clearly apart in ${title}: ${numbers}.`
+    : `${names[best]} is ahead of ${names[other]} in ${title} since iteration ${since}: ${numbers}.`
 }

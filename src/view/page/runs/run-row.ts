@@ -77,15 +77,17 @@ export function drawRow(
       { scope: "row" },
       runSwatch(place),
       element("a", { href: "#/curves", click: tell.open }, name),
+      // On a phone, where it has no column.
+      element("span", { class: "note narrow" }, `${run.state} · ${progress}`),
       problems.length > 0 &&
         element(
           "span",
-          { class: "problem", title: visible(problems.join("\n")) },
-          "!",
-          element("span", { class: "unseen" }, ` ${visible(problems[0]!)}`),
+          { class: "note problem", title: visible(problems.join("\n")) },
+          visible(problems[0]!),
+          problems.length > 1 && ` (and ${problems.length - 1} more)`,
         ),
     ),
-    element("td", {}, run.state, element("span", { class: "note" }, progress)),
+    element("td", { class: "state" }, run.state, element("span", { class: "note" }, progress)),
     ...cells,
   )
 }

@@ -44,7 +44,7 @@ export const runs: View = (root, route, { store, source, signal, go, announce })
   const heads = columns.map((name) =>
     element(
       "th",
-      { scope: "col", class: name in factColumns ? "number" : "" },
+      { scope: "col", class: name in factColumns ? "number" : name },
       element("button", { type: "button", click: () => sort(name) }, titles[name]),
     ),
   )
@@ -171,8 +171,13 @@ function groupHead({ label, runs: own }: SeedGroup, rows: readonly Row[]): HTMLE
     "tr",
     { class: "group" },
     element("td"),
-    element("th", { scope: "rowgroup" }, visible(label) || "All runs"),
-    element("td", {}, counted(own.length, "seed")),
+    element(
+      "th",
+      { scope: "rowgroup" },
+      visible(label) || "All runs",
+      element("span", { class: "note narrow" }, counted(own.length, "seed")),
+    ),
+    element("td", { class: "state" }, counted(own.length, "seed")),
     ...cells,
   )
 }

@@ -59,8 +59,9 @@ export const a2tgpo = defineEstimator({
     equation:
       "A = A^E + 0.3 Σ_{j≥t} γ^(j-t) z_j / √n_t; clip ranges times 1 + 0.3 (2σ(z_t) - 1); z normalized gains of the same turn",
     source: "arXiv 2605.06200, as quoted by others",
-    status: "exact",
-    note: "Gains: a metric of the steps, or `answerProbabilities`. The standard deviation of the original code was not verified.",
+    set: { "training.loss.ratio": "sequence" },
+    status: "interpreted",
+    note: "The authors' code was read only where others quote it; its standard deviation is unknown. Gains: the metric `information-gain` of the steps, which you provide, or `answerProbabilities` in code.",
   },
   make(options: A2tgpoOptions = {}): Estimator<StepCredit> {
     return {

@@ -57,7 +57,7 @@ export const gdpo = defineEstimator({
     source: "arXiv 2601.05242",
     set: { "training.estimator.channels": ["reward", "success"] },
     status: "exact",
-    note: "`channels` are metrics of the environment's steps.",
+    note: "`channels` are metrics of the environment's steps. The constants of the paper's two implementations differ: ε is 1e-6 in verl, 1e-4 in TRL.",
   },
   make(options: GdpoOptions = {}): Estimator<StepCredit> {
     const { channels, weights, singletonEpisode } = settle("gdpo", options, gdpoFields, outsideRuns)

@@ -61,8 +61,8 @@ export const spear = defineEstimator({
     changes: ["credit", "data"],
     equation: "steps with A ≥ 1 are replayed with R - median of the mean returns of past tasks, if positive",
     source: "TencentYoutuResearch/SPEAR",
-    status: "exact",
-    note: "Interpretation: the replay buffer contains steps instead of episodes. SPEAR's clip-cov is a separate loss, its tool reward a reward.",
+    status: "partial",
+    note: "Steps are replayed in every iteration; the authors replay once the buffer exceeds 1.5 times its size, and empty it. SPEAR's clip-cov is a separate loss, its tool reward a reward.",
   },
   make(options: SpearOptions = {}): Estimator {
     const inner = innerEstimator("spear", settle("spear", options, spearFields, outsideRuns).of)

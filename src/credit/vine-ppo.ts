@@ -45,8 +45,8 @@ export const vinePpo = defineEstimator({
     changes: ["credit"],
     equation: "A = r + γ V(s') - V(s), V by Monte Carlo, whitened over tokens",
     source: "arXiv 2410.01679",
-    status: "exact",
-    note: "V is an option: a metric of the steps, or a function.",
+    status: "partial",
+    note: "The Monte Carlo estimate of V is missing: provide the metric `monte-carlo-value` of the steps, or a function in code.",
   },
   make(options: VinePpoOptions = {}): Estimator<StepCredit> {
     const settingsAt = (moment: TrainingProgress) => settle("vine-ppo", options, vinePpoFields, moment)

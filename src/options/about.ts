@@ -20,8 +20,10 @@ export type Change = keyof typeof changes
 
 /** Statuses of implementation, with their meanings. */
 export const statuses = {
-  exact: "implemented as published and tested numerically; the note names implementation choices",
-  interpreted: "an interpretation, because the definition is not public or not from the authors",
+  exact:
+    "as in the paper or the authors' code, which the source names; tested numerically; the note names implementation choices",
+  partial: "defined by the authors and implemented in part; the note names what is missing",
+  interpreted: "an interpretation, because the definition is not public or known only from others than the authors",
   undefined: "not implemented: there is no public definition",
   "not implemented": "defined but not implemented, for the reason in the note",
   "needs images": "not implemented: it needs more than text",

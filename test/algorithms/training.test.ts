@@ -124,7 +124,7 @@ const templated = Object.assign(
   },
 )
 
-const there = algorithms.filter(({ status }) => status === "exact" || status === "interpreted")
+const there = algorithms.filter(({ status }) => ["exact", "partial", "interpreted"].includes(status))
 const cloned = there.filter(({ set = {} }) => Object.keys(set).some((key) => key.startsWith("clone.")))
 const trained = there.filter((algorithm) => !cloned.includes(algorithm))
 

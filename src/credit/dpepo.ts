@@ -40,7 +40,7 @@ export const dpepo = defineEstimator({
     source: "arXiv 2604.24320, its code",
     set: { "environment.wrapper.name": "parallel" },
     status: "partial",
-    note: "The wrapper `parallel` pays the mean reward of the copies and ends with the last copy; the authors pay the largest and end with the first success. Their process reward is missing.",
+    note: "The process reward that one of their configurations adds to failed episodes is missing. Anchor states and prompts of the copies are an interpretation.",
   },
   make(options: DpepoOptions = {}): Estimator<StepCredit> {
     settle("dpepo", options, dpepoFields, outsideRuns)

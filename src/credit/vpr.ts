@@ -80,8 +80,10 @@ export const vpr = defineEstimator({
     changes: ["credit", "rollout", "reward"],
     equation: "A = (r - mean r) / (std r + ε) per state; states with equal r are skipped",
     source: "thu-nics/VPR",
-    status: "partial",
-    note: "The settings compare rewards in equal anchor states, an interpretation. As published with the hook `candidates` and an oracle in code: the completions sampled for one prompt form the group of the state, and all are learned from.",
+    set: { "training.turnHooks.name": "oracle-candidates" },
+    environments: ["sokoban", "number-line", "blackjack", "sql"],
+    status: "exact",
+    note: "Candidates and oracle scores come from the hook `oracle-candidates`. Without candidates rewards are compared in equal anchor states, an interpretation.",
   },
   make(options: VprOptions = {}): Estimator<StepCredit> {
     const settingsAt = (moment: TrainingProgress) => {

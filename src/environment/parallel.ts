@@ -92,6 +92,15 @@ export function parallel<Task>(environment: Environment<Task>, options: Parallel
         valid: parsed.every(({ valid }) => valid),
       }
     },
+    ...(environment.completionPattern && {
+      completionPattern(now: Observation) {
+        const parts = (now as ParallelObservation).copies.map((copy, e) => {
+          const pattern = copy && environment.completionPattern!(copy)
+          return copy && pattern === undefined ? undefined : copy ? `<env${e + 1}>${pattern}</env${e + 1}>` : ""
+        })
+        return parts.includes(undefined) ? undefined : parts.join("")
+      },
+    }),
     ...(environment.expert && {
       expert(task: Task) {
         const experts = numbers.map(() => environment.expert!(task))

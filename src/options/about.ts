@@ -53,6 +53,8 @@ export interface About {
   readonly otherFiles?: readonly string[]
   /** Configuration keys that select the algorithm, as `--set` takes them. A definition adds the key for its name. */
   readonly set?: Readonly<Record<string, string | number | boolean | readonly string[]>>
+  /** Built-in environments that provide what the algorithm needs. Default: all. */
+  readonly environments?: readonly string[]
   /** Code that selects the algorithm, where a configuration file cannot. */
   readonly code?: string
   /** Status of the implementation in this package. */

@@ -130,6 +130,7 @@ const strataTopic: Topic = async ({ params, inputs }) => {
     all.map((reward, member) => ({ task: 0, episode: `${strategy} ${member}`, reward, ...measured({ strategy }) })),
   )
   const estimator = strata({
+    strategy: "strategy",
     topShare: find(params, ["top", "top_frac", "top_share", "top_fraction"], 0.5),
     epsilon: find(params, ["eps", "epsilon"], 1e-6),
     normalization: String(params.std ?? "sample").startsWith("pop") ? "population" : "sample",

@@ -46,6 +46,7 @@ sft: { epochs: 2, batchSteps: 4, optimizer: { learningRate: 2, warmup: 0 } }
 const visible: Readonly<Record<string, readonly string[]>> = {
   chunks: ["environment.memory.name=chunks", "environment.memory.size=40", "environment.memory.maxTokens=8"],
   "look-first": ["environment.wrapper.steps=2"],
+  spear: ["training.estimator.name=spear", "training.estimator.capacity=2", "training.estimator.warmup=0"],
   parallel: [
     "environment.wrapper.name=parallel",
     "environment.wrapper.copies=2",

@@ -113,7 +113,7 @@ const spearTopic: Topic = ({ params, inputs }) => {
   const coefficients = at.map((iteration) => imitationWeight(iteration, { coefficient: 1, warmup }))
   const memory = new ReplayMemory()
   const history = find<readonly number[]>(inputs, ["history", "group_means", "baseline_history"], [])
-  memory.keep([], history, { capacity: 1, since: 0, history: 10_240 })
+  memory.keep([], history, { maxAge: 10, history: 10_240 })
   const baseline = memory.baseline()
   const better = find<readonly number[]>(inputs, rewardNames, []).map((reward) => reward - baseline)
   const kept = better.map((one) => one > 0)

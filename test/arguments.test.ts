@@ -110,6 +110,8 @@ const optional: Readonly<Record<string, Case>> = {
   entropyBranching: { call: gigpo.entropyBranching, slip: ["treshold", "threshold"] },
   arpoBranches: { call: (options) => gigpo.arpoBranches(0, 0, 0, options), slip: ["treshold", "threshold"] },
   forkAt: { call: gigpo.forkAt, slip: ["steps", "step"] },
+  informationGain: { call: gigpo.informationGain, slip: ["leed", "lead"] },
+  oracleCandidates: { call: gigpo.oracleCandidates, slip: ["cuont", "count"] },
   t2po: { call: gigpo.t2po, slip: ["thoughts", "thought"] },
   t2poCut: { call: (options) => gigpo.t2poCut([], options), slip: ["flats", "flat"] },
   t2poResamples: { call: (options) => gigpo.t2poResamples(0, 0, 0, options), slip: ["nears", "near"] },
@@ -259,17 +261,8 @@ const optional: Readonly<Record<string, Case>> = {
 const plain = [
   ...["acrossTasks", "anchorLevels", "toBatch", "discountedReturn", "discountedReturns", "generalizedAdvantages"],
   ...["groupByAnchor", "klRewards", "mismatch", "crossEntropy"],
-  ...["transcripts", "recordedEpisodes", "joinHooks"],
-  ...[
-    "reinforce",
-    "scheduleValue",
-    "scheduleValues",
-    "readOptions",
-    "batches",
-    "byTask",
-    "collectSteps",
-    "layOutSequences",
-  ],
+  ...["transcripts", "recordedEpisodes", "joinHooks", "monteCarlo"],
+  ...["reinforce", "at", "scheduleValues", "readOptions", "batches", "byTask", "collectSteps", "layOutSequences"],
   ...[
     "toSequences",
     "sampledPositions",

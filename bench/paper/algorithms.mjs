@@ -3,8 +3,6 @@
 import { algorithms } from "../../modules/entries/algorithms.js"
 import { critic, onPolicy, settings } from "./recipes.mjs"
 
-/** Estimator that gets additional data of steps from bench/paper/told.mjs. */
-const told = (by) => ({ "training.estimator": { use: "../bench/paper/told.mjs", by } })
 const of = (key, value) => settings(`training.${key}`, value)
 
 const each = (names, setsOf) => Object.fromEntries(names.map((name) => [name, setsOf(name)]))
@@ -16,7 +14,6 @@ const besides = {
   ...each(["gpg", "reinforce"], () => once),
   dro: { ...once, "training.loss.beta": 1, "training.estimator.normalization": "sample" },
   tcod: { "training.curriculum.every": 1 },
-  ...each(["a2tgpo", "igpo", "rebel", "strata", "vine-ppo"], told),
 }
 
 /** Teacher with more SFT than the student. */
@@ -25,11 +22,14 @@ const teacher = { name: "taught", set: { "sft.epochs": 12 } }
 const isOf = (key) => /^training\.(estimator|loss)\.name$/.test(key)
 const isName = (key) => /^training\.\w+\.name$/.test(key)
 
+/** Whether the algorithm has all it needs in the worlds of this benchmark: Sokoban and the number line. */
+const isAtHome = ({ environments = ["sokoban"] }) => environments.includes("sokoban")
+
 /** Algorithms that a configuration selects by an estimator or a loss. Of algorithms with equal settings, only the first. */
 export const everyAlgorithm = [
   ...new Map(
     algorithms
-      .filter(({ set = {} }) => Object.keys(set).some(isOf))
+      .filter((algorithm) => isAtHome(algorithm) && Object.keys(algorithm.set ?? {}).some(isOf))
       .map(({ system, set }) => [JSON.stringify(set), variantOf(system, set)])
       .reverse(),
   ).values(),
@@ -38,11 +38,9 @@ export const everyAlgorithm = [
 function variantOf(system, { "environment.memory": _, ...set }) {
   const names = Object.entries(set).flatMap(([key, value]) => (isName(key) ? [value] : []))
   const own = Object.assign({}, ...names.map((name) => besides[name] ?? {}))
-  // A custom estimator has no name.
-  const { "training.estimator.name": named, ...rest } = set
   return {
     name: system.replace(/ \(.*/, ""),
-    set: { ...(own["training.estimator"] ? rest : set), ...own },
+    set: { ...set, ...own },
     ...(names.includes("distillation") && { teacher }),
   }
 }

@@ -124,7 +124,7 @@ shows that each baseline learns and none diverges, not which is best.`,
   algorithms: {
     title: "Every named estimator and loss, briefly",
     text: `Algorithms of src/algorithms, each trained briefly from the same model after SFT, with the world's learning rate. This table shows that each
-runs and changes the policy, not which is best. Additional data of estimators come from bench/paper/told.mjs. “Did not learn”: no improvement
+runs and changes the policy, not which is best. Algorithms that need another environment are left out. “Did not learn”: no improvement
 in the mean over seeds; a success rate on 256 tasks has an error of 3 %.`,
     worlds: quick,
     variants: everyAlgorithm,

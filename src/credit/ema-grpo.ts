@@ -6,16 +6,20 @@ import { largestReward } from "../util/largest-reward.ts"
 import { defineEstimator } from "./define-estimator.ts"
 import type { Batch, Estimator, StepCredit } from "./estimator.ts"
 import { normalizerOf } from "./normalizer.ts"
-import { keysOf, type StepKey } from "./of-steps.ts"
+import { keysOf, type StepKey, stepKey } from "./of-steps.ts"
 import { outcomeFields, settle } from "./options.ts"
 import { centred, firstSteps, type Outcomes, outcomeEstimator } from "./outcomes.ts"
 import { groupStatistics } from "./statistics.ts"
-import { kindField } from "./task-kinds.ts"
+import { namedKinds } from "./task-kinds.ts"
 
 /** Options of `emaGrpo`. */
 export const emaGrpoFields = {
   ...outcomeFields,
-  kind: kindField,
+  kind: stepKey(
+    undefined,
+    "Kind of the task of a step: the name of a metric of steps, or in programs a function of a step.",
+    "the kind in the name of the metric success/<kind>, or one kind for an environment without such a metric",
+  ),
   decay: number(0.99, "Decay of the running moments of a task kind per iteration, in [0, 1).", {
     min: 0,
     below: 1,
@@ -56,7 +60,7 @@ export const emaGrpo = defineEstimator({
     equation: "A = (R - mean R) / σ per kind of task, σ = √(m2 - m1²), running means with decay 0.99",
     source: "tulerfeng/OneThinker",
     status: "exact",
-    note: "OneThinker's corpus has images, which are not supported.",
+    note: "Kinds of tasks are those of the metric `success/<kind>`, which alfworld, search and sql report, or any metric. OneThinker's corpus has images, which are not supported.",
   },
   make(options: EmaGrpoOptions = {}): Estimator<StepCredit> {
     let moments: Readonly<Record<string, Moments>> = {}
@@ -84,10 +88,11 @@ export const emaGrpo = defineEstimator({
 
 /** Name of the kind of each step's episode, [steps]. */
 function episodeKinds(batch: Batch, kind: StepKey | undefined): string[] {
-  const keys = kind === undefined ? [] : keysOf(kind, batch, "ema-grpo")
+  if (kind === undefined) return namedKinds(batch)
+  const keys = keysOf(kind, batch, "ema-grpo")
   const names: string[] = []
   for (const [row, isFirst] of firstSteps(batch.episode).entries())
-    if (isFirst === 1) names[batch.episode[row]!] = kind === undefined ? "all" : `${typeof keys[row]} ${keys[row]}`
+    if (isFirst === 1) names[batch.episode[row]!] = `${typeof keys[row]} ${keys[row]}`
   return Array.from(batch.episode, (episode) => names[episode]!)
 }
 

@@ -47,8 +47,8 @@ export const empg = defineEstimator({
     origin: "relative",
     changes: ["credit"],
     equation: "A' = A g(h_t) + ζ e^(-k h_{t+1}) minus the mean, g = e^(-k h) / mean, h step entropies scaled to 0 … 1",
-    source: "arXiv 2509.09265",
-    status: "exact",
+    source: "arXiv 2509.09265, by two implementations of others",
+    status: "interpreted",
     note: "Modifies any estimator: `of: { name: grpo }`.",
   },
   make(options: EmpgOptions = {}): Estimator {

@@ -1,4 +1,4 @@
-import { list, number, required, string } from "../options/field.ts"
+import { list, number, oneOf, required, string } from "../options/field.ts"
 import { without } from "../options/fixed.ts"
 import type { OptionsOf } from "../options/table.ts"
 import { GigpoError } from "../util/errors.ts"
@@ -6,11 +6,13 @@ import { defineEstimator } from "./define-estimator.ts"
 import { episodeMetrics } from "./diagnostics.ts"
 import type { Batch, Estimator, StepCredit } from "./estimator.ts"
 import { episodeLevel } from "./grpo.ts"
+import { normalizerOf } from "./normalizer.ts"
 import { metricOf } from "./of-steps.ts"
 import { grpoFields, outsideRuns, settle } from "./options.ts"
-import { groupsOf } from "./outcomes.ts"
+import { firstSteps, groupsOf } from "./outcomes.ts"
 import { payPenalties } from "./penalties.ts"
 import { episodeReturns } from "./returns.ts"
+import { groupStatistics } from "./statistics.ts"
 import { whiten } from "./whiten.ts"
 
 const names = list(
@@ -33,6 +35,12 @@ export const gdpoFields = {
     required(number(undefined, "")),
     "Weights of the channels, in their order. An empty list gives all channels the weight 1.",
   ),
+  whiten: oneOf(
+    "tokens",
+    ["tokens", "episodes"],
+    "Whitening of the sum of the channels: over all sampled tokens, divided by √(variance + 1e-8), as in the authors' verl; or over " +
+      "all episodes, divided by the standard deviation + 1e-4, as in their TRL, whose epsilon is 1e-4, too.",
+  ),
   ...without(grpoFields, "normalization"),
 }
 
@@ -40,7 +48,7 @@ export const gdpoFields = {
 export type GdpoOptions = OptionsOf<typeof gdpoFields>
 
 /**
- * Group reward-decoupled normalization (GDPO, arXiv 2601.05242): A = Σ_k w_k A_k, then whitened over all sampled tokens. A_k is the GRPO
+ * Group reward-decoupled normalization (GDPO, arXiv 2601.05242): A = Σ_k w_k A_k, then whitened over the batch. A_k is the GRPO
  * advantage of reward channel k alone. Channels with small or few distinct values therefore keep their influence, which they lose where
  * rewards are summed first. The invalid-action penalty belongs to the channel `reward`.
  *
@@ -54,10 +62,10 @@ export const gdpo = defineEstimator({
     origin: "relative",
     changes: ["credit", "reward"],
     equation: "A = whitened Σ_k w_k A_k, A_k the GRPO advantage of reward k alone",
-    source: "arXiv 2601.05242",
+    source: "arXiv 2601.05242; NVlabs/GDPO",
     set: { "training.estimator.channels": ["reward", "success"] },
     status: "exact",
-    note: "`channels` are metrics of the environment's steps.",
+    note: "`channels` are metrics of the environment's steps. The defaults are those of the authors' verl; `whiten: episodes` and `epsilon: 1e-4` are their TRL.",
   },
   make(options: GdpoOptions = {}): Estimator<StepCredit> {
     const { channels, weights, singletonEpisode } = settle("gdpo", options, gdpoFields, outsideRuns)
@@ -81,7 +89,7 @@ export const gdpo = defineEstimator({
           metrics[`group/constant-${channel}`] = episodeMetrics(groups)["group/constant"]!
         }
         return {
-          advantages: whiten(total, batch.lengths),
+          advantages: settings.whiten === "tokens" ? whiten(total, batch.lengths) : amongEpisodes(total, batch),
           metrics,
           details: { episodeReturns: episodeReturns(batch.rewards, batch.episode) },
         }
@@ -89,6 +97,12 @@ export const gdpo = defineEstimator({
     }
   },
 })
+
+/** Whitening over episodes, each of which counts once. */
+function amongEpisodes(values: Float64Array, { episode }: Batch): Float64Array {
+  const all = new Int32Array(values.length)
+  return normalizerOf({ std: "sample", epsilon: 1e-4 })(values, all, groupStatistics(values, all, firstSteps(episode)))
+}
 
 const channelOf = (batch: Batch, name: string) =>
   metricOf(batch, name, "gdpo", 0, 'Name one of them, or "reward", in channels.')

@@ -70,8 +70,8 @@ export const rebel = defineEstimator({
     changes: ["keys", "reward", "credit"],
     equation: "A = G - mean G + ω (norm(γ^(T-1-t) G) + norm(Σ γ^(k-t) b_k)) among steps with the same belief",
     source: "arXiv 2605.20061",
-    status: "exact",
-    note: "Belief rewards are metrics of the environment. The policy needs SFT to state beliefs.",
+    status: "partial",
+    note: "Prompt and tracker of beliefs are missing: provide the belief rewards as metrics of the steps. The policy needs SFT to state beliefs.",
   },
   make(options: RebelOptions = {}): Estimator<StepCredit> {
     const { beliefRewards, beliefWeights, singletonEpisode } = settle("rebel", options, rebelFields, outsideRuns)

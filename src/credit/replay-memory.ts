@@ -21,13 +21,14 @@ export class ReplayMemory implements Stateful {
   /** Mean returns of tasks. */
   means: readonly number[] = []
 
-  /** Appends steps and means. Removes steps of iterations before `since`, and the oldest beyond `capacity` and `history`. */
+  /** Removes steps that are older than the newest one by more than `maxAge` iterations, and means beyond `history`; then adds others. */
   keep(
     found: readonly Remembered[],
     means: readonly number[],
-    { capacity, since, history }: { readonly capacity: number; readonly since: number; readonly history: number },
+    { maxAge, history }: { readonly maxAge: number; readonly history: number },
   ): void {
-    this.steps = [...this.steps, ...found].filter(({ iteration }) => iteration >= since).slice(-capacity)
+    const newest = this.steps.at(-1)?.iteration ?? 0
+    this.steps = [...this.steps.filter(({ iteration }) => newest - iteration <= maxAge), ...found]
     this.means = [...this.means, ...means].slice(-history)
   }
 

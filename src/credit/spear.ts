@@ -17,13 +17,19 @@ import { groupStatistics } from "./statistics.ts"
 /** Options of `spear`. */
 export const spearFields = {
   ...ofFields,
-  minAdvantage: number(1, "Minimum advantage of steps in the replay buffer."),
-  capacity: integer(2048, "Size of the replay buffer in steps, at least 1; the oldest steps are removed first.", {
-    min: 1,
-  }),
-  maxAge: integer(10, "Maximum age of a step in the replay buffer in iterations, at least 1.", { min: 1 }),
+  minAdvantage: number(0, "Advantage above which a step enters the replay buffer."),
+  capacity: integer(
+    2048,
+    "Size of the replay buffer in steps. Once more than 1.5 times as many of its steps are better than the baseline, this number of steps " +
+      "is replayed and the buffer is emptied.",
+    { min: 1 },
+  ),
+  maxAge: integer(
+    10,
+    "Maximum age of a step in the replay buffer, in iterations before the newest step of the buffer, whenever steps are added.",
+    { min: 1, max: 10 },
+  ),
   history: integer(10_240, "Number of past tasks whose median mean return is the baseline, at least 1.", { min: 1 }),
-  rows: integer(256, "Maximum number of replayed steps per iteration, drawn at random.", { min: 0 }),
   coefficient: scheduled(
     number(1, "Weight of replayed steps relative to those of the iteration, at least 0.", { min: 0 }),
   ),
@@ -44,11 +50,12 @@ export const spearFields = {
 export type SpearOptions = OptionsOf<typeof spearFields>
 
 /**
- * Self-imitation (SPEAR, TencentYoutuResearch/SPEAR) around another estimator. Steps with an advantage of at least 1 enter a replay
- * buffer. They are learned from again in later iterations with A = c (R(τ) - median of the mean returns of past tasks), if that is
- * above 0. Other parts of SPEAR are separate: clip-cov is the loss `clip-cov`, the reward of tool calls is a reward. Two points are our
- * interpretation: single steps are stored and drawn instead of whole episodes, and a step is not replayed in its own iteration. Steps with
- * images or constraints are not stored.
+ * Self-imitation (SPEAR, TencentYoutuResearch/SPEAR, its code for agents) around another estimator. Steps with an advantage above 0 enter
+ * a replay buffer. When more than 1.5 times `capacity` of its steps have a return above the baseline, the median of the mean returns of
+ * past tasks, `capacity` steps with a return of at least the baseline are drawn and learned from once more, with A = c (R(τ) - baseline),
+ * and the buffer is emptied. This comes before the steps and tasks of the iteration are added. Not included: in the authors' code the
+ * replayed steps follow in optimizer steps of their own, with clip-cov on these alone, and tool calls have a reward. Steps with images or
+ * constraints are not stored.
  *
  * @throws BAD_ARGUMENT for an invalid option, or steps without tokens
  */
@@ -59,27 +66,26 @@ export const spear = defineEstimator({
     system: "SPEAR",
     origin: "relative",
     changes: ["credit", "data"],
-    equation: "steps with A ≥ 1 are replayed with R - median of the mean returns of past tasks, if positive",
+    equation:
+      "once more than 1.5 n stored steps (A > 0) have R > b, n of those with R ≥ b are replayed with R - b, and none is kept; b the median of the mean returns of past tasks",
     source: "TencentYoutuResearch/SPEAR",
-    status: "exact",
-    note: "Interpretation: the replay buffer contains steps instead of episodes. SPEAR's clip-cov is a separate loss, its tool reward a reward.",
+    status: "partial",
+    note: "Replayed steps share the optimizer steps of the iteration; the authors give them their own, with clip-cov. Their reward of tool calls is missing.",
   },
   make(options: SpearOptions = {}): Estimator {
     const inner = innerEstimator("spear", settle("spear", options, spearFields, outsideRuns).of)
     const memory = new ReplayMemory()
     const amended = wrapEstimator(inner, {
       name: "spear",
-      change(credit, batch, { progress, random }) {
-        const settings = settle("spear", options, spearFields, progress)
-        const { minAdvantage, maxAge, rows, keepGroups } = settings
+      change(credit, batch, { moment, random }) {
+        const settings = settle("spear", options, spearFields, moment)
+        const { minAdvantage, keepGroups, capacity } = settings
         const returns = episodeReturns(batch.rewards, batch.episode)
         const tasks = groupStatistics(returns, batch.task, firstSteps(batch.episode))
-        const limits = { ...settings, since: progress.iteration - maxAge }
-        memory.keep([], Array.from(tasks.mean), limits)
-        const extraRows = replay(memory, rows, imitationWeight(progress.iteration, settings), random)
+        const extraRows = replay(memory, capacity, imitationWeight(moment.iteration + 1, settings), random)
         const skip = narrow(credit, batch, tasks.std, keepGroups)
-        const isGood = (row: number) => skip?.[row] !== 1 && meanOf(credit.advantages[row]!) >= minAdvantage
-        memory.keep(remember(batch, returns, progress.iteration, isGood), [], limits)
+        const isGood = (row: number) => skip?.[row] !== 1 && meanOf(credit.advantages[row]!) > minAdvantage
+        memory.keep(remember(batch, returns, moment.iteration, isGood), Array.from(tasks.mean), settings)
         return {
           ...credit,
           ...(skip && { skip }),
@@ -92,7 +98,7 @@ export const spear = defineEstimator({
   },
 })
 
-/** Weight c ½ (1 - cos(π · iteration / warmup)) during warm-up, then c. */
+/** Weight c ½ (1 - cos(π · iteration / warmup)) during warm-up, then c. Iterations count from 1. */
 export function imitationWeight(
   iteration: number,
   { coefficient, warmup }: { readonly coefficient: number; readonly warmup: number },
@@ -100,15 +106,18 @@ export function imitationWeight(
   return iteration >= warmup ? coefficient : (coefficient * (1 - Math.cos((Math.PI * iteration) / warmup))) / 2
 }
 
-/** Stored steps as sequences, limited to those with a return above the baseline. */
-function replay(memory: ReplayMemory, most: number, weight: number, random: Random): Sequence[] {
+/** Steps of a full buffer as sequences, drawn from those with a return of at least the baseline. Empties a full buffer. */
+function replay(memory: ReplayMemory, capacity: number, weight: number, random: Random): Sequence[] {
   const baseline = memory.baseline()
   const better = memory.steps.filter(({ outcome }) => outcome > baseline)
+  if (better.length <= 1.5 * capacity) return []
+  const good = memory.steps.filter(({ outcome }) => outcome >= baseline)
+  memory.steps = []
   if (weight === 0) return []
   return random
     .fork("replay")
-    .shuffled(better)
-    .slice(0, most)
+    .shuffled(good)
+    .slice(0, capacity)
     .map(({ tokens, start, outcome, iteration: _, ...sampled }) =>
       stepSequence(tokens.subarray(0, start), tokens.subarray(start), {
         ...sampled,

@@ -6,7 +6,7 @@ import { episodeMetrics } from "./diagnostics.ts"
 import type { Estimator, StepCredit } from "./estimator.ts"
 import { normalizers } from "./grpo.ts"
 import { normalizerOf } from "./normalizer.ts"
-import { groupByKey, metricOf, numbersOf, stepKey, stepNumbers } from "./of-steps.ts"
+import { groupByKey, metricOf, numbersOf, type StepKey, type StepNumbers, stepKey, stepNumbers } from "./of-steps.ts"
 import { grpoFields, outsideRuns, settle } from "./options.ts"
 import { countTasks, firstSteps, outcomesOf } from "./outcomes.ts"
 import { countGroups, groupStatistics } from "./statistics.ts"
@@ -14,8 +14,9 @@ import { countGroups, groupStatistics } from "./statistics.ts"
 /** Options of `strata`. */
 export const strataFields = {
   strategy: stepKey(
-    "strategy",
+    undefined,
     "Strategy of the episode of a step, within its task: the name of a metric of steps, or in programs a function of a step.",
+    "the action of the episode's first step, which the wrapper plan-first makes a plan",
   ),
   topShare: number(0.5, "Share of the best episodes of a strategy whose mean return is its value, in (0, 1].", {
     above: 0,
@@ -24,7 +25,7 @@ export const strataFields = {
   planning: stepNumbers(
     undefined,
     "Mark (1) of steps that wrote the strategy and have its advantage: the name of a metric, or in programs a function of the batch.",
-    "none: strategies are given, and all steps follow one",
+    "the first step of each episode, or none if strategy is given",
   ),
   judgement: string(undefined, "Metric that is 1 at steps which the policy judged to be bad.", {
     defaultText: "no judge",
@@ -37,15 +38,6 @@ export const strataFields = {
 
 /** Options of `strata`. */
 export type StrataOptions = OptionsOf<typeof strataFields>
-
-/**
- * Options of `strata` where the first completion of an episode is its strategy, for `planFirst`, and `forkAt` for several episodes per
- * strategy.
- */
-export const plannedStrategies = {
-  strategy: (_step, row, batch) => batch.steps![batch.episode.indexOf(batch.episode[row]!)]!.action,
-  planning: ({ episode }) => Float64Array.from(firstSteps(episode)),
-} satisfies StrataOptions
 
 /**
  * StraTA estimator (arXiv 2605.06642): the episodes of a task follow several strategies, with several episodes each. A step that acts has
@@ -71,9 +63,8 @@ export const strata = defineEstimator({
       "training.rollout.maxForks": 7,
       "environment.wrapper.name": "plan-first",
     },
-    code: "estimator: strata(plannedStrategies)",
     status: "interpreted",
-    note: "Strategies are metrics of steps, or plans written by the policy. Selection among 8 times as many: `farthestPoints`, from embeddings.",
+    note: "Strategies are plans written by the policy, or metrics of steps. Selection among 8 times as many: `farthestPoints`, from embeddings, in code. The policy's judgement of its steps is a metric that you provide.",
   },
   make(options: StrataOptions = {}): Estimator<StepCredit> {
     settle("strata", options, strataFields, outsideRuns)
@@ -81,8 +72,10 @@ export const strata = defineEstimator({
       name: "strata",
       groups: "needed",
       async estimate(batch, context) {
-        const settings = settle("strata", options, strataFields, context.progress)
-        const { strategy, topShare, planning, judgement, judgementPenalty } = settings
+        const settings = settle("strata", options, strataFields, context.moment)
+        const { topShare, judgement, judgementPenalty } = settings
+        const { strategy = firstAction, planning = settings.strategy === undefined ? firstOfEpisodes : undefined } =
+          settings
         const { normalization, epsilon, singletonEpisode: singleton } = settings
         const ids = groupByKey(strategy, batch, "strata")
         const outcomes = outcomesOf(batch, settings)
@@ -107,6 +100,11 @@ export const strata = defineEstimator({
     }
   },
 })
+
+/** Action of the first step of the episode. */
+const firstAction: StepKey = (_step, row, { steps, episode }) => steps![episode.indexOf(episode[row]!)]!.action
+
+const firstOfEpisodes: StepNumbers = ({ episode }) => Float64Array.from(firstSteps(episode))
 
 /** R(z) of each step's strategy, [steps]; 0 for a step without a strategy. */
 function worthOf(scores: Float64Array, ids: Int32Array, each: Uint8Array, share: number): Float64Array {

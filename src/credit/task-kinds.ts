@@ -13,6 +13,16 @@ export const kindField = stepKey(
   "all tasks have the same kind",
 )
 
+/** Name of the kind of each step's episode, [steps]: that of a metric `success/<kind>` of its steps, or "all" without such a metric. */
+export function namedKinds({ episode, steps = [] }: Batch): string[] {
+  const kinds = new Map<number, string>()
+  for (const [row, { metrics = {} }] of steps.entries()) {
+    const name = Object.keys(metrics).find((metric) => metric.startsWith("success/"))
+    if (name !== undefined) kinds.set(episode[row]!, name)
+  }
+  return Array.from(episode, (one) => kinds.get(one) ?? "all")
+}
+
 /** Kind of each step as dense ids over all tasks, [steps]. */
 export function kindsOf(kind: StepKey | undefined, batch: Batch, who: string): Int32Array {
   if (kind === undefined) return new Int32Array(batch.length)

@@ -44,9 +44,10 @@ export const vinePpo = defineEstimator({
     origin: "relative",
     changes: ["credit"],
     equation: "A = r + γ V(s') - V(s), V by Monte Carlo, whitened over tokens",
-    source: "arXiv 2410.01679",
+    source: "arXiv 2410.01679; McGill-NLP/VinePPO",
+    set: { "training.turnHooks.name": "monte-carlo" },
     status: "exact",
-    note: "V is an option: a metric of the steps, or a function.",
+    note: "V is estimated by the hook `monte-carlo`, with groupSize episodes from each state. A step of the environment takes the place of a reasoning step.",
   },
   make(options: VinePpoOptions = {}): Estimator<StepCredit> {
     const settingsAt = (progress: TrainingProgress) => settle("vine-ppo", options, vinePpoFields, progress)

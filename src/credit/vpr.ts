@@ -80,8 +80,10 @@ export const vpr = defineEstimator({
     changes: ["credit", "rollout", "reward"],
     equation: "A = (r - mean r) / (std r + ε) per state; states with equal r are skipped",
     source: "thu-nics/VPR",
+    set: { "training.turnHooks.name": "oracle-candidates" },
+    environments: ["sokoban", "number-line", "blackjack", "sql"],
     status: "exact",
-    note: "With the hook `candidates`, the completions sampled for one prompt form the group of the state, and all are learned from.",
+    note: "Candidates and oracle scores come from the hook `oracle-candidates`. Without candidates rewards are compared in equal anchor states, an interpretation.",
   },
   make(options: VprOptions = {}): Estimator<StepCredit> {
     const settingsAt = (progress: TrainingProgress) => {

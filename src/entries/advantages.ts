@@ -19,7 +19,6 @@ export type {
 export { gigpoAdvantages } from "../credit/gigpo.ts"
 export { grpoAdvantages } from "../credit/grpo.ts"
 export { historyLevels } from "../credit/history-levels.ts"
-export { answerProbabilities, informationGains } from "../credit/information-gain.ts"
 export { klRewards } from "../credit/kl-reward.ts"
 export { type Normalizer, type NormalizerOptions, normalizer } from "../credit/normalizer.ts"
 export type { StepKey, StepNumbers } from "../credit/of-steps.ts"
@@ -44,7 +43,6 @@ export {
 export { discountedReturns } from "../credit/returns.ts"
 export * from "../credit/shipped.ts"
 export * from "../credit/shipped-wrappers.ts"
-export { plannedStrategies } from "../credit/strata.ts"
 export { type TeacherWeightOptions, teacherWeights } from "../credit/teacher-weights.ts"
 export { type TokenWeightOptions, tokenWeights } from "../credit/token-weights.ts"
 export { generalizedAdvantages } from "../credit/traces.ts"
@@ -62,3 +60,4 @@ export type {
   SimilarityOptions,
 } from "../credit/types.ts"
 export { type WhitenOptions, whiten } from "../credit/whiten.ts"
+export { answerProbabilities, informationGains } from "../rollout/information-gain.ts"

@@ -4,6 +4,9 @@ import "../check-node.cts"
 
 export { type EntropyBranchingOptions, entropyBranching } from "../rollout/hooks/entropy-branching.ts"
 export { type ForkAtOptions, forkAt } from "../rollout/hooks/fork-at.ts"
+export { type InformationGainOptions, informationGain } from "../rollout/hooks/information-gain.ts"
+export { monteCarlo } from "../rollout/hooks/monte-carlo.ts"
+export { type OracleCandidatesOptions, oracleCandidates } from "../rollout/hooks/oracle-candidates.ts"
 export { type T2poOptions, t2po } from "../rollout/hooks/t2po.ts"
 export { type ThinkWhenUnsureOptions, thinkWhenUnsure } from "../rollout/hooks/think-when-unsure.ts"
 export type {

@@ -18,6 +18,7 @@ export type {
   EnvironmentEpisode,
   EpisodeContext,
   Expert,
+  GoldAnswer,
   Message,
   Observation,
   ParsedAction,

@@ -71,6 +71,13 @@ export interface Expert {
   reply(now: Observation, history: readonly PastStep[]): string | undefined
 }
 
+/** Correct answer of a task, in the form in which a completion gives it. */
+export interface GoldAnswer {
+  /** Text of the completion before the answer, e.g. `<answer>`. */
+  readonly before: string
+  readonly text: string
+}
+
 /** Abort signal and random numbers of an episode. */
 export interface EpisodeContext {
   /** Aborted when the episode is cancelled (time limit, Ctrl-C). */
@@ -105,6 +112,13 @@ export interface Environment<Task = unknown> {
   completionPattern?(now: Observation): string | undefined
   /** Expert of a task. Optional. */
   expert?(task: Task): Expert
+  /**
+   * Verification score of an action in this state, from an oracle: 1 for an action of an optimal policy, 0 for another one, -1 for one
+   * that cannot be executed or makes the task unsolvable. undefined if the oracle has none. Optional, for VPR (`oracleCandidates`).
+   */
+  verify?(task: Task, now: Observation, action: string): number | undefined | Promise<number | undefined>
+  /** Correct answer of a task, undefined if there is none. Optional, for the information gain of turns (`informationGain`). */
+  answer?(task: Task): GoldAnswer | undefined
 }
 
 /** Parts of an environment that an agent needs: tasks, and a name for messages. */

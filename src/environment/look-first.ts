@@ -79,5 +79,7 @@ export function lookFirst<Task>(environment: Environment<Task>, options: LookFir
     },
     parse: (reply, now) => environment.parse(reply, now),
     ...(environment.completionPattern && { completionPattern: (now) => environment.completionPattern!(now) }),
+    ...(environment.answer && { answer: (task) => environment.answer!(task) }),
+    ...(environment.verify && { verify: (task, now, action) => environment.verify!(task, now, action) }),
   }
 }

@@ -1,13 +1,31 @@
 import { integer, oneOf } from "../options/field.ts"
 import { readOptions } from "../options/read.ts"
-import type { OptionsOf } from "../options/table.ts"
+import type { OptionsOf, Resolved } from "../options/table.ts"
 import { around } from "./around.ts"
-import type { Environment, EnvironmentEpisode, Message, Observation, PastStep, StepResult } from "./environment.ts"
+import type {
+  Environment,
+  EnvironmentEpisode,
+  Message,
+  Observation,
+  ParsedAction,
+  StepResult,
+  Turn,
+} from "./environment.ts"
 
 /** Options of `parallel`. */
 export const parallelFields = {
   copies: integer(4, "Number of copies of the environment in each episode.", { min: 2 }),
   success: oneOf("any", ["any", "all"], "Whether any or all copies must succeed for the episode to succeed."),
+  reward: oneOf(
+    "max",
+    ["max", "mean"],
+    "Reward of a step: the largest reward of the copies that acted, or the mean over all copies.",
+  ),
+  ends: oneOf(
+    "first-success",
+    ["first-success", "last-copy"],
+    "End of the episode: with the first copy that succeeds, or with the last copy. Either way it ends when all copies have ended.",
+  ),
 }
 
 /** Options of `parallel`. */
@@ -22,15 +40,17 @@ interface ParallelObservation extends Observation {
  * Wraps an environment so that one agent acts in several copies at each step (DPEPO, arXiv 2604.24320, which uses 4 copies).
  *
  * A completion has one part per copy: `<env1>…</env1>`, `<env2>…</env2>` and so on. The action has one line per copy, as the estimator
- * `dpepo` reads it; the line of an ended copy is empty.
+ * `dpepo` reads it. The line is empty for a copy that has ended or has no part in the completion; such a copy is idle in this step. As in
+ * the authors' code, the reward is the largest of the copies that acted, and the first success ends the episode. A copy succeeds with the
+ * metric `success`, or, in an environment without this metric, when it terminates with a positive reward.
  *
- * Our interpretation: the reward is the mean of the copies' rewards. The anchor combines the anchors of all copies. The episode ends when
- * the last copy ends. Metrics are means over the copies, except `success`. The prompt contains each copy's prompt under its number.
+ * Our interpretation: a completion without a part for each running copy counts as invalid. The anchor combines the anchors of all copies.
+ * Metrics are means over the copies, except `success`. The prompt contains each copy's prompt under its number.
  *
  * @throws BAD_ARGUMENT for an unknown or invalid option
  */
 export function parallel<Task>(environment: Environment<Task>, options: ParallelOptions = {}): Environment<Task> {
-  const { copies: count, success } = readOptions("parallel", options, parallelFields)
+  const { copies: count, ...rules } = readOptions("parallel", options, parallelFields)
   const numbers = Array.from({ length: count }, (_, e) => e)
   return {
     ...around(environment),
@@ -44,7 +64,7 @@ export function parallel<Task>(environment: Environment<Task>, options: Parallel
         await dispose()
         throw failed.reason
       }
-      return { ...running(episodes, success), [Symbol.asyncDispose]: dispose }
+      return { ...running(episodes, rules, signal), [Symbol.asyncDispose]: dispose }
     },
     prompt(task, history, now) {
       const { copies } = now as ParallelObservation
@@ -62,14 +82,25 @@ export function parallel<Task>(environment: Environment<Task>, options: Parallel
       return [...system, { role: "user", content: [...parts, ask].join("\n\n") }]
     },
     parse(reply, now) {
-      const parsed = (now as ParallelObservation).copies.map(
-        (copy, e) => copy && environment.parse(partOf(reply, e), copy),
-      )
+      const parsed = (now as ParallelObservation).copies.map((copy, e): ParsedAction => {
+        if (!copy) return { action: "", valid: true }
+        const part = partOf(reply, e)
+        return part === "" ? { action: "", valid: false } : environment.parse(part, copy)
+      })
       return {
-        action: parsed.map((one) => one?.action.replaceAll(/\s*\n\s*/g, " ") ?? "").join("\n"),
-        valid: parsed.every((one) => one?.valid !== false),
+        action: parsed.map(({ action }) => action.replaceAll(/\s*\n\s*/g, " ")).join("\n"),
+        valid: parsed.every(({ valid }) => valid),
       }
     },
+    ...(environment.completionPattern && {
+      completionPattern(now: Observation) {
+        const parts = (now as ParallelObservation).copies.map((copy, e) => {
+          const pattern = copy && environment.completionPattern!(copy)
+          return copy && pattern === undefined ? undefined : copy ? `<env${e + 1}>${pattern}</env${e + 1}>` : ""
+        })
+        return parts.includes(undefined) ? undefined : parts.join("")
+      },
+    }),
     ...(environment.expert && {
       expert(task: Task) {
         const experts = numbers.map(() => environment.expert!(task))
@@ -87,7 +118,11 @@ export function parallel<Task>(environment: Environment<Task>, options: Parallel
   }
 }
 
-function running(episodes: readonly EnvironmentEpisode[], success: "any" | "all"): EnvironmentEpisode {
+function running(
+  episodes: readonly EnvironmentEpisode[],
+  { success, reward: paid, ends }: Omit<Resolved<typeof parallelFields>, "copies">,
+  signal: AbortSignal,
+): EnvironmentEpisode {
   const live: (Observation | undefined)[] = episodes.map(({ first }) => first)
   const last: StepResult[] = []
   const all = episodes.map(({ first }) => first)
@@ -99,24 +134,38 @@ function running(episodes: readonly EnvironmentEpisode[], success: "any" | "all"
   return {
     first: observe(),
     async step(action) {
+      signal.throwIfAborted() // no copy may be left that would notice
       const actions = action.split("\n")
       const results = await Promise.all(
-        episodes.map(async (episode, e) => (live[e] ? await episode.step(actions[e] ?? "") : undefined)),
+        episodes.map(async (episode, e) =>
+          live[e] && actions[e]?.trim() ? await episode.step(actions[e]) : undefined,
+        ),
       )
-      let reward = 0
+      const rewards: number[] = []
+      let hasWon = false
       for (const [e, result] of results.entries()) {
         if (!result) continue
-        reward += result.reward / episodes.length
+        rewards.push(result.reward)
+        hasWon ||= isSuccess(result)
         last[e] = result
         all[e] = result.observation
         live[e] = result.terminated || result.truncated ? undefined : result.observation
       }
-      const isOver = live.every((copy) => copy === undefined)
-      const terminated = isOver && last.some((result) => result.terminated)
+      const isWon = ends === "first-success" && hasWon
+      const isOver = isWon || live.every((copy) => copy === undefined)
+      const terminated = isWon || (isOver && last.some((result) => result.terminated))
+      const sum = rewards.reduce((total, one) => total + one, 0)
+      const largest = rewards.length > 0 ? Math.max(...rewards) : 0
+      const reward = paid === "max" ? largest : sum / episodes.length
       const metrics = metricsOf(last, success)
       return { observation: observe(), reward, terminated, truncated: isOver && !terminated, metrics }
     },
   }
+}
+
+/** Whether a copy succeeds with this step. */
+function isSuccess({ metrics, terminated, reward }: StepResult): boolean {
+  return metrics?.success === undefined ? terminated && reward > 0 : metrics.success === 1
 }
 
 /** Metrics of the episode: means over the copies that report them, except success. */

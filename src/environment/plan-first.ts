@@ -63,6 +63,10 @@ export function planFirst<Task>(environment: Environment<Task>, options: PlanFir
     ...(environment.completionPattern && {
       completionPattern: (now: Planning) => (now.planning ? undefined : environment.completionPattern!(now)),
     }),
+    ...(environment.answer && { answer: (task) => environment.answer!(task) }),
+    ...(environment.verify && {
+      verify: (task, now: Planning, action) => (now.planning ? undefined : environment.verify!(task, now, action)),
+    }),
     ...(environment.expert && {
       expert(task: Task) {
         const expert = environment.expert!(task)

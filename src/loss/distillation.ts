@@ -44,7 +44,7 @@ export type DistillationOptions = OptionsOf<typeof distillationFields>
  *
  *     KL(p ‖ q), an estimate by d = log q - log p;  KL(q ‖ p);  β KL(q ‖ m) + (1 - β) KL(p ‖ m), m = β q + (1 - β) p
  *
- * TCOD uses "forward". Advantages are not read. Reports "distillation/divergence" (mean over tokens), "policy/kl" and "policy/ratio".
+ * The paper of TCOD has "forward", its code an advantage with the gradient of "reverse". Advantages are not read. Reports "distillation/divergence" (mean over tokens), "policy/kl" and "policy/ratio".
  *
  * @throws GigpoError `BAD_ARGUMENT` for an invalid option.
  */

@@ -20,8 +20,10 @@ export type Change = keyof typeof changes
 
 /** Statuses of implementation, with their meanings. */
 export const statuses = {
-  exact: "implemented as published and tested numerically; the note names implementation choices",
-  interpreted: "an interpretation, because the definition is not public or not from the authors",
+  exact:
+    "as in the paper or the authors' code, which the source names; tested numerically; the note names implementation choices",
+  partial: "defined by the authors and implemented in part; the note names what is missing",
+  interpreted: "an interpretation, because the definition is not public or known only from others than the authors",
   undefined: "not implemented: there is no public definition",
   "not implemented": "defined but not implemented, for the reason in the note",
   "needs images": "not implemented: it needs more than text",
@@ -51,6 +53,8 @@ export interface About {
   readonly otherFiles?: readonly string[]
   /** Configuration keys that select the algorithm, as `--set` takes them. A definition adds the key for its name. */
   readonly set?: Readonly<Record<string, string | number | boolean | readonly string[]>>
+  /** Built-in environments that provide what the algorithm needs. Default: all. */
+  readonly environments?: readonly string[]
   /** Code that selects the algorithm, where a configuration file cannot. */
   readonly code?: string
   /** Status of the implementation in this package. */

@@ -6,7 +6,7 @@ import type { Random } from "../util/random.ts"
 import type { HookContext } from "./hooks.ts"
 
 /** Arguments of hook calls. */
-export interface HookCaller {
+export interface HookCaller extends Partial<Pick<HookContext, "environment" | "policy" | "tokenizer">> {
   /** Progress of the run. Default: the first iteration of a run with one iteration. */
   readonly progress?: TrainingProgress | undefined
   readonly random: Random
@@ -19,14 +19,16 @@ export interface HookCaller {
  */
 export async function callHook<Answer, Checked = Answer>(
   name: string,
-  { progress = { iteration: 0, iterations: 1 }, random, signal = new AbortController().signal }: HookCaller,
+  { moment = { iteration: 0, iterations: 1 }, random, signal = new AbortController().signal, ...caller }: HookCaller,
   key: readonly (number | string)[],
   call: (context: HookContext) => Answer | Promise<Answer>,
   check: (answer: Answer) => Checked,
 ): Promise<Checked> {
+  const { environment, policy, tokenizer } = caller
   let answer: Answer
   try {
-    answer = await unlessAborted(signal, () => call({ progress, random: random.fork(...key), signal }))
+    const context = { moment, random: random.fork(...key), signal, environment, policy, tokenizer }
+    answer = await unlessAborted(signal, () => call(context))
   } catch (error) {
     signal.throwIfAborted()
     if (GigpoError.is(error)) throw error

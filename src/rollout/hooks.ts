@@ -1,5 +1,5 @@
-import type { Completion, SampleRequest } from "../engine/engine.ts"
-import type { Message, Observation, ParsedAction, PastStep } from "../environment/environment.ts"
+import type { Completion, SampleRequest, Sampler, Trainable } from "../engine/engine.ts"
+import type { Environment, Message, Observation, ParsedAction, Turn } from "../environment/environment.ts"
 import type { TrainingProgress } from "../options/schedule.ts"
 import type { ChatCodec } from "../tokenizer/chat-codec.ts"
 import type { Random } from "../util/random.ts"
@@ -17,6 +17,11 @@ export interface HookContext {
   readonly random: Random
   /** Signal that aborts the rollout or the episode. */
   readonly signal: AbortSignal
+  /** Environment that is played; undefined if an agent plays. */
+  readonly environment?: Environment | undefined
+  /** Policy that plays. In a training it also computes log-probabilities. */
+  readonly policy?: (Sampler & Partial<Pick<Trainable, "logProbs">>) | undefined
+  readonly tokenizer?: ChatCodec | undefined
 }
 
 /** Completion with marks of forced tokens. */

@@ -129,6 +129,33 @@ describe("drMas", () => {
   })
 })
 
+describe("emaGrpo on an environment with kinds of tasks", () => {
+  it("takes them from the metric success/<kind>, wherever in the episode it is reported", async () => {
+    for (const steps of worlds) {
+      const kindOf = ({ task }: Told) => (Number(task) % 2 === 0 ? "pick" : "clean")
+      const told = steps.map((step) => {
+        const metrics = step.turn === 0 && step.task !== 1 ? {} : { [`success/${kindOf(step)}`]: 0 }
+        const isLonely = !steps.some((other) => keyOf(other) === keyOf(step) && other.turn > 0)
+        return {
+          ...step,
+          record: { ...step.record!, metrics: isLonely ? { [`success/${kindOf(step)}`]: 0 } : metrics },
+        }
+      })
+      const named = emaGrpo({ kind: (_step, row) => kindOf(told[row]!) })
+      const expected = await creditOf(named, told)
+      expect((await creditOf(emaGrpo(), told)).advantages).toEqual(expected.advantages)
+    }
+  })
+
+  it("treats all tasks alike without such a metric", async () => {
+    const steps = worlds[0]!
+    const alike = await creditOf(emaGrpo({ kind: () => "one" }), steps)
+    expect((await creditOf(emaGrpo(), steps)).advantages).toEqual(alike.advantages)
+    const apart = await creditOf(emaGrpo({ kind: (_step, row) => String(steps[row]!.task) }), steps)
+    expect(apart.advantages).not.toEqual(alike.advantages)
+  })
+})
+
 describe("strata", () => {
   const zScore = (value: number, all: readonly number[]) => (value - mean(all)) / (deviation(all) + 1e-6)
 
@@ -152,9 +179,29 @@ describe("strata", () => {
           const planned = plans[strategies.findIndex((other) => follows(other) === follows(step))]!
           return (plan === 1 ? planned : action) - (judged === 1 ? 0.1 : 0)
         })
-        const found = await creditOf(strata({ topShare, planning: "plan", judgement: "judged" }), steps)
+        const found = await creditOf(
+          strata({ topShare, strategy: "strategy", planning: "plan", judgement: "judged" }),
+          steps,
+        )
         expectClose(found.advantages as Float64Array, expected, 1e-9)
       }
+  })
+
+  it("takes the first action of an episode as its strategy, and the first step as the one that wrote it", async () => {
+    for (const steps of worlds) {
+      const firstOf = (step: Told) => steps.find((other) => keyOf(other) === keyOf(step) && other.turn === 0)!
+      const told = steps.map((step) => ({ ...step, metrics: { ...step.metrics, plan: step.turn === 0 ? 1 : 0 } }))
+      const named = told.map((step) => ({
+        ...step,
+        record: { ...step.record!, metrics: { ...step.metrics, strategy: firstOf(step).record!.action.length } },
+      }))
+      const acted = named.map((step) => ({
+        ...step,
+        record: { ...step.record, action: "x".repeat(step.record.action.length) },
+      }))
+      const expected = await creditOf(strata({ strategy: "strategy", planning: "plan" }), acted)
+      expect((await creditOf(strata(), acted)).advantages).toEqual(expected.advantages)
+    }
   })
 
   it("refuses steps without a strategy", async () => {

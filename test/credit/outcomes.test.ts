@@ -187,6 +187,17 @@ const definitions: Record<string, readonly [Definition, (options: object) => Est
     },
     (options) => gdpo({ ...options, channels: ["reward", "kind"], weights: [2, -0.5] }),
   ],
+  "gdpo, whitened over episodes": [
+    (steps, convention) => {
+      const [reward, kind] = [zScore(convention, steps, paidBy(convention)), (step: Step) => step.kind ?? 0]
+      const sums = zScore(convention, steps, kind).map((other, row) => reward[row]! + other)
+      const each = sums.filter((_, row) => steps.findIndex((step) => keyOf(step) === keyOf(steps[row]!)) === row)
+      const middle = each.reduce((sum, one) => sum + one, 0) / each.length
+      const width = Math.sqrt(each.reduce((sum, one) => sum + (one - middle) ** 2, 0) / (each.length - 1)) + 1e-4
+      return sums.map((one) => (one - middle) / width)
+    },
+    (options) => gdpo({ ...options, channels: ["reward", "kind"], whiten: "episodes" }),
+  ],
 }
 
 const advantagesOf = async (estimator: Estimator, steps: readonly BatchStep[]) =>

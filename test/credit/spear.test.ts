@@ -37,36 +37,52 @@ const median = (values: readonly number[]) => {
     : (sorted[sorted.length / 2]! + sorted[sorted.length / 2 - 1]!) / 2
 }
 
-const how = { of: { name: "grpo" }, warmup: 0, rows: 10_000, keepGroups: 1, minAdvantage: 0.5, maxAge: 3 } as const
+const how = { of: { name: "grpo" }, warmup: 0, capacity: 5, keepGroups: 1, minAdvantage: 0.5, maxAge: 2 } as const
+
+interface Stored {
+  readonly key: string
+  readonly outcome: number
+  readonly iteration: number
+}
 
 describe("spear", () => {
-  it("replays steps that did better than past tasks, and forgets old ones", async () => {
-    const credits = await play(spear({ ...how, coefficient: 0.5 }), 0, 8)
+  it.each([
+    { capacity: 9, maxAge: 2 },
+    { capacity: 12, maxAge: 3 },
+    { capacity: 30, maxAge: 10 },
+    { capacity: 12, maxAge: 1 },
+  ])("replays once a buffer is 1.5 times full, then forgets it, with %j", async ({ capacity, maxAge }) => {
+    const credits = await play(spear({ ...how, capacity, maxAge, coefficient: 0.5 }), 0, worlds.length)
     const means: number[] = []
+    let buffer: Stored[] = []
+    let [replays, waits] = [0, 0]
     for (const [now, { extraRows, metrics }] of credits.entries()) {
+      const baseline = means.length === 0 ? 0 : median(means)
+      const isFull = buffer.filter(({ outcome }) => outcome > baseline).length > 1.5 * capacity
+      const good = new Map(buffer.filter(({ outcome }) => outcome >= baseline).map((one) => [one.key, one]))
+      expect(extraRows).toHaveLength(isFull ? Math.min(capacity, good.size) : 0)
+      expect(new Set(extraRows!.map(({ tokens }) => `${tokens[0]},${tokens[1]}`)).size).toBe(extraRows!.length)
+      for (const { tokens, spans } of extraRows!) {
+        const { outcome } = good.get(`${tokens[0]},${tokens[1]}`)!
+        expect(spans[0]!.advantage as number).toBeCloseTo(0.5 * (outcome - baseline), 9)
+      }
+      if (isFull) buffer = []
+      replays += isFull ? 1 : 0
+      waits += !isFull && buffer.length > 0 ? 1 : 0
+      const newest = Math.max(...buffer.map(({ iteration }) => iteration))
+      buffer = buffer.filter(({ iteration }) => newest - iteration <= maxAge)
+      const steps = iterations[now]!
+      const advantages = await advantagesOf(grpo(), steps)
+      for (const [row, step] of steps.entries())
+        if (advantages[row]! > 0.5)
+          buffer.push({ key: `${1000 + now},${row}`, outcome: returnOf(steps, step), iteration: now })
       for (const task of [0, 1, 2, 3]) {
-        const firsts = iterations[now]!.filter((step) => step.task === task && step.turn === 0)
-        if (firsts.length > 0)
-          means.push(firsts.reduce((sum, step) => sum + returnOf(iterations[now]!, step), 0) / firsts.length)
+        const firsts = steps.filter((step) => step.task === task && step.turn === 0)
+        if (firsts.length > 0) means.push(firsts.reduce((sum, step) => sum + returnOf(steps, step), 0) / firsts.length)
       }
-      const baseline = median(means)
-      const expected = new Map<string, number>()
-      for (let then = Math.max(now - 3, 0); then < now; then++) {
-        const steps = iterations[then]!
-        const advantages = await advantagesOf(grpo(), steps)
-        for (const [row, step] of steps.entries())
-          if (advantages[row]! >= 0.5 && returnOf(steps, step) > baseline)
-            expected.set(`${1000 + then},${row}`, 0.5 * (returnOf(steps, step) - baseline))
-      }
-      const found = new Map(
-        extraRows!.map(({ tokens, spans }) => [`${tokens[0]},${tokens[1]}`, spans[0]!.advantage as number]),
-      )
-      expect([...found.keys()].sort()).toEqual([...expected.keys()].sort())
-      for (const [key, advantage] of expected) expect(found.get(key)).toBeCloseTo(advantage, 9)
-      expect(metrics!["replay/rows"]).toBe(expected.size)
+      expect(metrics).toMatchObject({ "replay/remembered": buffer.length, "replay/rows": extraRows!.length })
     }
-    expect(credits[6]!.extraRows!.length).toBeGreaterThan(5)
-    expect(credits[0]!.extraRows).toEqual([])
+    expect([replays > 0, waits > 0]).toEqual([true, true])
   })
 
   it("keeps the sampled log-probabilities, and the advantages of the inner estimator", async () => {
@@ -92,7 +108,8 @@ describe("spear", () => {
         const more = { ...(row % 2 === 0 && { forced }), ...(row % 3 === 0 && { offPolicy: true }) }
         return { ...step, record: { ...step.record!, ...more } }
       })
-    const [first, second] = [spear(how), spear(how)]
+    const wide = { ...how, capacity: 15, minAdvantage: -10 }
+    const [first, second] = [spear(wide), spear(wide)]
     await creditOf(first, marked(iterations[0]!), undefined, context(0, 12))
     second.restore!(saved(first.state!()))
     const { extraRows } = await creditOf(second, iterations[1]!, undefined, context(1, 12))
@@ -108,7 +125,7 @@ describe("spear", () => {
   })
 
   it("continues from its state as without interruption, like its inner estimator", async () => {
-    const make = () => spear({ ...how, of: emaGrpo({ decay: 0.5 }), rows: 7 })
+    const make = () => spear({ ...how, of: emaGrpo({ decay: 0.5 }), capacity: 7 })
     const whole = await play(make(), 0, 6)
     const [part, rest] = [make(), make()]
     await play(part, 0, 3)
@@ -117,11 +134,15 @@ describe("spear", () => {
     expect(await play(make(), 3, 6)).not.toEqual(whole.slice(3))
   })
 
-  it("draws at most the configured number of rows, different in every iteration, and respects its capacity", async () => {
-    const few = await play(spear({ ...how, rows: 4 }), 0, 6)
-    expect(Math.max(...few.map(({ extraRows }) => extraRows!.length))).toBe(4)
-    const small = await play(spear({ ...how, capacity: 5 }), 0, 6)
-    expect(Math.max(...small.map(({ metrics }) => metrics!["replay/remembered"]!))).toBe(5)
+  it("draws other steps with other random numbers, and none while its weight is 0", async () => {
+    const drawn = async (coefficient: number) => {
+      const credits = await play(spear({ ...how, coefficient }), 0, 4)
+      return credits.map(({ extraRows }) => extraRows!.map(({ tokens }) => tokens[1]!))
+    }
+    const rows = await drawn(1)
+    expect(rows.flat().length).toBeGreaterThan(4)
+    expect(rows.flat()).not.toEqual(rows.flat().toSorted((a, b) => a - b))
+    expect(await drawn(0)).toEqual([[], [], [], []])
   })
 
   it("skips the tasks whose returns differ least", async () => {

@@ -42,7 +42,7 @@ describe("environment wrappers", () => {
   })
 
   it("parallel drives copies that end independently", async () => {
-    const environment = parallel(doors, { copies: 2 })
+    const environment = parallel(doors, { copies: 2, reward: "mean", ends: "last-copy" })
     const episode = await start(environment)
     const [one, two, three] = task!.rooms.map(right)
     const { action, valid } = environment.parse(`<env1>${one}</env1> and <env2>nothing</env2>`, episode.first)
@@ -56,6 +56,39 @@ describe("environment wrappers", () => {
     expect(environment.parse(`<env1>${two}</env1>`, first.observation)).toEqual({ action: `${two}\n`, valid: true })
     await episode.step(`${two}\n`)
     expect(await episode.step(`${three}\n`)).toMatchObject({ reward: 0.5, terminated: true, metrics: { success: 1 } })
+  })
+
+  it("parallel pays the largest reward of the copies that acted, and ends with the first success", async () => {
+    const environment = parallel(doors, { copies: 3 })
+    const episode = await start(environment)
+    const [one, two, three] = task!.rooms.map(right)
+    const open = (...actions: readonly (string | undefined)[]) => episode.step(actions.map((a) => a ?? "").join("\n"))
+    const both = await open(one, undefined, one)
+    expect(both).toMatchObject({ reward: 1, terminated: false })
+    // The second copy was idle: it is still in its first room, and opens the same door next.
+    const copies = ({ copies }: object & { readonly copies?: readonly { readonly text: string }[] }) => copies!
+    expect(copies(both.observation)[1]).toEqual(copies(episode.first)[1])
+    expect(await open(undefined, one, undefined)).toMatchObject({ reward: 1, terminated: false })
+    expect(await open(undefined, "wait", undefined)).toMatchObject({ reward: 0, terminated: false }) // the end of this copy
+    expect(await open()).toMatchObject({ reward: 0, terminated: false })
+    await open(two)
+    const end = await open(three)
+    expect(end).toMatchObject({ reward: 1, terminated: true, truncated: false, metrics: { success: 1 } })
+  })
+
+  it("parallel without the metric success ends with a copy that terminates with a reward", async () => {
+    const silent = doorsEnvironment({
+      step: async (action, episode) => ({ ...(await episode.step(action)), metrics: {} }),
+    })
+    const [one, two, three] = task!.rooms.map(right)
+    for (const [ends, over] of [
+      ["first-success", true],
+      ["last-copy", false],
+    ] as const) {
+      const episode = await start(parallel(silent, { copies: 2, ends }))
+      for (const action of [one, two]) expect(await episode.step(`${action}\n`)).toMatchObject({ terminated: false })
+      expect(await episode.step(`${three}\n`)).toMatchObject({ reward: 1, terminated: over })
+    }
   })
 
   it("planFirst adds the plan to every later prompt", async () => {

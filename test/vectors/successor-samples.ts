@@ -113,7 +113,7 @@ const spearTopic: Topic = ({ params, inputs }) => {
   const coefficients = at.map((iteration) => imitationWeight(iteration, { coefficient: 1, warmup }))
   const memory = new ReplayMemory()
   const history = find<readonly number[]>(inputs, ["history", "group_means", "baseline_history"], [])
-  memory.keep([], history, { capacity: 1, since: 0, history: 10_240 })
+  memory.keep([], history, { maxAge: 10, history: 10_240 })
   const baseline = memory.baseline()
   const better = find<readonly number[]>(inputs, rewardNames, []).map((reward) => reward - baseline)
   const kept = better.map((one) => one > 0)
@@ -130,6 +130,7 @@ const strataTopic: Topic = async ({ params, inputs }) => {
     all.map((reward, member) => ({ task: 0, episode: `${strategy} ${member}`, reward, ...measured({ strategy }) })),
   )
   const estimator = strata({
+    strategy: "strategy",
     topShare: find(params, ["top", "top_frac", "top_share", "top_fraction"], 0.5),
     epsilon: find(params, ["eps", "epsilon"], 1e-6),
     normalization: String(params.std ?? "sample").startsWith("pop") ? "population" : "sample",

@@ -9,12 +9,12 @@ export const curricula: readonly Algorithm[] = [
     origin: "successor",
     changes: ["curriculum", "data"],
     equation:
-      "k = min(k_start + floor(n / η), T_max) steps: the first, or the last after the expert's; loss KL(teacher ‖ policy)",
-    source: "arXiv 2604.24005",
+      "k = min(k_start + floor(n / η), T_max) steps: the first, or the last after the expert's; loss KL(policy ‖ teacher)",
+    source: "arXiv 2604.24005; kokolerk/TCOD",
     file: "src/training/curriculum/tcod.ts",
     set: { ...curriculum("tcod"), "training.loss.name": "distillation" },
     status: "exact",
-    note: "Needs a teacher. The paper's divergence is `divergence: forward`.",
+    note: "Needs a teacher. The authors' code uses A = log p_teacher - log p in PPO's clipped surrogate, whose gradient before any update is that of `divergence: reverse`, the default here; the paper's equation has KL(teacher ‖ policy), `divergence: forward`.",
   },
   {
     system: "Horizon-length empirical study",

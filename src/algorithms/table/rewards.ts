@@ -33,8 +33,10 @@ export const rewards: readonly Algorithm[] = [
     system: "AgentPRM",
     origin: "relative",
     changes: ["reward"],
-    source: "not examined",
-    status: "undefined",
+    equation: "r = Q(s_t, a_t), a trained model of the mean return of rollouts from the step; then online DPO",
+    source: "arXiv 2502.10325; sanjibanc/agent_prm",
+    status: "not implemented",
+    note: "Needs a trained reward model, which no part of this package trains. Related: `vine-ppo` estimates the same means without a model.",
   },
   {
     system: "Gen-Searcher (+KnowGen)",

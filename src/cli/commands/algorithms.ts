@@ -45,11 +45,12 @@ function row(algorithm: Algorithm): string[] {
 }
 
 function described(algorithm: Algorithm, at: number): string[] {
-  const { system, equation, source, file, otherFiles = [], status, note } = algorithm
+  const { system, equation, source, file, otherFiles = [], environments, status, note } = algorithm
   const rows: readonly (readonly [string, string | undefined])[] = [
     ["changes", algorithm.changes.join(", ")],
     ["equation", equation],
     ["selected by", askedFor(algorithm).join(" ") || undefined],
+    ["environments", environments?.join(", ")],
     ["source", source],
     ["file", file && [file, ...otherFiles].join(", ")],
     ["status", `${status}: ${statuses[status]}`],

@@ -41,6 +41,7 @@ export function blackjack(options: BlackjackOptions = {}): Environment<CardTask>
     choice: "hit or stand",
     thoughts: "your hand, what the dealer shows, and how a hit would turn out",
     deal: (seed) => table(seed, loss),
+    isOracle: true,
     advise(now) {
       const [, shown, mine] = /^Dealer: (\S+) \?\nYou: (.+)$/.exec(now.text) ?? []
       if (shown === undefined || mine === undefined) return undefined

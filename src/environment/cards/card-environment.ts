@@ -20,6 +20,8 @@ export interface CardGame {
   deal(seed: number): Table
   /** Optimal action, or `undefined` if there is none. */
   advise(now: Observation): string | undefined
+  /** Whether `advise` gives the only optimal action, so that it also verifies actions. Default false. */
+  readonly isOracle?: boolean
   /** Whether a seed is used for tasks. Default: all are. */
   accepts?(seed: number): boolean
 }
@@ -54,6 +56,13 @@ export function cardEnvironment(game: CardGame, options: CardSettings): Environm
       reply(now) {
         const action = game.advise(now)
         return action === undefined ? undefined : writeReply(action, `The best is ${action} now.`, options)
+      },
+    }),
+    ...(game.isOracle && {
+      verify(_task: CardTask, now: Observation, action: string) {
+        if (action === noAction) return -1
+        const best = game.advise(now)
+        return best === undefined ? undefined : Number(action === best)
       },
     }),
   }

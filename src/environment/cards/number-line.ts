@@ -37,6 +37,7 @@ export function numberLine(options: NumberLineOptions = {}): Environment<CardTas
     choice: "- or +",
     thoughts: "compare the current number with the target and decide which way to go",
     deal: (seed) => line(seed, maxPosition),
+    isOracle: true,
     advise(now) {
       const [, target, current] = /^Target: (\d+)\nCurrent: (\d+)$/.exec(now.text) ?? []
       if (target === undefined || target === current) return undefined

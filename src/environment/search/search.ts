@@ -54,6 +54,7 @@ export async function search(options: SearchOptions = {}): Promise<Environment<S
         return reply && thought + reply
       },
     }),
+    answer: ({ answers }) => ({ before: `${thought}<answer>`, text: answers[0]! }),
   }
 }
 

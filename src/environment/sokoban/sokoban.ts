@@ -7,6 +7,7 @@ import { firstContained, readTagged } from "../tags.ts"
 import { sokobanExpert } from "./expert.ts"
 import { boxesOnTarget, isSolved, move } from "./move.ts"
 import { resolveOptions, type SokobanOptions } from "./options.ts"
+import { sokobanOracle } from "./oracle.ts"
 import { promptText } from "./prompt.ts"
 import { directions, formatRoom, parseRoom, type Room } from "./room.ts"
 import { type SokobanTask, sokobanTasks } from "./tasks.ts"
@@ -27,6 +28,7 @@ export type { SokobanTask } from "./tasks.ts"
 export function sokoban(options: SokobanOptions = {}): Environment<SokobanTask> {
   const resolved = resolveOptions(options)
   const { speech, remembers } = recall(resolved)
+  const oracle = sokobanOracle()
   return {
     name: "sokoban",
     ...remembers,
@@ -44,6 +46,7 @@ export function sokoban(options: SokobanOptions = {}): Environment<SokobanTask> 
       completionPattern: () => completionPattern(resolved.thinking, actionPattern(actions)),
     }),
     expert: () => sokobanExpert(resolved.thinking === "required"),
+    verify: (_task, now, action) => oracle(now, action),
   }
 }
 

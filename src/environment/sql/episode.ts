@@ -68,6 +68,24 @@ export async function startEpisode(
   }
 }
 
+/**
+ * Verification score of a statement: 1 for the rows of the gold statement, 0 for a query with other rows, -1 for another answer, which ends
+ * the episode, and for an action without a statement or with one that fails.
+ */
+export async function verifyStatement(
+  { database, gold }: SqlTask,
+  action: string,
+  databases: SqlDatabases,
+): Promise<number> {
+  const statement = statementOf(action)
+  if (!statement) return -1
+  const result = await databases.query(database, statement.sql)
+  if ("error" in result) return -1
+  const wanted = await databases.query(database, gold)
+  if (!("error" in wanted) && sameRows(result, wanted, isOrdered(gold))) return 1
+  return statement.answers ? -1 : 0
+}
+
 /** Whether the outer statement has an ORDER BY, not only a subquery. */
 export function isOrdered(sql: string): boolean {
   let text = withoutQuoted(sql)

@@ -3,7 +3,7 @@ import { completionPattern, taggedPattern } from "../completion-pattern.ts"
 import type { Environment } from "../environment.ts"
 import { readSplits, shuffledForever } from "../splits.ts"
 import { SqlDatabases } from "./databases.ts"
-import { startEpisode } from "./episode.ts"
+import { startEpisode, verifyStatement } from "./episode.ts"
 import { resolveOptions, type SqlOptions } from "./options.ts"
 import { promptText } from "./prompt.ts"
 import { readQuestions } from "./questions.ts"
@@ -65,5 +65,7 @@ export async function sql(options: SqlOptions = {}): Promise<SqlEnvironment> {
       completionPattern: () => completionPattern(resolved.thinking, taggedPattern(["sql", "answer"])),
     }),
     expert: ({ gold }) => ({ reply: () => `${thought}<answer>${gold}</answer>` }),
+    verify: (task, _now, action) => verifyStatement(task, action, databases),
+    answer: ({ gold }) => ({ before: `${thought}<answer>`, text: gold }),
   }
 }

@@ -3,6 +3,9 @@ import type { CustomValue, Fields } from "../../options/table.ts"
 import type { RolloutHooks } from "../hooks.ts"
 import { entropyBranching, entropyBranchingFields } from "./entropy-branching.ts"
 import { forkAt, forkAtFields } from "./fork-at.ts"
+import { informationGain, informationGainFields } from "./information-gain.ts"
+import { monteCarlo } from "./monte-carlo.ts"
+import { oracleCandidates, oracleCandidatesFields } from "./oracle-candidates.ts"
 import { t2po, t2poFields } from "./t2po.ts"
 import { thinkWhenUnsure, thinkWhenUnsureFields } from "./think-when-unsure.ts"
 
@@ -12,6 +15,9 @@ export const turnHooks = {
   "entropy-branching": { fields: entropyBranchingFields, make: entropyBranching },
   "think-when-unsure": { fields: thinkWhenUnsureFields, make: thinkWhenUnsure },
   "fork-at": { fields: forkAtFields, make: forkAt },
+  "oracle-candidates": { fields: oracleCandidatesFields, make: oracleCandidates },
+  "information-gain": { fields: informationGainFields, make: informationGain },
+  "monte-carlo": { fields: {}, make: monteCarlo },
 } satisfies Readonly<Record<string, Named<Fields, RolloutHooks>>>
 
 const names = ["begin", "candidates", "sample", "onTurn", "guide", "score", "keep", "played"] as const

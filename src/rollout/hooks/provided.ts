@@ -1,0 +1,28 @@
+import type { Environment } from "../../environment/environment.ts"
+import { GigpoError } from "../../util/errors.ts"
+
+/** Methods of environments that hooks need, with the built-in environments that have them. */
+const providers = {
+  verify: "sokoban, number-line, blackjack and sql",
+  answer: "search and sql",
+} as const
+
+/**
+ * Returns a method of the environment that a hook needs.
+ *
+ * @throws GigpoError `BAD_ARGUMENT` if there is no environment with this method.
+ */
+export function provided<Name extends keyof typeof providers>(
+  hook: string,
+  environment: Environment | undefined,
+  name: Name,
+): NonNullable<Environment[Name]> {
+  const method = environment?.[name]
+  if (method) return method.bind(environment) as NonNullable<Environment[Name]>
+  const lacking = environment ? `the environment ${environment.name}` : "an agent"
+  throw new GigpoError(
+    "BAD_ARGUMENT",
+    `The hook ${hook} needs the method ${name} of the environment, which ${lacking} does not have. The built-in environments ` +
+      `${providers[name]} have it, but not in the wrapper parallel; or add ${name}() to your environment.`,
+  )
+}

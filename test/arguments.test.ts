@@ -262,7 +262,16 @@ const plain = [
   ...["acrossTasks", "anchorLevels", "toBatch", "discountedReturn", "discountedReturns", "generalizedAdvantages"],
   ...["groupByAnchor", "klRewards", "mismatch", "crossEntropy"],
   ...["transcripts", "recordedEpisodes", "joinHooks", "monteCarlo"],
-  ...["reinforce", "at", "scheduleValues", "readOptions", "batches", "byTask", "collectSteps", "layOutSequences"],
+  ...[
+    "reinforce",
+    "scheduleValue",
+    "scheduleValues",
+    "readOptions",
+    "batches",
+    "byTask",
+    "collectSteps",
+    "layOutSequences",
+  ],
   ...[
     "toSequences",
     "sampledPositions",

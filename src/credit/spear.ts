@@ -77,15 +77,15 @@ export const spear = defineEstimator({
     const memory = new ReplayMemory()
     const amended = wrapEstimator(inner, {
       name: "spear",
-      change(credit, batch, { moment, random }) {
-        const settings = settle("spear", options, spearFields, moment)
+      change(credit, batch, { progress, random }) {
+        const settings = settle("spear", options, spearFields, progress)
         const { minAdvantage, keepGroups, capacity } = settings
         const returns = episodeReturns(batch.rewards, batch.episode)
         const tasks = groupStatistics(returns, batch.task, firstSteps(batch.episode))
-        const extraRows = replay(memory, capacity, imitationWeight(moment.iteration + 1, settings), random)
+        const extraRows = replay(memory, capacity, imitationWeight(progress.iteration + 1, settings), random)
         const skip = narrow(credit, batch, tasks.std, keepGroups)
         const isGood = (row: number) => skip?.[row] !== 1 && meanOf(credit.advantages[row]!) > minAdvantage
-        memory.keep(remember(batch, returns, moment.iteration, isGood), Array.from(tasks.mean), settings)
+        memory.keep(remember(batch, returns, progress.iteration, isGood), Array.from(tasks.mean), settings)
         return {
           ...credit,
           ...(skip && { skip }),

@@ -72,7 +72,7 @@ export const strata = defineEstimator({
       name: "strata",
       groups: "needed",
       async estimate(batch, context) {
-        const settings = settle("strata", options, strataFields, context.moment)
+        const settings = settle("strata", options, strataFields, context.progress)
         const { topShare, judgement, judgementPenalty } = settings
         const { strategy = firstAction, planning = settings.strategy === undefined ? firstOfEpisodes : undefined } =
           settings

@@ -8,8 +8,8 @@ import type {
   Message,
   Observation,
   ParsedAction,
+  PastStep,
   StepResult,
-  Turn,
 } from "./environment.ts"
 
 /** Options of `parallel`. */

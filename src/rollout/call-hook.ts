@@ -19,7 +19,7 @@ export interface HookCaller extends Partial<Pick<HookContext, "environment" | "p
  */
 export async function callHook<Answer, Checked = Answer>(
   name: string,
-  { moment = { iteration: 0, iterations: 1 }, random, signal = new AbortController().signal, ...caller }: HookCaller,
+  { progress = { iteration: 0, iterations: 1 }, random, signal = new AbortController().signal, ...caller }: HookCaller,
   key: readonly (number | string)[],
   call: (context: HookContext) => Answer | Promise<Answer>,
   check: (answer: Answer) => Checked,
@@ -27,7 +27,7 @@ export async function callHook<Answer, Checked = Answer>(
   const { environment, policy, tokenizer } = caller
   let answer: Answer
   try {
-    const context = { moment, random: random.fork(...key), signal, environment, policy, tokenizer }
+    const context = { progress, random: random.fork(...key), signal, environment, policy, tokenizer }
     answer = await unlessAborted(signal, () => call(context))
   } catch (error) {
     signal.throwIfAborted()

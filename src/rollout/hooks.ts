@@ -1,5 +1,5 @@
 import type { Completion, SampleRequest, Sampler, Trainable } from "../engine/engine.ts"
-import type { Environment, Message, Observation, ParsedAction, Turn } from "../environment/environment.ts"
+import type { Environment, Message, Observation, ParsedAction, PastStep } from "../environment/environment.ts"
 import type { TrainingProgress } from "../options/schedule.ts"
 import type { ChatCodec } from "../tokenizer/chat-codec.ts"
 import type { Random } from "../util/random.ts"

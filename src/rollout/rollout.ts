@@ -96,9 +96,9 @@ export async function rollout<Task>(setup: RolloutSetup<Task>): Promise<Rollout<
   const stop = new AbortController()
   setMaxListeners(0, stop.signal) // one an episode in flight
   const unlink = linkAbort(setup.signal, stop)
-  const { moment, policy, tokenizer } = setup
+  const { progress, policy, tokenizer } = setup
   const environment = setup.play ? undefined : setup.environment
-  const caller: HookCaller = { moment, random, signal: stop.signal, environment, policy, tokenizer }
+  const caller: HookCaller = { progress, random, signal: stop.signal, environment, policy, tokenizer }
   const draw = drawInOrder(isList(setup.tasks) ? listedTasks(setup.tasks) : setup.tasks, caller)
   const play = (task: Task, index: number, member: number, signal: AbortSignal) =>
     playMember(setup, task, { task: index, member }, signal)

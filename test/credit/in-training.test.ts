@@ -102,8 +102,9 @@ const alike = (environment: Environment): Environment => ({
   },
 })
 
-// Those that compare with what a critic or a value predicts may still be surprised; EMPG pays for the clarity of the next step besides.
-const paidBeside = new Set(["ppo", "step-ppo", "turn-ppo", "vine-ppo", "empg"])
+// Those that compare with what a critic or a value predicts may still be surprised; EMPG pays for the clarity of the next step besides, G2PO
+// for late steps.
+const paidBeside = new Set(["ppo", "step-ppo", "turn-ppo", "vine-ppo", "empg", "g2po"])
 it.each(Object.keys(estimators).filter((name) => !paidBeside.has(name)))(
   "%s gives exactly 0 where all rewards are equal",
   async (name) => {

@@ -99,7 +99,15 @@ function around({ environment }: Config, inner: Environment): Environment {
 
 /** Replies that differ, also in length, and are more and less sure. */
 const logits = new TellingPolicy().logits.map((_, at) => (at % 128 === 0 ? 4 : 3 * (((at * 104_729) % 997) / 997) ** 3))
-const varied = () => Object.assign(new TellingPolicy(), { maxPositions: 8000, logits: logits.slice() })
+const varied = () => Object.assign(new SeeingPolicy(), { maxPositions: 8000, logits: logits.slice() })
+
+/** A table reads the last tokens only, so what a privileged teacher sees in front makes it less sure here. */
+class SeeingPolicy extends TellingPolicy {
+  override async logProbs(...[rows, how]: Parameters<TellingPolicy["logProbs"]>) {
+    const sees = rows.some(({ tokens }) => characters.decode(tokens.slice().reverse()).includes("attempt at the task"))
+    return await super.logProbs(rows, { ...how, ...(sees && { temperature: 2 }) })
+  }
+}
 const teacher = new TellingPolicy()
 
 function checkLearned(policy: TellingPolicy, numbers: Readonly<Record<string, number | undefined>>[]): void {

@@ -42,7 +42,7 @@ export function tcod(given: TcodOptions = {}): Curriculum {
       const { most = setup.rollout.maxSteps } = options
       const steps = (iteration: number) => tcodSchedule(iteration, { ...options, most })
       if (direction === "forward") return { begin: (_task, { moment }) => ({ maxSteps: steps(moment.iteration) }) }
-      const solve = expertActions("tcod", setup)
+      const solve = expertActions("The curriculum tcod", setup)
       return {
         async begin(task, { moment }) {
           const actions = await solve(task)

@@ -108,7 +108,11 @@ function optionalColumns(steps: readonly BatchStep[], episode: Int32Array): Part
   if (has("baseline")) found.baselines = Float64Array.from(steps, ({ baseline = Number.NaN }) => baseline)
   if (has("tokenRewards")) found.tokenRewards = steps.map(tokenRewardsOf)
   if (all("tokenTexts")) found.tokenTexts = steps.map((step) => step.tokenTexts!)
-  if (has("agent")) found.agent = denseIds(keysOf(steps, "agent"))
+  if (has("agent")) {
+    const names = keysOf(steps, "agent")
+    found.agent = denseIds(names)
+    found.agentNames = [...new Set(names)] // in order of first occurrence, as the ids
+  }
   return found
 }
 

@@ -70,6 +70,8 @@ export interface Batch {
   readonly conversation?: Int32Array
   /** Dense ids of agents, if episodes have several. */
   readonly agent?: Int32Array
+  /** Name of each agent by its id, [agents]. Present with `agent`. */
+  readonly agentNames?: readonly (string | number)[]
   /** Text of each token of the completion, [steps][tokens of the step]. Present for the need "text". Special tokens have an empty text. */
   readonly tokenTexts?: readonly (readonly string[])[]
   /** Statistics that `needs` requests, [steps][tokens of the step]: log-probabilities, entropies in nats, or critic values before each token. */

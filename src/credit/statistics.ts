@@ -2,7 +2,7 @@
  * Relative spread below which values count as equal. A smaller spread is rounding error. Without this limit, a group of equal returns can
  * get advantages far from 0: the rounding error of the mean divided by 1e-6.
  */
-const CONSTANT_TOLERANCE = 1e-10
+export const CONSTANT_TOLERANCE = 1e-10
 
 export interface GroupStatistics {
   /** Number of values in each group, counted with `counts`, [groups]. */

@@ -32,7 +32,7 @@ const inputKeys: KeysOf<SurrogateInput> = {
 /** Options as in training, without schedules and with one more aggregation. */
 export const surrogateFields = {
   ...without(fixed(clippedSurrogateFields), "skipZeroAdvantage"),
-  ...without(fixed(lossFields), "entropyWeight"),
+  ...without(fixed(lossFields), "entropyWeight", "teacherWeight", "teacherGate"),
   aggregation: aggregationField([...aggregations, "sequence-mean-token-sum-norm"]),
 }
 

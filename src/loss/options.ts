@@ -53,6 +53,23 @@ export const lossFields = {
     "Estimator of KL(policy ‖ reference) per token, with d = log p_ref - log p: k1 = -d, k2 = d²/2, k3 = e^d - d - 1 (capped at 10), " +
       "abs = |d|; k1+, k3+: value of k1 or k3 with the gradient of k2.",
   ),
+  teacherWeight: scheduled(
+    number(
+      0,
+      "Weight of the gated distance to the teacher (SDAR) next to the policy loss: the mean of σ(teacherGate d) d over tokens, " +
+        "d = log p_teacher - log p, with the gate σ as a constant. The authors' is 0.01.",
+      { min: 0 },
+    ),
+  ),
+  teacherGate: scheduled(
+    number(
+      5,
+      "Slope of the gate, per nat: at 0 all tokens have ½, above 0 those that the teacher finds likelier count.",
+      {
+        min: 0,
+      },
+    ),
+  ),
   entropyWeight: scheduled(number(0, "Weight of the entropy bonus. A negative weight penalizes entropy.")),
   aggregation: aggregationField(aggregations),
   fixedLength: integer(

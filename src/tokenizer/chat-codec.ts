@@ -12,8 +12,10 @@ export interface Prompt {
 export interface ChatCodec {
   /** Ids that end a completion. The first one is appended to an expert's completions. */
   readonly eosTokens: readonly number[]
-  /** Encodes messages and the header of the assistant's turn. */
-  encodeChat(messages: readonly Message[]): Promise<Prompt>
+  /** Encodes messages, and the header of the assistant's turn unless `addGenerationPrompt` is false. */
+  encodeChat(messages: readonly Message[], options?: { readonly addGenerationPrompt?: boolean }): Promise<Prompt>
+  /** Tokens that begin every text, such as one that marks its beginning. Default: none. */
+  readonly textPrefix?: Int32Array | undefined
   /** Encodes a completion, without end token. */
   encode(text: string): Int32Array
   /** Decodes a completion, without special tokens if `skipSpecial`. */

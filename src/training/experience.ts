@@ -22,6 +22,7 @@ import { checkFailures } from "./guards/failures.ts"
 import type { Stopwatch } from "./metrics.ts"
 import { weighByImportance } from "./off-policy.ts"
 import { iterationRandom, type Training } from "./prepare.ts"
+import { seenTexts } from "./privileged.ts"
 import { SequenceTable } from "./sequence-table.ts"
 import type { SettledTrainOptions } from "./settle-rates.ts"
 import { shapeRewards } from "./shaping.ts"
@@ -79,8 +80,9 @@ export async function collect<Task>(
   await pace.rest()
   const table = await SequenceTable.paced(steps, pace)
   await pace.rest()
-  await fillForced(training, table, progress)
-  const [statistics, metrics] = await compute(training, table, progress)
+  await fillForced(training, table, moment)
+  const seen = training.sight && (await seenTexts(training.sight, groups, steps))
+  const [statistics, metrics] = await compute(training, table, moment, seen)
   await pace.rest()
   const [batch, withheld] = withKl(training, toBatch(steps, statistics), progress)
   await pace.rest()

@@ -13,6 +13,7 @@ import { makeNamed } from "../options/named.ts"
 import { readOptions } from "../options/read.ts"
 import { turnHooks } from "../rollout/hooks/turn-hooks.ts"
 import type { RolloutHooks } from "../rollout/hooks.ts"
+import { GigpoError } from "../util/errors.ts"
 import { checkGroups, checkTogether } from "./check-options.ts"
 import { curricula } from "./curriculum/curricula.ts"
 import type { Curriculum } from "./curriculum/curriculum.ts"
@@ -28,7 +29,10 @@ export interface Credited {
 }
 
 export function makeCredited(
-  options: Pick<ResolvedTrainOptions, "estimator" | "loss" | "oldLogProbs" | "tokenWeights" | "teacherWeights">,
+  options: Pick<
+    ResolvedTrainOptions,
+    "estimator" | "loss" | "oldLogProbs" | "tokenWeights" | "teacherWeights" | "privileged"
+  >,
 ): Credited {
   let estimator = makeEstimator(options.estimator)
   if (options.tokenWeights) estimator = tokenWeights(estimator, options.tokenWeights)
@@ -40,7 +44,22 @@ export function makeCredited(
   if (inReward) needs.add("reference")
   if (options.oldLogProbs === "recomputed") needs.add("old")
   if (loss.teacherTop) needs.add("teacher")
+  if (options.privileged) replaceTeacher(needs, options.privileged.model)
   return { estimator, loss, kl, needs }
+}
+
+/** Replaces the need of a teacher by that of the policy's own weights, where these score with a text in front. */
+function replaceTeacher(needs: Set<string>, model: "policy" | "reference" | "teacher"): void {
+  if (!needs.has("teacher"))
+    throw new GigpoError(
+      "BAD_ARGUMENT",
+      "train: privileged has no effect without a loss or estimator that learns from a teacher: set loss.name to distillation, or " +
+        "loss.teacherWeight or teacherWeights, or leave privileged out.",
+    )
+  if (model === "teacher") return
+  needs.delete("teacher")
+  needs.add("privileged")
+  if (model === "reference") needs.add("privileged-reference")
 }
 
 /** Returns the statistics that a training with these options needs. No model is required. */
@@ -52,9 +71,9 @@ export function needsOf(options: TrainOptions): ReadonlySet<string> {
   return needs
 }
 
-/** Whether a frozen reference policy is needed, for log-probabilities or for Hellinger distances. */
+/** Whether a frozen reference policy is needed: for log-probabilities, for Hellinger distances, or as a privileged teacher. */
 export function needsReference(needs: ReadonlySet<string>): boolean {
-  return needs.has("reference") || needs.has("hellinger")
+  return needs.has("reference") || needs.has("hellinger") || needs.has("privileged-reference")
 }
 
 /** Makes the estimator of resolved options. */

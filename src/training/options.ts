@@ -19,6 +19,7 @@ import { evaluationFields, seedField } from "./evaluation-options.ts"
 import { guardFields } from "./guards/options.ts"
 import { aroundLoss } from "./kl.ts"
 import { optimizerFields } from "./optimizer.ts"
+import { privilegedFields } from "./privileged.ts"
 import { stopFields } from "./stop.ts"
 
 const estimator = choice("gigpo", fieldsOf(estimators), "Advantage estimator.", { own: customEstimator })
@@ -75,6 +76,12 @@ export const trainFields = {
     teacherWeightFields,
     "Weights of action tokens by the agreement of a teacher with the sign of the advantage (SERL).",
     "all tokens have the same weight",
+  ),
+  privileged: optionalGroup(
+    privilegedFields,
+    "Privileged teacher: a model that scores the completions with an additional text in front, for a loss or an estimator with a teacher " +
+      "(distillation, loss.teacherWeight, teacherWeights).",
+    "the teacher sees what the policy sees",
   ),
   overlong: optionalGroup(
     overlongFields,

@@ -25,6 +25,7 @@ import { type Credited, makeCredited, makeCurriculum, makeTurns, needsReference 
 import type { RunObserver } from "./observers.ts"
 import { type TrainOptions, trainFields } from "./options.ts"
 import type { AgentSetup } from "./player.ts"
+import { makeSight, type Sight } from "./privileged.ts"
 import type { Progress } from "./progress.ts"
 import { ReturnScale } from "./return-scale.ts"
 import { adamwAt } from "./schedule.ts"
@@ -73,6 +74,8 @@ export interface Training<Task = unknown>
     Omit<PlayedSetup<Task>, keyof TrainOptions | keyof Learning> {
   readonly onWarning: (message: string) => void
   readonly parts: Parts
+  /** What a privileged teacher sees of each group; undefined without one. */
+  readonly sight: Sight<Task> | undefined
   /** Content of the checkpoints; undefined for an engine that cannot be saved. */
   readonly saved: Saved | undefined
 }
@@ -146,6 +149,7 @@ export async function prepare<Task>(all: PlayedSetup<Task>): Promise<Training<Ta
         ? `${needs.has("hellinger") ? loss.name : estimator.name} needs a reference policy, which this engine does not support.`
         : "The KL penalty needs a reference policy, which this engine does not support: set loss.klWeight to 0.",
     )
+  const sight = options.privileged && makeSight(options.privileged, { environment, rollout })
   checkTeacher(teacher, tokenizer, needs, estimator.needs?.includes("teacher") ? estimator.name : loss.name)
   if (run && !policy.store) throw bad("This engine does not support checkpoints: train without a run.")
 
@@ -196,7 +200,7 @@ export async function prepare<Task>(all: PlayedSetup<Task>): Promise<Training<Ta
   const settled = chosenRates(resolved, options, needs.has("value"))
   const promptDate = await runDate(tokenizer, run)
   if (saved) await run?.check({ ...saved, settled, promptDate, asked, room: mostCheckpoints(options) })
-  return { ...setup, ...steered, options, estimator, loss, kl, needs, scale, parts, saved }
+  return { ...setup, ...steered, options, estimator, loss, kl, needs, scale, sight, parts, saved }
 }
 
 /** Digests of the weights that a run depends on and that its checkpoints do not contain. */

@@ -7,20 +7,27 @@ import { GigpoError } from "../util/errors.ts"
 import { predictValues } from "./critic.ts"
 import { recomputedMismatch } from "./off-policy.ts"
 import type { Learning } from "./prepare.ts"
+import { privilegedScorer, withTextsInFront } from "./privileged.ts"
 import type { ReturnScale } from "./return-scale.ts"
 import type { SequenceTable } from "./sequence-table.ts"
 
 // Token statistics of an iteration, which are computed before the estimator runs.
 
-/** Computes the statistics that estimator and loss need, as columns of the table. Returns views by step for the estimator, and metrics. */
+/**
+ * Computes the statistics that estimator and loss need, as columns of the table. Returns views by step for the estimator, and metrics.
+ *
+ * @param seen text that a privileged teacher sees in front of each step's sequence, [steps]; absent without such a teacher
+ */
 export async function compute(
-  { policy, teacher, critic, scale, signal, options, estimator, loss, kl, needs }: Learning,
+  { policy, tokenizer, teacher, critic, scale, signal, options, estimator, loss, kl, needs }: Learning,
   table: SequenceTable,
-  progress: TrainingProgress,
+  moment: TrainingProgress,
+  seen?: readonly (string | undefined)[],
 ): Promise<[Batch["statistics"], Record<string, number>]> {
   const { columns, steps } = table
   const entropy = estimator.needs?.includes("entropy") // the loss gets entropies at the weights of its batch
-  const asks = entropy || needs.has("old") || needs.has("reference") || needs.has("teacher")
+  const learnsFromTeacher = needs.has("teacher") || needs.has("privileged")
+  const asks = entropy || needs.has("old") || needs.has("reference") || learnsFromTeacher
   const rows = asks || critic ? table.toSequences() : []
   const temperature = scheduleValue(options.rollout.temperature, progress)
   const statistics: { -readonly [name in keyof NonNullable<Batch["statistics"]>]: readonly Float32Array[] } = {}
@@ -41,9 +48,16 @@ export async function compute(
     columns.referenceLogProbs = logProbs
     statistics.reference = table.byStep(logProbs)
   }
-  if (needs.has("teacher")) {
+  if (learnsFromTeacher) {
     const most = loss.teacherTop || undefined
-    const { logProbs, top } = await teacher!.logProbs(rows, {
+    const { privileged } = options
+    const { scorer, of } = privileged
+      ? privilegedScorer(privileged, policy, teacher)
+      : { scorer: teacher!, of: "current" }
+    const shown = seen ? await shownTo(rows, seen, tokenizer, policy) : rows
+    if (seen) metrics = { ...metrics, "teacher/extra-tokens": extraTokens(shown, rows) }
+    const { logProbs, top } = await scorer.logProbs(shown, {
+      of,
       needs: most ? ["top"] : [],
       top: most,
       temperature,
@@ -59,6 +73,23 @@ export async function compute(
     statistics.value = table.byStep(scale.toRewards(columns.values))
   }
   return [statistics, metrics]
+}
+
+/** Sequences as a privileged teacher sees them. */
+async function shownTo(
+  rows: readonly Sequence[],
+  seen: readonly (string | undefined)[],
+  tokenizer: Learning["tokenizer"],
+  { maxPositions, longestRow }: Learning["policy"],
+): Promise<Sequence[]> {
+  const texts = rows.map(({ spans }) => seen[spans[0]!.step!])
+  return await withTextsInFront(rows, texts, tokenizer, Math.min(maxPositions, longestRow || maxPositions))
+}
+
+/** Mean number of tokens that a privileged teacher sees besides those of a sequence. */
+function extraTokens(shown: readonly Sequence[], rows: readonly Sequence[]): number {
+  const count = (all: readonly Sequence[]) => all.reduce((total, { tokens }) => total + tokens.length, 0)
+  return rows.length === 0 ? 0 : (count(shown) - count(rows)) / rows.length
 }
 
 /** Log-probabilities of the trainer, except for steps that were sampled with a hint: the trainer's prompt has no hint. */
@@ -108,7 +139,10 @@ export function foreignRows(
   ] as const
   return rows.map((row, index) => {
     for (const [need, column, why] of wanted)
-      if (needs.has(need) && row.spans.some((span) => !span[column]))
+      if (
+        (needs.has(need) || (need === "teacher" && needs.has("privileged"))) &&
+        row.spans.some((span) => !span[column])
+      )
         throw new GigpoError(
           "BAD_ARGUMENT",
           `The estimator ${estimator.name} returned extraRows[${index}] without ${column}, which ${why}.`,

@@ -123,7 +123,16 @@ const teachers = new TinyModel(sokoban(), { seed: 2 })
 
 /** Replies that differ, and are more and less sure: the policy of the trainings from data. */
 const logits = new TellingPolicy().logits.map((_, at) => (at % 128 === 0 ? 4 : 3 * (((at * 104_729) % 997) / 997) ** 3))
-const varied = () => Object.assign(new TellingPolicy(), { maxPositions: 8000, logits: logits.slice() })
+const varied = () => Object.assign(new SeeingPolicy(), { maxPositions: 8000, logits: logits.slice() })
+
+/** A table reads the last tokens only, so what a privileged teacher sees in front makes it less sure here. */
+class SeeingPolicy extends TellingPolicy {
+  override async logProbs(...[rows, how]: Parameters<TellingPolicy["logProbs"]>) {
+    const sees = rows.some(({ tokens }) => characters.decode(tokens.slice().reverse()).includes("attempt at the task"))
+    return await super.logProbs(rows, { ...how, ...(sees && { temperature: 2 }) })
+  }
+}
+const teacher = new TellingPolicy()
 
 function checkFinite(numbers: readonly Readonly<Record<string, number | undefined>>[]): void {
   for (const metrics of numbers)

@@ -38,6 +38,7 @@ describe("toBatch", () => {
       steps: [record, record, record, record],
       conversation: Int32Array.of(0, 1, 2, 3), // a conversation belongs to its episode, an agent to all
       agent: Int32Array.of(0, 1, 1, 0),
+      agentNames: ["red", "blue"],
     })
   })
 

@@ -102,8 +102,9 @@ const alike = (environment: Environment): Environment => ({
   },
 })
 
-// Those that compare with what a critic or a value predicts may still be surprised; EMPG pays for the clarity of the next step besides.
-const paidBeside = new Set(["ppo", "step-ppo", "turn-ppo", "vine-ppo", "empg"])
+// Those that compare with what a critic or a value predicts may still be surprised; EMPG pays for the clarity of the next step besides, G2PO
+// for late steps, AsymRE for every episode, RAE for what was not expected before.
+const paidBeside = new Set(["ppo", "step-ppo", "turn-ppo", "vine-ppo", "empg", "g2po", "asym-re", "rae"])
 it.each(Object.keys(estimators).filter((name) => !paidBeside.has(name)))(
   "%s gives exactly 0 where all rewards are equal",
   async (name) => {
@@ -122,7 +123,7 @@ it.each(Object.keys(estimators).filter((name) => name !== "remax"))("%s gives no
   expect(advantages).toHaveLength(0)
 })
 
-describe.each(["ema-grpo", "spear"])("%s", (name) => {
+describe.each(["ema-grpo", "rae", "spear"])("%s", (name) => {
   it("continues from a checkpoint as without interruption", async () => {
     const whole = await train(setup(name))
     const folder = await mkdtemp(join(tmpdir(), "gigpo-credit-"))

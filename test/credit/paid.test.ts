@@ -9,6 +9,7 @@ import { igpo } from "../../src/credit/igpo.ts"
 import { mica } from "../../src/credit/mica.ts"
 import { rebel } from "../../src/credit/rebel.ts"
 import { rewardFlow } from "../../src/credit/reward-flow.ts"
+import { stateValue } from "../../src/credit/state-value.ts"
 import { strata } from "../../src/credit/strata.ts"
 import { gigpoTree } from "../../src/credit/tree.ts"
 import { vinePpo } from "../../src/credit/vine-ppo.ts"
@@ -24,6 +25,7 @@ describe.each<[string, (options: object) => Estimator]>([
   ["rebel", (options) => rebel({ ...options, ...beliefs })],
   ["gigpo-tree", gigpoTree],
   ["vpr", (options) => vpr({ ...options, compare: "turn" })],
+  ["state-value", stateValue],
   ["vine-ppo", (options) => vinePpo({ ...options, value: ({ length }) => new Float64Array(length) })],
   ["a2tgpo", (options) => a2tgpo({ ...options, gain: "gain" })],
   ["igpo", (options) => igpo({ ...options, gain: "gain" })],

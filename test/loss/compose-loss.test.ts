@@ -5,7 +5,7 @@ import { composeLoss } from "../../src/loss/compose-loss.ts"
 import { crossEntropy } from "../../src/loss/cross-entropy.ts"
 import type { LossInput, TokenLoss } from "../../src/loss/token-loss.ts"
 import { badArgument } from "../kernels/bad-argument.ts"
-import { now, ofRatios } from "./inputs.ts"
+import { close, exactInput, now, ofRatios, slopes } from "./inputs.ts"
 
 const progress = (iteration: number) => ({ iteration, iterations: 10 })
 const referenceLogProbs = Float32Array.of(-1.5, -1)
@@ -19,6 +19,7 @@ describe("composeLoss", () => {
     // A weight that begins at 0 will need it later.
     expect(composeLoss(policy, { klWeight: { from: 0, to: 0.1 } }).needs).toEqual(["old", "reference"])
     expect(composeLoss(policy, { entropyWeight: () => 0 }).needs).toEqual(["old", "entropy"])
+    expect(composeLoss(policy, { teacherWeight: 0.01 }).needs).toEqual(["old", "teacher"])
   })
 
   it("has the native form in each iteration", () => {
@@ -63,6 +64,48 @@ describe("composeLoss", () => {
     expect(loss.evaluate(input).metrics!["loss/kl"]).toBeGreaterThan(0)
     expect(loss.evaluate(without).metrics).not.toHaveProperty("loss/kl")
     expect(loss.evaluate(input).gradient).toEqual(loss.evaluate(without).gradient)
+  })
+
+  it.each([
+    [5, 0.3],
+    [0, 2],
+  ])("adds the distance to a teacher, gated by a slope of %d (SDAR)", (teacherGate, teacherWeight) => {
+    const exact = exactInput(4, "span", true)
+    const teacherLogProbs = exact.logProbs.map((value, t) => value + [0.4, -0.7, 0.05, 0, -3][t % 5]!)
+    const taught = { ...exact, teacherLogProbs }
+    const aggregation = "sequence-mean-token-mean"
+    const whole = composeLoss(clippedSurrogate(), { teacherWeight, teacherGate, aggregation })
+    const plain = composeLoss(clippedSurrogate(), { aggregation })
+    const gate = (t: number) => 1 / (1 + Math.exp(-teacherGate * (teacherLogProbs[t]! - exact.logProbs[t]!)))
+    // The gates are constants: those of where it is differentiated.
+    const term = ({ logProbs, offsets }: LossInput) => {
+      let total = 0
+      for (let s = 0; s + 1 < offsets.length; s++)
+        for (let t = offsets[s]!; t < offsets[s + 1]!; t++)
+          total += (gate(t) * (teacherLogProbs[t]! - logProbs[t]!)) / (offsets[s + 1]! - offsets[s]!)
+      return (teacherWeight * total) / (offsets.length - 1)
+    }
+    const [found, without] = [whole.evaluate(taught), plain.evaluate(taught)]
+    expect(found.loss - without.loss).toBeCloseTo(term(exact), 10)
+    const added = slopes(taught, term)
+    expect([...found.gradient]).toEqual(
+      close(
+        [...without.gradient].map((value, t) => value + added[t]!),
+        5,
+      ),
+    )
+    const mean = (of: (t: number) => number) =>
+      Array.from(teacherLogProbs, (_, t) => of(t)).reduce((a, b) => a + b) / exact.tokens
+    expect(found.metrics).toMatchObject({
+      "teacher/distance": expect.closeTo(
+        mean((t) => teacherLogProbs[t]! - exact.logProbs[t]!),
+        10,
+      ),
+      "teacher/gate": expect.closeTo(mean(gate), 10),
+    })
+    expect(whole.native!(moment(0))).toBeUndefined()
+    const far = { ...taught, teacherLogProbs: exact.logProbs.map((value, t) => value + (t % 2 ? -1e4 : 1e4)) }
+    expect(whole.evaluate(far).gradient.every(Number.isFinite)).toBe(true)
   })
 
   it("names the loss whose output is invalid", () => {
@@ -128,6 +171,11 @@ describe("composeLoss", () => {
       "a bonus without entropies",
       () => composeLoss(clippedSurrogate(), { entropyWeight: 1 }).evaluate(input),
       /entropyWeight is not 0 and needs entropies/,
+    ],
+    [
+      "a distance without a teacher",
+      () => composeLoss(clippedSurrogate(), { teacherWeight: 1 }).evaluate(input),
+      /teacherWeight is not 0 and needs teacherLogProbs/,
     ],
   ])("refuses %s", (_, call, message) => {
     expect(call).toThrow(badArgument(message))

@@ -10,9 +10,11 @@ import { holder } from "../../src/loss/holder.ts"
 import { holderSchedule } from "../../src/loss/holder-schedule.ts"
 import { klCov } from "../../src/loss/kl-cov.ts"
 import { lossInput } from "../../src/loss/loss-input.ts"
+import { opmdLoss } from "../../src/loss/opmd.ts"
 import { reinforce } from "../../src/loss/reinforce.ts"
 import { sapo } from "../../src/loss/sapo.ts"
 import type { LossInput, TokenLoss } from "../../src/loss/token-loss.ts"
+import { topr } from "../../src/loss/topr.ts"
 import { scheduleValue } from "../../src/options/schedule.ts"
 import { Random } from "../../src/util/random.ts"
 import { badArgument } from "../kernels/bad-argument.ts"
@@ -29,6 +31,8 @@ interface Token {
     readonly logp: number
     readonly old: number
     readonly r: number
+    /** Product of the ratios of its sequence. */
+    readonly sequence: number
     readonly covariance: number
     /** Whether it is among the 30 % of the largest covariances. */
     readonly covariesMost: boolean
@@ -80,6 +84,17 @@ const cases: Record<string, Case> = {
       const tau = A > 0 ? 0.8 : 1.3
       return ((-4 / tau) * A) / (1 + Math.exp(-tau * (r - 1)))
     },
+  },
+  opmd: { loss: opmdLoss({ tau: 0.6 }), value: ({ A, logp }) => (-A * logp) / 1.6 },
+  topr: {
+    loss: topr(),
+    value: ({ A, logp, fixed }) => (A > 0 ? -A * logp : -Math.min(fixed.sequence, 1) * A * logp),
+    stops: true,
+  },
+  "topr of tokens": {
+    loss: topr({ ratio: "token" }),
+    value: ({ A, logp, fixed }) => (A > 0 ? -A * logp : -Math.min(fixed.r, 1) * A * logp),
+    stops: true,
   },
   dro: { loss: dro({ beta: 0.6 }), value: ({ A, logp, l }) => -(A * logp - 0.3 * l * l) },
   "kl-cov": {
@@ -186,6 +201,9 @@ function defined(
   let [total, sequences] = [0, 0]
   for (let s = 0; s + 1 < offsets.length; s++, sequences++) {
     let sum = 0
+    const ratios = Array.from(fixed.slice(offsets[s]!, offsets[s + 1]!), (logp, i) =>
+      Math.exp(logp - oldLogProbs[offsets[s]! + i]!),
+    )
     for (let t = offsets[s]!; t < offsets[s + 1]!; t++) {
       const l = logProbs[t]! - oldLogProbs[t]!
       const old = oldLogProbs[t]!
@@ -199,6 +217,7 @@ function defined(
           logp: fixed[t]!,
           old,
           r: Math.exp(fixed[t]! - old),
+          sequence: ratios.reduce((product, ratio) => product * ratio, 1),
           covariance: covariance(t),
           covariesMost: most.has(t),
         },
@@ -286,8 +305,8 @@ describe.each(names)("the loss %s", (name) => {
     shares[3] = 0
     const { loss: found, gradient } = loss.evaluate({ ...input, shares })
     expect(gradient[3]).toBeCloseTo(0, 12)
-    // Nor does it matter where it stands, but for a covariance, which is over all tokens.
-    if (name.endsWith("-cov")) return
+    // Nor does it matter where it stands, but for a covariance, which is over all tokens, and the ratio of a sequence.
+    if (name.endsWith("-cov") || name === "topr") return
     const logProbs = Float64Array.from(input.logProbs)
     logProbs[3]! -= 0.7
     expect(loss.evaluate({ ...input, shares, logProbs })).toMatchObject({ loss: found, gradient })

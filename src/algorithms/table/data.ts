@@ -24,6 +24,37 @@ export const data: readonly Algorithm[] = [
     note: "With `gigpo sft`, over steps, as in STEP-HRL. Q is estimated from one sample instead of a network: an implementation choice.",
   },
   {
+    system: "SDAR",
+    origin: "successor",
+    changes: ["data", "loss"],
+    equation: "policy loss + 0.01 mean of σ(5 d) d, d = log p(token | more text) - log p(token), σ(5 d) a constant",
+    source: "arXiv 2605.15155, its code (ZJU-REAL/SDAR)",
+    file: "src/loss/compose-loss.ts",
+    otherFiles: ["src/training/privileged.ts"],
+    set: {
+      "training.estimator.name": "grpo",
+      "training.loss.teacherWeight": 0.01,
+      "training.privileged.sees": "best-episode",
+    },
+    status: "interpreted",
+    note:
+      "The term of the loss is exact. The authors' teacher sees skills that another model wrote; ours sees the best other episode, the expert's " +
+      "actions or the outcome.",
+  },
+  {
+    system: "on-policy self-distillation (OPSD, SDFT)",
+    origin: "relative",
+    changes: ["data", "loss"],
+    equation: "KL(policy ‖ the policy that sees a demonstration) on the policy's completions",
+    source: "prime-rl (opsd)",
+    file: "src/training/privileged.ts",
+    set: { "training.loss.name": "distillation", "training.privileged.sees": "best-episode" },
+    status: "interpreted",
+    note:
+      "The demonstration is the best other episode, or the expert's (`sees: expert`). It is in front of the sequence, as a message of the " +
+      "system, as in prime-rl; the KL is ours.",
+  },
+  {
     system: "AMATA",
     origin: "successor",
     changes: ["data"],

@@ -108,7 +108,7 @@ export async function estimateTraining(
     updates: updates ?? (batchEpisodes === undefined ? updatesOf(batchSteps) : Math.ceil(episodes / batchEpisodes)),
     recomputed: needs.has("old"),
     reference: policy.reference ?? false,
-    teacher: teacher?.model,
+    teacher: teacher?.model ?? (needs.has("privileged") ? positions : undefined),
     critic: policy.critic ? { epochs: critic.epochs, updates: updatesOf(critic.batchSteps) } : undefined,
   }
   const bytesPerNumber = precision === "bfloat16" ? 2 : 4

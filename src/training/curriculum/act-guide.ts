@@ -37,7 +37,7 @@ export function actGuideCurriculum(given: ActGuideCurriculumOptions = {}): Curri
   return {
     name: "act-guide",
     open(setup) {
-      const solve = expertActions("act-guide", setup)
+      const solve = expertActions("The curriculum act-guide", setup)
       return {
         async guide({ task, episodes }, { play }) {
           if (episodes.some(isSuccess)) return undefined

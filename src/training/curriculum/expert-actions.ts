@@ -15,16 +15,17 @@ export function isSuccess(episode: Episode): boolean {
  * Returns a function that solves tasks with the expert of an environment. The function returns the actions of a successful episode, or
  * undefined if the expert fails. Results are cached.
  *
+ * @param who - what needs the expert, for messages
  * @throws GigpoError `BAD_ARGUMENT` for an environment without an expert.
  */
 export function expertActions<Task>(
-  name: string,
-  { environment, rollout }: CurriculumSetup<Task>,
+  who: string,
+  { environment, rollout }: Pick<CurriculumSetup<Task>, "environment" | "rollout">,
 ): (task: Task) => Promise<readonly string[] | undefined> {
   if (!environment?.expert)
     throw new GigpoError(
       "BAD_ARGUMENT",
-      `The curriculum ${name} needs an expert, which ${environment ? `the environment ${environment.name}` : "a training without an environment"} does not have: use another curriculum, or add expert() to the environment.`,
+      `${who} needs an expert, which ${environment ? `the environment ${environment.name}` : "a training without an environment"} does not have: use another one, or add expert() to the environment.`,
     )
   const known = new Map<Task, Promise<readonly string[] | undefined>>()
   return (task) => {

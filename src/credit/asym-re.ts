@@ -44,7 +44,7 @@ export const asymRe = defineEstimator({
   make(options: AsymReOptions = {}): Estimator<StepCredit> {
     return outcomeEstimator(
       "asym-re",
-      (moment) => settle("asym-re", options, asymReFields, moment),
+      (progress) => settle("asym-re", options, asymReFields, progress),
       (outcomes, settings) => {
         const { size } = outcomes.statistics
         return centred(outcomes, settings).map((distance, row) =>

@@ -38,7 +38,7 @@ export const maxRl = defineEstimator({
   make(options: MaxRlOptions = {}): Estimator<StepCredit> {
     return outcomeEstimator(
       "max-rl",
-      (moment) => settle("max-rl", options, maxRlFields, moment),
+      (progress) => settle("max-rl", options, maxRlFields, progress),
       (outcomes, settings) => {
         const { size, mean } = outcomes.statistics
         return centred(outcomes, settings).map((distance, row) => {

@@ -45,7 +45,7 @@ export const opmd = defineEstimator({
     const fixed = { episodeStatistics: "episodes", penaltyPlacement: "reward" } as const
     return outcomeEstimator(
       "opmd",
-      (moment) => ({ ...settle("opmd", options, opmdFields, moment), ...fixed }),
+      (progress) => ({ ...settle("opmd", options, opmdFields, progress), ...fixed }),
       (outcomes, settings) => {
         const { statistics } = outcomes
         const mean = settings.baseline === "mean" ? statistics.mean : softMeans(outcomes, settings.tau)

@@ -49,7 +49,7 @@ export const rae = defineEstimator({
   },
   make(options: RaeOptions = {}): Estimator<StepCredit> {
     let baselines: Readonly<Record<string, number>> = {}
-    const settingsAt = (moment: TrainingProgress) => settle("rae", options, raeFields, moment)
+    const settingsAt = (progress: TrainingProgress) => settle("rae", options, raeFields, progress)
     const estimator = paidEstimator("rae", settingsAt, {}, (batch, { decay, kind }): StepCredit => {
       const players = groupByAnchor(batch.episode, batch.agent ?? new Int32Array(batch.length))
       const returns = episodeReturns(batch.rewards, players)

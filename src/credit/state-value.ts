@@ -60,7 +60,7 @@ export const stateValue = defineEstimator({
     note: "No critic. GAGPO adds one ratio per action: `training.loss.ratio=sequence`. Its γ, λ and epsilon are not known to us.",
   },
   make(options: StateValueOptions = {}): Estimator<StepCredit> {
-    const settingsAt = (moment: TrainingProgress) => settle("state-value", options, stateValueFields, moment)
+    const settingsAt = (progress: TrainingProgress) => settle("state-value", options, stateValueFields, progress)
     return paidEstimator("state-value", settingsAt, { groups: "wanted" }, (batch, settings) => {
       const { gamma, lambda, normalization: std, epsilon } = settings
       const stateValues = meanReturns(batch, gamma)

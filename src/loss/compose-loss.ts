@@ -39,9 +39,9 @@ export function composeLoss(loss: TokenLoss, given: LossTerms = {}): TokenLoss {
     name: policy.name,
     needs: [...needs],
     ...(policy.teacherTop !== undefined && { teacherTop: policy.teacherTop }),
-    native: (moment) =>
-      terms.teacherWeight === 0 ? nativeForm(policy.native?.(moment), scheduleValues(terms, moment)) : undefined,
-    evaluate: (input) => addTerms(policy, scheduleValues(terms, input.moment), input),
+    native: (progress) =>
+      terms.teacherWeight === 0 ? nativeForm(policy.native?.(progress), scheduleValues(terms, progress)) : undefined,
+    evaluate: (input) => addTerms(policy, scheduleValues(terms, input.progress), input),
     ...(policy.state && { state: () => policy.state!() }),
     ...(policy.restore && { restore: (state) => policy.restore!(state) }),
   }

@@ -46,7 +46,7 @@ export const opmdLoss = defineLoss({
     return {
       name: "opmd",
       evaluate(input) {
-        const { tau } = scheduleValues(options, input.moment)
+        const { tau } = scheduleValues(options, input.progress)
         return sumTokens(input, ({ logProb, advantage }) => [
           (-advantage * logProb) / (1 + tau),
           -advantage / (1 + tau),

@@ -21,7 +21,7 @@ import type { SequenceTable } from "./sequence-table.ts"
 export async function compute(
   { policy, tokenizer, teacher, critic, scale, signal, options, estimator, loss, kl, needs }: Learning,
   table: SequenceTable,
-  moment: TrainingProgress,
+  progress: TrainingProgress,
   seen?: readonly (string | undefined)[],
 ): Promise<[Batch["statistics"], Record<string, number>]> {
   const { columns, steps } = table

@@ -41,7 +41,7 @@ export function tcod(given: TcodOptions = {}): Curriculum {
     open(setup) {
       const { most = setup.rollout.maxSteps } = options
       const steps = (iteration: number) => tcodSchedule(iteration, { ...options, most })
-      if (direction === "forward") return { begin: (_task, { moment }) => ({ maxSteps: steps(moment.iteration) }) }
+      if (direction === "forward") return { begin: (_task, { progress }) => ({ maxSteps: steps(progress.iteration) }) }
       const solve = expertActions("The curriculum tcod", setup)
       return {
         async begin(task, { progress }) {

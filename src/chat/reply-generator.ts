@@ -269,7 +269,8 @@ export class ReplyGenerator {
     // Only if needed: reporting tokens may slow an engine down.
     const onTokens = told || call.stop.length > 0 ? (tokens: Int32Array) => hearing.hear(tokens) : undefined
     try {
-      return hearing.end(await policy.sample({ ...request, ...(onTokens && { onTokens }) }, call))
+      const completion = await policy.sample({ ...request, ...(onTokens && { onTokens }) }, call)
+      return await new Pace().through(hearing.end(completion))
     } catch (error) {
       if (GigpoError.is(error) && error.code === "CONSTRAINT_FAILED")
         throw await this.#constraints.failed(call, opening, error)

@@ -70,8 +70,16 @@ export function stringify(value: unknown): string {
 const placeholder = `\u{e000}${randomBytes(12).toString("hex")}:`
 const placeholders = new RegExp(`"${placeholder}(\\d+)"`, "g")
 
+/** Characters between two possible pauses. */
+const charactersPerPiece = 8192
+
 /** Members of an object's JSON text, or items of a list by index, each as written and in order. */
 export function memberTexts(text: string): ReadonlyMap<string, string> {
+  return atOnce(memberTextsInPieces(text))
+}
+
+/** `memberTexts` in short pieces of work. */
+export function* memberTextsInPieces(text: string): Pieces<ReadonlyMap<string, string>> {
   const members = new Map<string, string>()
   const isList = /^\s*\[/.test(text)
   let [depth, from, key] = [0, 0, isList ? 0 : (undefined as string | number | undefined)]
@@ -80,7 +88,11 @@ export function memberTexts(text: string): ReadonlyMap<string, string> {
     if (key !== undefined && member !== "") members.set(String(key), member)
     from = at + 1
   }
-  for (let at = 0; at < text.length; at++)
+  for (let at = 0, paused = 0; at < text.length; at++) {
+    if (at - paused > charactersPerPiece) {
+      paused = at
+      yield
+    }
     switch (text[at]) {
       case '"': {
         const last = endOfString(text, at)
@@ -104,6 +116,7 @@ export function memberTexts(text: string): ReadonlyMap<string, string> {
       case "]":
         if (depth-- === 1) end(at)
     }
+  }
   return members
 }
 

@@ -248,7 +248,15 @@ export class ReplyGenerator {
       if (earlier && told) tellAgain(reply, told)
       return reply
     }
-    return await Promise.all(Array.from({ length: call.count }, (_, number) => one(number)))
+    const replies: Promise<SaidReply>[] = []
+    const pace = new Pace(signal)
+    for (let number = 0; number < call.count; number++) {
+      const reply = one(number)
+      reply.catch(() => {}) // awaited after all have started
+      replies.push(reply)
+      if (pace.due()) await pace.rest()
+    }
+    return await Promise.all(replies)
   }
 
   async #sample(

@@ -4,7 +4,9 @@ import { chat } from "../../src/chat/completions/chat.ts"
 import { text } from "../../src/chat/completions/text.ts"
 import type { Dialect } from "../../src/chat/dialect.ts"
 import { ollamaChat } from "../../src/chat/ollama/ollama.ts"
+import { ReplyParser } from "../../src/chat/reply-parser.ts"
 import { responses } from "../../src/chat/responses/responses.ts"
+import { toolFormat } from "../../src/chat/tools/format.ts"
 import { parseJson } from "../../src/json/text.ts"
 import { atOnce } from "../../src/util/pace.ts"
 
@@ -88,4 +90,19 @@ it.each<[string, Dialect, object, RegExp]>([
 ])("refuses too many %s", (_, dialect, body, said) => {
   const reading = dialect.read(parseJson(JSON.stringify({ model: "m", ...body })), () => ({ token: "", bytes: [] }))
   expect(() => atOnce(reading)).toThrow(said)
+})
+
+it("parses a finished completion in pieces", () => {
+  const parser = new ReplyParser({
+    decode: (tokens) => "a".repeat(tokens.length),
+    reader: toolFormat("").reader({ tools: false, opening: "", answers: undefined }),
+    ...{ stop: [], id: "x", listener: undefined },
+  })
+  const tokens = new Int32Array(8192)
+  const parsing = parser.end({ tokens, logProbs: new Float32Array(tokens.length), finishReason: "stop" })
+  let pieces = 0
+  let step = parsing.next()
+  for (; !step.done; step = parsing.next()) pieces++
+  expect(step.value.content).toHaveLength(8192)
+  expect(pieces).toBeGreaterThanOrEqual(90)
 })

@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto"
 import { atOnce, type Pieces } from "../util/pace.ts"
 import { type Nesting, readJsonInPieces } from "./pieces.ts"
+import { replacedInPieces } from "./replaced.ts"
 
 // JSON from elsewhere that is written again: JavaScript rounds integers beyond 2^53, writes 20.0 as 20 and sorts keys
 // such as "10". Values are those of JSON.parse; the source text of each object and list is kept with it, and written in
@@ -125,7 +126,12 @@ export function* memberTextsInPieces(text: string): Pieces<ReadonlyMap<string, s
  * escapes.
  */
 export function compactJson(text: string): string {
-  return text.replace(/"[^"\\]*(?:\\.[^"\\]*)*"|[ \t\n\r]+/g, (part) =>
+  return atOnce(compactJsonInPieces(text))
+}
+
+/** `compactJson` in short pieces of work. */
+export function compactJsonInPieces(text: string): Pieces<string> {
+  return replacedInPieces(text, /"[^"\\]*(?:\\.[^"\\]*)*"|[ \t\n\r]+/g, (part) =>
     part.startsWith('"') ? JSON.stringify(JSON.parse(part)) : "",
   )
 }

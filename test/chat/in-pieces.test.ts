@@ -1,5 +1,6 @@
 import { expect, it } from "vitest"
 import { anthropic } from "../../src/chat/anthropic/anthropic.ts"
+import type { Tool } from "../../src/chat/call.ts"
 import { chat } from "../../src/chat/completions/chat.ts"
 import { text } from "../../src/chat/completions/text.ts"
 import type { Dialect } from "../../src/chat/dialect.ts"
@@ -7,6 +8,8 @@ import { ollamaChat } from "../../src/chat/ollama/ollama.ts"
 import { ReplyParser } from "../../src/chat/reply-parser.ts"
 import { responses } from "../../src/chat/responses/responses.ts"
 import { toolFormat } from "../../src/chat/tools/format.ts"
+import { Transcript } from "../../src/chat/transcript.ts"
+import { RawJson } from "../../src/json/raw.ts"
 import { parseJson } from "../../src/json/text.ts"
 import { atOnce } from "../../src/util/pace.ts"
 
@@ -105,4 +108,21 @@ it("parses a finished completion in pieces", () => {
   for (; !step.done; step = parsing.next()) pieces++
   expect(step.value.content).toHaveLength(8192)
   expect(pieces).toBeGreaterThanOrEqual(90)
+})
+
+it("compares a large request with earlier ones in pieces", () => {
+  const large = JSON.stringify({ a: ones })
+  const tool = { name: "f", parameters: schema, strict: false, field: "f", told: { words: many(() => "a", 60_000) } }
+  const call = { id: "c", name: "f", arguments: large }
+  const requests = [
+    { tools: [], messages: [{ role: "assistant", content: "", toolCalls: [call] }] },
+    { tools: [tool as Tool], messages: [] },
+    { tools: [], messages: [], variables: { a: RawJson.known(large) } },
+  ] as const
+  for (const request of requests) {
+    const following = new Transcript().follow({ toolChoice: "auto", ...request })
+    let pieces = 0
+    while (!following.next().done) pieces++
+    expect(pieces).toBeGreaterThanOrEqual(90)
+  }
 })

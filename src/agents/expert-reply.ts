@@ -12,6 +12,7 @@ import { checkArguments, type KeysOf } from "../options/arguments.ts"
 import { isObject } from "../options/read.ts"
 import { ChatWriter } from "../tokenizer/chat-writer.ts"
 import { GigpoError } from "../util/errors.ts"
+import { atOnce } from "../util/pace.ts"
 
 /** Assistant message of OpenAI's API. */
 export interface ExpertMessage {
@@ -57,7 +58,7 @@ function readExpertMessage(reply: ExpertMessage, call: Call): Said {
   const { role = "assistant", tool_calls: given, ...rest } = filled
   if (role !== "assistant") throw wrong(`has the role ${JSON.stringify(role)}; leave it out`)
   const calls = Array.isArray(given) ? given.map(asCall) : given
-  const said = refusing(() => readMessage({ role, ...rest, tool_calls: calls }, "reply")) as Said
+  const said = refusing(() => atOnce(readMessage({ role, ...rest, tool_calls: calls }, "reply"))) as Said
   for (const one of said.toolCalls) checkCall(one, call)
   return said
 }

@@ -1,4 +1,5 @@
 import { GigpoError } from "../util/errors.ts"
+import type { Pieces } from "../util/pace.ts"
 import type { ApiError } from "./api-error.ts"
 import type { Call } from "./call.ts"
 import type { ReplyCodec, SaidReply } from "./reply-generator.ts"
@@ -83,8 +84,12 @@ export type ReplyDelta =
 export interface Dialect {
   /** Content type of a stream. Default: server-sent events. */
   readonly streamType?: string
-  /** @throws ApiError that names the field */
-  read(body: unknown, textOf: TokenText): { readonly call: Call; readonly answer: Answer }
+  /**
+   * Reads a request in short pieces of work.
+   *
+   * @throws ApiError that names the field
+   */
+  read(body: unknown, textOf: TokenText): Pieces<{ readonly call: Call; readonly answer: Answer }>
   /** Body of an error response. Default: as in OpenAI's API. */
   error?(error: ApiError): object
 }

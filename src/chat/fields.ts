@@ -1,23 +1,45 @@
+import { isDeepStrictEqual } from "node:util"
+import { stringify } from "../json/text.ts"
 import { isObject } from "../options/read.ts"
+import type { Pieces } from "../util/pace.ts"
 import { badField } from "./api-error.ts"
 
 // Readers of untrusted request bodies. null means an omitted field.
 
 export type Fields = Readonly<Record<string, unknown>>
 
+/** With the flag u, only an unpaired surrogate matches. */
+const unpaired = /\p{Surrogate}/u
+/** Maximum characters of a value without effect. */
+const longestNeutral = 1024
+/** Values between two possible pauses. */
+const valuesPerPiece = 1024
+
 /** Whether a value is a string. Throws for unpaired surrogates, which UTF-8 cannot represent. */
 export function isText(value: unknown, path: string): value is string {
   if (typeof value !== "string") return false
-  if (!/\p{Surrogate}/u.test(value)) return true
+  if (!unpaired.test(value)) return true
   throw badField(path, "contains an unpaired surrogate; send valid Unicode")
 }
 
-/**
- * Whether no string of a JSON value contains an unpaired surrogate. `JSON.stringify` escapes these and no others in
- * that form.
- */
-export function isWellFormed(value: unknown): boolean {
-  return !/(?<!\\)(?:\\\\)*\\ud[89a-f]/.test(JSON.stringify(value))
+/** Whether no text of a JSON value, names included, contains an unpaired surrogate. */
+export function* isWellFormed(value: unknown): Pieces<boolean> {
+  const waiting = [value]
+  for (let seen = 0; waiting.length > 0; ) {
+    const part = waiting.pop()
+    if (typeof part === "string" && unpaired.test(part)) return false
+    if (typeof part !== "object" || part === null) continue
+    const names = Array.isArray(part) ? undefined : Object.keys(part)
+    const members: ArrayLike<unknown> & Fields = part as never
+    const count = names?.length ?? members.length
+    for (let at = 0; at < count; at++) {
+      const name = names?.[at]
+      if (name !== undefined && unpaired.test(name)) return false
+      waiting.push(members[name ?? at])
+      if (++seen % valuesPerPiece === 0) yield
+    }
+  }
+  return true
 }
 
 export class FieldReader {
@@ -103,8 +125,9 @@ export class FieldReader {
   neutral(fields: Readonly<Record<string, readonly unknown[]>>): void {
     for (const [field, values] of Object.entries(fields)) {
       const value = this.any(field)
-      const same = (other: unknown) => JSON.stringify(other) === JSON.stringify(value)
-      if (value === undefined || values.some(same)) continue
+      if (value === undefined) continue
+      const short = stringify(value).length <= longestNeutral
+      if (values.some((other) => other === value || (short && isDeepStrictEqual(other, value)))) continue
       const instead = values.length > 0 ? `: leave it out, or give ${JSON.stringify(values[0])}` : ": leave it out"
       throw badField(this.name(field), `would change sampling and is not supported${instead}`)
     }

@@ -148,7 +148,7 @@ function behind(codec: PromptCodec, reply: Int32Array, tokens: Int32Array): Int3
 /** Variables of the chat template for tools. */
 export function toolVariables(tools: readonly Tool[]): { readonly tools?: readonly object[] } {
   if (tools.length === 0) return {}
-  return { tools: tools.map(({ told }) => new RawJson(stringify(told))) }
+  return { tools: tools.map(({ told }) => RawJson.known(stringify(told))) }
 }
 
 /** Message as chat templates expect it: arguments are objects, with JSON as written. */
@@ -159,7 +159,7 @@ export function forTemplate(message: CallMessage): ChatMessage {
       const calls = toolCalls.map(({ id, name, arguments: given }) => ({
         id,
         type: "function",
-        function: { name, arguments: new RawJson(given) },
+        function: { name, arguments: RawJson.known(given) },
       }))
       return {
         role,

@@ -248,7 +248,15 @@ export class ReplyGenerator {
       if (earlier && told) tellAgain(reply, told)
       return reply
     }
-    return await Promise.all(Array.from({ length: call.count }, (_, number) => one(number)))
+    const replies: Promise<SaidReply>[] = []
+    const pace = new Pace(signal)
+    for (let number = 0; number < call.count; number++) {
+      const reply = one(number)
+      reply.catch(() => {}) // awaited after all have started
+      replies.push(reply)
+      if (pace.due()) await pace.rest()
+    }
+    return await Promise.all(replies)
   }
 
   async #sample(
@@ -274,7 +282,8 @@ export class ReplyGenerator {
     // Only if needed: reporting tokens may slow an engine down.
     const onTokens = told || call.stop.length > 0 ? (tokens: Int32Array) => hearing.hear(tokens) : undefined
     try {
-      return hearing.end(await policy.sample({ ...request, ...(onTokens && { onTokens }) }, call))
+      const completion = await policy.sample({ ...request, ...(onTokens && { onTokens }) }, call)
+      return await new Pace().through(hearing.end(completion))
     } catch (error) {
       if (GigpoError.is(error) && error.code === "CONSTRAINT_FAILED")
         throw await this.#constraints.failed(call, opening, error)

@@ -1,4 +1,5 @@
 import type { Completion } from "../engine/engine.ts"
+import type { Pieces } from "../util/pace.ts"
 import type { Call, ToolCall } from "./call.ts"
 import type { ReplyDelta } from "./dialect.ts"
 import { ReplyText } from "./reply-text.ts"
@@ -29,6 +30,9 @@ export interface ReplyParserSetup {
   readonly id: string
   readonly listener: ((piece: ReplyDelta) => void) | undefined
 }
+
+/** Tokens between two possible pauses. */
+const tokensPerPiece = 64
 
 /**
  * Parser of one completion. Tokens are processed one by one, so that a completion ends at the same token however the
@@ -65,9 +69,17 @@ export class ReplyParser {
     return this.#stop !== undefined
   }
 
-  /** @param completion - starts with the tokens added so far */
-  end(completion: Completion): ParsedReply {
-    this.hear(completion.tokens.subarray(this.#tokens))
+  /**
+   * Parses the rest in short pieces of work.
+   *
+   * @param completion - starts with the tokens added so far
+   */
+  *end(completion: Completion): Pieces<ParsedReply> {
+    const { tokens } = completion
+    while (this.#tokens < tokens.length && this.#stop === undefined) {
+      this.hear(tokens.subarray(this.#tokens, this.#tokens + tokensPerPiece))
+      yield
+    }
     this.#take(this.#text.end())
     const { reader } = this.#setup
     if (this.#stop === undefined) this.#tell(reader.read(this.#stops.rest()))

@@ -1,10 +1,10 @@
 import { createHash } from "node:crypto"
-import { canonicalJson } from "../json/numbers.ts"
+import { canonicalJsonInPieces } from "../json/numbers.ts"
 import { writeJson } from "../json/raw.ts"
-import { compactJson, stringify } from "../json/text.ts"
+import { compactJsonInPieces, stringify } from "../json/text.ts"
 import { atOnce, type Pieces } from "../util/pace.ts"
 import { ApiError } from "./api-error.ts"
-import { type Call, type CallMessage, offered, type Tool, type ToolCall } from "./call.ts"
+import { type Call, type CallMessage, offered, type ToolCall } from "./call.ts"
 
 /** Sampled completion, with what later calls need to continue it. */
 export interface KnownReply {
@@ -62,7 +62,7 @@ export class Transcript {
     this.#most = most
   }
 
-  /** Resolves the messages of a call, in pieces of one message each. */
+  /** Resolves the messages of a call, in short pieces of work. */
   *follow({
     messages,
     tools,
@@ -71,16 +71,17 @@ export class Transcript {
     raw = false,
   }: Pick<Call, "messages" | "tools" | "toolChoice" | "variables" | "raw">): Pieces<Continued> {
     // Tools and variables are part of the prompt, too.
-    const described = digest(raw ? "raw" : "", offered({ tools, toolChoice }).map(plainTool))
-    const varied = Object.keys(variables).length > 0
-    let [history, words] = [varied ? digest(described, canonicalJson(writeJson(variables))) : described, ""]
+    const told: string[] = []
+    for (const tool of offered({ tools, toolChoice })) told.push(yield* compactJsonInPieces(stringify(tool.told)))
+    let [history, words] = [digest(raw ? "raw" : "", told), ""]
+    if (Object.keys(variables).length > 0) history = digest(history, yield* canonicalJsonInPieces(writeJson(variables)))
     let [tip, wordsTip] = [-1, -1]
     const replies: (KnownReply | undefined)[] = []
     for (const [index, message] of messages.entries()) {
-      const reply = message.role === "assistant" ? this.#recognise(history, message) : undefined
+      const reply = message.role === "assistant" ? yield* this.#recognise(history, message) : undefined
       if (reply?.history === history) tip = index
       if (message.role === "assistant" && this.#byWords.has(words)) wordsTip = index
-      const said = JSON.stringify(plain(message))
+      const said = JSON.stringify(yield* plain(message))
       yield
       history = yield* digestInPieces(history, reply ? JSON.stringify(["reply", [...reply.tokens]]) : said)
       words = yield* digestInPieces(words, said)
@@ -132,7 +133,7 @@ export class Transcript {
     drop(this.#byWords, reply.words)
   }
 
-  #recognise(history: string, message: Extract<CallMessage, { role: "assistant" }>): KnownReply | undefined {
+  *#recognise(history: string, message: Extract<CallMessage, { role: "assistant" }>): Pieces<KnownReply | undefined> {
     if (message.reference !== undefined) {
       const known = this.#byId.get(message.reference)
       if (known) return known
@@ -145,7 +146,7 @@ export class Transcript {
     const [first] = message.toolCalls
     if (first) {
       const reply = this.#byCall.get(first.id)
-      return reply && saysTheSame(message, reply) ? reply : undefined
+      return reply && (yield* saysTheSame(message, reply)) ? reply : undefined
     }
     return textKeys({ ...message, history })
       .map((key) => this.#byText.get(key))
@@ -156,21 +157,19 @@ export class Transcript {
 type Said = Omit<Extract<CallMessage, { role: "assistant" }>, "role">
 
 /** Whether a message with calls is this completion. Clients often drop text and thinking next to calls. */
-function saysTheSame({ content, reasoning = "", toolCalls }: Said, reply: KnownReply): boolean {
+function* saysTheSame({ content, reasoning = "", toolCalls }: Said, reply: KnownReply): Pieces<boolean> {
   const kept = (text: string, given: string) => text.trim() === "" || text.trim() === given.trim()
-  return (
-    kept(content, reply.content) &&
-    kept(reasoning, reply.reasoning) &&
-    toolCalls.length === reply.toolCalls.length &&
-    toolCalls.every((call, index) => isSameCall(call, reply.toolCalls[index]!))
-  )
+  if (!kept(content, reply.content) || !kept(reasoning, reply.reasoning)) return false
+  if (toolCalls.length !== reply.toolCalls.length) return false
+  for (const [index, call] of toolCalls.entries()) if (!(yield* isSameCall(call, reply.toolCalls[index]!))) return false
+  return true
 }
 
 /** Whether two calls are equal. Many clients parse arguments into doubles, which is not an intended change. */
-function isSameCall(call: ToolCall, said: ToolCall): boolean {
-  const given = asRead(call.arguments)
-  const same = given === asRead(said.arguments) || given === asRead(inDoubles(said.arguments))
-  return call.id === said.id && call.name === said.name && same
+function* isSameCall(call: ToolCall, said: ToolCall): Pieces<boolean> {
+  if (call.id !== said.id || call.name !== said.name) return false
+  const given = yield* asRead(call.arguments)
+  return given === (yield* asRead(said.arguments)) || given === (yield* asRead(inDoubles(said.arguments)))
 }
 
 function inDoubles(json: string): string {
@@ -184,24 +183,20 @@ function textKeys({ history, content, reasoning = "", toolCalls }: Said & Pick<K
   return [...(thought ? [[text, thought]] : []), [text]].map((one) => digest(history, one))
 }
 
-function plain(message: CallMessage): unknown {
+function* plain(message: CallMessage): Pieces<unknown> {
   if (message.role !== "assistant") return message
-  return { ...message, toolCalls: plainCalls(message.toolCalls) }
-}
-
-/** Tool as prompts show it, independent of the client's formatting. */
-function plainTool({ told }: Tool): string {
-  return compactJson(stringify(told))
-}
-
-function plainCalls(calls: readonly ToolCall[]): readonly ToolCall[] {
-  return calls.map(({ id, name, arguments: given }) => ({ id, name, arguments: asRead(given) }))
+  const toolCalls: ToolCall[] = []
+  for (const { id, name, arguments: given } of message.toolCalls) {
+    toolCalls.push({ id, name, arguments: yield* asRead(given) })
+    yield
+  }
+  return { ...message, toolCalls }
 }
 
 /** Arguments in canonical form, since clients may sort keys. */
-function asRead(json: string): string {
+function* asRead(json: string): Pieces<string> {
   try {
-    return canonicalJson(json)
+    return yield* canonicalJsonInPieces(json)
   } catch {
     return json
   }

@@ -4,6 +4,7 @@ import { readVariables } from "../chat/completions/read-chat.ts"
 import { readMessages } from "../chat/completions/read-messages.ts"
 import { readTools } from "../chat/tools/read-tools.ts"
 import { isObject } from "../options/read.ts"
+import { atOnce } from "../util/pace.ts"
 import { toolsOf } from "./line-checks.ts"
 import { commonSpelling, commonTools } from "./spellings.ts"
 
@@ -43,7 +44,7 @@ export function conversation(
 ): Conversation {
   const fields = fieldsOf(line)
   const { chat_template_kwargs: variables } = fields
-  const messages = readMessages(commonSpelling(all, "messages"))
+  const messages = atOnce(readMessages(commonSpelling(all, "messages")))
   const last = messages.findLastIndex(({ role }) => role === "assistant")
   const weights = messages.map(({ role }, index) => {
     if (role !== "assistant" || index < from) return 0
@@ -54,8 +55,8 @@ export function conversation(
   return {
     messages,
     weights,
-    tools: readTools(commonTools(toolsOf(fields))),
-    variables: readVariables(variables ?? undefined),
+    tools: atOnce(readTools(commonTools(toolsOf(fields)))),
+    variables: atOnce(readVariables(variables ?? undefined)),
   }
 }
 

@@ -58,8 +58,9 @@ async function readCall(
   try {
     const bytes = await readBody(request, voice.maxPositions)
     await voice.toRead(arrival)
-    const { value, digest } = await new Pace(request.signal).through(parseBody(bytes))
-    const { call, answer } = dialect.read(value, textOf)
+    const pace = new Pace(request.signal)
+    const { value, digest } = await pace.through(parseBody(bytes))
+    const { call, answer } = await pace.through(dialect.read(value, textOf))
     if (!models.includes(call.model)) throw noSuchModel(call.model, models)
     const known = client === undefined ? call : { ...call, client: clientNumber(client) }
     return { call: known, answer, streamType: dialect.streamType, arrival, digest }

@@ -1,4 +1,7 @@
-import { canonical } from "./canonical.ts"
+import { atOnce, type Pieces } from "../util/pace.ts"
+import { canonicalInPieces } from "./canonical.ts"
+import { readJsonInPieces } from "./pieces.ts"
+import { replacedInPieces } from "./replaced.ts"
 
 // JSON numbers as written, of any size and precision.
 
@@ -34,12 +37,21 @@ export function isWhole(text: string): boolean {
  * 9007199254740992 are not.
  */
 export function canonicalJson(text: string): string {
-  const exact = text.replace(/"[^"\\]*(?:\\.[^"\\]*)*"|-?\d[\d.eE+-]*/g, (part) => {
-    const [decimal, double] = [readDecimal(part), readDecimal(JSON.stringify(Number(part)))]
-    const kept = !decimal || (decimal.digits === double?.digits && decimal.exponent === double.exponent)
-    return kept ? part : `{"":"${decimal.digits}e${decimal.exponent}"}`
-  })
-  return canonical(JSON.parse(exact))
+  return atOnce(canonicalJsonInPieces(text))
+}
+
+/** `canonicalJson` in short pieces of work. */
+export function* canonicalJsonInPieces(text: string): Pieces<string> {
+  const exact = yield* replacedInPieces(text, /"[^"\\]*(?:\\.[^"\\]*)*"|-?\d[\d.eE+-]*/g, exactNumber)
+  return yield* canonicalInPieces(yield* readJsonInPieces(exact, () => {}))
+}
+
+/** Number that a double cannot represent as an object, and everything else as it is. */
+function exactNumber(part: string): string {
+  if (part[0] === '"' || /^\d{1,15}$/.test(part)) return part
+  const [decimal, double] = [readDecimal(part), readDecimal(JSON.stringify(Number(part)))]
+  const kept = !decimal || (decimal.digits === double?.digits && decimal.exponent === double.exponent)
+  return kept ? part : `{"":"${decimal.digits}e${decimal.exponent}"}`
 }
 
 function readDecimal(text: string): Decimal | undefined {

@@ -17,6 +17,11 @@ export class RawJson {
     this.text = text
   }
 
+  /** For a text that is known to be JSON, such as the source of a value of `parseJson`. */
+  static known(text: string): RawJson {
+    return Object.assign(Object.create(RawJson.prototype) as object, { text }) as RawJson
+  }
+
   /** Parsed value in JavaScript, with 53-bit numbers and with keys such as "10" first. */
   parse(): unknown {
     return JSON.parse(this.text)

@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto"
 import { atOnce, type Pieces } from "../util/pace.ts"
 import { type Nesting, readJsonInPieces } from "./pieces.ts"
+import { replacedInPieces } from "./replaced.ts"
 
 // JSON from elsewhere that is written again: JavaScript rounds integers beyond 2^53, writes 20.0 as 20 and sorts keys
 // such as "10". Values are those of JSON.parse; the source text of each object and list is kept with it, and written in
@@ -70,8 +71,16 @@ export function stringify(value: unknown): string {
 const placeholder = `\u{e000}${randomBytes(12).toString("hex")}:`
 const placeholders = new RegExp(`"${placeholder}(\\d+)"`, "g")
 
+/** Characters between two possible pauses. */
+const charactersPerPiece = 8192
+
 /** Members of an object's JSON text, or items of a list by index, each as written and in order. */
 export function memberTexts(text: string): ReadonlyMap<string, string> {
+  return atOnce(memberTextsInPieces(text))
+}
+
+/** `memberTexts` in short pieces of work. */
+export function* memberTextsInPieces(text: string): Pieces<ReadonlyMap<string, string>> {
   const members = new Map<string, string>()
   const isList = /^\s*\[/.test(text)
   let [depth, from, key] = [0, 0, isList ? 0 : (undefined as string | number | undefined)]
@@ -80,7 +89,11 @@ export function memberTexts(text: string): ReadonlyMap<string, string> {
     if (key !== undefined && member !== "") members.set(String(key), member)
     from = at + 1
   }
-  for (let at = 0; at < text.length; at++)
+  for (let at = 0, paused = 0; at < text.length; at++) {
+    if (at - paused > charactersPerPiece) {
+      paused = at
+      yield
+    }
     switch (text[at]) {
       case '"': {
         const last = endOfString(text, at)
@@ -104,6 +117,7 @@ export function memberTexts(text: string): ReadonlyMap<string, string> {
       case "]":
         if (depth-- === 1) end(at)
     }
+  }
   return members
 }
 
@@ -112,7 +126,12 @@ export function memberTexts(text: string): ReadonlyMap<string, string> {
  * escapes.
  */
 export function compactJson(text: string): string {
-  return text.replace(/"[^"\\]*(?:\\.[^"\\]*)*"|[ \t\n\r]+/g, (part) =>
+  return atOnce(compactJsonInPieces(text))
+}
+
+/** `compactJson` in short pieces of work. */
+export function compactJsonInPieces(text: string): Pieces<string> {
+  return replacedInPieces(text, /"[^"\\]*(?:\\.[^"\\]*)*"|[ \t\n\r]+/g, (part) =>
     part.startsWith('"') ? JSON.stringify(JSON.parse(part)) : "",
   )
 }

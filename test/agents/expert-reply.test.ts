@@ -4,6 +4,7 @@ import { type ExpertCompletion, replyTokens } from "../../src/agents/expert-repl
 import type { Call, CallMessage } from "../../src/chat/call.ts"
 import { readTools } from "../../src/chat/tools/read-tools.ts"
 import { parseJson } from "../../src/json/text.ts"
+import { atOnce } from "../../src/util/pace.ts"
 import { thinks } from "../endpoint/speaking.ts"
 import { edit, open, tokenizerFolder } from "../tokenizer/scratch.ts"
 
@@ -25,10 +26,12 @@ const parameters = {
   required: ["sql"],
   additionalProperties: false,
 }
-const tools = readTools([
-  { type: "function", function: { name: "query", parameters } },
-  { type: "function", function: { name: "free" } },
-])
+const tools = atOnce(
+  readTools([
+    { type: "function", function: { name: "query", parameters } },
+    { type: "function", function: { name: "free" } },
+  ]),
+)
 const user: CallMessage = { role: "user", content: "How many?" }
 const asked: Call = {
   ...{ model: "policy", messages: [user], tools, toolChoice: "auto", parallel: true, format: { kind: "text" } },

@@ -4,6 +4,7 @@ import { ReplyParser } from "../../src/chat/reply-parser.ts"
 import { readerOf, type ToolFormat, toolFormat } from "../../src/chat/tools/format.ts"
 import { anyObject } from "../../src/grammar/json.ts"
 import { jsonSchema } from "../../src/grammar/json-schema.ts"
+import { atOnce } from "../../src/util/pace.ts"
 import { everyCase } from "../cli/gigpo.ts"
 import { derive, quickly } from "../grammar/derive.ts"
 import { holder } from "../grammar/texts.ts"
@@ -128,11 +129,9 @@ function read(format: ToolFormat, call: Asked, opening: string, text: string, be
     id: "x",
     listener: undefined,
   })
-  const { content, toolCalls, broken } = parser.end({
-    tokens,
-    logProbs: new Float32Array(tokens.length),
-    finishReason: "stop",
-  })
+  const { content, toolCalls, broken } = atOnce(
+    parser.end({ tokens, logProbs: new Float32Array(tokens.length), finishReason: "stop" }),
+  )
   return { content, broken, calls: toolCalls.map(({ name, arguments: given }) => ({ name, given: JSON.parse(given) })) }
 }
 

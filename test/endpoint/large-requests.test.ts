@@ -60,6 +60,12 @@ it("what a request may have of each thing is said where it has more", async () =
       /has 1025 tools; send at most 1024/,
     ],
     ["chat/completions", { messages: [message("a")], metadata: many(300_000, () => []) }, 400, /objects and lists/],
+    [
+      "chat/completions",
+      { messages: [message("a")], chat_template_kwargs: Object.fromEntries(many(257, (index) => [`v${index}`, 1])) },
+      400,
+      /has 257 variables; send at most 256/,
+    ],
   ]
   for (const [path, body, status, said] of cases)
     expect(await post(path, body)).toMatchObject({ status, told: { error: { message: expect.stringMatching(said) } } })

@@ -15,7 +15,20 @@ const options = {
   limits: { seconds: 1, bytes: 192 * 2 ** 20, multiple: 64 },
 }
 const all = [
-  ...["yaml", "schemas", "templates", "tokenizers", "models", "archives", "data", "worlds", "panels", "runs", "wire"],
+  ...[
+    "yaml",
+    "schemas",
+    "templates",
+    "tokenizers",
+    "models",
+    "gguf",
+    "archives",
+    "data",
+    "worlds",
+    "panels",
+    "runs",
+    "wire",
+  ],
   "http",
 ]
 const targets = all.filter((name) => name === (GIGPO_FUZZ_TARGET ?? name))

@@ -1,6 +1,6 @@
-import { expect, it } from "vitest"
+import { describe, expect, it } from "vitest"
 import { canonical } from "../../src/json/canonical.ts"
-import { canonicalJson, isWhole, mostDigits, wholeNumber } from "../../src/json/numbers.ts"
+import { canonicalJson, canonicalJsonInPieces, isWhole, mostDigits, wholeNumber } from "../../src/json/numbers.ts"
 import { compactJson } from "../../src/json/text.ts"
 import { Random } from "../../src/util/random.ts"
 import { foreignJson } from "../foreign-json.ts"
@@ -59,4 +59,25 @@ it("compares by value: numbers exactly, keys in any order", () => {
     const { text } = foreignJson(random)
     expect(canonicalJson(compactJson(text))).toBe(canonicalJson(text))
   }
+})
+
+describe("a large text in canonical form", () => {
+  const names = Array.from({ length: 40_000 }, (_, at) => `${at % 3 === 0 ? "" : "k"}${(at * 7919) % 40_000}`)
+  const sorted = (_: string, part: unknown) =>
+    typeof part === "object" && part !== null && !Array.isArray(part)
+      ? Object.fromEntries(Object.entries(part).sort(([a], [b]) => (a < b ? -1 : Number(a > b))))
+      : part
+
+  it.each<[string, unknown]>([
+    ["members", Object.fromEntries(names.map((name, at) => [name, at]))],
+    ["numbers", Array.from({ length: 100_000 }, (_, at) => at / 8)],
+    ["lists", names.map((name) => [[name], {}, { b: null, a: [] }])],
+  ])("is made in pieces, with the members in order: %s", (_, value) => {
+    const making = canonicalJsonInPieces(JSON.stringify(value))
+    let pieces = 0
+    let step = making.next()
+    for (; !step.done; step = making.next()) pieces++
+    expect(step.value).toBe(JSON.stringify(value, sorted))
+    expect(pieces).toBeGreaterThanOrEqual(90)
+  })
 })

@@ -5,8 +5,8 @@ import { MessageAnswer } from "./write-message.ts"
 
 /** POST /v1/messages, the Messages API of Anthropic. */
 export const anthropic: Dialect = {
-  read(body) {
-    const call = readRequest(body)
+  *read(body) {
+    const call = yield* readRequest(body)
     return { call, answer: new MessageAnswer(call) }
   },
   error: anthropicError,

@@ -1,3 +1,4 @@
+import type { Pieces } from "../../util/pace.ts"
 import { badField } from "../api-error.ts"
 import type { Call, Format, ToolChoice } from "../call.ts"
 import { neutral, readStop } from "../completions/read-chat.ts"
@@ -9,17 +10,17 @@ import { readTurns } from "./read-turns.ts"
 
 // POST /v1/messages and /v1/messages/count_tokens: https://docs.anthropic.com/en/api/messages
 
-export function readRequest(body: unknown): Call {
+export function* readRequest(body: unknown): Pieces<Call> {
   const read = new FieldReader(body)
-  const all = readInputTools(read.list("tools"))
+  const all = yield* readInputTools(read.list("tools"))
   const tools = all.filter(({ deferred }) => !deferred).map(({ deferred: _, ...tool }) => tool)
   const choice = readChoice(read.any("tool_choice"))
   const call: Call = {
     model: read.required("model"),
-    messages: readTurns(read.any("system"), read.list("messages"), all),
+    messages: yield* readTurns(read.any("system"), read.list("messages"), all),
     tools,
     ...choice,
-    ...readOutput(read),
+    ...(yield* readOutput(read)),
     maxTokens: read.whole("max_tokens", 1, 2 ** 31),
     stop: readStop(read.any("stop_sequences"), "stop_sequences"),
     temperature: read.number("temperature", 0, 2),
@@ -49,14 +50,15 @@ function readChoice(value: unknown): { readonly toolChoice: ToolChoice; readonly
 }
 
 /** Thinking and the format of the answer, in `thinking`, `output_config` and the older `output_format`. */
-function readOutput(read: FieldReader): { readonly thinking: Thinking | undefined; readonly format: Format } {
+function* readOutput(read: FieldReader): Pieces<{ readonly thinking: Thinking | undefined; readonly format: Format }> {
   const inner = new FieldReader(read.any("output_config") ?? {}, "output_config")
   const effort = inner.oneOf("effort", ["low", "medium", "high", "xhigh", "max"])
   const [newer, older] = [inner.any("format"), read.any("output_format")]
   inner.done()
   if (newer !== undefined && older !== undefined)
     throw badField("output_format", "is given together with output_config.format; give one of them")
-  const format = readFormat(newer ?? older, newer === undefined ? "output_format" : "output_config.format", undefined)
+  const field = newer === undefined ? "output_format" : "output_config.format"
+  const format = yield* readFormat(newer ?? older, field, undefined)
   const thinks = readThinking(read.any("thinking"))
   // High is what the API does without an effort.
   const sets = effort !== undefined && effort !== "high" && thinks?.effort !== false

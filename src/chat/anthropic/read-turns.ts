@@ -1,10 +1,14 @@
 import { stringify } from "../../json/text.ts"
 import { isObject } from "../../options/read.ts"
+import type { Pieces } from "../../util/pace.ts"
 import { badField } from "../api-error.ts"
 import type { CallMessage, Tool, ToolCall } from "../call.ts"
 import { FieldReader, isText, isWellFormed } from "../fields.ts"
-import { mostMessages } from "../json-limits.ts"
+import { mostItems, mostMessages } from "../json-limits.ts"
 import { OpenCalls } from "../open-calls.ts"
+
+/** Maximum characters of all descriptions that results refer to: a short reference may name a long description again and again. */
+const mostReferenced = 2 ** 22
 
 type Assistant = Extract<CallMessage, { role: "assistant" }>
 
@@ -13,17 +17,18 @@ type Assistant = Extract<CallMessage, { role: "assistant" }>
  *
  * @param tools - tools that results may refer to
  */
-export function readTurns(
+export function* readTurns(
   system: unknown,
   turns: readonly unknown[] | undefined,
   tools: readonly Tool[],
-): readonly CallMessage[] {
+): Pieces<readonly CallMessage[]> {
   if (!turns || turns.length === 0) throw badField("messages", "must be a list of at least one message")
   if (turns.length > mostMessages)
     throw badField("messages", `has ${turns.length} messages; send at most ${mostMessages}`)
-  const told = system === undefined ? "" : readTexts(system, "system")
+  const told = system === undefined ? "" : yield* readTexts(system, "system")
   const messages: CallMessage[] = told === "" ? [] : [{ role: "system", content: told }]
   const open = new OpenCalls()
+  const references = new References(tools)
   for (const [index, value] of turns.entries()) {
     const path = `messages[${index}]`
     const read = new FieldReader(value, path)
@@ -32,13 +37,16 @@ export function readTurns(
     const content = read.any("content")
     read.done()
     if (content === undefined) throw badField(`${path}.content`, "is missing")
-    const place = { path: `${path}.content`, open, tools }
-    if (role === "assistant") messages.push(readReply(content, place))
-    else if (role === "user") messages.push(...readUser(content, place))
+    const place = { path: `${path}.content`, open, references }
+    if (role === "assistant") messages.push(yield* readReply(content, place))
+    else if (role === "user") for (const message of yield* readUser(content, place)) messages.push(message)
     else {
       open.done()
-      messages.push({ role, content: readTexts(content, place.path) })
+      messages.push({ role, content: yield* readTexts(content, place.path) })
     }
+    if (messages.length > mostItems)
+      throw badField("messages", `have more than ${mostItems} messages and results together`)
+    yield
   }
   open.done()
   if (messages.at(-1)!.role === "assistant")
@@ -49,22 +57,23 @@ export function readTurns(
 interface Place {
   readonly path: string
   readonly open: OpenCalls
-  readonly tools: readonly Tool[]
+  readonly references: References
 }
 
 /** Readers of the blocks of a content; a string is one text block. */
-function blocksOf(content: unknown, path: string): readonly FieldReader[] {
-  if (isText(content, path)) return [new FieldReader({ type: "text", text: content }, path)]
-  if (!Array.isArray(content)) throw badField(path, "must be a string or a list of blocks")
-  return content.map((block, index) => new FieldReader(block, `${path}[${index}]`))
+function* blocksOf(content: unknown, path: string): Generator<FieldReader> {
+  if (isText(content, path)) yield new FieldReader({ type: "text", text: content }, path)
+  else if (!Array.isArray(content)) throw badField(path, "must be a string or a list of blocks")
+  else for (const [index, block] of content.entries()) yield new FieldReader(block, `${path}[${index}]`)
 }
 
 /** A text, or a list of text blocks. */
-function readTexts(content: unknown, path: string): string {
+function* readTexts(content: unknown, path: string): Pieces<string> {
   const texts: string[] = []
   for (const read of blocksOf(content, path)) {
     typeOf(read, ["text"])
     texts.push(readText(read))
+    yield
   }
   return texts.join("")
 }
@@ -84,10 +93,11 @@ function readText(read: FieldReader): string {
 }
 
 /** Results of tools, then the text of the user. */
-function readUser(content: unknown, { path, open, tools }: Place): readonly CallMessage[] {
+function* readUser(content: unknown, { path, open, references }: Place): Pieces<readonly CallMessage[]> {
   const messages: CallMessage[] = []
   const texts: string[] = []
   for (const read of blocksOf(content, path)) {
+    yield
     if (typeOf(read, ["text", "tool_result"]) === "text") {
       open.done()
       texts.push(readText(read))
@@ -102,7 +112,7 @@ function readUser(content: unknown, { path, open, tools }: Place): readonly Call
     read.done()
     messages.push({
       role: "tool",
-      content: result === undefined ? "" : readResult(result, read.name("content"), tools),
+      content: result === undefined ? "" : yield* readResult(result, read.name("content"), references),
       toolCallId,
     })
   }
@@ -112,24 +122,48 @@ function readUser(content: unknown, { path, open, tools }: Place): readonly Call
 }
 
 /** Text of a result. A reference to a tool, of a search for tools, is its description. */
-function readResult(content: unknown, path: string, tools: readonly Tool[]): string {
-  const texts = blocksOf(content, path).map((read) => {
-    if (typeOf(read, ["text", "tool_reference"]) === "text") return readText(read)
-    const name = read.required("tool_name")
-    read.ignore("cache_control")
-    read.done()
-    const tool = tools.find((one) => one.name === name)
-    if (!tool) throw badField(read.name("tool_name"), `is ${JSON.stringify(name.slice(0, 100))}, which is not in tools`)
-    return `${stringify((tool.told as { readonly function: object }).function)}\n`
-  })
+function* readResult(content: unknown, path: string, references: References): Pieces<string> {
+  const texts: string[] = []
+  for (const read of blocksOf(content, path)) {
+    if (typeOf(read, ["text", "tool_reference"]) === "text") texts.push(readText(read))
+    else {
+      texts.push(references.follow(read.required("tool_name"), read.name("tool_name")))
+      read.ignore("cache_control")
+      read.done()
+    }
+    yield
+  }
   return texts.join("")
 }
 
-function readReply(content: unknown, { path, open }: Place): Assistant {
+/** Descriptions of the tools that results refer to. */
+class References {
+  readonly #tools: ReadonlyMap<string, Tool>
+  readonly #texts = new Map<string, string>()
+  #characters = 0
+
+  constructor(tools: readonly Tool[]) {
+    this.#tools = new Map(tools.map((tool) => [tool.name, tool]))
+  }
+
+  /** @param field - field that names the tool */
+  follow(name: string, field: string): string {
+    const tool = this.#tools.get(name)
+    if (!tool) throw badField(field, `is ${JSON.stringify(name.slice(0, 100))}, which is not in tools`)
+    const text = this.#texts.get(name) ?? `${stringify((tool.told as { readonly function: object }).function)}\n`
+    this.#texts.set(name, text)
+    this.#characters += text.length
+    if (this.#characters <= mostReferenced) return text
+    throw badField(field, `makes the descriptions that results refer to longer than ${mostReferenced} characters`)
+  }
+}
+
+function* readReply(content: unknown, { path, open }: Place): Pieces<Assistant> {
   open.done()
   let [text, reasoning] = ["", undefined as string | undefined]
   const toolCalls: ToolCall[] = []
-  for (const read of blocksOf(content, path))
+  for (const read of blocksOf(content, path)) {
+    yield
     switch (typeOf(read, ["text", "thinking", "tool_use"])) {
       case "text":
         text += readText(read)
@@ -140,19 +174,21 @@ function readReply(content: unknown, { path, open }: Place): Assistant {
         read.done()
         break
       default: {
-        const call = readCall(read)
+        const call = yield* readCall(read)
         open.call(call.id, read.name("id"))
         toolCalls.push(call)
       }
     }
+  }
   return { role: "assistant", content: text, toolCalls, ...(reasoning !== undefined && { reasoning }) }
 }
 
-function readCall(read: FieldReader): ToolCall {
+function* readCall(read: FieldReader): Pieces<ToolCall> {
   const [id, name] = [read.filled("id"), read.filled("name")]
   const input = read.any("input") ?? {}
   if (!isObject(input)) throw badField(read.name("input"), "must be an object")
-  if (!isWellFormed(input)) throw badField(read.name("input"), "contains an unpaired surrogate; send valid Unicode")
+  if (!(yield* isWellFormed(input)))
+    throw badField(read.name("input"), "contains an unpaired surrogate; send valid Unicode")
   read.ignore("cache_control", "caller")
   read.done()
   return { id, name, arguments: stringify(input) }

@@ -4,8 +4,8 @@ import { ChatAnswer } from "./write-chat.ts"
 
 /** POST /v1/chat/completions */
 export const chat: Dialect = {
-  read(body, textOf) {
-    const call = readChat(body)
+  *read(body, textOf) {
+    const call = yield* readChat(body)
     return { call, answer: new ChatAnswer(call, textOf) }
   },
 }

@@ -1,11 +1,12 @@
 import { mostTopTokens } from "../../engine/check-request.ts"
 import { RawJson } from "../../json/raw.ts"
-import { memberTexts, stringify } from "../../json/text.ts"
+import { memberTextsInPieces, stringify } from "../../json/text.ts"
 import { isObject } from "../../options/read.ts"
 import { reservedName } from "../../tokenizer/chat-options.ts"
+import type { Pieces } from "../../util/pace.ts"
 import { ApiError, badField } from "../api-error.ts"
 import type { CallMessage } from "../call.ts"
-import { FieldReader, isWellFormed } from "../fields.ts"
+import { FieldReader, isText } from "../fields.ts"
 import { OpenCalls } from "../open-calls.ts"
 import { readToolChoice, readTools } from "../tools/read-tools.ts"
 import type { ChoicesCall } from "./choices.ts"
@@ -15,12 +16,12 @@ import { readThinking } from "./read-thinking.ts"
 
 // POST /v1/chat/completions: https://platform.openai.com/docs/api-reference/chat/create
 
-export function readChat(body: unknown): ChoicesCall {
+export function* readChat(body: unknown): Pieces<ChoicesCall> {
   const read = new FieldReader(body)
   const model = read.required("model")
-  const messages = readMessages(read.list("messages"))
+  const messages = yield* readMessages(read.list("messages"))
   checkAnswered(messages)
-  const tools = readTools(read.list("tools"))
+  const tools = yield* readTools(read.list("tools"))
   const stream = read.boolean("stream") ?? false
   const streamOptions = read.any("stream_options")
   const logProbs = read.boolean("logprobs") ?? false
@@ -30,12 +31,12 @@ export function readChat(body: unknown): ChoicesCall {
   const call: ChoicesCall = {
     model,
     messages,
-    variables: readVariables(read.any("chat_template_kwargs")),
+    variables: yield* readVariables(read.any("chat_template_kwargs")),
     thinking: readThinking(read),
     tools,
     toolChoice: readToolChoice(read.any("tool_choice"), tools, "function"),
     parallel: read.boolean("parallel_tool_calls") ?? true,
-    format: readFormat(read.any("response_format"), "response_format", "json_schema"),
+    format: yield* readFormat(read.any("response_format"), "response_format", "json_schema"),
     maxTokens: readLength(read),
     stop: readStop(read.any("stop")),
     count: read.whole("n", 1, 128) ?? 1,
@@ -62,21 +63,28 @@ export function readChat(body: unknown): ChoicesCall {
   return call
 }
 
+/** Maximum number of variables of the chat template; templates read a few. */
+const mostVariables = 256
+
 /** Variables of the chat template, under vLLM's name. */
-export function readVariables(value: unknown = {}): Readonly<Record<string, unknown>> {
+export function* readVariables(value: unknown = {}): Pieces<Readonly<Record<string, unknown>>> {
   const field = "chat_template_kwargs"
   if (!isObject(value)) throw badField(field, "must be an object")
   const wrong = reservedName(value)
   if (wrong !== undefined) throw badField(field, wrong)
-  return asWritten(value)
+  return yield* asWritten(value, field)
 }
 
 /** Variables with numbers, objects and lists as raw JSON. */
-function asWritten(variables: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
-  const texts = memberTexts(stringify(variables))
+function* asWritten(
+  variables: Readonly<Record<string, unknown>>,
+  field: string,
+): Pieces<Readonly<Record<string, unknown>>> {
+  const texts = yield* memberTextsInPieces(stringify(variables))
+  if (texts.size > mostVariables) throw badField(field, `has ${texts.size} variables; send at most ${mostVariables}`)
   const plain = (value: unknown) => value === null || ["string", "boolean"].includes(typeof value)
   return Object.fromEntries(
-    Object.entries(variables).map(([name, value]) => [name, plain(value) ? value : new RawJson(texts.get(name)!)]),
+    Object.entries(variables).map(([name, value]) => [name, plain(value) ? value : RawJson.known(texts.get(name)!)]),
   )
 }
 
@@ -128,7 +136,7 @@ export function readStop(value: unknown, field = "stop"): readonly string[] {
   const texts = typeof value === "string" ? [value] : value
   if (!Array.isArray(texts) || texts.length > 4 || !texts.every((text) => typeof text === "string" && text !== ""))
     throw badField(field, "must be a string or a list of up to 4 strings, none empty")
-  if (!isWellFormed(texts)) throw badField(field, "contains an unpaired surrogate, which no completion can contain")
+  for (const text of texts) isText(text, field)
   return texts
 }
 

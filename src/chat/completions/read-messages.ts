@@ -1,3 +1,4 @@
+import type { Pieces } from "../../util/pace.ts"
 import { badField } from "../api-error.ts"
 import { readArguments } from "../arguments.ts"
 import type { CallMessage, ToolCall } from "../call.ts"
@@ -17,15 +18,20 @@ const belonging: Readonly<Record<string, (typeof roles)[number]>> = {
   tool_call_id: "tool",
 }
 
-export function readMessages(values: readonly unknown[] | undefined): readonly CallMessage[] {
+export function* readMessages(values: readonly unknown[] | undefined): Pieces<readonly CallMessage[]> {
   if (!values || values.length === 0) throw badField("messages", "must be a list of at least one message")
   if (values.length > mostMessages)
     throw badField("messages", `has ${values.length} messages; send at most ${mostMessages}`)
-  return values.map((value, index) => readMessage(value, `messages[${index}]`))
+  const messages: CallMessage[] = []
+  for (const [index, value] of values.entries()) {
+    messages.push(yield* readMessage(value, `messages[${index}]`))
+    yield
+  }
+  return messages
 }
 
 /** Other fields that clients keep with a message, such as annotations, are ignored. */
-export function readMessage(value: unknown, path: string): CallMessage {
+export function* readMessage(value: unknown, path: string): Pieces<CallMessage> {
   const read = new FieldReader(value, path)
   const role = read.oneOf("role", roles)
   if (role === undefined) throw badField(`${path}.role`, "is missing")
@@ -33,8 +39,8 @@ export function readMessage(value: unknown, path: string): CallMessage {
     if (role !== owner && !isEmpty(read.any(field)))
       throw badField(`${path}.${field}`, `is only allowed in a message with role ${owner}`)
   const name = readName(read)
-  const content = readContent(read.any("content"), `${path}.content`, role !== "assistant")
-  if (role === "assistant") return { ...readReply(read, content), ...name }
+  const content = yield* readContent(read.any("content"), `${path}.content`, role !== "assistant")
+  if (role === "assistant") return { ...(yield* readReply(read, content)), ...name }
   if (content === undefined) throw badField(`${path}.content`, "is missing")
   if (role === "tool") return { role, content, toolCallId: read.required("tool_call_id"), ...name }
   return { role: role === "developer" ? "system" : role, content, ...name }
@@ -51,8 +57,8 @@ function readName(read: FieldReader): { readonly name?: string } {
   throw badField(read.name("name"), "must have 1 to 64 characters, without white space and < | \\ / >")
 }
 
-function readReply(read: FieldReader, content: string | undefined): CallMessage {
-  const toolCalls = readToolCalls(read)
+function* readReply(read: FieldReader, content: string | undefined): Pieces<CallMessage> {
+  const toolCalls = yield* readToolCalls(read)
   const [thought, other] = [read.string("reasoning_content"), read.string("reasoning")]
   if (thought && other && thought !== other)
     throw badField(read.name("reasoning"), "differs from reasoning_content; give one of them")
@@ -66,37 +72,41 @@ function readReply(read: FieldReader, content: string | undefined): CallMessage 
   return { role: "assistant", content: said ?? "", toolCalls, ...(reasoning !== undefined && { reasoning }) }
 }
 
-function readToolCalls(read: FieldReader): readonly ToolCall[] {
-  const at = read.name("tool_calls")
-  const calls = (read.list("tool_calls") ?? []).map((call, index) => readToolCall(call, `${at}[${index}]`))
+function* readToolCalls(read: FieldReader): Pieces<readonly ToolCall[]> {
+  const calls: ToolCall[] = []
   const ids = new Set<string>()
-  for (const [index, { id }] of calls.entries()) {
-    if (ids.has(id)) throw badField(`${at}[${index}].id`, "is the id of an earlier call of this message")
-    ids.add(id)
+  for (const [index, value] of (read.list("tool_calls") ?? []).entries()) {
+    const path = `${read.name("tool_calls")}[${index}]`
+    const call = yield* readToolCall(value, path)
+    if (ids.has(call.id)) throw badField(`${path}.id`, "is the id of an earlier call of this message")
+    ids.add(call.id)
+    calls.push(call)
+    yield
   }
   return calls
 }
 
-function readToolCall(value: unknown, path: string): ToolCall {
+function* readToolCall(value: unknown, path: string): Pieces<ToolCall> {
   const read = new FieldReader(value, path)
   const id = read.filled("id")
   read.oneOf("type", ["function"])
   const called = new FieldReader(read.any("function"), `${path}.function`)
-  return { id, name: called.filled("name"), arguments: readArguments(called) }
+  return { id, name: called.filled("name"), arguments: yield* readArguments(called) }
 }
 
 /** A text, or a list of text parts. */
-export function readContent(value: unknown, path: string, some = true): string | undefined {
+export function* readContent(value: unknown, path: string, some = true): Pieces<string | undefined> {
   if (value === undefined || isText(value, path)) return value
   if (!Array.isArray(value)) throw badField(path, "must be a string or a list of parts")
   if (some && value.length === 0) throw badField(path, "must have at least one part")
-  return value
-    .map((part, index) => {
-      const at = `${path}[${index}]`
-      const read = new FieldReader(part, at)
-      const type = read.oneOf("type", ["text", "input_text", "output_text", "refusal"])
-      if (type === undefined) throw badField(`${at}.type`, "must be text: the model supports text only")
-      return type === "refusal" ? read.required("refusal") : read.required("text")
-    })
-    .join("")
+  const texts: string[] = []
+  for (const [index, part] of value.entries()) {
+    const at = `${path}[${index}]`
+    const read = new FieldReader(part, at)
+    const type = read.oneOf("type", ["text", "input_text", "output_text", "refusal"])
+    if (type === undefined) throw badField(`${at}.type`, "must be text: the model supports text only")
+    texts.push(type === "refusal" ? read.required("refusal") : read.required("text"))
+    yield
+  }
+  return texts.join("")
 }

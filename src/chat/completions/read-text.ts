@@ -1,4 +1,5 @@
 import { mostTopTokens } from "../../engine/check-request.ts"
+import type { Pieces } from "../../util/pace.ts"
 import { badField } from "../api-error.ts"
 import { FieldReader, isText } from "../fields.ts"
 import type { ChoicesCall } from "./choices.ts"
@@ -7,7 +8,7 @@ import { readFormat } from "./read-format.ts"
 
 // POST /v1/completions: https://platform.openai.com/docs/api-reference/completions/create
 
-export function readText(body: unknown): ChoicesCall {
+export function* readText(body: unknown): Pieces<ChoicesCall> {
   const read = new FieldReader(body)
   const stream = read.boolean("stream") ?? false
   const streamOptions = read.any("stream_options")
@@ -16,7 +17,7 @@ export function readText(body: unknown): ChoicesCall {
     model: read.required("model"),
     messages: [{ role: "user", content: readPrompt(read.any("prompt")) }],
     ...{ raw: true, tools: [], toolChoice: "none", parallel: false },
-    format: readFormat(read.any("response_format"), "response_format", "json_schema"),
+    format: yield* readFormat(read.any("response_format"), "response_format", "json_schema"),
     maxTokens: readLength(read),
     stop: readStop(read.any("stop")),
     count: read.whole("n", 1, 128) ?? 1,

@@ -4,8 +4,8 @@ import { TextAnswer } from "./write-text.ts"
 
 /** POST /v1/completions, which continues a text without a chat template. */
 export const text: Dialect = {
-  read(body, textOf) {
-    const call = readText(body)
+  *read(body, textOf) {
+    const call = yield* readText(body)
     return { call, answer: new TextAnswer(call, textOf) }
   },
 }

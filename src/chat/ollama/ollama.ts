@@ -11,8 +11,8 @@ const common: Pick<Dialect, "streamType" | "error"> = {
 /** POST /api/chat of Ollama. */
 export const ollamaChat: Dialect = {
   ...common,
-  read(body, textOf) {
-    const call = readChat(body)
+  *read(body, textOf) {
+    const call = yield* readChat(body)
     return { call, answer: new ChatLines(call, textOf) }
   },
 }
@@ -20,8 +20,8 @@ export const ollamaChat: Dialect = {
 /** POST /api/generate of Ollama. */
 export const ollamaGenerate: Dialect = {
   ...common,
-  read(body, textOf) {
-    const call = readGenerate(body)
+  *read(body, textOf) {
+    const call = yield* readGenerate(body)
     return { call, answer: new GenerateLines(call, textOf) }
   },
 }

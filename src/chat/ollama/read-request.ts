@@ -1,5 +1,6 @@
 import { mostTopTokens } from "../../engine/check-request.ts"
 import { isObject } from "../../options/read.ts"
+import type { Pieces } from "../../util/pace.ts"
 import { badField } from "../api-error.ts"
 import type { Call, Format } from "../call.ts"
 import { neutral, readStop } from "../completions/read-chat.ts"
@@ -10,15 +11,15 @@ import { readImages, readMessages } from "./read-messages.ts"
 
 // POST /api/chat and /api/generate: https://github.com/ollama/ollama/blob/main/docs/api.md
 
-export function readChat(body: unknown): Call {
+export function* readChat(body: unknown): Pieces<Call> {
   const read = new FieldReader(body)
-  const tools = readTools(read.list("tools"))
-  const call = { messages: readMessages(read.list("messages")), tools, ...readCommon(read) }
+  const tools = yield* readTools(read.list("tools"))
+  const call = { messages: yield* readMessages(read.list("messages")), tools, ...(yield* readCommon(read)) }
   read.done()
   return call
 }
 
-export function readGenerate(body: unknown): Call {
+export function* readGenerate(body: unknown): Pieces<Call> {
   const read = new FieldReader(body)
   const [prompt, system] = [read.required("prompt"), read.string("system")]
   const raw = read.boolean("raw") ?? false
@@ -27,13 +28,13 @@ export function readGenerate(body: unknown): Call {
   if (raw && system) throw badField("system", "is not part of a raw prompt; write it in the prompt")
   const call: Call = {
     messages: [...(system ? [{ role: "system", content: system } as const] : []), { role: "user", content: prompt }],
-    ...{ raw, tools: [], ...readCommon(read) },
+    ...{ raw, tools: [], ...(yield* readCommon(read)) },
   }
   read.done()
   return call
 }
 
-function readCommon(read: FieldReader): Omit<Call, "messages" | "tools"> {
+function* readCommon(read: FieldReader): Pieces<Omit<Call, "messages" | "tools">> {
   const options = new FieldReader(read.any("options") ?? {}, "options")
   const logProbs = read.boolean("logprobs") ?? false
   const topLogProbs = read.whole("top_logprobs", 0, mostTopTokens) ?? 0
@@ -43,7 +44,7 @@ function readCommon(read: FieldReader): Omit<Call, "messages" | "tools"> {
     model: read.required("model").replace(/:latest$/, ""),
     thinking: readThink(read.any("think")),
     ...{ toolChoice: "auto", parallel: true, count: 1, logProbs, topLogProbs },
-    format: readFormat(read.any("format")),
+    format: yield* readFormat(read.any("format")),
     stream: read.boolean("stream") ?? true,
     ...readOptions(options),
   }
@@ -76,11 +77,11 @@ function readThink(value: unknown): Thinking | undefined {
 }
 
 /** `json`, or a JSON schema. */
-function readFormat(value: unknown): Format {
+function* readFormat(value: unknown): Pieces<Format> {
   const field = "format"
   if (value === undefined || value === "") return { kind: "text" }
   if (value === "json") return { kind: "json", field }
   if (!isObject(value)) throw badField(field, "must be json or a JSON schema")
-  if (!isWellFormed(value)) throw badField(field, "contains an unpaired surrogate; send valid Unicode")
+  if (!(yield* isWellFormed(value))) throw badField(field, "contains an unpaired surrogate; send valid Unicode")
   return { kind: "schema", schema: value, field }
 }

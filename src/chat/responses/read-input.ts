@@ -1,3 +1,4 @@
+import type { Pieces } from "../../util/pace.ts"
 import { badField } from "../api-error.ts"
 import { readArguments } from "../arguments.ts"
 import type { CallMessage, ToolCall } from "../call.ts"
@@ -7,7 +8,7 @@ import { mostItems } from "../json-limits.ts"
 import { OpenCalls } from "../open-calls.ts"
 
 /** Messages of a text or of items. Thinking, message and calls of one turn of the model become one message. */
-export function readInput(value: unknown): readonly CallMessage[] {
+export function* readInput(value: unknown): Pieces<readonly CallMessage[]> {
   if (typeof value === "string") return [{ role: "user", content: value }]
   if (!Array.isArray(value) || value.length === 0)
     throw badField("input", "must be a string or a list of at least one item")
@@ -18,7 +19,8 @@ export function readInput(value: unknown): readonly CallMessage[] {
   let calls: ToolCall[] = []
   for (const [index, item] of value.entries()) {
     const path = `input[${index}]`
-    const part = readItem(item, path)
+    const part = yield* readItem(item, path)
+    yield
     follow(open, part, path)
     if ("role" in part) {
       messages.push(part)
@@ -68,16 +70,16 @@ interface Part {
   readonly reference?: string
 }
 
-function readItem(item: unknown, path: string): CallMessage | Part {
+function* readItem(item: unknown, path: string): Pieces<CallMessage | Part> {
   const read = new FieldReader(item, path)
   const type = read.string("type") ?? "message"
   const reader = Object.hasOwn(items, type) ? items[type] : undefined
-  if (reader) return reader(read, path)
+  if (reader) return yield* reader(read, path)
   throw badField(`${path}.type`, `must be one of ${Object.keys(items).join(", ")}`)
 }
 
-const items: Readonly<Record<string, (read: FieldReader, path: string) => CallMessage | Part>> = {
-  message(read, path) {
+const items: Readonly<Record<string, (read: FieldReader, path: string) => Pieces<CallMessage | Part>>> = {
+  *message(read, path) {
     const role = read.oneOf("role", ["system", "developer", "user", "assistant"])
     if (role === undefined) throw badField(`${path}.role`, "is missing")
     read.without({
@@ -87,26 +89,27 @@ const items: Readonly<Record<string, (read: FieldReader, path: string) => CallMe
       reasoning_content: "send it as an item of the type reasoning",
       name: "write it in the content",
     })
-    const content = readContent(read.any("content"), `${path}.content`, role !== "assistant")
+    const content = yield* readContent(read.any("content"), `${path}.content`, role !== "assistant")
     if (content === undefined) throw badField(`${path}.content`, "is missing")
     return role === "assistant" ? { content } : { role: role === "developer" ? "system" : role, content }
   },
-  function_call(read) {
-    return { call: { id: read.filled("call_id"), name: read.filled("name"), arguments: readArguments(read) } }
+  *function_call(read) {
+    return { call: { id: read.filled("call_id"), name: read.filled("name"), arguments: yield* readArguments(read) } }
   },
-  function_call_output(read, path) {
+  *function_call_output(read, path) {
     const toolCallId = read.required("call_id")
-    const content = readContent(read.any("output"), `${path}.output`)
+    const content = yield* readContent(read.any("output"), `${path}.output`)
     if (content === undefined) throw badField(`${path}.output`, "is missing")
     return { role: "tool", content, toolCallId }
   },
   /** Thinking, or its summary. */
-  reasoning(read) {
+  *reasoning(read) {
     read.neutral({ encrypted_content: [] })
-    const [whole, summary] = [readThoughts(read, "content"), readThoughts(read, "summary")]
+    const [whole, summary] = [yield* readThoughts(read, "content"), yield* readThoughts(read, "summary")]
     return { reasoning: whole || summary }
   },
-  item_reference(read, path) {
+  // biome-ignore lint/correctness/useYield: it is short
+  *item_reference(read, path) {
     const [, reference] = /^(?:rs|msg|fc)_([0-9a-f]{16})(?:_\d+)?$/.exec(read.required("id")) ?? []
     if (reference === undefined)
       throw badField(`${path}.id`, "is not the id of an item of this endpoint; send the complete item")
@@ -114,12 +117,13 @@ const items: Readonly<Record<string, (read: FieldReader, path: string) => CallMe
   },
 }
 
-function readThoughts(read: FieldReader, field: "content" | "summary"): string {
-  return (read.list(field) ?? [])
-    .map((part, index) => {
-      const inner = new FieldReader(part, `${read.name(field)}[${index}]`)
-      inner.oneOf("type", ["reasoning_text", "summary_text", "text"])
-      return inner.required("text")
-    })
-    .join("")
+function* readThoughts(read: FieldReader, field: "content" | "summary"): Pieces<string> {
+  const texts: string[] = []
+  for (const [index, part] of (read.list(field) ?? []).entries()) {
+    const inner = new FieldReader(part, `${read.name(field)}[${index}]`)
+    inner.oneOf("type", ["reasoning_text", "summary_text", "text"])
+    texts.push(inner.required("text"))
+    yield
+  }
+  return texts.join("")
 }

@@ -1,5 +1,6 @@
 import { mostTopTokens } from "../../engine/check-request.ts"
 import { isObject } from "../../options/read.ts"
+import type { Pieces } from "../../util/pace.ts"
 import { badField } from "../api-error.ts"
 import type { Call } from "../call.ts"
 import { neutral, readStreamOptions, unheeded } from "../completions/read-chat.ts"
@@ -22,13 +23,13 @@ export interface ResponsesCall extends Call {
   }
 }
 
-export function readResponses(body: unknown): ResponsesCall {
+export function* readResponses(body: unknown): Pieces<ResponsesCall> {
   const read = new FieldReader(body)
   const model = read.required("model")
   const instructions = read.string("instructions")
-  const input = readInput(read.any("input"))
+  const input = yield* readInput(read.any("input"))
   const given = read.list("tools") ?? []
-  const tools = readFlatTools(given)
+  const tools = yield* readFlatTools(given)
   const toolChoice = read.any("tool_choice")
   const text = read.any("text")
   const logProbs = readInclude(read.list("include") ?? [])
@@ -43,7 +44,7 @@ export function readResponses(body: unknown): ResponsesCall {
     tools,
     toolChoice: readToolChoice(toolChoice, tools, undefined),
     parallel: read.boolean("parallel_tool_calls") ?? true,
-    format: readText(text),
+    format: yield* readText(text),
     maxTokens: read.whole("max_output_tokens", 1, 2 ** 31),
     stop: [],
     count: 1,
@@ -92,10 +93,10 @@ function readInclude(values: readonly unknown[]): boolean {
   return values.includes(logProbsIncluded)
 }
 
-function readText(value: unknown): Call["format"] {
+function* readText(value: unknown): Pieces<Call["format"]> {
   if (value === undefined) return { kind: "text" }
   const read = new FieldReader(value, "text")
-  const format = readFormat(read.any("format"), "text.format", undefined)
+  const format = yield* readFormat(read.any("format"), "text.format", undefined)
   read.neutral({ verbosity: ["medium"] })
   read.done()
   return format

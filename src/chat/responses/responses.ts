@@ -4,8 +4,8 @@ import { ResponsesAnswer } from "./write-responses.ts"
 
 /** POST /v1/responses */
 export const responses: Dialect = {
-  read(body, textOf) {
-    const call = readResponses(body)
+  *read(body, textOf) {
+    const call = yield* readResponses(body)
     return { call, answer: new ResponsesAnswer(call, textOf) }
   },
 }

@@ -1,5 +1,6 @@
-import { memberTexts, parseJson, stringify } from "../../json/text.ts"
+import { memberTextsInPieces, parseJsonInPieces, stringify } from "../../json/text.ts"
 import { isObject } from "../../options/read.ts"
+import type { Pieces } from "../../util/pace.ts"
 import { badField } from "../api-error.ts"
 import type { Tool, ToolChoice } from "../call.ts"
 import { FieldReader, isWellFormed } from "../fields.ts"
@@ -8,22 +9,23 @@ import { mostTools } from "../json-limits.ts"
 type Values = Readonly<Record<string, unknown>>
 
 /** Tools of Chat Completions: each function in an object with a type. */
-export function readTools(values: readonly unknown[] = []): readonly Tool[] {
-  return distinct(few(values).map((value, index) => readTool(value, `tools[${index}]`)))
+export function readTools(values: readonly unknown[] = []): Pieces<readonly Tool[]> {
+  return distinct(values, readTool)
 }
 
 /** Tools of the Responses API: functions without a nested object. */
-export function readFlatTools(values: readonly unknown[] = []): readonly Tool[] {
-  return distinct(
-    few(values).map((value, index) => {
-      const path = `tools[${index}]`
-      const read = new FieldReader(value, path)
-      checkType(read)
-      const members = [...memberTexts(stringify(withoutNulls(value as Values)))].filter(([key]) => key !== "type")
-      const called = parseJson(`{${members.map(([key, text]) => `${JSON.stringify(key)}: ${text}`).join(", ")}}`)
-      return { ...readFunction(read, path), told: { type: "function", function: called as object } }
-    }),
-  )
+export function readFlatTools(values: readonly unknown[] = []): Pieces<readonly Tool[]> {
+  return distinct(values, function* (value, path) {
+    const read = new FieldReader(value, path)
+    checkType(read)
+    const tool = yield* readFunction(read, path)
+    const members = yield* memberTextsInPieces(stringify(withoutNulls(value as Values)))
+    const texts = [...members].filter(([key]) => key !== "type")
+    const called = yield* parseJsonInPieces(
+      `{${texts.map(([key, text]) => `${JSON.stringify(key)}: ${text}`).join(", ")}}`,
+    )
+    return { ...tool, told: { type: "function", function: called as object } }
+  })
 }
 
 /** Tool of the Messages API; a deferred one is not described in the prompt until a result refers to it. */
@@ -32,27 +34,24 @@ export interface InputTool extends Tool {
 }
 
 /** Tools of the Messages API: functions without a nested object, whose parameters are an `input_schema`. */
-export function readInputTools(values: readonly unknown[] = []): readonly InputTool[] {
-  return distinct(
-    few(values).map((value, index) => {
-      const path = `tools[${index}]`
-      const read = new FieldReader(value, path)
-      read.oneOf("type", ["custom"])
-      read.ignore("cache_control", "eager_input_streaming")
-      const deferred = read.boolean("defer_loading") ?? false
-      const tool = readFunction(read, path, "input_schema")
-      const { name, description, parameters, strict } = tool
-      const called = { name, ...(description !== undefined && { description }), parameters, ...(strict && { strict }) }
-      return { ...tool, deferred, told: { type: "function", function: called } }
-    }),
-  )
+export function readInputTools(values: readonly unknown[] = []): Pieces<readonly InputTool[]> {
+  return distinct(values, function* (value, path) {
+    const read = new FieldReader(value, path)
+    read.oneOf("type", ["custom"])
+    read.ignore("cache_control", "eager_input_streaming")
+    const deferred = read.boolean("defer_loading") ?? false
+    const tool = yield* readFunction(read, path, "input_schema")
+    const { name, description, parameters, strict } = tool
+    const called = { name, ...(description !== undefined && { description }), parameters, ...(strict && { strict }) }
+    return { ...tool, deferred, told: { type: "function", function: called } }
+  })
 }
 
-function readTool(value: unknown, path: string): Tool {
+function* readTool(value: unknown, path: string): Pieces<Tool> {
   const read = new FieldReader(value, path)
   checkType(read)
   const called = read.any("function")
-  const tool = readFunction(new FieldReader(called, `${path}.function`), `${path}.function`)
+  const tool = yield* readFunction(new FieldReader(called, `${path}.function`), `${path}.function`)
   read.done()
   const whole = withoutNulls(called as Values)
   return { ...tool, told: whole === called ? (value as object) : { ...(value as object), function: whole } }
@@ -68,7 +67,7 @@ function checkType(read: FieldReader): void {
     throw badField(read.name("type"), "must be function: other tools are not supported")
 }
 
-function readFunction(read: FieldReader, path: string, within = "parameters"): Omit<Tool, "told"> {
+function* readFunction(read: FieldReader, path: string, within = "parameters"): Pieces<Omit<Tool, "told">> {
   const name = read.required("name")
   if (!/^[\w.-]{1,128}$/.test(name)) throw badField(`${path}.name`, "must consist of letters, digits, _, - and .")
   const description = read.string("description")
@@ -77,7 +76,7 @@ function readFunction(read: FieldReader, path: string, within = "parameters"): O
   if (!isObject(parameters)) throw badField(field, "must be a JSON schema")
   if (parameters.type !== undefined && parameters.type !== "object")
     throw badField(`${field}.type`, "must be object: arguments are named")
-  if (!isWellFormed(parameters)) throw badField(field, "contains an unpaired surrogate; send valid Unicode")
+  if (!(yield* isWellFormed(parameters))) throw badField(field, "contains an unpaired surrogate; send valid Unicode")
   const strict = read.boolean("strict") ?? false
   read.ignore("type", "return") // the result, as in Hugging Face's schemas
   read.done()
@@ -90,14 +89,22 @@ function withoutNulls(value: Values): Values {
   return Object.fromEntries(Object.entries(value).filter(([, member]) => member !== null))
 }
 
-/** Refuses duplicate names: a call identifies its tool by name. */
-function distinct<T extends Tool>(tools: readonly T[]): readonly T[] {
+/** Reads tools. Refuses duplicate names: a call identifies its tool by name. */
+function* distinct<T extends Tool>(
+  values: readonly unknown[],
+  read: (value: unknown, path: string) => Pieces<T>,
+): Pieces<readonly T[]> {
+  const tools: T[] = []
   const places = new Map<string, number>()
-  for (const [index, { name, field }] of tools.entries()) {
+  for (const [index, value] of few(values).entries()) {
+    const tool = yield* read(value, `tools[${index}]`)
+    const { name, field } = tool
     const first = places.get(name)
     if (first !== undefined)
       throw badField(field.replace(/\w+$/, "name"), `is ${JSON.stringify(name)}, the same as that of tools[${first}]`)
     places.set(name, index)
+    tools.push(tool)
+    yield
   }
   return tools
 }

@@ -70,7 +70,7 @@ describe("composeLoss", () => {
     [5, 0.3],
     [0, 2],
   ])("adds the distance to a teacher, gated by a slope of %d (SDAR)", (teacherGate, teacherWeight) => {
-    const exact = exactInput(4, "span", true)
+    const exact = exactInput(4, "segment", true)
     const teacherLogProbs = exact.logProbs.map((value, t) => value + [0.4, -0.7, 0.05, 0, -3][t % 5]!)
     const taught = { ...exact, teacherLogProbs }
     const aggregation = "sequence-mean-token-mean"
@@ -103,7 +103,7 @@ describe("composeLoss", () => {
       ),
       "teacher/gate": expect.closeTo(mean(gate), 10),
     })
-    expect(whole.native!(moment(0))).toBeUndefined()
+    expect(whole.native!(progress(0))).toBeUndefined()
     const far = { ...taught, teacherLogProbs: exact.logProbs.map((value, t) => value + (t % 2 ? -1e4 : 1e4)) }
     expect(whole.evaluate(far).gradient.every(Number.isFinite)).toBe(true)
   })

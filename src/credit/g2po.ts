@@ -11,7 +11,9 @@ import { meanReturns } from "./state-value.ts"
 import { stepsAfter } from "./turns.ts"
 
 /** Options of `g2po`. The defaults are those of the authors' code for ALFWorld. */
-export const g2poFields = withDefaults(without(gigpoFields, "similarity", "stepScope", "whiten"), presets.verlAgent)
+export const g2poFields = {
+  ...withDefaults(without(gigpoFields, "similarity", "stepScope", "whiten"), presets.verlAgent),
+}
 
 /** Options of `g2po`. */
 export type G2poOptions = OptionsOf<typeof g2poFields>

@@ -135,6 +135,8 @@ describe("the options of training", () => {
       "loss.clipHigh",
       "loss.clipDual",
       "loss.klWeight",
+      "loss.teacherWeight",
+      "loss.teacherGate",
       "loss.entropyWeight",
       "importance.truncate",
       "importance.dropBelow",

@@ -141,6 +141,7 @@ OpenedEngine open_engine(const EngineRequest& request) {
                              : make_cpu_device(request.threads, request.precision);
   auto [options, plan] = request.fitted(int64_t(device->available()));
   plan.without_library = device->without_library();
+  plan.library = device->library();
   return {std::make_unique<Engine>(std::move(device), request.config, options), plan};
 }
 
@@ -164,6 +165,7 @@ Napi::Object to_object(Napi::Env env, const MemoryPlan& plan) {
   result.Set("longestRow", double(plan.longest_row));
   result.Set("available", double(plan.available));
   if (!plan.without_library.empty()) result.Set("withoutLibrary", plan.without_library);
+  if (!plan.library.empty()) result.Set("library", plan.library);
   result.Set("text", describe(plan));
   return result;
 }

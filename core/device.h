@@ -222,6 +222,8 @@ class Device {
   virtual size_t available() const = 0;
   // Reason why matrix products do not use the device's matrix library; empty if they use it or if no such library exists for the device.
   virtual std::string without_library() const { return {}; }
+  // Version and path of the matrix library that computes the products of training; empty if none does.
+  virtual std::string library() const { return {}; }
 
   // Runs `operations`, or repeats the operations recorded for this key (as CUDA graphs do). Operations of one key must be the same, on the
   // same addresses, and must not access host memory.

@@ -23,7 +23,7 @@ struct MemoryPlan {
   Recompute recompute = Recompute::none;
   int64_t available = 0;    // available memory; set by fit_options
   int64_t longest_row = 0;  // tokens of the longest sequence that can be trained; set by fit_options
-  std::string without_library;  // Device::without_library, if an engine has been opened
+  std::string without_library, library;  // those of Device, if an engine has been opened
 
   int64_t total() const {
     return weights + packed + gradients + moments + reference + critic + sampling + scratch +

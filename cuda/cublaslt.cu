@@ -14,6 +14,7 @@
 #include "cuda/cublaslt_open.h"
 #include "cuda/cublaslt_product.h"
 #include "cuda/matmul_self_test.h"
+#include "cuda/switches.h"
 
 namespace gigpo::cuda {
 
@@ -71,9 +72,10 @@ struct MatmulLibrary::State {
     const std::vector<Heuristic> found = description.find(p, workspace_bytes, timed ? most_candidates : 1);
     if (found.empty()) return std::nullopt;
     if (!timed) return found[0];
-    const auto measured = fastest(description, p, found, workspace, stream);
-    if (measured) kept->keep(key, measured->algorithm);
-    return measured.value_or(found[0]);
+    // Also kept where it could not be measured, because of a capture or a lack of memory: a later run must not choose another one.
+    const Heuristic chosen = fastest(description, p, found, workspace, stream).value_or(found[0]);
+    kept->keep(key, chosen.algorithm);
+    return chosen;
   }
 
   void* library = nullptr;
@@ -137,11 +139,13 @@ std::unique_ptr<MatmulLibrary> MatmulLibrary::open(std::string* why_not) {
     }
     std::unique_ptr<MatmulLibrary> library(new MatmulLibrary(std::move(state)));
     try {
-      const std::string reason = matmul_self_test([&](const auto&... arguments) { return library->matmul(arguments...); });
+      const std::string reason = matmul_self_test([&](const auto&... arguments) { return library->matmul(arguments...); },
+                                                  "the self-test of " + path + " (to open the device without it, set GIGPO_CUBLASLT=off)");
       if (!reason.empty()) return refuse("version " + library->version() + ": " + reason);
       library->state_->choices.clear();
       library->state_->kept.emplace(subject_of(library->state_->version));
     } catch (const Error& error) {
+      if (self_test_hangs()) throw;
       return refuse(std::string("its test failed: ") + error.what());
     }
     return library;
@@ -149,7 +153,7 @@ std::unique_ptr<MatmulLibrary> MatmulLibrary::open(std::string* why_not) {
 
   const char* const wanted = std::getenv("GIGPO_CUBLASLT");
   std::unique_ptr<MatmulLibrary> library;
-  if (wanted && std::string(wanted) == "off") {
+  if (is_off("GIGPO_CUBLASLT")) {
     reasons = "GIGPO_CUBLASLT is off";
   } else if (wanted && *wanted) {
     std::error_code ignored;

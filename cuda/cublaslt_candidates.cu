@@ -1,8 +1,9 @@
-// Search paths of cuBLASLt: the CUDA toolkit, Python packages (PyTorch and others install them), and the names for the
-// dynamic linker.
+// Search paths of cuBLASLt: the CUDA toolkit, Python packages (PyTorch and others install them) of the active environment, of the python3 on
+// the PATH and of the system, and the names for the dynamic linker.
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <sstream>
 
 #include "cuda/cublaslt_open.h"
 
@@ -37,6 +38,16 @@ std::vector<std::string> library_candidates() {
       add_python(value);
       folders.push_back(value + "/lib");
     }
+  }
+  // The installation of the first python3 on the PATH (a virtual environment, pyenv, uv), and the one that it links to.
+  std::istringstream path(variable("PATH"));
+  for (std::string folder; std::getline(path, folder, ':');) {
+    const fs::path python = fs::path(folder) / "python3";
+    std::error_code ignored;
+    if (folder.empty() || !fs::exists(python, ignored)) continue;
+    add_python(fs::path(folder).parent_path());
+    add_python(fs::canonical(python, ignored).parent_path().parent_path());
+    break;
   }
   if (const std::string home = variable("HOME"); !home.empty()) add_python(home + "/.local");
   for (const char* prefix : {"/usr/local", "/usr", "/opt/conda"}) add_python(prefix);

@@ -28,6 +28,10 @@ struct Event {
   cudaEvent_t event = nullptr;
 };
 
+// Memory for the separate output of a measured product, two thirds of what the plan leaves free (reserved_bytes). Only the gradient of a large
+// table (933 MB for 1.5B) takes more; its algorithm is the first of the library.
+constexpr size_t most_beside = size_t{512} << 20;
+
 constexpr const char* format = "gigpo cublaslt 1";
 
 // FNV-1a
@@ -82,8 +86,10 @@ std::optional<Heuristic> fastest(Description& description, const Matmul& product
   if (found.size() == 1) return found[0];
   Scratch beside;  // separate output: an in-place sum must not be added to twice
   const bool in_place = product.added.data == product.c.data;
+  const size_t beside_bytes = in_place ? size_t(product.m() * product.c.stride * bytes_of(product.c.type)) : 0;
+  if (beside_bytes > most_beside) return std::nullopt;
   try {
-    if (in_place) beside.grow(size_t(product.m() * product.c.stride * bytes_of(product.c.type)));
+    beside.grow(beside_bytes);
   } catch (const Error& error) {
     if (std::strcmp(error.code, "OUT_OF_MEMORY") != 0) throw;
     return std::nullopt;

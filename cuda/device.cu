@@ -1,6 +1,7 @@
 // The CUDA device: one stream on which all operations of core/device.h are queued, in bf16 with fp32 sums or entirely
 // in fp32. This file only selects the kernel and the memory.
 #include <algorithm>
+#include <optional>
 
 #include "core/device.h"
 #include "core/device_report.h"
@@ -36,8 +37,9 @@ struct Stream {
 class GpuDevice final : public Device {
  public:
   GpuDevice(int index, const CudaOptions& options)
-      : index_(use(index)), options_(options), library_(options.cublas ? MatmulLibrary::open(&without_library_) : nullptr),
-        wgmma_(!library_ && why_no_wgmma().empty()) {
+      : index_(use(index)), options_(options), library_(options.cublas ? MatmulLibrary::open(&without_library_) : nullptr) {
+    if (is_off("GIGPO_GRAPHS")) options_.graphs = false;
+    if (!library_) find_wgmma();
     matmul_workspace_.grow(matmul_workspace_bytes);
     counters_.grow(paged_attention_counters * sizeof(unsigned));
     zero(counters_.data(), counters_.bytes());
@@ -103,8 +105,9 @@ class GpuDevice final : public Device {
     library_pauses_ = !options_.cublas_samples;
     operations();
   }
-  bool deterministic() const override { return !options_.cublas_samples || !(library_ || wgmma_); }
+  bool deterministic() const override { return !options_.cublas_samples || !(library_ || wgmma_ == true); }
   std::string without_library() const override { return without_library_; }
+  std::string library() const override { return library_ ? "cuBLASLt " + library_->version() + ", " + library_->path() : ""; }
   size_t available() const override {
     use(index_);
     size_t free = 0, total = 0;
@@ -176,7 +179,7 @@ class GpuDevice final : public Device {
 
   void gated_unit(Tensor gate_up, Gate f, Tensor out) override { cuda::gated_unit(gate_up, f, out, stream()); }
   void linear_gated_unit(Tensor x, Tensor weight, Gate f, Tensor gate_up, Tensor out) override {
-    const bool large = f == Gate::silu && wgmma_ && !library_pauses_ && wgmma_pays({x, false, weight, true, {}, {}, gate_up});
+    const bool large = f == Gate::silu && !library_ && wgmma_ == true && !library_pauses_ && wgmma_pays({x, false, weight, true, {}, {}, gate_up});
     if (!large || !matmul_wgmma_swiglu(x, weight, gate_up, out, stream())) Device::linear_gated_unit(x, weight, f, gate_up, out);
   }
   void gated_unit_backward(Tensor d_out, Tensor gate_up, Gate f, Tensor d_gate_up) override {
@@ -264,10 +267,19 @@ class GpuDevice final : public Device {
     void* workspace = matmul_workspace_.data();
     if (!library_pauses_) {
       if (library_ && library_->matmul(product, workspace, matmul_workspace_bytes, stream())) return;
-      if (wgmma_ && wgmma_pays(product) && matmul_wgmma(product, workspace, matmul_workspace_bytes, stream())) return;
+      if (wgmma_pays(product) && find_wgmma() && matmul_wgmma(product, workspace, matmul_workspace_bytes, stream())) return;
     }
     if (product.a.type == Type::f32) matmul_f32(product, stream());
     else cuda::matmul(product, workspace, matmul_workspace_bytes, stream());
+  }
+
+  // Tests the wgmma kernels at the first call. The test cannot run while a graph is captured; the answer is then no.
+  bool find_wgmma() {
+    if (wgmma_) return *wgmma_;
+    cudaStreamCaptureStatus capture;
+    CUDA_CHECK(cudaStreamIsCapturing(stream(), &capture));
+    if (capture != cudaStreamCaptureStatusNone) return false;
+    return *(wgmma_ = why_no_wgmma().empty());
   }
 
   void attend_paged(Tensor q, Tensor k, Tensor v, int64_t head_size, const HeadTransform& heads, const PagedBatch& batch,
@@ -293,7 +305,7 @@ class GpuDevice final : public Device {
   Stream stream_;
   std::string without_library_;
   std::unique_ptr<MatmulLibrary> library_;
-  const bool wgmma_;  // replacement of the library
+  std::optional<bool> wgmma_;  // whether wgmma kernels replace the library; unknown before the library refuses a product
   bool library_pauses_ = false;
   Scratch matmul_workspace_, scratch_, counters_;
   Staging staging_{stream_.handle};

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "cuda/check.h"
+#include "cuda/switches.h"
 
 namespace gigpo::cuda {
 
@@ -35,7 +36,7 @@ enum class Starts { after_previous, early };
 inline bool may_start_early() {
   static const bool known = [] {
     int version = 0;
-    return cudaDriverGetVersion(&version) == cudaSuccess && version >= 12030;
+    return !is_off("GIGPO_EARLY_LAUNCH") && cudaDriverGetVersion(&version) == cudaSuccess && version >= 12030;
   }();
   return known;
 }

@@ -13,7 +13,8 @@ constexpr int64_t range_step = 64;  // ranges are multiples of it; all tiles pad
 
 __host__ __device__ constexpr int64_t steps_of(int64_t count, int64_t size) { return (count + size - 1) / size; }
 
-// Multiprocessors of an H100 or H200. A constant, so that a product has the same bits on other GPUs.
+// Multiprocessors of an H100 or H200. A constant, so that the order of sums is the same on other GPUs. Bits may differ all the same between
+// architectures: a tensor core of Ampere adds 8 products at a time, one of Hopper 16, with other roundings (MMA-Sim).
 constexpr int64_t multiprocessors = 132;
 
 struct TilePlace {

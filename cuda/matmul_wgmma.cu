@@ -187,11 +187,16 @@ bool launch_tiles(const Matmul& product, WgmmaProduct& p, cudaStream_t stream) {
   return true;
 }
 
+inline bool may_pair() {
+  static const bool known = !is_off("GIGPO_BLOCK_PAIRS");
+  return known;
+}
+
 // Uses pairs of blocks if the number of row tiles is even and B's columns can be halved.
 template <int columns, bool transpose_a, bool transpose_b, bool gated = false>
 bool launch_blocks(const Matmul& product, WgmmaProduct& p, cudaStream_t stream) {
   if constexpr (transpose_b || columns % 128 == 0) {
-    if (steps_of(p.m, wgmma_rows) % 2 == 0)
+    if (steps_of(p.m, wgmma_rows) % 2 == 0 && may_pair())
       return launch_tiles<WgmmaTile<columns, transpose_a, transpose_b, gated, 2>>(product, p, stream);
   }
   return launch_tiles<WgmmaTile<columns, transpose_a, transpose_b, gated>>(product, p, stream);
@@ -214,14 +219,17 @@ std::string why_no_wgmma() {
   CUDA_CHECK(cudaGetDevice(&device));
   CUDA_CHECK(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device));
   if (major != 9) return "the GPU is not a Hopper";
+  if (is_off("GIGPO_WGMMA")) return "GIGPO_WGMMA is off";
 #if defined(GIGPO_CUDA_EMULATOR) || defined(GIGPO_SM90A)
   // All GPUs of a machine are assumed to be of the same model, so one test is enough.
   static const std::string wrong = [] {
+    const std::string name = "the self-test of wgmma products (to open the device without them, set GIGPO_WGMMA=off; without pairs of blocks, "
+                             "GIGPO_BLOCK_PAIRS=off)";
     for (const int columns : {256, 192, 128}) {  // small products alone would choose the narrowest
-      const std::string found = matmul_self_test([=](auto&&... arguments) { return matmul_wgmma(arguments..., columns); });
+      const std::string found = matmul_self_test([=](auto&&... arguments) { return matmul_wgmma(arguments..., columns); }, name);
       if (!found.empty()) return found + ", in tiles of " + std::to_string(columns) + " columns";
     }
-    return std::string();
+    return gated_self_test(matmul_wgmma_swiglu, [](auto&&... arguments) { return matmul_wgmma(arguments...); }, name);
   }();
   return wrong;
 #else

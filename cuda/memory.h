@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstring>
 #include <functional>
+#include <thread>
 
 #include "cuda/check.h"
 
@@ -92,7 +93,11 @@ class Staging {
   }
 
   struct Fetch {
-    Fetch() { CUDA_CHECK(cudaEventCreateWithFlags(&written, cudaEventDisableTiming)); }
+    // A wait takes a whole core unless it blocks, which wakes up some 20 us later. With few cores, JavaScript needs it more.
+    Fetch() {
+      const unsigned blocking = std::thread::hardware_concurrency() <= 4 ? cudaEventBlockingSync : cudaEventDefault;
+      CUDA_CHECK(cudaEventCreateWithFlags(&written, cudaEventDisableTiming | blocking));
+    }
     ~Fetch() { cudaEventDestroy(written); }
     Pinned place;
     cudaEvent_t written = nullptr;

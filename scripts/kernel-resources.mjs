@@ -5,6 +5,9 @@
 //   node scripts/kernel-resources.mjs           # compares
 //   node scripts/kernel-resources.mjs --log f   # compares the output f of a build for these architectures with -Xptxas=-v
 //   node scripts/kernel-resources.mjs --update  # writes the table
+//
+// With cuobjdump (on the PATH, or at GIGPO_CUOBJDUMP) also counts the memory barriers of the whole GPU in matmul_wgmma.cu, which --objects finds
+// in a build folder. A block meets the others of its cluster at its start and end: two. In the loop over k each would take hundreds of clocks.
 import { execFile } from "node:child_process"
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { availableParallelism, tmpdir } from "node:os"
@@ -12,7 +15,9 @@ import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { parseArgs, promisify } from "node:util"
 
-const { values } = parseArgs({ options: { update: { type: "boolean", default: false }, log: { type: "string" } } })
+const { values } = parseArgs({
+  options: { update: { type: "boolean", default: false }, log: { type: "string" }, objects: { type: "string" } },
+})
 const root = fileURLToPath(new URL("..", import.meta.url))
 const table = join(root, "test/cuda/emulator/kernel_resources.inc")
 const architectures = ["sm_80", "sm_90a"]
@@ -90,6 +95,35 @@ async function compiled() {
   return await entries.finally(() => rmSync(folder, { recursive: true }))
 }
 
+/** Checks that no wgmma kernel has a GPU-wide memory barrier in its loops. */
+async function checkBarriers() {
+  if (!values.objects) return
+  const objects = readdirSync(values.objects, { recursive: true, encoding: "utf8" }).filter((name) =>
+    name.endsWith("matmul_wgmma.cu.o"),
+  )
+  if (objects.length === 0) throw new Error(`${values.objects} has no matmul_wgmma.cu.o.`)
+  const cuobjdump = process.env.GIGPO_CUOBJDUMP || "cuobjdump"
+  const dump = await run(cuobjdump, ["-sass", "-arch", "sm_90a", join(values.objects, objects[0])], {
+    maxBuffer: 1 << 29,
+  }).catch((error) => {
+    if (error.code === "ENOENT") return undefined
+    throw error
+  })
+  if (!dump) return console.log("Barriers were not counted: cuobjdump was not found.")
+  const counts = dump.stdout
+    .split(/Function : /)
+    .slice(1)
+    .map((text) => text.match(/MEMBAR\.\w+\.GPU/g)?.length ?? 0)
+  if (counts.length === 0) throw new Error(`cuobjdump shows no kernel in ${objects[0]}.`)
+  console.log(`GPU-wide memory barriers in ${counts.length} wgmma kernels: at most ${Math.max(...counts)}`)
+  if (Math.max(...counts) > 2) {
+    console.error(
+      "A wgmma kernel has GPU-wide memory barriers besides the two meetings of its cluster: see barrier_arrive_at in cuda/ptx_sm90.cuh.",
+    )
+    process.exit(1)
+  }
+}
+
 const entries = values.log === undefined ? await compiled() : entriesOf(readFileSync(values.log, "utf8"))
 if (entries.length === 0) throw new Error(`${values.log} has no resources of kernels: build with -Xptxas=-v.`)
 const names = await namesOf(entries.map(({ symbol }) => symbol))
@@ -117,6 +151,7 @@ const spilling = [...kernels]
   .filter(([, { figures }]) => figures.some(({ spilled }) => spilled > 0))
   .map(([name]) => name)
 console.log(`${kernels.size} kernels; of these spill: ${spilling.join(", ") || "none"}`)
+await checkBarriers()
 if (values.update) {
   const title = [
     `// By nvcc ${nvcc}: scripts/kernel-resources.mjs --update writes this, without the option it compares.`,

@@ -1,6 +1,6 @@
 // The engine on a card, each figure beside its floor:
 //
-//   bench_cuda_engine [--model 1.5b] [--no-cublas | --library-samples] [train] [head] [log-probs] [prefill] [decode] [iteration] [full-7b] [lora-7b]
+//   bench_cuda_engine [--model 1.5b] [--batch 128] [--no-cublas | --library-samples] [train] [head] [log-probs] [prefill] [decode] [iteration] [full-7b] [lora-7b]
 //
 // Without names: all but the last two, which need a large card. bench/peers/on_card.py measures PyTorch beside it.
 #include <algorithm>
@@ -46,6 +46,7 @@ struct Bench {
   ModelConfig config;
   CudaOptions device_options;
   Card card;
+  int64_t batch = 128;  // of prefill and decode
   bool tiny() const { return model_name == "tiny"; }
 
   std::unique_ptr<Engine> open(EngineOptions options, bool trained, int64_t limit = INT64_MAX) const {
@@ -152,7 +153,7 @@ SampleRequest request_of(uint64_t id, std::vector<int32_t> prompt, int64_t max_t
 }
 
 void bench_sampling(const Bench& bench, bool decode) {
-  const int64_t batch = bench.tiny() ? 8 : 128, context = bench.tiny() ? 64 : 1024, steps = bench.tiny() ? 16 : 112;
+  const int64_t batch = bench.tiny() ? 8 : bench.batch, context = bench.tiny() ? 64 : 1024, steps = bench.tiny() ? 16 : 112;
   // The first sequences draw tokens while the last prompts are read; none may end before the measurement does.
   const int64_t prompt = context - steps + 16, drawn = bench.tiny() ? 64 : 256;
   EngineOptions options = training_options(4096);
@@ -254,10 +255,11 @@ void bench_7b(const Bench& bench, bool lora) {
 }  // namespace
 
 int main(int argc, char** argv) try {
-  Bench bench{"1.5b", {}, {}, {}};
+  Bench bench{"1.5b"};
   std::set<std::string> chosen;
   for (int i = 1; i < argc; i++) {
     if (std::strcmp(argv[i], "--model") == 0 && i + 1 < argc) bench.model_name = argv[++i];
+    else if (std::strcmp(argv[i], "--batch") == 0 && i + 1 < argc) bench.batch = std::max(std::atoll(argv[++i]), 1ll);
     else if (std::strcmp(argv[i], "--no-cublas") == 0) bench.device_options.cublas = false;
     else if (std::strcmp(argv[i], "--library-samples") == 0) bench.device_options.cublas_samples = true;
     else chosen.insert(argv[i]);
@@ -274,6 +276,10 @@ int main(int argc, char** argv) try {
   }
   std::printf("%s: copy %.2f TB/s, bf16 product %.0f TFLOP/s\n", report.devices[0].name.c_str(), bench.card.bytes_per_second / 1e12,
               bench.card.operations_per_second / 1e12);
+  // Without the library, "own kernels" are compared with themselves.
+  const MatmulLibraryReport library = matmul_library_report();
+  std::printf("cuBLASLt: %s\n", library.found ? (library.version + ", " + library.path).c_str() : library.message.c_str());
+  std::printf("wgmma: %s\n", library.without_wgmma.empty() ? "passed its self-test" : library.without_wgmma.c_str());
   const auto runs = [&](const char* name, bool usual) { return chosen.empty() ? usual : chosen.contains(name); };
   int status = 0;
   const auto measure = [&](const char* name, bool usual, const std::function<void()>& work) {

@@ -8,6 +8,7 @@ import { buildCommand } from "../native/native.ts"
 import { Random } from "../util/random.ts"
 import { version } from "../util/version.ts"
 import { describeFailure } from "./fail.ts"
+import { describeSwitches } from "./switches.ts"
 import { activity } from "./terminal/activity.ts"
 import { formatBytes, formatDuration } from "./terminal/format.ts"
 
@@ -60,7 +61,7 @@ export function describeDevices(
     { name: "memory", state: "ok", value: `${formatBytes(cpu.memoryBytes)} free of ${formatBytes(totalmem())}` },
     { name: "CPU", state: "ok", value: `${cpu.instructionSet}, ${threads}` },
     ...(gpus.length > 0 ? gpus : [none]),
-    ...(library ? [describeCublasLt(library), describeWgmma(library)] : []),
+    ...(library ? [describeCublasLt(library), describeWgmma(library), ...describeSwitches()] : []),
   ]
 }
 

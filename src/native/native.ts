@@ -109,6 +109,8 @@ export interface NativeMemoryPlan {
   readonly longestRow: number
   /** Why cuBLASLt is not used on a GPU; absent if it is used, and before a policy is open. */
   readonly withoutLibrary?: string
+  /** Version and path of cuBLASLt ("cuBLASLt 13.1.0, /usr/local/cuda/…"), if it computes the products of training on a GPU. */
+  readonly library?: string
   readonly total: number
   /** Memory that was available. */
   readonly available: number

@@ -1,5 +1,7 @@
+import { readFileSync } from "node:fs"
 import { describe, expect, it } from "vitest"
 import { describeDevices } from "../../src/cli/doctor.ts"
+import { describeSwitches, switches } from "../../src/cli/switches.ts"
 
 const cpu = { instructionSet: "avx2", threads: 2, memoryBytes: 3e9 }
 const card = { name: "NVIDIA H100 80GB HBM3", computeCapability: "9.0", memoryBytes: 80 * 2 ** 30 }
@@ -36,6 +38,16 @@ describe("the doctor's report of GPUs", () => {
     const unavailable = { code: "no_driver", message: "No driver." } as const
     expect(lines({ cpu, devices: [], unavailable })).toEqual(["note GPU: No driver."])
     expect(lines({ cpu, devices: [] })).toEqual(["note GPU: none found"])
+  })
+
+  it("lists the parts that an environment variable turns off: those that the device reads", () => {
+    expect(describeSwitches({ GIGPO_WGMMA: "off", GIGPO_GRAPHS: "on", GIGPO_CUBLASLT: "/usr/lib" })).toEqual([
+      { name: "turned off", state: "note", value: "matrix products with wgmma (GIGPO_WGMMA=off)" },
+    ])
+    const header = readFileSync("cuda/switches.h", "utf8")
+    expect([...header.matchAll(/^\/\/ {3}(GIGPO_\w+) /gm)].map(([, name]) => name)).toEqual(Object.keys(switches))
+    const documented = readFileSync("docs/devices.md", "utf8")
+    for (const name of Object.keys(switches)) expect(documented).toContain(`\`${name}\``)
   })
 
   it("explains how to build with CUDA", () => {

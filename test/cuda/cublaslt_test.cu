@@ -1,14 +1,24 @@
 // cuda/cublaslt.h. On a GPU: the installed library, if any, against sums in double. In the emulator: the fake library
 // (test/cuda/fake_cublaslt.cpp), whose path is this program's argument, without faults and with each fault that `open`
 // must detect.
+#include <unistd.h>
+
+#include <algorithm>
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <map>
 #include <string>
 
+#include "core/device.h"
 #include "core/device_report.h"
 #include "cuda/cublaslt.h"
+#include "cuda/cublaslt_open.h"
 #include "test/cuda/fake_library.h"
 #include "test/cuda/matmul_case.h"
+#ifdef GIGPO_CUDA_EMULATOR
+#include "test/cuda/emulator/kernel_names.h"
+#endif
 
 using namespace gigpo;
 using namespace gigpo::test;
@@ -129,6 +139,46 @@ void test_health(const FakeLibrary& fake, const std::string& path) {
   CHECK(fake.get("objects") == 0, "%ld leaked", fake.get("objects"));
 }
 
+// A product that the library refuses is computed by wgmma where that pays.
+void test_refused_product(const FakeLibrary& fake) {
+  const auto device = make_cuda_device({});
+  CHECK(device->without_library().empty());
+  Case large = {.c_type = Type::bf16, .transpose_b = true, .m = 512, .n = 1024, .k = 512};
+  const auto kernel_of = [&](const Case& c) {
+    check_case(c, [&](const cuda::Matmul& p, void*, size_t) { device->linear(p.a, p.b, p.bias, p.added, p.c); });
+    return std::string(cuda::emulator::kernel_name(cuda::emulator::last_kernel));
+  };
+  fake.set("multiply", 13);
+  const std::string name = kernel_of(large);
+  CHECK(name.find("wgmma_kernel") == 0, "%s", name.c_str());
+  large.m = 64;
+  CHECK(kernel_of(large).find("matmul_kernel") == 0);
+  fake.set("multiply", 0);
+}
+
+// The installation of the first python3 on the PATH is searched: a virtual environment, and where its python3 links to.
+void test_search_beside_python() {
+  namespace fs = std::filesystem;
+  const fs::path root = fs::temp_directory_path() / ("gigpo-python-" + std::to_string(getpid()));
+  const std::string before = std::getenv("PATH") ? std::getenv("PATH") : "";
+  for (const char* name : {"real", "environment"}) {
+    const fs::path library = root / name / "lib/python3.12/site-packages/nvidia/cu13/lib/libcublasLt.so.13";
+    fs::create_directories(library.parent_path());
+    fs::create_directories(root / name / "bin");
+    std::ofstream(library) << "not a library";
+  }
+  std::ofstream(root / "real/bin/python3") << "";
+  fs::create_symlink(root / "real/bin/python3", root / "environment/bin/python3");
+  setenv("PATH", ("/nowhere:" + (root / "environment/bin").string() + ":" + before).c_str(), 1);
+  const std::vector<std::string> paths = cuda::library_candidates();
+  setenv("PATH", before.c_str(), 1);
+  for (const char* name : {"real", "environment"}) {
+    const std::string expected = (root / name / "lib/python3.12/site-packages/nvidia/cu13/lib/libcublasLt.so.13").string();
+    CHECK(std::find(paths.begin(), paths.end(), expected) != paths.end(), "%s is not searched", expected.c_str());
+  }
+  fs::remove_all(root);
+}
+
 #endif
 
 }  // namespace
@@ -148,6 +198,8 @@ int main(int argc, char** argv) {
   choose_library(argv[1]);
   test_faults(fake);
   test_health(fake, argv[1]);
+  test_refused_product(fake);
+  test_search_beside_python();
 #else
   (void)argc, (void)argv;
   std::string why_not;

@@ -81,6 +81,7 @@ void check_without_library(const CudaOptions& with, const CudaOptions& without) 
   CHECK(make_cuda_device(without)->without_library().empty());  // not requested
 #ifdef GIGPO_CUDA_EMULATOR
   CHECK(make_cuda_device(with)->without_library().empty(), "%s", make_cuda_device(with)->without_library().c_str());
+  CHECK(make_cuda_device(with)->library().find("cuBLASLt ") == 0 && make_cuda_device(without)->library().empty());
 #endif
   setenv("GIGPO_CUBLASLT", "/nowhere/libcublasLt.so.13", 1);
   const std::string reason = make_cuda_device(with)->without_library();

@@ -165,8 +165,34 @@ void test_self_test() {
     const WgmmaPlan plan = wgmma_plan(p.m(), p.n(), p.k(), output_bytes, p.transpose_a ? 8 : 1, int64_t(bytes));
     if (plan.ranges > 1) p.a = p.a.row_range(0, p.a.rows - 1), p.b = p.b.row_range(0, p.b.rows - 1);
     return matmul_wgmma(p, workspace, bytes, stream);
-  });
+  }, "this test");
   CHECK(found == "wrong product of 72 x 72 x 1037", "%s", found.c_str());
+}
+
+// The self-test finds faults of the products of training: those in pairs of blocks, and gated ones.
+void test_self_test_of_training() {
+  const auto broken = [](Matmul p, void* workspace, size_t bytes, cudaStream_t stream) {
+    const bool paired = p.transpose_b && p.m() > wgmma_rows;
+    if (paired) p.a = p.a.column_range(0, p.k() - 8), p.b = p.b.column_range(0, p.k() - 8);
+    return matmul_wgmma(p, workspace, bytes, stream);
+  };
+  const std::string found = matmul_self_test(broken, "this test");
+  CHECK(found == "wrong product of 200 x 272 x 520", "%s", found.c_str());
+
+  const cuda::Multiply product = [](auto&&... arguments) { return matmul_wgmma(arguments..., 0); };
+  CHECK(gated_self_test(matmul_wgmma_swiglu, product, "this test") == "");
+  const auto narrow = [](Tensor x, Tensor weight, Tensor gate_up, Tensor activated, cudaStream_t stream) {
+    return matmul_wgmma_swiglu(x.column_range(0, x.columns - 8), weight.column_range(0, x.columns - 8), gate_up, activated, stream);
+  };
+  const std::string gated = gated_self_test(narrow, product, "this test");
+  CHECK(gated == "wrong gated product", "%s", gated.c_str());
+}
+
+// A device that does not end its work is given up.
+void test_patience() {
+  int asked = 0;
+  CHECK(!ends_within(std::chrono::milliseconds(20), [] { return cudaErrorNotReady; }));
+  CHECK(ends_within(std::chrono::seconds(60), [&] { return ++asked < 3 ? cudaErrorNotReady : cudaSuccess; }) && asked == 3);
 }
 
 // Products of a layer on the device: large ones use this kernel, in every layout; those that must be batch-invariant do
@@ -249,6 +275,8 @@ int main() {
                                              {"device", test_device},
                                              {"layers", test_layers},
                                              {"self-test", test_self_test},
+                                             {"self-test of training", test_self_test_of_training},
+                                             {"patience", test_patience},
                                              {"layouts", test_layouts},
                                              {"random cases", test_random_cases},
                                              {"many tiles", test_many_tiles},

@@ -99,6 +99,7 @@ const optional: Readonly<Record<string, Case>> = {
   chunks: { call: gigpo.chunks, slip: ["sizes", "size"] },
   skills: { call: gigpo.skills, slip: ["shows", "show"] },
   plan: { call: gigpo.plan, slip: ["evry", "every"] },
+  beliefState: { call: gigpo.beliefState, slip: ["longst", "longest"] },
   beliefs: { call: gigpo.beliefs, slip: ["longst", "longest"] },
   tcod: { call: gigpo.tcod, slip: ["directoin", "direction"] },
   horizon: { call: gigpo.horizon, slip: ["form", "from"] },
@@ -261,7 +262,7 @@ const optional: Readonly<Record<string, Case>> = {
 const plain = [
   ...["acrossTasks", "anchorLevels", "toBatch", "discountedReturn", "discountedReturns", "generalizedAdvantages"],
   ...["groupByAnchor", "klRewards", "mismatch", "crossEntropy"],
-  ...["transcripts", "recordedEpisodes", "joinHooks", "monteCarlo"],
+  ...["transcripts", "recordedEpisodes", "joinHooks", "monteCarlo", "beliefRewards"],
   ...["reinforce", "at", "scheduleValues", "readOptions", "batches", "byTask", "collectSteps", "layOutSequences"],
   ...[
     "toSequences",

@@ -99,6 +99,7 @@ const optional: Readonly<Record<string, Case>> = {
   chunks: { call: gigpo.chunks, slip: ["sizes", "size"] },
   skills: { call: gigpo.skills, slip: ["shows", "show"] },
   plan: { call: gigpo.plan, slip: ["evry", "every"] },
+  beliefState: { call: gigpo.beliefState, slip: ["longst", "longest"] },
   beliefs: { call: gigpo.beliefs, slip: ["longst", "longest"] },
   tcod: { call: gigpo.tcod, slip: ["directoin", "direction"] },
   horizon: { call: gigpo.horizon, slip: ["form", "from"] },
@@ -261,17 +262,8 @@ const optional: Readonly<Record<string, Case>> = {
 const plain = [
   ...["acrossTasks", "anchorLevels", "toBatch", "discountedReturn", "discountedReturns", "generalizedAdvantages"],
   ...["groupByAnchor", "klRewards", "mismatch", "crossEntropy"],
-  ...["transcripts", "recordedEpisodes", "joinHooks", "monteCarlo"],
-  ...[
-    "reinforce",
-    "scheduleValue",
-    "scheduleValues",
-    "readOptions",
-    "batches",
-    "byTask",
-    "collectSteps",
-    "layOutSequences",
-  ],
+  ...["transcripts", "recordedEpisodes", "joinHooks", "monteCarlo", "beliefRewards"],
+  ...["reinforce", "at", "scheduleValues", "readOptions", "batches", "byTask", "collectSteps", "layOutSequences"],
   ...[
     "toSequences",
     "sampledPositions",

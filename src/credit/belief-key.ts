@@ -1,40 +1,22 @@
+import { isHolding, readBelief } from "../rollout/beliefs/belief.ts"
+import { groupPhase } from "../rollout/beliefs/scores.ts"
 import type { StepRecord } from "./estimator.ts"
 
-interface Belief {
-  readonly task?: { readonly phase?: unknown; readonly target?: unknown } | null
-  readonly state?: { readonly objects?: object | null; readonly states?: object | null } | null
-}
+/** Completion, and the observation with its admissible actions, if there are any. */
+type BeliefStep = Pick<StepRecord, "text"> & Partial<Pick<StepRecord, "observation">>
 
 /**
  * Returns a key of the belief that a completion states, for step groups (ReBel, arXiv 2605.20061). The key consists of the phase of the
  * task, its target without articles and punctuation, whether an object is in the hand, and whether the state of an object was changed.
- * Numbers stay in the target: "apple 1" and "apple 2" differ. The belief is read from the JSON between <belief> tags, `{ task: { phase,
- * target }, state: { objects, states } }`. All unreadable beliefs have the same key. The authors take the phase from the admissible
- * actions of the environment; pass a function of the step for that.
+ * The phase is that of the admissible actions, as in the authors' code, or without any that of the belief. Numbers stay in the target:
+ * "apple 1" and "apple 2" differ. The belief is read from the JSON between <belief> tags, `{ task: { phase, target }, state: { objects,
+ * states } }`. All unreadable beliefs have the same key.
  */
-export function beliefKey({ text }: Pick<StepRecord, "text">): string {
+export function beliefKey({ text, observation }: BeliefStep): string {
   const belief = readBelief(text)
   if (belief === undefined) return "unreadable"
-  const { task, state } = belief
-  const places = Object.values(state?.objects ?? {})
-  return JSON.stringify([
-    String(task?.phase ?? "")
-      .trim()
-      .toLowerCase(),
-    plainName(String(task?.target ?? "")),
-    places.some((place) => String(place).toLowerCase().includes("in_hand")),
-    Object.keys(state?.states ?? {}).length > 0,
-  ])
-}
-
-function readBelief(text: string): Belief | undefined {
-  const inside = /<belief>(.*?)<\/belief>/is.exec(text)?.[1]
-  try {
-    const found: unknown = JSON.parse(inside ?? "")
-    return typeof found === "object" && found !== null ? found : undefined
-  } catch {
-    return undefined
-  }
+  const phase = observation?.actions ? groupPhase(observation.actions) : belief.phase
+  return JSON.stringify([phase, plainName(belief.target), isHolding(belief), Object.keys(belief.states).length > 0])
 }
 
 function plainName(name: string): string {

@@ -7,7 +7,7 @@ import type { Stateful } from "../util/state.ts"
 
 /** Recorded data of a step. */
 export interface StepRecord {
-  readonly observation: { readonly text: string; readonly anchor: string }
+  readonly observation: { readonly text: string; readonly anchor: string; readonly actions?: readonly string[] }
   readonly text: string
   readonly action: string
   /** Metrics that the environment reported at this step, for example several kinds of rewards. */

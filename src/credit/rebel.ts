@@ -69,9 +69,15 @@ export const rebel = defineEstimator({
     origin: "successor",
     changes: ["keys", "reward", "credit"],
     equation: "A = G - mean G + ω (norm(γ^(T-1-t) G) + norm(Σ γ^(k-t) b_k)) among steps with the same belief",
-    source: "arXiv 2605.20061",
+    source: "arXiv 2605.20061; Fateyetian/Rebel",
+    set: {
+      "training.estimator.beliefInReward": false,
+      "training.turnHooks.name": "belief-rewards",
+      "environment.memory": "belief-state",
+    },
+    environments: ["alfworld"],
     status: "partial",
-    note: "Prompt and tracker of beliefs are missing: provide the belief rewards as metrics of the steps. The policy needs SFT to state beliefs.",
+    note: "The tracker of WebShop is missing. Phases of the belief key come from the actions before the step; the authors take those after it. The wording of the prompt is ours. The policy needs SFT to state beliefs.",
   },
   make(options: RebelOptions = {}): Estimator<StepCredit> {
     const { beliefRewards, beliefWeights, singletonEpisode } = settle("rebel", options, rebelFields, outsideRuns)

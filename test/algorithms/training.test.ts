@@ -63,9 +63,10 @@ const noting: Readonly<Record<string, string>> = {
   state: "<state>a box</state>",
   skills: "<skill>push</skill>",
   beliefs: "<belief>a box</belief><expect>nothing</expect>",
+  "belief-state": '<belief>{ "state": { "objects": { "mug 1": "desk 1" } }, "task": { "phase": "find" } }</belief>',
 }
 
-/** Lets a policy write notes and an action that depends on the key of the request, with the log-probabilities that it gives them. */
+/** Lets a policy write notes and an action of Sokoban, which ALFWorld refuses, that depends on the key of the request, with the log-probabilities that it gives them. */
 function speaking(policy: NativePolicy, tokenizer: Tokenizer, notes: string): NativePolicy {
   const sample: NativePolicy["sample"] = async ({ prompt, key }) => {
     const action = directions[new Random(key).below(4)]
@@ -75,29 +76,6 @@ function speaking(policy: NativePolicy, tokenizer: Tokenizer, notes: string): Na
     return { tokens, logProbs: Float32Array.from(logProbs), finishReason: "stop" }
   }
   return Object.assign(policy, { sample })
-}
-
-/** What the environment is given in addition, by the algorithm that says to bring it. */
-const brought: Readonly<Record<string, (environment: Environment) => Environment>> = {
-  "ReBel (Rewarding Beliefs)": (environment) => ({
-    ...environment,
-    async start(task, context) {
-      const episode = await environment.start(task, context)
-      return {
-        ...episode,
-        async step(action) {
-          const result = await episode.step(action)
-          const beliefs = {
-            "belief-state": Number(action === "up"),
-            "belief-task": 0,
-            "belief-prediction": 0.1,
-            "belief-format": 1,
-          }
-          return { ...result, metrics: { ...result.metrics, ...beliefs } }
-        },
-      }
-    },
-  }),
 }
 
 /** What is handed to `train` besides settings, by how the table says it. */
@@ -173,7 +151,7 @@ describe.each(trained.map((algorithm) => [algorithm.system, algorithm] as const)
     const warnings: string[] = []
     const reports = await train({
       ...(await configuredTraining(config)),
-      environment: (brought[algorithm.system] ?? ((one) => one))(await openConfiguredEnvironment(config)),
+      environment: await openConfiguredEnvironment(config),
       ...{ policy, tokenizer, teacher, onWarning: (warning) => void warnings.push(warning) },
       ...(code !== undefined && handedIn[code]!()),
     })

@@ -1,5 +1,6 @@
 import type { Named } from "../../options/named.ts"
 import type { Fields } from "../../options/table.ts"
+import { beliefState, beliefStateFields } from "./belief-state.ts"
 import { beliefFields, beliefs } from "./beliefs.ts"
 import { chunkFields, chunks } from "./chunks.ts"
 import type { Memory } from "./memory.ts"
@@ -18,4 +19,5 @@ export const memories = {
   skills: { fields: skillFields, make: skills },
   plan: { fields: planFields, make: plan },
   beliefs: { fields: beliefFields, make: beliefs },
+  "belief-state": { fields: beliefStateFields, make: beliefState },
 } satisfies Readonly<Record<string, Named<Fields, Memory>>>

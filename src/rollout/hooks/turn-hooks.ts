@@ -1,6 +1,7 @@
 import type { Named } from "../../options/named.ts"
 import type { CustomValue, Fields } from "../../options/table.ts"
 import type { RolloutHooks } from "../hooks.ts"
+import { beliefRewards } from "./belief-rewards.ts"
 import { entropyBranching, entropyBranchingFields } from "./entropy-branching.ts"
 import { forkAt, forkAtFields } from "./fork-at.ts"
 import { informationGain, informationGainFields } from "./information-gain.ts"
@@ -18,6 +19,7 @@ export const turnHooks = {
   "oracle-candidates": { fields: oracleCandidatesFields, make: oracleCandidates },
   "information-gain": { fields: informationGainFields, make: informationGain },
   "monte-carlo": { fields: {}, make: monteCarlo },
+  "belief-rewards": { fields: {}, make: beliefRewards },
 } satisfies Readonly<Record<string, Named<Fields, RolloutHooks>>>
 
 const names = ["begin", "candidates", "sample", "onTurn", "guide", "score", "keep", "played"] as const

@@ -9,6 +9,7 @@ const needs = {
   reference: true,
   teacher: true,
   entropy: true,
+  squares: true,
   value: true,
   greedy: true,
   text: true,

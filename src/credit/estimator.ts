@@ -35,7 +35,7 @@ export interface CandidateRecord {
 }
 
 /** Statistic that an estimator needs. Statistics are computed only on request. */
-export type Need = "old" | "reference" | "teacher" | "entropy" | "value" | "greedy" | "text"
+export type Need = "old" | "reference" | "teacher" | "entropy" | "squares" | "value" | "greedy" | "text"
 
 /**
  * Steps of an iteration as columns, [steps], in the order of tasks, members and time. Steps of an episode are in order of time. Failed and
@@ -74,7 +74,7 @@ export interface Batch {
   readonly agentNames?: readonly (string | number)[]
   /** Text of each token of the completion, [steps][tokens of the step]. Present for the need "text". Special tokens have an empty text. */
   readonly tokenTexts?: readonly (readonly string[])[]
-  /** Statistics that `needs` requests, [steps][tokens of the step]: log-probabilities, entropies in nats, or critic values before each token. */
+  /** Statistics that `needs` requests, [steps][tokens of the step]: log-probabilities, entropies in nats, sums of squared probabilities, or critic values before each token. */
   readonly statistics?: Readonly<Partial<Record<Exclude<Need, "greedy" | "text">, readonly Column[]>>>
   /** Return of the greedy episode of each step's task, [steps]. Present for the need "greedy". NaN if that episode failed. */
   readonly baselines?: Float64Array

@@ -165,7 +165,13 @@ export async function prepare<Task>(all: PlayedSetup<Task>): Promise<Training<Ta
   const refusals = await policy.check({
     loss: native ?? "linear",
     entropyCoefficients: !native && needs.has("entropy"),
-    statistics: [...new Set([...statisticsOf(loss), ...(needs.has("entropy") ? (["entropy"] as const) : [])])],
+    statistics: [
+      ...new Set([
+        ...statisticsOf(loss),
+        ...(needs.has("entropy") ? (["entropy"] as const) : []),
+        ...(needs.has("squares") ? (["top"] as const) : []),
+      ]),
+    ],
     models: needsReference(needs) ? ["reference"] : [],
     optimizer: adamwAt(options.optimizer, { index: 0, total: options.iterations, perIteration: 1 }),
     manySpans: true, // the turns of a conversation become one sequence

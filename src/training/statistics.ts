@@ -1,5 +1,6 @@
 import type { Batch, Credit } from "../credit/estimator.ts"
 import { klRewards } from "../credit/kl-reward.ts"
+import type { TopTokens } from "../engine/engine.ts"
 import type { Sequence } from "../engine/rows.ts"
 import { klEstimators } from "../loss/kl-estimators.ts"
 import { scheduleValue, type TrainingProgress } from "../options/schedule.ts"
@@ -26,20 +27,27 @@ export async function compute(
 ): Promise<[Batch["statistics"], Record<string, number>]> {
   const { columns, steps } = table
   const entropy = estimator.needs?.includes("entropy") // the loss gets entropies at the weights of its batch
+  const squares = estimator.needs?.includes("squares")
   const learnsFromTeacher = needs.has("teacher") || needs.has("privileged")
-  const asks = entropy || needs.has("old") || needs.has("reference") || learnsFromTeacher
+  const asks = entropy || squares || needs.has("old") || needs.has("reference") || learnsFromTeacher
   const rows = asks || critic ? table.toSequences() : []
   const temperature = scheduleValue(options.rollout.temperature, progress)
   const statistics: { -readonly [name in keyof NonNullable<Batch["statistics"]>]: readonly Float32Array[] } = {}
   let metrics: Record<string, number> = {}
-  if (needs.has("old") || entropy) {
-    const current = await policy.logProbs(rows, { needs: entropy ? ["entropy"] : [], temperature, signal })
+  if (needs.has("old") || entropy || squares) {
+    const current = await policy.logProbs(rows, {
+      needs: [...(entropy ? (["entropy"] as const) : []), ...(squares ? (["top"] as const) : [])],
+      top: squares ? Math.min(mostSquares, policy.vocabularySize) : undefined,
+      temperature,
+      signal,
+    })
     if (needs.has("old")) {
       columns.oldLogProbs = withoutHints(table, current.logProbs)
       statistics.old = table.byStep(current.logProbs)
       metrics = recomputedMismatch(table)
     }
     if (entropy) statistics.entropy = table.byStep(current.entropies!)
+    if (squares) statistics.squares = table.byStep(sumsOfSquares(current.top!))
   }
   // A KL penalty in the reward uses the sampler's log-probabilities if the trainer's are not computed.
   if (kl.place === "reward") statistics.old ??= table.byStep(table.logProbs)
@@ -73,6 +81,18 @@ export async function compute(
     statistics.value = table.byStep(scale.toRewards(columns.values))
   }
   return [statistics, metrics]
+}
+
+/** Number of most likely tokens whose squared probabilities are summed. The others have less than 1/32 of their probability. */
+const mostSquares = 32
+
+/** Σ p² of the most likely tokens at each sampled token, [sampled tokens]. */
+function sumsOfSquares({ count, logProbs }: TopTokens): Float32Array {
+  return Float32Array.from({ length: logProbs.length / count }, (_, t) => {
+    let sum = 0
+    for (let i = t * count; i < (t + 1) * count; i++) sum += Math.exp(2 * logProbs[i]!)
+    return sum
+  })
 }
 
 /** Sequences as a privileged teacher sees them. */

@@ -50,8 +50,8 @@ export const optimalTokenBaseline = defineEstimator({
     note: "Tokens of all steps of an episode follow each other, as in verl's form for tool use. Σ_v π_v² is over the 32 most likely tokens.",
   },
   make(options: OptimalTokenBaselineOptions = {}): Estimator {
-    const settingsAt = (moment: TrainingProgress) =>
-      settle("optimal-token-baseline", options, optimalTokenBaselineFields, moment)
+    const settingsAt = (progress: TrainingProgress) =>
+      settle("optimal-token-baseline", options, optimalTokenBaselineFields, progress)
     const more = { needs: ["old", "squares"], groups: "wanted" } as const
     return paidEstimator("optimal-token-baseline", settingsAt, more, (batch, { tail }) => {
       const { lengths } = batch

@@ -1,8 +1,9 @@
 import { mkdtemp, readdir, readFile, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest"
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest"
 import { type ProcessAgentOptions, processAgent } from "../../src/agents/process-agent.ts"
+import { native } from "../../src/native/native.ts"
 import { playProgram } from "./play-program.ts"
 
 // Programs whose tools a model drives: a tool finds what its program was given, and wants a reward that was not earned.
@@ -145,6 +146,18 @@ describe("the environment of a program", () => {
     const [named] = await environment({ environment: ["SEARCH_API_KEY"] })
     expect(Object.keys(secrets).filter((name) => name in named)).toEqual(["SEARCH_API_KEY"])
     expect((await environment({ environment: "inherit" }))[0]).toMatchObject({ ...secrets, ...harmless })
+  })
+
+  it("is hidden from its tools in /proc, unless the program has all of it", async () => {
+    const hides = vi.spyOn(native(), "hideProcess")
+    try {
+      await environment({ environment: "inherit" })
+      expect(hides).not.toHaveBeenCalled()
+      await environment({})
+      expect(hides).toHaveBeenCalled()
+    } finally {
+      hides.mockRestore()
+    }
   })
 
   it("is refused where it cannot be meant, before anything is played", async () => {

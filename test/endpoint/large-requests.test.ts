@@ -62,6 +62,12 @@ it("what a request may have of each thing is said where it has more", async () =
     ["chat/completions", { messages: [message("a")], metadata: many(300_000, () => []) }, 400, /objects and lists/],
     [
       "chat/completions",
+      { messages: [message("a")], metadata: JSON.parse("[".repeat(272) + "]".repeat(272)) },
+      400,
+      /is nested more than 272 levels deep/,
+    ],
+    [
+      "chat/completions",
       { messages: [message("a")], chat_template_kwargs: Object.fromEntries(many(257, (index) => [`v${index}`, 1])) },
       400,
       /has 257 variables; send at most 256/,

@@ -1,3 +1,4 @@
+import { execFileSync } from "node:child_process"
 import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -156,6 +157,12 @@ describe("a panel of one's own", () => {
     const other = join(folder, "other.panel.json")
     await writeFile(other, change(await readFile(path(), "utf8")))
     await expect(openPanel(other)).rejects.toMatchObject({ code: "BAD_DATA", message: expect.stringContaining(other) })
+  })
+
+  it.skipIf(process.platform === "win32")("does not wait for a pipe in place of a file", async () => {
+    const pipe = join(folder, "pipe.json")
+    execFileSync("mkfifo", [pipe])
+    await expect(openPanel(pipe)).rejects.toMatchObject({ code: "UNSAFE_PATH" })
   })
 
   it("pins databases wherever they lie", async () => {

@@ -1,6 +1,7 @@
 import { type Dirent, existsSync, readFileSync } from "node:fs"
-import { readdir, readFile } from "node:fs/promises"
+import { readdir } from "node:fs/promises"
 import { dirname, join, relative, sep } from "node:path"
+import { readLinked } from "../../files/regular-file.ts"
 import { GigpoError } from "../../util/errors.ts"
 import { Random } from "../../util/random.ts"
 import { unreadable } from "../unreadable.ts"
@@ -100,8 +101,12 @@ function taskTypeOf(trajectory: string, source: string): string {
   return type
 }
 
-function readText(path: string): Promise<string> {
-  return readFile(path, "utf8")
+/** Maximum size of a file in bytes; published ones have up to 0.1 MB. */
+const largest = 16 * 2 ** 20
+
+/** Also refuses a pipe, so that `load`, which reads at once, does not block the process. */
+async function readText(path: string): Promise<string> {
+  return await readLinked(path, largest)
 }
 
 async function reading<T>(path: string, read: (path: string) => Promise<T>): Promise<T> {

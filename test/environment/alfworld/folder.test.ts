@@ -1,4 +1,5 @@
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { execFileSync } from "node:child_process"
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, describe, expect, it } from "vitest"
@@ -49,6 +50,22 @@ describe("a folder of games", () => {
     return data
   }
   const good = { game: json({ solvable: true }), trajectory: trajectory("pick_and_place_simple") }
+
+  it.skipIf(process.platform === "win32").each(["game.tw-pddl", "traj_data.json"])(
+    "does not wait for a pipe, and reads no file that is far larger than a game: %s",
+    async (name) => {
+      const data = write({ "train/a/t": good, "valid_seen/a/t": good })
+      const path = join(data, "train/a/t", name)
+      truncateSync(path, 17 * 2 ** 20)
+      await expect(listTasks({ data }, "train", 1)).rejects.toMatchObject({
+        code: "BAD_DATA",
+        message: expect.stringContaining(`${name} has 17 MiB; the maximum`),
+      })
+      rmSync(path)
+      execFileSync("mkfifo", [path])
+      await expect(listTasks({ data }, "train", 1)).rejects.toMatchObject({ code: "UNSAFE_PATH" })
+    },
+  )
 
   it("contains the games that ALFWorld would play, and no others", async () => {
     const data = write({

@@ -83,6 +83,21 @@ describe("the header", () => {
     }
   })
 
+  it("with arrays in arrays in arrays is refused, however deep", async () => {
+    const [u32, u64] = [
+      (value: number) => Buffer.from(Uint32Array.of(value).buffer),
+      (value: number) => Buffer.from(BigUint64Array.of(BigInt(value)).buffer),
+    ]
+    const array = 9
+    const inner = Buffer.concat([u32(array), u64(1)])
+    const head = [Buffer.from("GGUF"), u32(3), u64(0), u64(1), u64(1), Buffer.from("a"), u32(array)]
+    await writeFile(path, Buffer.concat([...head, Buffer.alloc(inner.length * 100_000, inner)]))
+    await expect(opening()).rejects.toMatchObject({
+      code: "BAD_MODEL",
+      message: expect.stringContaining("arrays are nested more than 4 deep"),
+    })
+  })
+
   const at = (bytes: Buffer, name: string) => bytes.indexOf(name) + name.length
   it.each<[string, (bytes: Buffer) => unknown, string]>([
     ["2^63 tensors", (bytes) => bytes.writeBigUInt64LE(2n ** 63n, 8), "the number of tensors is 9223372036854775808"],

@@ -1,3 +1,4 @@
+import { execFileSync } from "node:child_process"
 import { mkdtemp, rename, rm, truncate } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -64,6 +65,16 @@ describe("a model in several GGUF files", () => {
       message: expect.stringContaining(message),
     })
   })
+
+  it.skipIf(process.platform === "win32").each([1, 2])(
+    "does not wait for a pipe in place of part %i",
+    async (number) => {
+      await writeParts()
+      await rm(part(number))
+      execFileSync("mkfifo", [part(number)])
+      await expect(openGguf(part(1))).rejects.toMatchObject({ code: "UNSAFE_PATH" })
+    },
+  )
 
   it("is refused by another part, and by another name", async () => {
     await writeParts()

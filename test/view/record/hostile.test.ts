@@ -88,25 +88,22 @@ it.each<[string, string, Parameters<typeof changed>[1], string]>([
   await refused({ summary: good.summary, blocks: [changed(name, change)] }, reason)
 })
 
+const ofEpisodes = (change: Json) => (about: Json) => ({
+  ...about,
+  episodes: (about.episodes as Json[]).map((one) => ({ ...one, ...change })),
+})
+
 it.each<[string, (about: Json) => Json]>([
   ["no episodes", ({ episodes: _, ...rest }) => rest],
-  [
-    "metrics of text",
-    (about) => ({ ...about, episodes: (about.episodes as Json[]).map((one) => ({ ...one, metrics: "x" })) }),
-  ],
-  [
-    "an unknown outcome",
-    (about) => ({ ...about, episodes: (about.episodes as Json[]).map((one) => ({ ...one, outcome: "won" })) }),
-  ],
-  [
-    "more steps than it has",
-    (about) => ({ ...about, episodes: (about.episodes as Json[]).map((one) => ({ ...one, steps: 9 })) }),
-  ],
+  ["metrics of text", ofEpisodes({ metrics: "x" })],
+  ["an unknown outcome", ofEpisodes({ outcome: "won" })],
+  ["more steps than it has", ofEpisodes({ steps: 9 })],
   ["a task that is nested deep", (about) => ({ ...about, task: nested(5000) })],
-  [
-    "a last observation without text",
-    (about) => ({ ...about, episodes: (about.episodes as Json[]).map((one) => ({ ...one, last: {} })) }),
-  ],
+  ["a last observation without text", ofEpisodes({ last: {} })],
+  ["an error that is no text", ofEpisodes({ error: {} })],
+  ["an attempt that is no number", ofEpisodes({ attempt: "1" })],
+  ["a branch of nothing", ofEpisodes({ branch: {} })],
+  ["metrics of more steps than it has", ofEpisodes({ stepMetrics: [{}, {}, {}, {}, {}] })],
 ])("is refused where an account has %s", async (_, change) => {
   const parts = readParts(good.blocks[0]!)
   parts[0]!.about = change(parts[0]!.about)

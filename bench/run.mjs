@@ -20,6 +20,7 @@ const all = [
   "serve",
   "pretrained",
   "hostile",
+  "view",
 ]
 const wanted = process.argv.slice(2)
 const unknown = wanted.find((name) => !all.includes(name))

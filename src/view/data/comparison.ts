@@ -1,9 +1,9 @@
 import type { IterationReport } from "../../runs/report.ts"
 import { averaged, mean, standardError } from "./overview.ts"
 
-/** Comparison of the best run with another run, at the last iteration that both have. */
+/** Comparison of two runs, at the last iteration that both have. */
 export interface Comparison {
-  /** Index of the best run, and of the other. */
+  /** Index of the run that is better there, and of the other. */
   readonly best: number
   readonly other: number
   readonly metric: (typeof compared)[number]
@@ -19,8 +19,8 @@ export interface Comparison {
 const compared = ["episode/success", "episode/return"] as const
 
 /**
- * Comparisons of the best of several runs with each of the others, from the best to the worst; empty if they have no common metric. Means
- * are of at most `averaged` iterations; a difference is clear from two standard errors, by the variation between iterations.
+ * Comparisons of the best of several runs, at the last iteration that all have, with each of the others, from the best to the worst; empty if
+ * they have no common metric. Means are of at most `averaged` iterations; a difference is clear from two standard errors, by the variation between iterations.
  */
 export function compareRuns(runs: readonly (readonly IterationReport[])[]): readonly Comparison[] {
   const metric = compared.find((name) => runs.every((reports) => reports.some((one) => hasValue(one, name))))
@@ -29,19 +29,24 @@ export function compareRuns(runs: readonly (readonly IterationReport[])[]): read
     (reports) =>
       new Map(reports.filter((one) => hasValue(one, metric)).map((one) => [one.iteration, one.metrics[metric]!])),
   )
-  const to = Math.min(...values.map((own) => [...own.keys()].at(-1)!))
-  const from = Math.max(1, to - averaged + 1)
-  const newest = values.map((own) => windowOf(own, to))
-  // A run that was thinned, or began later, has no values here.
-  const known = newest.flatMap((own, run) => (own.length > 0 ? [{ run, own, mean: mean(own) }] : []))
+  const lastOf = (run: number) => [...values[run]!.keys()].at(-1)!
+  const common = Math.min(...runs.map((_, run) => lastOf(run)))
+  // A run whose reports were thinned may have no values there.
+  const known = [...runs.keys()].flatMap((run) => {
+    const own = windowOf(values[run]!, common)
+    return own.length > 0 ? [{ run, mean: mean(own) }] : []
+  })
   const [best, ...others] = known.toSorted((a, b) => b.mean - a.mean)
-  return others.map(({ run, own, mean: value }) => {
-    const error = standardError(best!.own, own)
-    const isClear = error !== undefined && best!.mean - value > 2 * error
-    const since = isClear ? sinceWhen(values[best!.run]!, values[run]!, to) : undefined
+  return others.map(({ run }) => {
+    const to = Math.min(lastOf(best!.run), lastOf(run))
+    const pair = [best!.run, run].map((one) => ({ run: one, own: windowOf(values[one]!, to) }))
+    const [one, other] = pair.toSorted((a, b) => mean(b.own) - mean(a.own)) as [(typeof pair)[0], (typeof pair)[0]]
+    const means = [mean(one.own), mean(other.own)] as const
+    const error = standardError(one.own, other.own)
+    const isClear = error !== undefined && means[0] - means[1] > 2 * error
     return {
-      ...{ best: best!.run, other: run, metric, means: [best!.mean, value] as const, from, to },
-      ...(since !== undefined && { since }),
+      ...{ best: one.run, other: other.run, metric, means, from: Math.max(1, to - averaged + 1), to },
+      ...(isClear && { since: sinceWhen(values[one.run]!, values[other.run]!, to) }),
     }
   })
 }

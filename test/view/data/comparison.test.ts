@@ -21,6 +21,22 @@ describe("a comparison of runs", () => {
     )
   })
 
+  it("compares each pair at its own last iteration, whichever is ahead there", () => {
+    const early = success(20, (iteration) => 0.9 + (iteration % 2) / 50)
+    const rising = success(40, (iteration) => 0.02 * iteration + (iteration % 2) / 50)
+    const steady = success(40, () => 0.5)
+    const compared = compareRuns([early, rising, steady])
+    expect(compared.map(({ best, other, to }) => [best, other, to])).toEqual([
+      [0, 2, 20],
+      [0, 1, 20],
+    ])
+    const later = compareRuns([success(20, () => 0.1), rising, steady])
+    expect(later.map(({ best, other, to, since }) => [best, other, to, since !== undefined])).toEqual([
+      [1, 2, 40, true],
+      [2, 0, 20, true],
+    ])
+  })
+
   it("says where a difference may be chance", () => {
     const noisy = (shift: number) => success(20, (iteration) => 0.5 + (iteration % 4) / 10 + shift)
     const [close] = compareRuns([noisy(0), noisy(0.02)])

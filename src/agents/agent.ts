@@ -6,7 +6,7 @@ import { type ReplyCodec, ReplyGenerator, type ReplyGeneratorSetup } from "../ch
 import { toolFormat } from "../chat/tools/format.ts"
 import { Transcript } from "../chat/transcript.ts"
 import type { CallObserver } from "../endpoint/endpoint.ts"
-import type { AgentResult, ToldEpisode } from "../endpoint/posted.ts"
+import type { AgentResult, EpisodeReports } from "../endpoint/posted.ts"
 import { Constraint } from "../engine/native/constraint.ts"
 import type { AgentLoop, AgentLoopContext } from "../rollout/play.ts"
 import type { ChatCodec } from "../tokenizer/chat-codec.ts"
@@ -102,7 +102,7 @@ export function agentLoop<Task>(
   // Episodes use the same tools, so that compiled constraints are shared.
   const compiled = new WeakMap<ReplyCodec, Constraints>()
   return async (context) => {
-    const codec = speakable(context.tokenizer)
+    const codec = replyCodecOf(context.tokenizer)
     const constraints =
       compiled.get(codec) ?? new Constraints(toolFormat(codec.toolTemplate ?? codec.chatTemplate), codec)
     compiled.set(codec, constraints)
@@ -123,7 +123,7 @@ export function agentLoop<Task>(
       observer: recorder,
     })
     let posted: AgentResult | null | undefined
-    const episode: ToldEpisode = {
+    const episode: EpisodeReports = {
       step: (state) => recorder.stand(state),
       end(end) {
         if (end) recorder.reward(end.reward)
@@ -132,7 +132,7 @@ export function agentLoop<Task>(
       },
     }
     using calls = new EpisodeCalls(refusals)
-    const speaker = { voice, models: [agentModel], textOf: tokenText(codec), signal: context.signal }
+    const speaker = { generator: voice, models: [agentModel], textOf: tokenText(codec), signal: context.signal }
     const watched: CallObserver = {
       begin: () => calls.begin(),
       // An episode that ends by a limit is no fault of the call.
@@ -197,7 +197,7 @@ function scripted<Task>(
   }
 }
 
-function speakable(codec: ChatCodec): ReplyCodec {
+function replyCodecOf(codec: ChatCodec): ReplyCodec {
   const { renderChat } = codec as Partial<ReplyCodec>
   if (typeof renderChat === "function") return codec as unknown as ReplyCodec
   throw new GigpoError("BAD_ARGUMENT", "Agents need a tokenizer with renderChat() and chatTemplate, such as Tokenizer.")

@@ -34,7 +34,7 @@ export interface ExpertCall {
 /** Completion of an expert: a message, rendered by the model's chat template, or text in the model's own format. */
 export type ExpertCompletion = string | ExpertMessage
 
-type Said = Extract<CallMessage, { role: "assistant" }>
+type AssistantMessage = Extract<CallMessage, { role: "assistant" }>
 
 const keys: KeysOf<ExpertMessage> = { role: true, content: true, reasoning_content: true, tool_calls: true }
 
@@ -50,7 +50,7 @@ export async function replyTokens(codec: ReplyCodec, call: Call, reply: ExpertCo
   return await written(codec, call, readExpertMessage(reply, call))
 }
 
-function readExpertMessage(reply: ExpertMessage, call: Call): Said {
+function readExpertMessage(reply: ExpertMessage, call: Call): AssistantMessage {
   if (!isObject(reply)) throw wrong(`must be a string or a message, not ${reply === null ? "null" : typeof reply}`)
   // Messages of client libraries contain all optional fields.
   const filled = Object.fromEntries(Object.entries(reply).filter(([, value]) => value !== null && !isEmpty(value)))
@@ -58,7 +58,7 @@ function readExpertMessage(reply: ExpertMessage, call: Call): Said {
   const { role = "assistant", tool_calls: given, ...rest } = filled
   if (role !== "assistant") throw wrong(`has the role ${JSON.stringify(role)}; leave it out`)
   const calls = Array.isArray(given) ? given.map(asCall) : given
-  const said = refusing(() => atOnce(readMessage({ role, ...rest, tool_calls: calls }, "reply"))) as Said
+  const said = refusing(() => atOnce(readMessage({ role, ...rest, tool_calls: calls }, "reply"))) as AssistantMessage
   for (const one of said.toolCalls) checkCall(one, call)
   return said
 }
@@ -95,7 +95,7 @@ function checkCall({ name, arguments: given }: ToolCall, call: Call): void {
 }
 
 /** Completion as the model's chat template renders it, checked by parsing it like the endpoint. */
-async function written(codec: ReplyCodec, call: Call, said: Said): Promise<Int32Array> {
+async function written(codec: ReplyCodec, call: Call, said: AssistantMessage): Promise<Int32Array> {
   const { messages } = call
   const chat = [...messages, said].map(forTemplate)
   const writer = await ChatWriter.of(codec, chat, toolVariables(offered(call)))
@@ -117,7 +117,7 @@ async function written(codec: ReplyCodec, call: Call, said: Said): Promise<Int32
   return tokens
 }
 
-function isReadAs({ content, toolCalls }: Said, reader: ReplyReader, text: string): boolean {
+function isReadAs({ content, toolCalls }: AssistantMessage, reader: ReplyReader, text: string): boolean {
   const pieces = [...reader.read(text), ...reader.end()]
   const calls = pieces.filter((piece) => piece.kind === "call")
   const spoken = pieces.map((piece) => (piece.kind === "content" ? piece.text : "")).join("")

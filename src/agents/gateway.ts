@@ -1,6 +1,6 @@
 import { setMaxListeners } from "node:events"
-import { endpoint, healthPath, type KeyHolder, type Speaker, unknownKey } from "../endpoint/endpoint.ts"
-import type { ToldEpisode } from "../endpoint/posted.ts"
+import { endpoint, healthPath, type KeyHolder, type ServedModel, unknownKey } from "../endpoint/endpoint.ts"
+import type { EpisodeReports } from "../endpoint/posted.ts"
 import { keyDigest, newKey } from "../http/key.ts"
 import { type HttpOptions, listen } from "../http/listen.ts"
 import { checkArguments, type KeysOf } from "../options/arguments.ts"
@@ -18,7 +18,7 @@ export interface Gateway extends AsyncDisposable {
    * Creates keys that are valid until they are closed: one for the model, and one for the program that plays the
    * episode, which alone may post the result.
    */
-  open(speaker: Speaker, episode?: ToldEpisode): OpenedKeys
+  open(speaker: ServedModel, episode?: EpisodeReports): OpenedKeys
 }
 
 export interface OpenedKeys {

@@ -1,7 +1,7 @@
 import { inspect } from "node:util"
 import type { Call } from "../chat/call.ts"
 import type { Turn } from "../chat/call-order.ts"
-import { lastHeard } from "../chat/heard.ts"
+import { lastInput } from "../chat/last-input.ts"
 import type { ReplyObserver } from "../chat/reply-generator.ts"
 import { type AgentResult, readEnd } from "../endpoint/posted.ts"
 import { isObject } from "../options/read.ts"
@@ -41,7 +41,7 @@ export class Recorder implements ReplyObserver {
   begin(call: Call): number {
     try {
       const place = this.#context.reserve()
-      this.#states.set(place, this.#anchor ?? this.#normalize(lastHeard(call.messages)))
+      this.#states.set(place, this.#anchor ?? this.#normalize(lastInput(call.messages)))
       return place
     } catch (error) {
       if (error instanceof EndOfEpisode) this.over = error
@@ -60,7 +60,7 @@ export class Recorder implements ReplyObserver {
         ...{ prompt: reply.prompt, reply: reply.tokens, logProbs: reply.logProbs },
         entropies: reply.completion.entropies,
         anchor: this.#states.get(place)!,
-        observation: lastHeard(call.messages),
+        observation: lastInput(call.messages),
         action:
           reply.toolCalls.length > 0
             ? JSON.stringify(reply.toolCalls.map(({ name, arguments: given }) => [name, given]))

@@ -1,5 +1,5 @@
 import type { Turn } from "./call-order.ts"
-import type { SaidReply } from "./reply-generator.ts"
+import type { GeneratedReply } from "./reply-generator.ts"
 
 // Clients repeat a request byte for byte when the connection was lost before the response, without marking the
 // repetition. For an episode both are one step. The server detects repetitions: it knows which responses could not be
@@ -20,7 +20,7 @@ export interface Came {
 
 /** Step of a client, with all requests that repeat it. */
 export class Attempt {
-  readonly #replies = new Map<number, Promise<SaidReply>>()
+  readonly #replies = new Map<number, Promise<GeneratedReply>>()
   #came: Came | undefined
   #places: readonly number[] | undefined
   /** Number of recorded completions. */
@@ -46,7 +46,10 @@ export class Attempt {
   }
 
   /** Completion of this number: sampled, unless an earlier request already has it. */
-  async reply(number: number, sample: () => Promise<SaidReply>): Promise<{ reply: SaidReply; earlier: boolean }> {
+  async reply(
+    number: number,
+    sample: () => Promise<GeneratedReply>,
+  ): Promise<{ reply: GeneratedReply; earlier: boolean }> {
     const earlier = await this.#replies.get(number)?.catch(() => undefined)
     if (earlier) return { reply: earlier, earlier: true }
     const sampling = sample()

@@ -2,7 +2,7 @@ import { GigpoError } from "../util/errors.ts"
 import type { Pieces } from "../util/pace.ts"
 import type { ApiError } from "./api-error.ts"
 import type { Call } from "./call.ts"
-import type { ReplyCodec, SaidReply } from "./reply-generator.ts"
+import type { GeneratedReply, ReplyCodec } from "./reply-generator.ts"
 import type { Piece } from "./tools/format.ts"
 
 /** Returns the text and bytes of a token. */
@@ -36,7 +36,9 @@ export interface TokenCount {
   readonly reasoning: number
 }
 
-export function countTokens(replies: readonly Pick<SaidReply, "prompt" | "tokens" | "reasoningTokens">[]): TokenCount {
+export function countTokens(
+  replies: readonly Pick<GeneratedReply, "prompt" | "tokens" | "reasoningTokens">[],
+): TokenCount {
   const sum = (count: (reply: (typeof replies)[number]) => number) => replies.reduce((so, one) => so + count(one), 0)
   return {
     prompt: replies[0]!.prompt.length,
@@ -46,15 +48,15 @@ export function countTokens(replies: readonly Pick<SaidReply, "prompt" | "tokens
 }
 
 /** Log-probability of a token under the names of OpenAI's API. */
-export interface ToldLogProb extends ReturnType<TokenText> {
+export interface LogProbEntry extends ReturnType<TokenText> {
   readonly logprob: number
 }
 
 /** Log-probability of each token of a completion, with those of the most likely tokens. */
-export function toldLogProbs(
-  { tokens, logProbs, completion }: SaidReply,
+export function logProbEntries(
+  { tokens, logProbs, completion }: GeneratedReply,
   textOf: TokenText,
-): (ToldLogProb & { readonly top_logprobs: readonly ToldLogProb[] })[] {
+): (LogProbEntry & { readonly top_logprobs: readonly LogProbEntry[] })[] {
   return Array.from(tokens, (token, at) => ({
     ...textOf(token),
     logprob: finite(logProbs[at]!),
@@ -97,11 +99,11 @@ export interface Dialect {
 /** Writer of a response, as one JSON text or as events. */
 export interface Answer {
   /** Complete response as JSON. */
-  whole(replies: readonly SaidReply[]): string
+  whole(replies: readonly GeneratedReply[]): string
   begin(): string
   /** Event for a part of choice `index`, whose completion has the id `reply`. */
   piece(index: number, piece: ReplyDelta, reply: string): string
-  end(replies: readonly SaidReply[]): string
+  end(replies: readonly GeneratedReply[]): string
   /** Event in place of the rest, if sampling failed. */
   fail(error: ApiError): string
 }

@@ -62,13 +62,13 @@ export interface ReplyGeneratorSetup {
 export interface ReplyObserver {
   /** Called for each completion before it is sampled. The return value is passed to `said`. May throw to refuse. */
   begin(call: Call): number
-  said(reply: SaidReply, call: Call, place: number, turn: Turn): void
+  said(reply: GeneratedReply, call: Call, place: number, turn: Turn): void
   /** Called if a call does not fit the model. */
   overflow(turn: Turn): void
 }
 
 /** Sampled completion with its parsed content. */
-export interface SaidReply
+export interface GeneratedReply
   extends KnownReply,
     Pick<ParsedReply, "completion" | "finishReason" | "stop" | "reasoningTokens" | "broken"> {
   readonly logProbs: Float32Array
@@ -137,7 +137,7 @@ export class ReplyGenerator {
     listener?: Listener,
     attempt = new Attempt(),
     arrival = this.arrive(),
-  ): Promise<readonly SaidReply[]> {
+  ): Promise<readonly GeneratedReply[]> {
     const { transcript, temperature } = this.#setup
     let turn: Turn | undefined
     try {
@@ -203,7 +203,7 @@ export class ReplyGenerator {
     attempt: Attempt,
     signal: AbortSignal,
     listener: Listener | undefined,
-  ): Promise<readonly SaidReply[]> {
+  ): Promise<readonly GeneratedReply[]> {
     const { codec, transcript, temperature, maxCompletionTokens, observer } = this.#setup
     const { maxPositions } = this
     const { history } = continued
@@ -233,7 +233,7 @@ export class ReplyGenerator {
       ...(call.topLogProbs > 0 && { topTokens: call.topLogProbs }),
       signal,
     }
-    const one = async (number: number): Promise<SaidReply> => {
+    const one = async (number: number): Promise<GeneratedReply> => {
       const told = listener && ((piece: ReplyDelta, id: string) => listener(number, piece, id))
       const { reply, earlier } = await attempt.reply(number, async () => {
         const key = this.#setup.key({ call, history, number, again: call.seed === undefined ? again : 0 })
@@ -248,7 +248,7 @@ export class ReplyGenerator {
       if (earlier && told) tellAgain(reply, told)
       return reply
     }
-    const replies: Promise<SaidReply>[] = []
+    const replies: Promise<GeneratedReply>[] = []
     const pace = new Pace(signal)
     for (let number = 0; number < call.count; number++) {
       const reply = one(number)
@@ -293,10 +293,10 @@ export class ReplyGenerator {
 
   #said(
     { completion, content, reasoning, reasoningTokens, toolCalls, finishReason, stop, broken }: ParsedReply,
-    about: Pick<SaidReply, "id" | "prompt" | "opening" | "constraint" | "number" | "again"> & {
+    about: Pick<GeneratedReply, "id" | "prompt" | "opening" | "constraint" | "number" | "again"> & {
       readonly continued: Continued
     },
-  ): SaidReply {
+  ): GeneratedReply {
     const { continued, ...known } = about
     const { tokens, logProbs } = completion
     return {
@@ -317,7 +317,7 @@ function replyId(...parts: readonly unknown[]): string {
 
 /** Repeats a completion to a listener, one piece per part. */
 function tellAgain(
-  { id, reasoning, content, toolCalls }: SaidReply,
+  { id, reasoning, content, toolCalls }: GeneratedReply,
   told: (piece: ReplyDelta, reply: string) => void,
 ): void {
   if (reasoning !== "") told({ kind: "reasoning", text: reasoning }, id)

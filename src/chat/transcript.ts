@@ -154,10 +154,10 @@ export class Transcript {
   }
 }
 
-type Said = Omit<Extract<CallMessage, { role: "assistant" }>, "role">
+type AssistantMessage = Omit<Extract<CallMessage, { role: "assistant" }>, "role">
 
 /** Whether a message with calls is this completion. Clients often drop text and thinking next to calls. */
-function* saysTheSame({ content, reasoning = "", toolCalls }: Said, reply: KnownReply): Pieces<boolean> {
+function* saysTheSame({ content, reasoning = "", toolCalls }: AssistantMessage, reply: KnownReply): Pieces<boolean> {
   const kept = (text: string, given: string) => text.trim() === "" || text.trim() === given.trim()
   if (!kept(content, reply.content) || !kept(reasoning, reply.reasoning)) return false
   if (toolCalls.length !== reply.toolCalls.length) return false
@@ -177,7 +177,12 @@ function inDoubles(json: string): string {
 }
 
 /** Keys of a completion without calls, most specific first. Clients keep its text, with or without thinking. */
-function textKeys({ history, content, reasoning = "", toolCalls }: Said & Pick<KnownReply, "history">): string[] {
+function textKeys({
+  history,
+  content,
+  reasoning = "",
+  toolCalls,
+}: AssistantMessage & Pick<KnownReply, "history">): string[] {
   if (toolCalls.length > 0) return []
   const [text, thought] = [content.trim(), reasoning.trim()]
   return [...(thought ? [[text, thought]] : []), [text]].map((one) => digest(history, one))

@@ -4,7 +4,7 @@ import type { ReplyGenerator } from "../chat/reply-generator.ts"
 import { GigpoError } from "../util/errors.ts"
 
 /** Piece of a completion while it is sampled. */
-export interface Said {
+export interface ReplyPiece {
   readonly kind: "reasoning" | "content"
   readonly text: string
 }
@@ -38,7 +38,11 @@ export class Conversation {
    * @returns the finish reason, or "stopped" after an abort
    * @throws GigpoError `BAD_ARGUMENT` if the conversation is too long for the model
    */
-  async say(text: string, signal: AbortSignal, tell: (said: Said) => void): Promise<"stop" | "length" | "stopped"> {
+  async say(
+    text: string,
+    signal: AbortSignal,
+    tell: (said: ReplyPiece) => void,
+  ): Promise<"stop" | "length" | "stopped"> {
     const messages: CallMessage[] = [...this.#messages, { role: "user", content: text }]
     let content = ""
     try {

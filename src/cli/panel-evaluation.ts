@@ -22,7 +22,7 @@ export interface PanelArguments {
 }
 
 /** Opens the requested panel with the options of the configured environment. Undefined if none was requested. */
-export async function openAskedPanel(
+export async function openPanelFor(
   { environment }: Config,
   { panel, repeats, out, overwrite = false }: PanelArguments,
   signal: AbortSignal,

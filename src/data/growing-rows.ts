@@ -3,7 +3,7 @@ import { joined } from "../util/joined.ts"
 import type { Course, CourseSpan } from "./course.ts"
 
 /** Completion with its prompt. */
-export interface Said {
+export interface PromptedCompletion {
   readonly prompt: string
   readonly reply: string
   /** Tokens of the completion. */
@@ -27,7 +27,7 @@ export class GrowingRows {
   }
 
   /** Adds a completion. Returns the length of the prompt in tokens if it starts a sequence, otherwise undefined. */
-  add({ prompt, reply, tokens, weight, course }: Said): number | undefined {
+  add({ prompt, reply, tokens, weight, course }: PromptedCompletion): number | undefined {
     const last = this.#rows.at(-1)
     const goesOn = last && prompt.startsWith(last.text) ? last : undefined
     const row = goesOn ?? { text: "", length: 0, pieces: [], spans: [] }

@@ -3,17 +3,17 @@ import type { Attempt } from "../chat/attempt.ts"
 import type { Call } from "../chat/call.ts"
 import type { Arrival } from "../chat/call-order.ts"
 import type { Answer } from "../chat/dialect.ts"
-import type { Listener, SaidReply } from "../chat/reply-generator.ts"
+import type { GeneratedReply, Listener } from "../chat/reply-generator.ts"
 import { linkAbort } from "../util/linked-abort.ts"
 import { delivered, OutputBuffer } from "./delivery.ts"
-import type { Speaker } from "./endpoint.ts"
+import type { ServedModel } from "./endpoint.ts"
 
 /** Reports how a request was answered. `error` ended a stream that had begun. */
-export type Done = (status: number, replies?: readonly SaidReply[], error?: ApiError) => void
+export type Done = (status: number, replies?: readonly GeneratedReply[], error?: ApiError) => void
 
 export interface Asking {
   readonly request: Request
-  readonly speaker: Speaker
+  readonly speaker: ServedModel
   readonly call: Call
   readonly arrival: Arrival | undefined
   readonly answer: Answer
@@ -28,7 +28,7 @@ export interface Asking {
 /** Answers a call with one response or a stream, and tracks whether it is delivered: see attempt.ts. */
 export async function answerCall(asking: Asking): Promise<Response> {
   const { request, speaker, call, same } = asking
-  const { attempts } = speaker.voice
+  const { attempts } = speaker.generator
   const attempt = attempts?.take(same)
   const gone = new AbortController()
   let ended = false
@@ -117,15 +117,15 @@ const stream: Answering = async (asking, attempt, gone, over) => {
 }
 
 async function speak(
-  { request, speaker: { voice, signal }, call, arrival }: Asking,
+  { request, speaker: { generator, signal }, call, arrival }: Asking,
   attempt: Attempt | undefined,
   gone: AbortSignal,
   listener?: Listener,
-): Promise<readonly SaidReply[]> {
+): Promise<readonly GeneratedReply[]> {
   const stop = new AbortController()
   const links = [request.signal, signal, gone].map((one) => linkAbort(one, stop))
   try {
-    return await voice.reply(call, stop.signal, listener, attempt, arrival)
+    return await generator.reply(call, stop.signal, listener, attempt, arrival)
   } catch (error) {
     if (signal?.aborted)
       throw new ApiError(401, "This key expired while the completion was sampled.", { code: "invalid_api_key" })

@@ -14,7 +14,7 @@ export async function sampleCall(routed: Routed, dialect: Dialect): Promise<Resp
   const { request, path, speaker, done, onError } = routed
   const watched = watchedBy(speaker.calls, done)
   try {
-    const { digest, ...asked } = await readCall(routed, dialect, speaker.voice.arrive())
+    const { digest, ...asked } = await readCall(routed, dialect, speaker.generator.arrive())
     return await answerCall({ request, speaker, ...asked, same: `${path} ${digest}`, done: watched.done, onError })
   } catch (error) {
     watched.end(asApiError(error, request.signal))
@@ -25,7 +25,7 @@ export async function sampleCall(routed: Routed, dialect: Dialect): Promise<Resp
 /** Answers a call with the number of tokens of its prompt. */
 export async function countCall(routed: Routed, dialect: Dialect): Promise<Response> {
   const { call } = await readCall(routed, dialect, undefined)
-  const input_tokens = await routed.speaker.voice.countPrompt(call, routed.request.signal)
+  const input_tokens = await routed.speaker.generator.countPrompt(call, routed.request.signal)
   routed.done(200)
   return json(200, { input_tokens })
 }
@@ -47,17 +47,17 @@ function watchedBy(calls: CallObserver | undefined, done: Done): { readonly done
   }
 }
 
-type Asked = Pick<Asking, "call" | "answer" | "arrival" | "streamType"> & { readonly digest: string }
+type ReadCall = Pick<Asking, "call" | "answer" | "arrival" | "streamType"> & { readonly digest: string }
 
 /** Reads the call of a request and takes its place in the order of the episode. */
 async function readCall(
-  { request, speaker: { voice, models, textOf }, client }: Routed,
+  { request, speaker: { generator, models, textOf }, client }: Routed,
   dialect: Dialect,
   arrival: Arrival | undefined,
-): Promise<Asked> {
+): Promise<ReadCall> {
   try {
-    const bytes = await readBody(request, voice.maxPositions)
-    await voice.toRead(arrival)
+    const bytes = await readBody(request, generator.maxPositions)
+    await generator.toRead(arrival)
     const pace = new Pace(request.signal)
     const { value, digest } = await pace.through(parseBody(bytes))
     const { call, answer } = await pace.through(dialect.read(value, textOf))
@@ -65,7 +65,7 @@ async function readCall(
     const known = client === undefined ? call : { ...call, client: clientNumber(client) }
     return { call: known, answer, streamType: dialect.streamType, arrival, digest }
   } catch (error) {
-    voice.leave(arrival)
+    generator.leave(arrival)
     throw error
   }
 }

@@ -5,7 +5,7 @@ import { keyOf } from "../http/key.ts"
 import { Pace } from "../util/pace.ts"
 import type { Done } from "./answer-call.ts"
 import { json } from "./json.ts"
-import { type ToldEpisode, tellings } from "./posted.ts"
+import { type EpisodeReports, tellings } from "./posted.ts"
 import { parseBody, readBody } from "./read-body.ts"
 import { errorBody, routeOf } from "./routes.ts"
 
@@ -17,19 +17,19 @@ export interface CallObserver {
 }
 
 /** Generator that answers the holder of a key. */
-export interface Speaker {
-  readonly voice: ReplyGenerator
+export interface ServedModel {
+  readonly generator: ReplyGenerator
   readonly models: readonly string[]
   readonly textOf: TokenText
   /** Aborted when the key becomes invalid. */
   readonly signal?: AbortSignal
   readonly calls?: CallObserver
   /** Episode whose anchor state and reward the holder may post; absent if that needs the control key. */
-  readonly episode?: ToldEpisode
+  readonly episode?: EpisodeReports
 }
 
 /** Rights of a key: the model, or only anchor state and reward of an episode. */
-export type KeyHolder = Speaker | { readonly episode: ToldEpisode }
+export type KeyHolder = ServedModel | { readonly episode: EpisodeReports }
 
 export interface EndpointSetup {
   /** Returns undefined for an unknown or expired key. */
@@ -97,7 +97,7 @@ function pathOf(request: Request): string {
 export interface Routed {
   readonly request: Request
   readonly path: string
-  readonly speaker: Speaker
+  readonly speaker: ServedModel
   readonly done: Done
   readonly onError: EndpointSetup["onError"] | undefined
   readonly client: string | undefined
@@ -117,7 +117,7 @@ async function respond({ request, path, find, done, onError, client }: Respondin
     done(200)
     return json(200, {})
   }
-  if (!("voice" in holder))
+  if (!("generator" in holder))
     throw new ApiError(403, "A control key is only valid for /v1/gigpo/step and /v1/gigpo/reward.")
   const routed = { request, path, speaker: holder, done, onError, client }
   return await routeOf(path, request.method).answer(routed)

@@ -17,14 +17,14 @@ export interface AgentResult {
 }
 
 /** Receiver of what a program reports. */
-export interface ToldEpisode {
+export interface EpisodeReports {
   step(state: { readonly anchor: string }): void
   /** Adds the reward to that of the last completion so far; null declares that the episode cannot be scored. */
   end(end: AgentResult | null): void
 }
 
 /** Handlers of reports, by path. */
-export const tellings: Readonly<Record<string, (episode: ToldEpisode, body: unknown) => void>> = {
+export const tellings: Readonly<Record<string, (episode: EpisodeReports, body: unknown) => void>> = {
   "/v1/gigpo/step": (episode, body) => refusing(() => episode.step(readState(body))),
   "/v1/gigpo/reward": (episode, body) => refusing(() => episode.end(readEnd(body))),
 }

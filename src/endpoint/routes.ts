@@ -46,7 +46,7 @@ const routes: Readonly<Record<string, Route>> = {
   "/api/chat": sampling(ollamaChat),
   "/api/generate": sampling(ollamaGenerate),
   "/api/tags": telling("GET", ({ speaker: { models } }) => tags(models), ollamaChat.error),
-  "/api/show": telling("POST", ({ speaker: { voice } }) => show(voice), ollamaChat.error),
+  "/api/show": telling("POST", ({ speaker: { generator } }) => show(generator), ollamaChat.error),
   "/api/version": telling("GET", () => ollamaVersion, ollamaChat.error),
 }
 

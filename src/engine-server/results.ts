@@ -2,7 +2,7 @@ import { setTimeout as wait } from "node:timers/promises"
 import { ApiError } from "../chat/api-error.ts"
 import type { SampleResult, TrainingResult } from "../tinker/results.ts"
 import type { Departures } from "./departures.ts"
-import { toldFailure } from "./told-failure.ts"
+import { reportedFailure } from "./reported-failure.ts"
 import { bytesOf, written } from "./written-result.ts"
 
 /** Successful result of a request. */
@@ -141,7 +141,7 @@ export class Results {
     try {
       return await work
     } catch (error) {
-      const { log, ...told } = toldFailure(error)
+      const { log, ...told } = reportedFailure(error)
       if (log) this.#setup.onError(error)
       return { kind: "failed", ...told }
     }

@@ -52,7 +52,7 @@ export function thinkingField(fallback: Thinking) {
 }
 
 /** Options of an environment with `memory` resolved to a function, as prompt writers take them. */
-export type Speech<Settings> = Omit<Settings, "memory"> & { readonly memory?: HistoryFormatter | undefined }
+export type PromptSettings<Settings> = Omit<Settings, "memory"> & { readonly memory?: HistoryFormatter | undefined }
 
 /**
  * Resolves the `memory` option of an environment. A function replaces the environment's own history lines in the prompt (`speech`).
@@ -60,12 +60,12 @@ export type Speech<Settings> = Omit<Settings, "memory"> & { readonly memory?: Hi
  *
  * @param least - past steps that prompts show even with a memory object, for environments in which steps depend on each other
  */
-export function recall<
+export function settleMemory<
   Settings extends { readonly history: number | "all"; readonly memory?: ResolvedMemory | undefined },
 >(
   settings: Settings,
   least = 0,
-): { readonly speech: Speech<Settings>; readonly remembers: { readonly memory?: Memory } } {
+): { readonly speech: PromptSettings<Settings>; readonly remembers: { readonly memory?: Memory } } {
   const { memory: chosen, ...rest } = settings
   const memory = chosen && openMemory(chosen)
   if (memory === undefined || typeof memory === "function") return { speech: { ...rest, memory }, remembers: {} }

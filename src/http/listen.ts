@@ -185,7 +185,7 @@ async function serve(serving: Serving): Promise<void> {
   try {
     response = await answer(asRequest(incoming, url, body, gone.signal), connection.client)
   } catch (error) {
-    const told = toldOf(error)
+    const told = apiErrorOf(error)
     response = Response.json(told, { status: told.status, headers: refusalHeaders(told) })
   }
   if (incoming.method === "HEAD" || outgoing.destroyed) void response.body?.cancel().catch(() => {})
@@ -205,7 +205,7 @@ async function serve(serving: Serving): Promise<void> {
  * cost of a short response, and anyone can send such requests.
  */
 async function refuse(error: unknown, { incoming, outgoing, connection, reader }: Serving): Promise<void> {
-  const told = toldOf(error)
+  const told = apiErrorOf(error)
   connection.closing = true
   outgoing.once("error", () => {})
   outgoing.writeHead(told.status, {
@@ -215,7 +215,7 @@ async function refuse(error: unknown, { incoming, outgoing, connection, reader }
   await writeText(incoming.method === "HEAD" ? undefined : JSON.stringify(told), outgoing, reader)
 }
 
-function toldOf(error: unknown): ApiError {
+function apiErrorOf(error: unknown): ApiError {
   return error instanceof ApiError ? error : new ApiError(400, "The request cannot be read.")
 }
 

@@ -13,7 +13,7 @@ export interface StepLimits {
 
 export function checkStep(contract: Contract, step: EpisodeStep, limits: StepLimits): EpisodeStep {
   checkSampled(contract, step, limits)
-  return checkSaid(contract, step)
+  return checkCompletion(contract, step)
 }
 
 /** Checks the sampled tokens of a step and their log-probabilities. */
@@ -69,7 +69,7 @@ interface Sampled extends Pick<EpisodeStep, "prompt" | "reply" | "logProbs"> {
 }
 
 /** Checks the other properties of a step. */
-export function checkSaid(contract: Contract, step: EpisodeStep): EpisodeStep {
+export function checkCompletion(contract: Contract, step: EpisodeStep): EpisodeStep {
   const { observation, metrics } = step
   if (typeof observation?.text !== "string" || typeof observation.anchor !== "string")
     throw contract.broken("a step must have an observation with the strings text and anchor")

@@ -11,9 +11,9 @@ import { recordedReply } from "./policy-choice.ts"
 import { replyRequest, sampleReply } from "./sample-reply.ts"
 
 /** Function that answers a call of a memory, at the observation of the current prompt. */
-export type Ask = (messages: readonly Message[], options: ModelCallOptions & AskedAt) => Promise<string>
+export type Ask = (messages: readonly Message[], options: ModelCallOptions & CallPlace) => Promise<string>
 
-export interface AskedAt {
+export interface CallPlace {
   readonly agent: string
   readonly now: Observation
 }
@@ -63,7 +63,7 @@ export class MemoryCalls<Task> {
     return taken.filter((step) => step !== undefined)
   }
 
-  async #call(messages: readonly Message[], options: ModelCallOptions & AskedAt, place: number) {
+  async #call(messages: readonly Message[], options: ModelCallOptions & CallPlace, place: number) {
     const { policy, tokenizer, environment, random, maxPositions, maxCompletionTokens } = this.#setup
     const { agent, now, anchor = `${agent}\n${now.anchor}`, conversation, maxTokens = maxCompletionTokens } = options
     checkMessages(playing(environment.name), messages)

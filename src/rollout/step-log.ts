@@ -2,7 +2,7 @@ import { inspect } from "node:util"
 import { type Contract, checkObservation, checkReward } from "../environment/contract.ts"
 import { unknownKey } from "../options/unknown-key.ts"
 import { GigpoError } from "../util/errors.ts"
-import { checkMeasured, checkSaid } from "./check-step.ts"
+import { checkCompletion, checkMeasured } from "./check-step.ts"
 import { EndOfEpisode } from "./end-of-episode.ts"
 import { type Episode, type EpisodeStep, totalReward } from "./episode.ts"
 import type { EpisodeEnd, RecordedStep } from "./play.ts"
@@ -53,7 +53,7 @@ export class StepLog {
     if (typeof order !== "string") throw this.#wrong(`The order of a step is ${inspect(order)}; give a string`)
     if (typeof follows === "number" && !this.#places[follows]?.step)
       throw this.#wrong(`A step follows ${inspect(follows)}, which is not a recorded step`)
-    Object.assign(place, { step: checkSaid(this.#contract, step), follows, order })
+    Object.assign(place, { step: checkCompletion(this.#contract, step), follows, order })
   }
 
   reward(index: number, value: number): void {

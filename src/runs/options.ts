@@ -6,7 +6,7 @@ import { GigpoError } from "../util/errors.ts"
 import { mayDiffer, type RunConfig, settledIn, shown } from "./config.ts"
 
 /** Options of a call that works in a run. */
-export interface AskedOptions {
+export interface CallOptions {
   /** Name of the call, for messages. */
   readonly call: "train" | "sft"
   /** Key of configuration files for these options. */
@@ -28,7 +28,7 @@ export type RecordedOptions = Readonly<Record<string, unknown>>
  * @returns options that the configuration does not state, which the run records
  * @throws GigpoError `BAD_CONFIG` with each key that differs, its value in the run and the given value.
  */
-export function checkStated(directory: string, config: object, asked: AskedOptions): RecordedOptions {
+export function checkStated(directory: string, config: object, asked: CallOptions): RecordedOptions {
   const { call, section, fields } = asked
   const part = (config as Readonly<Record<string, unknown>>)[section]
   const stated: Readonly<Record<string, unknown>> = {
@@ -66,7 +66,7 @@ export function checkRecorded(
   before: RunConfig,
   now: RecordedOptions,
 
-  { fields, mayChange: own = [] }: AskedOptions,
+  { fields, mayChange: own = [] }: CallOptions,
   mayChange: readonly string[],
 ): void {
   if (!isObject(before.resolved)) return // of an older version

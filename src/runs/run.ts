@@ -31,7 +31,7 @@ import { runFiles as files } from "./files.ts"
 import { checkRunFolder, type RunMode } from "./folder.ts"
 import { goesOnWith, type Origin } from "./frozen-weights.ts"
 import { cutBack, readReports, replaceLast } from "./metrics-log.ts"
-import { type AskedOptions, checkRecorded, checkStated } from "./options.ts"
+import { type CallOptions, checkRecorded, checkStated } from "./options.ts"
 import { discardReplaced, setRunAside, settleRun } from "./replaced.ts"
 import type { IterationReport } from "./report.ts"
 import { checkSameEnvironment } from "./same-environment.ts"
@@ -60,7 +60,7 @@ export interface Chosen {
   readonly settled: ResolvedLearningRates
   readonly promptDate: string | undefined
   /** Options of the training or fine-tuning, which must agree with the configuration. */
-  readonly asked: AskedOptions
+  readonly asked: CallOptions
 }
 
 const optionKeys: KeysOf<RunOptions> = {

@@ -334,7 +334,7 @@ it("ends waiting requests of this process when its gateway closes", async () => 
     temperature: 1,
     maxCompletionTokens: 9,
   })
-  const { apiKey } = opened.open({ voice, models: ["m"], textOf: tokenText(tokenizer) })
+  const { apiKey } = opened.open({ generator: voice, models: ["m"], textOf: tokenText(tokenizer) })
   const answer = opened.fetch(`${opened.baseURL}/chat/completions`, {
     method: "POST",
     headers: { authorization: `Bearer ${apiKey}`, "content-type": "application/json" },

@@ -3,8 +3,8 @@ import { resolve } from "node:path"
 import { describe, expect, it } from "vitest"
 import { changes, statuses } from "../../src/algorithms/algorithm.ts"
 import { algorithms } from "../../src/algorithms/algorithms.ts"
-import { askedFor, settingsOf } from "../../src/algorithms/asked.ts"
 import { findAlgorithms } from "../../src/algorithms/find.ts"
+import { settingsFor, settingsOf } from "../../src/algorithms/settings-for.ts"
 import { resolveConfig } from "../../src/cli/config/resolve.ts"
 import { estimators } from "../../src/credit/estimators.ts"
 import { memories } from "../../src/environment/memory/memories.ts"
@@ -28,7 +28,7 @@ describe("the table of algorithms", () => {
     for (const algorithm of algorithms) {
       const { system, status, file } = algorithm
       const isThere = status === "exact" || status === "partial" || status === "interpreted"
-      expect([system, askedFor(algorithm).length > 0, file !== undefined]).toEqual([system, isThere, isThere])
+      expect([system, settingsFor(algorithm).length > 0, file !== undefined]).toEqual([system, isThere, isThere])
       const config = () => resolveConfig("model: m\nenvironment: { name: sokoban }\n", settingsOf(algorithm))
       expect(config, system).not.toThrow()
       if (status === "exact") expect(algorithm.equation, system).toBeDefined()
@@ -61,7 +61,7 @@ describe("the table of algorithms", () => {
 
   it("is the page docs/algorithms.md (npm run docs:algorithms makes it)", async () => {
     const { pageOf } = (await import(resolve("scripts/algorithms.mjs"))) as { pageOf(table: object): string }
-    expect(readFileSync("docs/algorithms.md", "utf8")).toBe(pageOf({ algorithms, askedFor, changes, statuses }))
+    expect(readFileSync("docs/algorithms.md", "utf8")).toBe(pageOf({ algorithms, settingsFor, changes, statuses }))
   })
 
   const reference = resolve("../shared/reference/successors.md")

@@ -15,7 +15,7 @@ async function serving() {
   const voice = plainGenerator({ policy, codec: tokenizer, temperature: 1, maxCompletionTokens: 20 })
   const answered: Answered[] = []
   const answer = endpoint({
-    find: (key) => (key === "k" ? { voice, models: ["m"], textOf: tokenText(tokenizer) } : undefined),
+    find: (key) => (key === "k" ? { generator: voice, models: ["m"], textOf: tokenText(tokenizer) } : undefined),
     onAnswer: (one) => answered.push(one),
   })
   const ask = (body: object, signal?: AbortSignal) =>

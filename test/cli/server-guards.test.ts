@@ -6,7 +6,7 @@ import { join } from "node:path"
 import { text } from "node:stream/consumers"
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest"
 import { openGateway } from "../../src/agents/gateway.ts"
-import type { Speaker } from "../../src/endpoint/endpoint.ts"
+import type { ServedModel } from "../../src/endpoint/endpoint.ts"
 import { serveRetriever } from "../../src/environment/search/server.ts"
 import { openView } from "../../src/view/serve/view.ts"
 import { madeFolder, reportsOf } from "../view/run-folder.ts"
@@ -57,7 +57,7 @@ const servers: Readonly<Record<string, Served>> = {
   gateway: {
     async open() {
       const gateway = await openGateway()
-      const { apiKey: key } = gateway.open({ voice: {}, models: ["policy"] } as unknown as Speaker)
+      const { apiKey: key } = gateway.open({ voice: {}, models: ["policy"] } as unknown as ServedModel)
       return { address: gateway.baseURL, key, close: () => gateway[Symbol.asyncDispose]() }
     },
     ...{ path: "/v1/models", status: 200 },

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import type { SaidReply } from "../../src/chat/reply-generator.ts"
+import type { GeneratedReply } from "../../src/chat/reply-generator.ts"
 import type { SampleRequest } from "../../src/engine/engine.ts"
 import { NativePolicy } from "../../src/engine/native/native-policy.ts"
 import { stepSequence } from "../../src/engine/rows.ts"
@@ -59,8 +59,8 @@ describe.skipIf(!installed).each(Object.entries(clients))("%s", (_, client) => {
 
 describe.skipIf(!installed)("a model of random weights, sampled natively", () => {
   let policy: NativePolicy | undefined
-  const saids: SaidReply[] = []
-  const observer = { begin: () => 0, overflow: () => {}, said: (reply: SaidReply) => void saids.push(reply) }
+  const saids: GeneratedReply[] = []
+  const observer = { begin: () => 0, overflow: () => {}, said: (reply: GeneratedReply) => void saids.push(reply) }
   const endpoint = async () => {
     const speaks = await speaking([""], { observer })
     const shape = {

@@ -28,7 +28,7 @@ describe.skipIf(!furtherInstalled)("further clients (npm ci --prefix test/client
     const { voice, tokenizer, policy, errors } = await speaking([`One.\n${call("left")}`, call("right"), "Done."])
     const gateway = await openGateway()
     onTestFinished(() => gateway[Symbol.asyncDispose]())
-    const { apiKey } = gateway.open({ voice, models: ["policy"], textOf: tokenText(tokenizer) })
+    const { apiKey } = gateway.open({ generator: voice, models: ["policy"], textOf: tokenText(tokenizer) })
     const seen: string[] = []
     const look = createTool({
       ...{ id: "look", description: "Looks.", inputSchema: z.object({ where: z.enum(["left", "right"]) }) },

@@ -16,7 +16,7 @@ async function opened(replies: readonly string[], options: HttpOptions & Speakin
   const onError = (error: unknown) => void logged.push(error)
   const gateway = await openGateway({ limits, host, names, onError })
   onTestFinished(() => gateway[Symbol.asyncDispose]())
-  const { apiKey, close } = gateway.open({ voice, models: ["policy"], textOf: tokenText(tokenizer) })
+  const { apiKey, close } = gateway.open({ generator: voice, models: ["policy"], textOf: tokenText(tokenizer) })
   return { gateway, apiKey, close, policy, logged, voice, port: Number(new URL(gateway.baseURL).port) }
 }
 
@@ -71,7 +71,7 @@ it("answers nobody without a key, with another's, or with one that has expired",
 
 it("a key that expires while a reply is sampled ends it, for its own episode alone", async () => {
   const { gateway, apiKey, close, policy, voice } = await opened(["one two three four five six"], { pause: 5 })
-  const other = gateway.open({ voice, models: ["policy"], textOf: () => ({ token: "", bytes: [] }) })
+  const other = gateway.open({ generator: voice, models: ["policy"], textOf: () => ({ token: "", bytes: [] }) })
   const running = [apiKey, other.apiKey].map((key) => post(gateway, key))
   await expect.poll(() => policy.requests.length).toBe(2)
   close()

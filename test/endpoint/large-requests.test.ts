@@ -7,7 +7,7 @@ async function opened(maxPositions = 512) {
   const { voice, tokenizer } = await speaking(["yes"], { maxPositions, temperature: { value: 1, fixed: false } })
   const gateway = await openGateway()
   onTestFinished(() => gateway[Symbol.asyncDispose]())
-  const { apiKey } = gateway.open({ voice, models: ["policy"], textOf: tokenText(tokenizer) })
+  const { apiKey } = gateway.open({ generator: voice, models: ["policy"], textOf: tokenText(tokenizer) })
   return async (path: string, body: object | string): Promise<{ status: number; told: Answer }> => {
     const response = await fetch(`${gateway.baseURL}/${path}`, {
       method: "POST",

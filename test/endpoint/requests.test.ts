@@ -11,7 +11,7 @@ async function opened(limits = {}) {
   const { voice, tokenizer, policy } = await speaking(["yes"], { maxPositions: 512 })
   const gateway = await openGateway({ limits })
   onTestFinished(() => gateway[Symbol.asyncDispose]())
-  const { apiKey } = gateway.open({ voice, models: ["policy"], textOf: tokenText(tokenizer) })
+  const { apiKey } = gateway.open({ generator: voice, models: ["policy"], textOf: tokenText(tokenizer) })
   const headers = { authorization: `Bearer ${apiKey}`, "content-type": "application/json" }
   const post = async (body: Uint8Array<ArrayBuffer>, encoding: string) => {
     const init = { method: "POST", headers: { ...headers, "content-encoding": encoding }, body }

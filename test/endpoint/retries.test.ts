@@ -1,6 +1,6 @@
 import { expect, it } from "vitest"
 import type { Call } from "../../src/chat/call.ts"
-import type { ReplyObserver, SaidReply } from "../../src/chat/reply-generator.ts"
+import type { GeneratedReply, ReplyObserver } from "../../src/chat/reply-generator.ts"
 import { type HttpServer, listen } from "../../src/http/listen.ts"
 import { type Answer, events, joined, type Speaking, speaking } from "./speaking.ts"
 
@@ -11,7 +11,7 @@ class Record implements ReplyObserver {
     this.places[place] = reply
     this.onSaid?.()
   }
-  readonly places: (SaidReply | null)[] = []
+  readonly places: (GeneratedReply | null)[] = []
   onSaid: (() => void) | undefined
 
   begin(_call: Call): number {

@@ -38,7 +38,8 @@ export async function speaking(replies: readonly string[], { template, ...more }
   })
   const errors: unknown[] = []
   const answer = endpoint({
-    find: (key) => (key === "secret" ? { voice, models: ["policy"], textOf: tokenText(tokenizer) } : undefined),
+    find: (key) =>
+      key === "secret" ? { generator: voice, models: ["policy"], textOf: tokenText(tokenizer) } : undefined,
     onError: (error) => errors.push(error),
   })
   const fetch = (input: string | URL | Request, init?: RequestInit) => answer(new Request(input, init))

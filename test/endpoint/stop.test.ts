@@ -1,5 +1,5 @@
 import { expect, it } from "vitest"
-import type { SaidReply } from "../../src/chat/reply-generator.ts"
+import type { GeneratedReply } from "../../src/chat/reply-generator.ts"
 import type { Manner } from "./scripted.ts"
 import { type Answer, events, joined, speaking } from "./speaking.ts"
 
@@ -11,8 +11,8 @@ it.each(manners)(
   async (manner) => {
     for (const stop of ["END", "o EN", "two END", "E"])
       for (const stream of [false, true]) {
-        const said: SaidReply[] = []
-        const observer = { begin: () => 0, overflow: () => {}, said: (reply: SaidReply) => void said.push(reply) }
+        const said: GeneratedReply[] = []
+        const observer = { begin: () => 0, overflow: () => {}, said: (reply: GeneratedReply) => void said.push(reply) }
         const { post, policy, tokenizer } = await speaking([script], { ...manner, observer })
         const messages = [{ role: "user", content: "Count." }]
         const body = {
@@ -35,7 +35,7 @@ it.each(manners)(
         expect(choice.logprobs.content.map(({ top_logprobs }: Answer) => top_logprobs.length)).toEqual(
           tokens.map(() => 2),
         )
-        const [{ tokens: row, logProbs, completion }] = said as [SaidReply]
+        const [{ tokens: row, logProbs, completion }] = said as [GeneratedReply]
         expect([...row]).toEqual(tokens)
         expect([...logProbs]).toEqual(tokens.map((_, place) => -1 - place / 1024))
         const entropies = Float32Array.from(tokens, (_, place) => 2 + place / 1024)

@@ -3,7 +3,7 @@ import { parseJson, stringify } from "../../json/text.ts"
 import type { ApiError } from "../api-error.ts"
 import type { Call } from "../call.ts"
 import { type Answer, countTokens, type ReplyDelta } from "../dialect.ts"
-import type { SaidReply } from "../reply-generator.ts"
+import type { GeneratedReply } from "../reply-generator.ts"
 import { event } from "../sse.ts"
 import { anthropicError } from "./error.ts"
 
@@ -21,7 +21,7 @@ export class MessageAnswer implements Answer {
     this.#head = { id: `msg_${randomUUID()}`, type: "message", role: "assistant", model }
   }
 
-  whole([reply]: readonly SaidReply[]): string {
+  whole([reply]: readonly GeneratedReply[]): string {
     const { id, reasoning, content, toolCalls } = reply!
     const blocks = [
       ...(reasoning === "" ? [] : [{ type: "thinking", thinking: reasoning, signature: id }]),
@@ -45,7 +45,7 @@ export class MessageAnswer implements Answer {
     return closed + begun + this.#delta(deltaOf(piece))
   }
 
-  end([reply]: readonly SaidReply[]): string {
+  end([reply]: readonly GeneratedReply[]): string {
     const last = { delta: ended(reply!), usage: usage(reply!) }
     return this.#close() + named("message_delta", last) + named("message_stop")
   }
@@ -90,7 +90,7 @@ function deltaOf(piece: ReplyDelta): object {
   return kind === "content" ? { type: "text_delta", text } : { type: "thinking_delta", thinking: text }
 }
 
-function ended({ finishReason, stop }: SaidReply): object {
+function ended({ finishReason, stop }: GeneratedReply): object {
   const reasons = {
     stop: stop === undefined ? "end_turn" : "stop_sequence",
     length: "max_tokens",
@@ -99,7 +99,7 @@ function ended({ finishReason, stop }: SaidReply): object {
   return { stop_reason: reasons[finishReason], stop_sequence: stop ?? null }
 }
 
-function usage(reply: SaidReply): object {
+function usage(reply: GeneratedReply): object {
   const counted = countTokens([reply])
   return counts(counted.prompt, counted.reply)
 }

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto"
 import type { ApiError } from "../api-error.ts"
 import type { Call } from "../call.ts"
 import { type Answer, countTokens, type ReplyDelta, type TokenText } from "../dialect.ts"
-import type { SaidReply } from "../reply-generator.ts"
+import type { GeneratedReply } from "../reply-generator.ts"
 import { event } from "../sse.ts"
 
 export interface ChoicesCall extends Call {
@@ -34,16 +34,16 @@ export abstract class ChoicesAnswer implements Answer {
   }
 
   /** Content of a choice. */
-  protected abstract content(reply: SaidReply): object
+  protected abstract content(reply: GeneratedReply): object
   /** First part of each choice in a stream; undefined if there is none. */
   protected abstract first(): object | undefined
   /** Part of a choice in a stream; undefined for a piece that is not sent. */
   protected abstract part(index: number, piece: ReplyDelta): object | undefined
   /** Part of the chunk that ends a choice. */
   protected abstract last(): object
-  protected abstract logProbs(reply: SaidReply): object
+  protected abstract logProbs(reply: GeneratedReply): object
 
-  whole(replies: readonly SaidReply[]): string {
+  whole(replies: readonly GeneratedReply[]): string {
     const choices = replies.map((reply, index) => ({ index, ...this.content(reply), ...this.#ended(reply) }))
     const { object } = this.#names
     return JSON.stringify({ ...this.#head, object, choices, usage: usage(replies), ...this.#ids(replies) })
@@ -60,7 +60,7 @@ export abstract class ChoicesAnswer implements Answer {
     return part ? this.#chunk(index, part) : ""
   }
 
-  end(replies: readonly SaidReply[]): string {
+  end(replies: readonly GeneratedReply[]): string {
     const ids = this.#ids(replies)
     const last = replies.map((reply, index) => this.#chunk(index, this.last(), this.#ended(reply), ids))
     const counted = this.call.usageInStream ? [this.#event({ choices: [], usage: usage(replies) })] : []
@@ -71,7 +71,7 @@ export abstract class ChoicesAnswer implements Answer {
     return event(error)
   }
 
-  #ended(reply: SaidReply): object {
+  #ended(reply: GeneratedReply): object {
     return {
       logprobs: this.call.logProbs ? this.logProbs(reply) : null,
       finish_reason: reply.finishReason,
@@ -89,12 +89,12 @@ export abstract class ChoicesAnswer implements Answer {
   }
 
   /** Token ids of the prompt under vLLM's name, if requested. */
-  #ids(replies: readonly SaidReply[]): object {
+  #ids(replies: readonly GeneratedReply[]): object {
     return this.call.tokenIds ? { prompt_token_ids: [...replies[0]!.prompt] } : {}
   }
 }
 
-function usage(replies: readonly SaidReply[]): object {
+function usage(replies: readonly GeneratedReply[]): object {
   const { prompt, reply, reasoning } = countTokens(replies)
   return {
     ...{ prompt_tokens: prompt, completion_tokens: reply, total_tokens: prompt + reply },

@@ -1,5 +1,5 @@
-import { type ReplyDelta, type TokenText, toldLogProbs } from "../dialect.ts"
-import type { SaidReply } from "../reply-generator.ts"
+import { logProbEntries, type ReplyDelta, type TokenText } from "../dialect.ts"
+import type { GeneratedReply } from "../reply-generator.ts"
 import { ChoicesAnswer, type ChoicesCall } from "./choices.ts"
 
 // Responses of POST /v1/chat/completions: https://platform.openai.com/docs/api-reference/chat/object and /streaming
@@ -13,7 +13,7 @@ export class ChatAnswer extends ChoicesAnswer {
     this.#calls = new Array(call.count).fill(0)
   }
 
-  protected override content(reply: SaidReply): object {
+  protected override content(reply: GeneratedReply): object {
     return {
       message: {
         role: "assistant",
@@ -55,7 +55,7 @@ export class ChatAnswer extends ChoicesAnswer {
     return { delta: {} }
   }
 
-  protected override logProbs(reply: SaidReply): object {
-    return { content: toldLogProbs(reply, this.textOf), refusal: null }
+  protected override logProbs(reply: GeneratedReply): object {
+    return { content: logProbEntries(reply, this.textOf), refusal: null }
   }
 }

@@ -1,5 +1,5 @@
-import { type ReplyDelta, type TokenText, toldLogProbs } from "../dialect.ts"
-import type { SaidReply } from "../reply-generator.ts"
+import { logProbEntries, type ReplyDelta, type TokenText } from "../dialect.ts"
+import type { GeneratedReply } from "../reply-generator.ts"
 import { ChoicesAnswer, type ChoicesCall } from "./choices.ts"
 
 // Responses of POST /v1/completions: https://platform.openai.com/docs/api-reference/completions/object
@@ -9,7 +9,7 @@ export class TextAnswer extends ChoicesAnswer {
     super(call, textOf, { id: "cmpl", object: "text_completion", chunk: "text_completion" })
   }
 
-  protected override content({ content }: SaidReply): object {
+  protected override content({ content }: GeneratedReply): object {
     return { text: content }
   }
 
@@ -24,8 +24,8 @@ export class TextAnswer extends ChoicesAnswer {
   }
 
   /** Log-probabilities in columns, with the position of each token in the text. */
-  protected override logProbs(reply: SaidReply): object {
-    const tokens = toldLogProbs(reply, this.textOf)
+  protected override logProbs(reply: GeneratedReply): object {
+    const tokens = logProbEntries(reply, this.textOf)
     let at = 0
     return {
       tokens: tokens.map(({ token }) => token),

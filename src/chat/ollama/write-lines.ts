@@ -1,8 +1,8 @@
 import { parseJson, stringify } from "../../json/text.ts"
 import type { ApiError } from "../api-error.ts"
 import type { Call, ToolCall } from "../call.ts"
-import { type Answer, countTokens, type ReplyDelta, type TokenText, toldLogProbs } from "../dialect.ts"
-import type { SaidReply } from "../reply-generator.ts"
+import { type Answer, countTokens, logProbEntries, type ReplyDelta, type TokenText } from "../dialect.ts"
+import type { GeneratedReply } from "../reply-generator.ts"
 import { onOneLine } from "../sse.ts"
 
 // Responses of POST /api/chat and /api/generate: one JSON object, or one a line.
@@ -28,7 +28,7 @@ abstract class Lines implements Answer {
 
   protected abstract written(part: Part): object
 
-  whole([reply]: readonly SaidReply[]): string {
+  whole([reply]: readonly GeneratedReply[]): string {
     const { content, reasoning, toolCalls } = reply!
     return this.#object(this.written({ content, reasoning, toolCalls: toolCalls.map(called) }), this.#ended(reply!))
   }
@@ -42,7 +42,7 @@ abstract class Lines implements Answer {
     return this.#line(this.written(this.#partOf(piece)), { done: false })
   }
 
-  end([reply]: readonly SaidReply[]): string {
+  end([reply]: readonly GeneratedReply[]): string {
     return this.#line(this.written({ content: "" }), this.#ended(reply!))
   }
 
@@ -56,12 +56,12 @@ abstract class Lines implements Answer {
   }
 
   /** Reason of the end and counts. Durations are nanoseconds; reading the prompt is part of the evaluation. */
-  #ended(reply: SaidReply): object {
+  #ended(reply: GeneratedReply): object {
     const { prompt, reply: count } = countTokens([reply])
     const time = Math.round((performance.now() - this.#began) * 1e6)
     return {
       ...{ done: true, done_reason: reply.finishReason === "length" ? "length" : "stop" },
-      ...(this.#call.logProbs && { logprobs: toldLogProbs(reply, this.#textOf) }),
+      ...(this.#call.logProbs && { logprobs: logProbEntries(reply, this.#textOf) }),
       ...{ total_duration: time, load_duration: 0, prompt_eval_count: prompt, prompt_eval_duration: 0 },
       ...{ eval_count: count, eval_duration: time },
     }

@@ -1,8 +1,8 @@
 import { randomUUID } from "node:crypto"
 import { stringify } from "../../json/text.ts"
 import type { ApiError } from "../api-error.ts"
-import { type Answer, countTokens, type ReplyDelta, type TokenText, toldLogProbs } from "../dialect.ts"
-import type { SaidReply } from "../reply-generator.ts"
+import { type Answer, countTokens, logProbEntries, type ReplyDelta, type TokenText } from "../dialect.ts"
+import type { GeneratedReply } from "../reply-generator.ts"
 import { event } from "../sse.ts"
 import type { CallPart } from "../tools/call-parts.ts"
 import type { ResponsesCall } from "./read-responses.ts"
@@ -28,7 +28,7 @@ export class ResponsesAnswer implements Answer {
     this.#textOf = textOf
   }
 
-  whole([reply]: readonly SaidReply[]): string {
+  whole([reply]: readonly GeneratedReply[]): string {
     if (reply!.reasoning !== "") this.#items.push(reasoning(`rs_${reply!.id}`, reply!.reasoning))
     if (reply!.content !== "" || reply!.toolCalls.length === 0)
       this.#items.push(this.#message(`msg_${reply!.id}`, reply!.content, reply))
@@ -81,7 +81,7 @@ export class ResponsesAnswer implements Answer {
     )
   }
 
-  end([reply]: readonly SaidReply[]): string {
+  end([reply]: readonly GeneratedReply[]): string {
     const cutOff = this.#endCall("incomplete")
     const nothing = this.#items.length === 0 && !this.#open ? this.#text("content", "", reply!.id) : ""
     const closed = this.#close(reply)
@@ -123,7 +123,7 @@ export class ResponsesAnswer implements Answer {
   }
 
   /** Ends the item in progress. */
-  #close(reply?: SaidReply): string {
+  #close(reply?: GeneratedReply): string {
     const open = this.#open
     if (!open) return ""
     this.#open = undefined
@@ -141,7 +141,7 @@ export class ResponsesAnswer implements Answer {
     )
   }
 
-  #item(open: { readonly id: string; readonly kind: string }, text: string, reply?: SaidReply): Item {
+  #item(open: { readonly id: string; readonly kind: string }, text: string, reply?: GeneratedReply): Item {
     return open.kind === "content" ? this.#message(open.id, text, reply) : reasoning(open.id, text)
   }
 
@@ -151,7 +151,7 @@ export class ResponsesAnswer implements Answer {
       : { event: "reasoning_text", part: (text: string) => ({ type: "reasoning_text", text }) }
   }
 
-  #message(id: string, text: string, reply?: SaidReply): Item {
+  #message(id: string, text: string, reply?: GeneratedReply): Item {
     const content = [{ type: "output_text", text, annotations: [], logprobs: this.#logProbs(reply) }]
     return {
       id,
@@ -162,12 +162,12 @@ export class ResponsesAnswer implements Answer {
     }
   }
 
-  #logProbs(reply: SaidReply | undefined): object[] {
+  #logProbs(reply: GeneratedReply | undefined): object[] {
     if (!reply || !this.#asked.logProbs) return []
-    return toldLogProbs(reply, this.#textOf)
+    return logProbEntries(reply, this.#textOf)
   }
 
-  #response(reply?: SaidReply): object {
+  #response(reply?: GeneratedReply): object {
     const { model, parallel, temperature, maxTokens, asked } = this.#asked
     const cut = reply?.finishReason === "length"
     const counted = reply && countTokens([reply])

@@ -1,7 +1,7 @@
 import type { Command } from "commander"
 import { type Algorithm, type Change, changes, statuses } from "../../algorithms/algorithm.ts"
-import { askedFor } from "../../algorithms/asked.ts"
 import { findAlgorithms } from "../../algorithms/find.ts"
+import { settingsFor } from "../../algorithms/settings-for.ts"
 import { interruptible } from "../terminal/interrupt.ts"
 import { printJson } from "../terminal/print-json.ts"
 import { Screen } from "../terminal/screen.ts"
@@ -41,7 +41,7 @@ function listed(found: readonly Algorithm[]): string[] {
 }
 
 function row(algorithm: Algorithm): string[] {
-  return [algorithm.system, algorithm.status, algorithm.source, askedFor(algorithm).join(" ") || "–"]
+  return [algorithm.system, algorithm.status, algorithm.source, settingsFor(algorithm).join(" ") || "–"]
 }
 
 function described(algorithm: Algorithm, at: number): string[] {
@@ -49,7 +49,7 @@ function described(algorithm: Algorithm, at: number): string[] {
   const rows: readonly (readonly [string, string | undefined])[] = [
     ["changes", algorithm.changes.join(", ")],
     ["equation", equation],
-    ["selected by", askedFor(algorithm).join(" ") || undefined],
+    ["selected by", settingsFor(algorithm).join(" ") || undefined],
     ["environments", environments?.join(", ")],
     ["source", source],
     ["file", file && [file, ...otherFiles].join(", ")],

@@ -4,18 +4,18 @@ import { GigpoError } from "../../util/errors.ts"
 import { unlessAborted } from "../../util/linked-abort.ts"
 import { Conversation } from "../conversation.ts"
 import { chatCommands, converse } from "../converse.ts"
-import { openSpeaking, type SpeakArguments, speakOptions } from "../speak.ts"
+import { type GenerationArguments, generationOptions, openGenerator } from "../open-generator.ts"
 import { activity } from "../terminal/activity.ts"
 import { ChatView } from "../terminal/chat-view.ts"
 import { interruptible } from "../terminal/interrupt.ts"
 
-interface ChatArguments extends SpeakArguments {
+interface ChatArguments extends GenerationArguments {
   readonly system?: string
   readonly lines?: boolean
 }
 
 export function chatCommand(command: Command): Command {
-  return speakOptions(command)
+  return generationOptions(command)
     .description(
       "Chats with a model and streams its completions. Ctrl-C stops a completion, or leaves if none is in progress. Thinking " +
         "and messages of gigpo go to standard error.",
@@ -31,8 +31,8 @@ async function runChat(named: string, options: ChatArguments, signal: AbortSigna
   const terminal = stdin.isTTY && stdout.isTTY ? stdout : undefined
   const view = new ChatView(stdout, stderr)
   const piped = terminal || options.lines ? undefined : await activity.idle(() => readMessage(signal))
-  await using model = await openSpeaking(named, options, signal)
-  const conversation = new Conversation(model.voice, options.system)
+  await using model = await openGenerator(named, options, signal)
+  const conversation = new Conversation(model.generator, options.system)
   if (piped === undefined)
     return await activity.idle(() => converse({ conversation, view, input: stdin, terminal, signal }))
   view.end(await conversation.say(piped, signal, (said) => view.tell(said)))

@@ -13,7 +13,7 @@ import { warnOfOther } from "../other-environment.ts"
 import {
   describeReplaced,
   evaluateOnPanel,
-  openAskedPanel,
+  openPanelFor,
   type PanelArguments,
   panelLines,
 } from "../panel-evaluation.ts"
@@ -53,7 +53,7 @@ async function runEvaluate(file: string, options: EvaluateArguments, signal: Abo
   const config = options.model === undefined ? await withLocalModel(given, signal) : given
   if (options.panel === undefined) checkEvaluationSize(config)
   const say = (text: string) => new Screen(process.stderr, { live: false }).print(text)
-  const panel = await openAskedPanel(config, options, signal)
+  const panel = await openPanelFor(config, options, signal)
   for (const line of panel ? describeReplaced(panel) : []) say(line)
   await using player = await configuredPlayer(config, panel?.environment)
   const { environment, ...who } = player

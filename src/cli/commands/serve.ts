@@ -3,17 +3,17 @@ import type { Command } from "commander"
 import { agentModel } from "../../agents/agent.ts"
 import { ApiError } from "../../chat/api-error.ts"
 import { tokenText } from "../../chat/dialect.ts"
-import { type Answered, endpoint, healthPath, type Speaker, unknownKey } from "../../endpoint/endpoint.ts"
+import { type Answered, endpoint, healthPath, type ServedModel, unknownKey } from "../../endpoint/endpoint.ts"
 import { isKey, keyFromEnvironment, newKey } from "../../http/key.ts"
 import { listen } from "../../http/listen.ts"
 import { list, wholeNumber } from "../arguments.ts"
 import { describeFailure } from "../fail.ts"
-import { openSpeaking, type SpeakArguments, speakOptions } from "../speak.ts"
+import { type GenerationArguments, generationOptions, openGenerator } from "../open-generator.ts"
 import { activity } from "../terminal/activity.ts"
 import { interruptible } from "../terminal/interrupt.ts"
 import { Screen } from "../terminal/screen.ts"
 
-interface ServeArguments extends SpeakArguments {
+interface ServeArguments extends GenerationArguments {
   readonly host: string
   readonly port: number
   readonly name: readonly string[]
@@ -25,7 +25,7 @@ interface ServeArguments extends SpeakArguments {
 const keyVariable = "GIGPO_API_KEY"
 
 export function serveCommand(command: Command): Command {
-  return speakOptions(command)
+  return generationOptions(command)
     .description(
       "Serves clients of the APIs of OpenAI (/v1/chat/completions, /v1/responses, /v1/completions), Anthropic (/v1/messages) and Ollama " +
         "(/api/chat, /api/generate), with and without streaming. The first two lines of standard output are the address and the " +
@@ -48,7 +48,7 @@ async function runServe(named: string, options: ServeArguments, signal: AbortSig
   const apiKey = keyFromEnvironment(keyVariable) ?? newKey()
   const { host, port, name: models = [agentModel], allowHost: names = [], grace } = options
   const log = new Screen(process.stderr, { live: false })
-  let speaker: Speaker | undefined
+  let speaker: ServedModel | undefined
   const find = (given: string) => {
     if (!isKey(given, apiKey)) return undefined
     if (!speaker) throw new ApiError(503, "The model is being opened; try again in a moment.")
@@ -65,10 +65,10 @@ async function runServe(named: string, options: ServeArguments, signal: AbortSig
   // Listen before the model is opened, which may take minutes: an occupied port fails at once.
   const server = await listen(answer, { host, port, names, keys })
   try {
-    await using model = await openSpeaking(named, options, signal, false)
+    await using model = await openGenerator(named, options, signal, false)
     // Agents post anchor states and rewards as in training; outside of training they are ignored.
     const episode = { step() {}, end() {} }
-    speaker = { voice: model.voice, models, textOf: tokenText(model.tokenizer), episode }
+    speaker = { generator: model.generator, models, textOf: tokenText(model.tokenizer), episode }
     process.stdout.write(`${server.url}/v1\n${apiKey}\n`)
     log.print(`Serving ${named} as ${models.join(", ")}; Ctrl-C stops the server.`)
     if (model.tokenizer.chatTemplate === undefined)

@@ -56,7 +56,7 @@ import { settle } from "./started.ts"
 import { nativeStore } from "./store.ts"
 import { readTensor } from "./tensor-transfer.ts"
 import { warnOfThreads } from "./too-many-threads.ts"
-import { askedTop, toldTop } from "./top-tokens.ts"
+import { topTokenColumns, topTokensOf } from "./top-tokens.ts"
 import { Turns } from "./turns.ts"
 import { warnWithoutLibrary } from "./without-library.ts"
 
@@ -124,7 +124,7 @@ export class NativePolicy implements Trainable {
     if (!(await isAdapterFolder(directory))) return await NativePolicy.#openModel(directory, options, signal)
     await checkIntact(directory, "model")
     const stored = await readAdapterConfig(directory)
-    checkAsked(directory, stored.config, options.lora)
+    checkLoraOptions(directory, stored.config, options.lora)
     const base = await findBase(directory, stored, { given: options.base, signal })
     await checkModelFolder(base)
     const model = await readModelConfig(base)
@@ -294,10 +294,10 @@ export class NativePolicy implements Trainable {
       if (!nativeStatistics.includes(need)) throw new GigpoError("BAD_ARGUMENT", unknownStatistic(need))
     }
     checkTemperature(temperature)
-    let asked: ReturnType<typeof askedTop> = {}
+    let asked: ReturnType<typeof topTokenColumns> = {}
     const prepare = async () => {
       const batch = await packRows(rows, { temperature }, signal)
-      if (needs.includes("top")) asked = askedTop(placesOf(batch), top)
+      if (needs.includes("top")) asked = topTokenColumns(placesOf(batch), top)
       return () => this.#engine.logProbs({ ...batch, ...asked }, of, temperature, needs.includes("hellinger"))
     }
     const found = await this.#turns.prepared(prepare, signal)
@@ -305,7 +305,7 @@ export class NativePolicy implements Trainable {
       logProbs: found.logProbs,
       ...(needs.includes("entropy") && { entropies: found.entropies }),
       ...(needs.includes("hellinger") && { hellingers: found.hellingers }),
-      ...(needs.includes("top") && { top: toldTop(asked, found) }),
+      ...(needs.includes("top") && { top: topTokensOf(asked, found) }),
     }
   }
 
@@ -528,7 +528,7 @@ export async function readPolicyShape(named: string): Promise<{ model: ModelConf
 }
 
 /** Checks that options equal the adapter's stored configuration, if given. */
-function checkAsked(directory: string, stored: AdapterConfig, options: LoraOptions | undefined): void {
+function checkLoraOptions(directory: string, stored: AdapterConfig, options: LoraOptions | undefined): void {
   if (!options) return
   const asked = adapterConfig(options)
   const { rank, alpha } = stored

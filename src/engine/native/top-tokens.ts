@@ -7,7 +7,10 @@ import type { LinearLoss, LogProbsOptions, TopTokens } from "../engine.ts"
 // Conversion of the statistic "top" (tokens other than the sampled ones) to and from the native engine, which checks the token ids.
 
 /** Converts the option `top` of `logProbs` for a number of sampled tokens. Throws `BAD_ARGUMENT`. */
-export function askedTop(places: number, top: LogProbsOptions["top"]): Pick<NativeBatch, "topCount" | "topTokens"> {
+export function topTokenColumns(
+  places: number,
+  top: LogProbsOptions["top"],
+): Pick<NativeBatch, "topCount" | "topTokens"> {
   if (top === undefined)
     throw bad(
       'The statistic "top" needs the option top: the number of most likely tokens per position, or given tokens',
@@ -25,7 +28,7 @@ export function askedTop(places: number, top: LogProbsOptions["top"]): Pick<Nati
 }
 
 /** Converts the result of `logProbs`. */
-export function toldTop(
+export function topTokensOf(
   { topCount: count = 0, topTokens: given }: Pick<NativeBatch, "topCount" | "topTokens">,
   { topTokens, topLogProbs }: NativeScores,
 ): TopTokens {

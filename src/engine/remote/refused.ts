@@ -1,13 +1,13 @@
 import { GigpoError } from "../../util/errors.ts"
 
 /** Response of the server, as the cause of an error. */
-interface Said {
+interface ServerResponse {
   readonly status: number
 }
 
 /** Returns the error for a refused request. */
 export function refused(path: string, status: number, reason: string): GigpoError {
-  const said: Said = { status }
+  const said: ServerResponse = { status }
   return new GigpoError("ENGINE_REFUSED", `The engine refused ${path} (${status}): ${reason}`, { cause: said })
 }
 
@@ -31,7 +31,10 @@ export const cannot = (what: string, instead: string) =>
 
 /** Whether a request was refused because of the key or its format, before it was processed. */
 export function isUnread(error: unknown): boolean {
-  return GigpoError.is(error) && [401, 403, 404, 405, 413, 415].includes((error.cause as Said | undefined)?.status ?? 0)
+  return (
+    GigpoError.is(error) &&
+    [401, 403, 404, 405, 413, 415].includes((error.cause as ServerResponse | undefined)?.status ?? 0)
+  )
 }
 
 /** Error for a request that the server may have accepted and that must not be repeated. */

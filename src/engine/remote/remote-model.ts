@@ -4,7 +4,7 @@ import { isUnread } from "./refused.ts"
 import type { Session } from "./session.ts"
 
 /** Request to a model: a body without model_id and seq_id, or a function that encodes a request with both. */
-export type Asked = object | ((modelId: string, seqId: number) => Uint8Array | object)
+export type ModelRequest = object | ((modelId: string, seqId: number) => Uint8Array | object)
 
 /** Options of `RemoteModel.submit`. */
 export interface SubmitOptions extends ResultOptions {
@@ -38,7 +38,7 @@ export class RemoteModel {
   }
 
   /** Sends a request after all earlier ones have been accepted. */
-  async submit(path: string, asked: Asked, { repeat, ...options }: SubmitOptions = {}): Promise<Submitted> {
+  async submit(path: string, asked: ModelRequest, { repeat, ...options }: SubmitOptions = {}): Promise<Submitted> {
     const sent = this.#last.then(async () => {
       options.signal?.throwIfAborted()
       if (this.#spoiled) throw this.#spoiled
@@ -76,7 +76,7 @@ export class RemoteModel {
   }
 
   /** Sends a request and waits for the result. */
-  async call(path: string, asked: Asked, options?: SubmitOptions): Promise<Settled> {
+  async call(path: string, asked: ModelRequest, options?: SubmitOptions): Promise<Settled> {
     return await (await this.submit(path, asked, options)).result()
   }
 

@@ -1,5 +1,5 @@
 import { GigpoError } from "../../util/errors.ts"
-import { readAction, recall } from "../agent.ts"
+import { readAction, settleMemory } from "../agent.ts"
 import { actionPattern, completionPattern } from "../completion-pattern.ts"
 import type { Environment, EnvironmentEpisode, EpisodeContext, Observation } from "../environment.ts"
 import { Lifecycle } from "../lifecycle.ts"
@@ -44,7 +44,7 @@ export async function alfworld(options: AlfworldOptions = {}): Promise<Environme
     throw new GigpoError("BAD_CONFIG", `alfworld: the task ${task.game} is a game file; give its folder as data.`)
   }, cachedGames)
 
-  const { speech, remembers } = recall(resolved)
+  const { speech, remembers } = settleMemory(resolved)
   return {
     name: "alfworld",
     ...remembers,

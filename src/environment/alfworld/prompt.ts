@@ -1,9 +1,9 @@
-import { rememberTurns, replyFormat, type Speech } from "../agent.ts"
+import { type PromptSettings, rememberTurns, replyFormat } from "../agent.ts"
 import type { Observation, PastStep } from "../environment.ts"
 import { recentTurns } from "../memory/recent.ts"
 import type { AlfworldSettings } from "./options.ts"
 
-type PromptOptions = Speech<Pick<AlfworldSettings, "history" | "rules" | "thinking" | "admissible">>
+type PromptOptions = PromptSettings<Pick<AlfworldSettings, "history" | "rules" | "thinking" | "admissible">>
 
 /**
  * Prompt with the parts of verl-agent's prompt: role, task, recent observations and actions, current observation, admissible actions, and

@@ -1,5 +1,5 @@
 import { GigpoError } from "../../util/errors.ts"
-import { recall, rememberTurns, replyFormat, type Speech } from "../agent.ts"
+import { type PromptSettings, rememberTurns, replyFormat, settleMemory } from "../agent.ts"
 import type { Environment, EnvironmentEpisode, EpisodeContext, Observation, PastStep } from "../environment.ts"
 import { Lifecycle } from "../lifecycle.ts"
 import type { CardSettings, CardTask } from "./options.ts"
@@ -42,7 +42,7 @@ export interface Outcome {
 }
 
 export function cardEnvironment(game: CardGame, options: CardSettings): Environment<CardTask> {
-  const { speech, remembers } = recall(options)
+  const { speech, remembers } = settleMemory(options)
   return {
     name: game.name,
     ...remembers,
@@ -98,7 +98,7 @@ function promptText(
   game: CardGame,
   history: readonly PastStep[],
   now: Observation,
-  options: Speech<CardSettings>,
+  options: PromptSettings<CardSettings>,
 ): string {
   const past = rememberTurns(history, options)
   if (!options.rules) return [past, now.text].filter((part) => part !== "").join("\n\n")

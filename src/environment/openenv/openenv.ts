@@ -1,6 +1,6 @@
 import { GigpoError } from "../../util/errors.ts"
 import type { Random } from "../../util/random.ts"
-import { readAction, recall, rememberTurns, replyFormat, type Speech, type Thinking } from "../agent.ts"
+import { type PromptSettings, readAction, rememberTurns, replyFormat, settleMemory, type Thinking } from "../agent.ts"
 import type { Environment, Observation, ParsedAction, PastStep } from "../environment.ts"
 import { readOptions } from "../options.ts"
 import { taskSeeds } from "../seeds.ts"
@@ -30,7 +30,7 @@ import { openSession } from "./session.ts"
  */
 export function openEnv(options: OpenEnvOptions = {}): Environment<OpenEnvTask> {
   const resolved: ResolvedOptions = readOptions("openenv", options, openEnvFields)
-  const { speech, remembers } = recall(resolved)
+  const { speech, remembers } = settleMemory(resolved)
   const address = serverAddress(resolved.url, resolved.plainHttp)
   let found: Promise<string> | undefined
   /** Requested once for all episodes, and again after a failure. */
@@ -87,7 +87,7 @@ function parseAction(reply: string, now: Observation, thinking: Thinking): Parse
   return { action: known.length === 1 ? known[0]! : action, valid }
 }
 
-function promptText(history: readonly PastStep[], now: Observation, options: Speech<ResolvedOptions>): string {
+function promptText(history: readonly PastStep[], now: Observation, options: PromptSettings<ResolvedOptions>): string {
   const past = rememberTurns(history, options)
   const actions = now.actions ? `Possible actions:\n${now.actions.join("\n")}` : ""
   const what = now.actions ? "one of the possible actions" : "the text of your next action"

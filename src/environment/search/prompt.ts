@@ -1,11 +1,11 @@
-import type { Speech, Thinking } from "../agent.ts"
+import type { PromptSettings, Thinking } from "../agent.ts"
 import type { Observation, PastStep } from "../environment.ts"
 import { type NumberedTurn, recentTurns } from "../memory/recent.ts"
 import { resultOf } from "./information.ts"
 import type { SearchSettings } from "./options.ts"
 import type { SearchTask } from "./questions.ts"
 
-type PromptOptions = Speech<Pick<SearchSettings, "history" | "rules" | "thinking">>
+type PromptOptions = PromptSettings<Pick<SearchSettings, "history" | "rules" | "thinking">>
 
 /**
  * Prompt text: the question, the searches and results so far, and the two kinds of actions. The newest result is part of the history, next

@@ -1,5 +1,5 @@
 import { GigpoError } from "../../util/errors.ts"
-import { recall } from "../agent.ts"
+import { settleMemory } from "../agent.ts"
 import { completionPattern, taggedPattern } from "../completion-pattern.ts"
 import type { Environment, Observation, PastStep } from "../environment.ts"
 import { readSplits, shuffledForever } from "../splits.ts"
@@ -32,7 +32,7 @@ export async function search(options: SearchOptions = {}): Promise<Environment<S
   const resolved = resolveOptions(options)
   const { tasks, retrieverOf } =
     resolved.questions === undefined ? await openWorlds(resolved) : await openFiles(resolved.questions, resolved)
-  const { speech, remembers } = recall(resolved)
+  const { speech, remembers } = settleMemory(resolved)
   const thought = resolved.thinking === "required" ? "<think>I look it up.</think>" : ""
   return {
     name: "search",

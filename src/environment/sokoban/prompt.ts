@@ -1,9 +1,9 @@
-import { replyFormat, type Speech } from "../agent.ts"
+import { type PromptSettings, replyFormat } from "../agent.ts"
 import type { Observation, PastStep } from "../environment.ts"
 import { recentTurns } from "../memory/recent.ts"
 import type { SokobanSettings } from "./options.ts"
 
-type PromptOptions = Speech<Pick<SokobanSettings, "history" | "rules" | "thinking">>
+type PromptOptions = PromptSettings<Pick<SokobanSettings, "history" | "rules" | "thinking">>
 
 const rules = `You are playing Sokoban. Push every box onto a target.
 

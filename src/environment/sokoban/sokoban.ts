@@ -1,5 +1,5 @@
 import { GigpoError } from "../../util/errors.ts"
-import { hasThought, recall } from "../agent.ts"
+import { hasThought, settleMemory } from "../agent.ts"
 import { actionPattern, completionPattern } from "../completion-pattern.ts"
 import type { Environment, EnvironmentEpisode, EpisodeContext, Observation } from "../environment.ts"
 import { Lifecycle } from "../lifecycle.ts"
@@ -27,7 +27,7 @@ export type { SokobanTask } from "./tasks.ts"
  */
 export function sokoban(options: SokobanOptions = {}): Environment<SokobanTask> {
   const resolved = resolveOptions(options)
-  const { speech, remembers } = recall(resolved)
+  const { speech, remembers } = settleMemory(resolved)
   const oracle = sokobanOracle()
   return {
     name: "sokoban",

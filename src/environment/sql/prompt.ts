@@ -1,4 +1,4 @@
-import type { Speech, Thinking } from "../agent.ts"
+import type { PromptSettings, Thinking } from "../agent.ts"
 import type { Observation, PastStep } from "../environment.ts"
 import { recentTurns } from "../memory/recent.ts"
 import type { SqlSettings } from "./options.ts"
@@ -7,7 +7,7 @@ import type { SqlSettings } from "./options.ts"
 export function promptText(
   history: readonly PastStep[],
   now: Observation,
-  { rules, thinking, history: length, memory }: Speech<Pick<SqlSettings, "rules" | "thinking" | "history">>,
+  { rules, thinking, history: length, memory }: PromptSettings<Pick<SqlSettings, "rules" | "thinking" | "history">>,
 ): string {
   const asked = (history[0]?.observation ?? now).text
   const past = memory

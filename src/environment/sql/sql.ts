@@ -1,4 +1,4 @@
-import { recall } from "../agent.ts"
+import { settleMemory } from "../agent.ts"
 import { completionPattern, taggedPattern } from "../completion-pattern.ts"
 import type { Environment } from "../environment.ts"
 import { readSplits, shuffledForever } from "../splits.ts"
@@ -40,7 +40,7 @@ export async function sql(options: SqlOptions = {}): Promise<SqlEnvironment> {
   const databases = new SqlDatabases({ timeLimit, memoryLimit, processes })
   await databases.check()
   // With a memory one past step is still shown, because the observation of a query does not contain the query.
-  const { speech, remembers } = recall(resolved, 1)
+  const { speech, remembers } = settleMemory(resolved, 1)
   const thought = resolved.thinking === "required" ? "<think>This statement gives it.</think>" : ""
   let tasks: Environment<SqlTask>["tasks"] = (split, random) => shopQuestions(split, kinds, random)
   if (questions !== undefined) {

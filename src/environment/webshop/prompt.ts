@@ -1,4 +1,4 @@
-import { rememberTurns, replyFormat, type Speech, type Thinking } from "../agent.ts"
+import { type PromptSettings, rememberTurns, replyFormat, type Thinking } from "../agent.ts"
 import { anyOf, completionPattern } from "../completion-pattern.ts"
 import type { Observation, PastStep } from "../environment.ts"
 import { recentTurns } from "../memory/recent.ts"
@@ -6,7 +6,7 @@ import { startText } from "./episode.ts"
 import type { Goal } from "./goals.ts"
 import type { ResolvedOptions } from "./options.ts"
 
-type PromptOptions = Speech<Pick<ResolvedOptions, "admissible" | "history" | "rules" | "thinking">>
+type PromptOptions = PromptSettings<Pick<ResolvedOptions, "admissible" | "history" | "rules" | "thinking">>
 
 /** Maximum length of prompts with history, in characters. Longer prompts omit the history, as in verl-agent. */
 const longest = 13_000

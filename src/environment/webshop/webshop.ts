@@ -1,5 +1,5 @@
 import { GigpoError } from "../../util/errors.ts"
-import { readAction, recall } from "../agent.ts"
+import { readAction, settleMemory } from "../agent.ts"
 import type { Environment } from "../environment.ts"
 import { openCatalogue, type ProductSource } from "./catalogue.ts"
 import { findCatalogue, openCatalogueFiles } from "./catalogue-files.ts"
@@ -40,7 +40,7 @@ export async function webshop(options: WebShopOptions = {}): Promise<Environment
       "webshop: the catalogue gives fewer than two goals; use one with more products with instructions.",
     )
   }
-  const { speech, remembers } = recall(resolved)
+  const { speech, remembers } = settleMemory(resolved)
   return {
     name: "webshop",
     taskFiles: catalogueFiles(resolved),

@@ -7,7 +7,7 @@ import { type AboutPart, aboutEpisode, candidatePrefix, earned, flagsOf, type Re
 // Encodes the parts of a block, as `decode.ts` reads them. A part contains some episodes of a group. Each distinct token and text is stored once
 // per block, in the part of its first occurrence; other places store its index. A prompt that extends the previous step stores only its new part.
 
-type Said = Pick<Candidate, "reply" | "logProbs" | "entropies" | "forced">
+type EncodedReply = Pick<Candidate, "reply" | "logProbs" | "entropies" | "forced">
 
 /** Encoder of the parts of a block, in order. */
 export class BlockEncoder {
@@ -55,7 +55,7 @@ export class BlockEncoder {
   }
 
   /** Columns of completions, as token places, with the values of tokens; unknown values are 0. */
-  async #said(replies: readonly Said[]): Promise<Record<string, Numbers>> {
+  async #said(replies: readonly EncodedReply[]): Promise<Record<string, Numbers>> {
     const places: Int32Array[] = []
     for (const { reply } of replies) {
       places.push(this.#tokens.places(reply))
@@ -63,7 +63,7 @@ export class BlockEncoder {
     }
     const perToken = <Values extends Float32Array | Uint8Array>(
       type: new (length: number) => Values,
-      of: (one: Said) => Values | undefined,
+      of: (one: EncodedReply) => Values | undefined,
     ) => joined(type as never, replies.map((one) => of(one) ?? new type(one.reply.length)) as never) as Values
     return {
       replyTokens: Int32Array.from(replies, ({ reply }) => reply.length),

@@ -6,7 +6,7 @@ import { tellingOf } from "../data/telling.ts"
 import type { RunSource } from "./run-source.ts"
 import { tellingIterations } from "./telling.ts"
 
-type Told = Omit<Inlined["runs"][number], "groups">
+type ReportRun = Omit<Inlined["runs"][number], "groups">
 
 /** Group of a report with its place. */
 interface Chosen {
@@ -30,7 +30,7 @@ export interface Packing {
  */
 export async function* chosenGroups(
   source: RunSource,
-  runs: readonly Told[],
+  runs: readonly ReportRun[],
   packing: Packing,
 ): AsyncGenerator<Chosen> {
   let read = 0

@@ -9,7 +9,7 @@ const ofRequest: ReadonlySet<GigpoErrorCode> = new Set([
 ])
 
 /** Failure of a request, as reported to its client. */
-export interface ToldFailure {
+export interface ReportedFailure {
   readonly error: string
   readonly category: "user" | "server"
   /** Whether the message omits details, so that the error should be written to the server's log. */
@@ -17,7 +17,7 @@ export interface ToldFailure {
 }
 
 /** Returns the report of a failed request for its client, without paths of the server. */
-export function toldFailure(error: unknown): ToldFailure {
+export function reportedFailure(error: unknown): ReportedFailure {
   if (error instanceof ApiError) return { error: error.message, category: "user", log: false }
   if (!GigpoError.is(error))
     return { error: "The engine failed. The server's log has the cause.", category: "server", log: true }

@@ -1,7 +1,7 @@
 import type { CallMessage } from "./call.ts"
 
 /** Last input of the model: results of tools, or the user's message. */
-export function lastHeard(messages: readonly CallMessage[]): string {
+export function lastInput(messages: readonly CallMessage[]): string {
   const behind = messages.slice(messages.findLastIndex(({ role }) => role === "assistant") + 1)
   const results = behind.filter(({ role }) => role === "tool")
   const told = results.length > 0 ? results : behind.filter(({ role }) => role === "user").slice(-1)

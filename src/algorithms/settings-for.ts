@@ -6,6 +6,6 @@ export function settingsOf({ set = {} }: Algorithm): string[] {
 }
 
 /** Settings and code that select an algorithm; empty for an algorithm that is not available. */
-export function askedFor(algorithm: Algorithm): string[] {
+export function settingsFor(algorithm: Algorithm): string[] {
   return [...settingsOf(algorithm), ...(algorithm.code === undefined ? [] : [algorithm.code])]
 }

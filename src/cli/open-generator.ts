@@ -22,7 +22,7 @@ import { activity } from "./terminal/activity.ts"
 
 // Shared parts of the commands that sample from a model outside of training: chat and serve.
 
-export interface SpeakArguments {
+export interface GenerationArguments {
   readonly adapter?: string
   readonly temperature: number
   readonly maxTokens: number
@@ -35,7 +35,7 @@ const samplingFields = {
   chat: configFields.chat,
 }
 
-export function speakOptions(command: Command): Command {
+export function generationOptions(command: Command): Command {
   return command
     .argument(
       "<model>",
@@ -48,8 +48,8 @@ export function speakOptions(command: Command): Command {
 }
 
 /** Opened model with a completion generator. */
-export interface Speaking extends Model {
-  readonly voice: ReplyGenerator
+export interface OpenedModel extends Model {
+  readonly generator: ReplyGenerator
 }
 
 /**
@@ -58,12 +58,12 @@ export interface Speaking extends Model {
  * @param chats - whether a chat template is required
  * @throws GigpoError `BAD_CONFIG` for settings, `BAD_MODEL`, `BAD_TOKENIZER`, `OUT_OF_MEMORY`, `DEVICE_UNAVAILABLE`
  */
-export async function openSpeaking(
+export async function openGenerator(
   named: string,
-  { adapter, temperature, maxTokens, set }: SpeakArguments,
+  { adapter, temperature, maxTokens, set }: GenerationArguments,
   signal: AbortSignal,
   chats = true,
-): Promise<Speaking> {
+): Promise<OpenedModel> {
   const { chat, ...sampling } = readSettings(set)
   const options = { ...sampling, training: false, signal }
   const directory = await resolveModel(named, signal)
@@ -83,7 +83,7 @@ export async function openSpeaking(
   }
   return {
     ...model,
-    voice: plainGenerator({ ...model, codec: tokenizer, temperature, maxCompletionTokens: maxTokens }),
+    generator: plainGenerator({ ...model, codec: tokenizer, temperature, maxCompletionTokens: maxTokens }),
   }
 }
 

@@ -110,6 +110,7 @@ const optional: Readonly<Record<string, Case>> = {
   lookFirst: { call: (options) => gigpo.lookFirst(gigpo.numberLine(), options), slip: ["step", "steps"] },
   entropyBranching: { call: gigpo.entropyBranching, slip: ["treshold", "threshold"] },
   arpoBranches: { call: (options) => gigpo.arpoBranches(0, 0, 0, options), slip: ["treshold", "threshold"] },
+  expertProgress: { call: gigpo.expertProgress, slip: ["maxStep", "maxSteps"] },
   forkAt: { call: gigpo.forkAt, slip: ["steps", "step"] },
   informationGain: { call: gigpo.informationGain, slip: ["leed", "lead"] },
   oracleCandidates: { call: gigpo.oracleCandidates, slip: ["cuont", "count"] },

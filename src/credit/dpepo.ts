@@ -39,8 +39,8 @@ export const dpepo = defineEstimator({
     equation: "A = z v if z ≥ 0, else z (2 - v); z as in GRPO, v = (ω^d + mean_e (α^a + γ^t + β^w) / 3) / 2",
     source: "arXiv 2604.24320, its code",
     set: { "environment.wrapper.name": "parallel" },
-    status: "partial",
-    note: "The process reward that one of their configurations adds to failed episodes is missing. Anchor states and prompts of the copies are an interpretation.",
+    status: "exact",
+    note: "The process reward, which only one of their configurations has, is the hook `expert-progress`. Anchor states and prompts of the copies are an interpretation.",
   },
   make(options: DpepoOptions = {}): Estimator<StepCredit> {
     settle("dpepo", options, dpepoFields, outsideRuns)

@@ -4,6 +4,7 @@ import "../check-node.cts"
 
 export { beliefRewards } from "../rollout/hooks/belief-rewards.ts"
 export { type EntropyBranchingOptions, entropyBranching } from "../rollout/hooks/entropy-branching.ts"
+export { type ExpertProgressOptions, expertProgress } from "../rollout/hooks/expert-progress.ts"
 export { type ForkAtOptions, forkAt } from "../rollout/hooks/fork-at.ts"
 export { type InformationGainOptions, informationGain } from "../rollout/hooks/information-gain.ts"
 export { monteCarlo } from "../rollout/hooks/monte-carlo.ts"

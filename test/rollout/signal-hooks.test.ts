@@ -1,6 +1,8 @@
 import { describe, expect, it } from "vitest"
 import type { Trainable } from "../../src/engine/engine.ts"
+import { parallel } from "../../src/environment/parallel.ts"
 import type { Episode } from "../../src/rollout/episode.ts"
+import { expertProgress } from "../../src/rollout/hooks/expert-progress.ts"
 import { informationGain } from "../../src/rollout/hooks/information-gain.ts"
 import { monteCarlo } from "../../src/rollout/hooks/monte-carlo.ts"
 import { oracleCandidates } from "../../src/rollout/hooks/oracle-candidates.ts"
@@ -165,5 +167,65 @@ describe("oracleCandidates", () => {
       /oracleCandidates needs the method verify.*sokoban, number-line, blackjack and sql/,
     )
     expect(() => oracleCandidates({ count: 1 })).toThrow(/count must be/)
+  })
+})
+
+describe("expertProgress", () => {
+  /** Number of the expert's first actions that a list contains in their order: the longest of its beginnings that is a subsequence. */
+  const followed = (wanted: readonly string[], actions: readonly string[]) => {
+    for (let length = wanted.length; length > 0; length--) {
+      let from = 0
+      const found = wanted.slice(0, length).every((action) => {
+        const at = actions.indexOf(action, from)
+        from = at + 1
+        return at >= 0
+      })
+      if (found) return length
+    }
+    return 0
+  }
+  const wander = {
+    step: async (action: string, episode: { step(action: string): Promise<object> }) => ({
+      ...(await episode.step(action)),
+      terminated: false,
+    }),
+  }
+
+  it.each([1, 3])("adds what failed episodes have of the expert's actions, with %s copies", async (copies) => {
+    const inner = doorsEnvironment({ ...(wander as object), verify: answering.verify! })
+    const environment = copies === 1 ? inner : parallel(inner, { copies })
+    const replies = copies === 1 ? ["a", "b", "c"] : ["aab", "bca", "cbb", "acc"]
+    /** The replies of the policy have a letter for each copy, those of the expert have tags. */
+    const parse: typeof inner.parse = (reply, now) =>
+      reply.length > copies ? environment.parse(reply, now) : { action: [...reply].join("\n"), valid: true }
+    const policy = Object.assign(new KnowingPolicy(tokenizer.get(), replies), { maxPositions: 2000 })
+    const changes = { environment: { ...environment, parse } as typeof inner, policy, maxSteps: 4, maxPositions: 2000 }
+    const [plain, told] = [
+      await play({}, changes),
+      await play(expertProgress() as never, {
+        ...changes,
+        policy: Object.assign(new KnowingPolicy(tokenizer.get(), replies), { maxPositions: 2000 }),
+      }),
+    ]
+    const progresses = new Set<number>()
+    for (const [at, { task, episodes }] of told.groups.entries())
+      for (const [member, episode] of episodes.entries()) {
+        const before = plain.groups[at]!.episodes[member]!
+        const wanted = task.rooms.map(right)
+        const lines = Array.from({ length: copies }, (_, e) => before.steps.map(({ action }) => action.split("\n")[e]!))
+        const failed = before.metrics.success !== 1
+        const progress = failed ? Math.max(...lines.map((one) => followed(wanted, one))) / wanted.length : 0
+        progresses.add(progress)
+        expect(episode.return).toBeCloseTo(before.return + progress, 12)
+        expect(episode.steps.slice(0, -1)).toEqual(before.steps.slice(0, -1))
+      }
+    expect(progresses.size).toBeGreaterThan(2)
+  })
+
+  it("refuses an environment without an expert", async () => {
+    const { expert: _, ...without } = doorsEnvironment()
+    await expect(play(expertProgress() as never, { environment: without })).rejects.toThrow(
+      /expertProgress needs the method expert/,
+    )
   })
 })

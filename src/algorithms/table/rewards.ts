@@ -14,6 +14,22 @@ export const rewards: readonly Algorithm[] = [
     note: "Example to copy. The meta-gradient is not documented, so weights are found by random search.",
   },
   {
+    system: "DPEPO with its process reward",
+    origin: "successor",
+    changes: ["reward", "credit", "rollout"],
+    equation:
+      "as DPEPO; return of a failed episode + (the expert's first actions that it contains in order) / (the expert's actions)",
+    source: "my1ab/Code-for-DPEPO_modified",
+    file: "src/rollout/hooks/expert-progress.ts",
+    set: {
+      "training.estimator.name": "dpepo",
+      "training.turnHooks.name": "expert-progress",
+      "environment.wrapper.name": "parallel",
+    },
+    status: "exact",
+    note: "One of the authors' configurations. The expert is that of the environment.",
+  },
+  {
     system: "AgentForesight",
     origin: "successor",
     changes: ["reward"],

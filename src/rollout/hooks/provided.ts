@@ -5,6 +5,7 @@ import { GigpoError } from "../../util/errors.ts"
 const providers = {
   verify: "sokoban, number-line, blackjack and sql",
   answer: "search and sql",
+  expert: "sokoban, alfworld, webshop, search, sql and the card games",
 } as const
 
 /**
@@ -23,6 +24,6 @@ export function provided<Name extends keyof typeof providers>(
   throw new GigpoError(
     "BAD_ARGUMENT",
     `The hook ${hook} needs the method ${name} of the environment, which ${lacking} does not have. The built-in environments ` +
-      `${providers[name]} have it, but not in the wrapper parallel; or add ${name}() to your environment.`,
+      `${providers[name]} have it, but not in every wrapper; or add ${name}() to your environment.`,
   )
 }

@@ -3,6 +3,7 @@ import type { CustomValue, Fields } from "../../options/table.ts"
 import type { RolloutHooks } from "../hooks.ts"
 import { beliefRewards } from "./belief-rewards.ts"
 import { entropyBranching, entropyBranchingFields } from "./entropy-branching.ts"
+import { expertProgress, expertProgressFields } from "./expert-progress.ts"
 import { forkAt, forkAtFields } from "./fork-at.ts"
 import { informationGain, informationGainFields } from "./information-gain.ts"
 import { monteCarlo } from "./monte-carlo.ts"
@@ -20,6 +21,7 @@ export const turnHooks = {
   "information-gain": { fields: informationGainFields, make: informationGain },
   "monte-carlo": { fields: {}, make: monteCarlo },
   "belief-rewards": { fields: {}, make: beliefRewards },
+  "expert-progress": { fields: expertProgressFields, make: expertProgress },
 } satisfies Readonly<Record<string, Named<Fields, RolloutHooks>>>
 
 const names = ["begin", "candidates", "sample", "onTurn", "guide", "score", "keep", "played"] as const

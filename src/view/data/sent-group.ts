@@ -27,7 +27,9 @@ export class PromptTexts {
     return this.#last.get(conversationOf(step)) ?? this.#first
   }
 
+  /** Adds a step. One without tokens, because they were not requested, changes nothing. */
   add(step: RecordedStep): void {
+    if (isBare(step)) return
     this.#first ||= step.prompt
     this.#last.set(conversationOf(step), step.prompt + replyText(step))
   }
@@ -36,6 +38,10 @@ export class PromptTexts {
   episode(): void {
     this.#last.clear()
   }
+}
+
+function isBare({ prompt, reply, shared }: SentStep): boolean {
+  return prompt === "" && reply.length === 0 && shared === undefined
 }
 
 /** Name of the conversation of a step, equal for steps whose prompts continue each other. */
@@ -48,7 +54,9 @@ export function wholeGroup(sent: SentGroup): PageGroup {
   const texts = new PromptTexts()
   const episodes = sent.episodes.map((episode) => {
     texts.episode()
-    const steps = episode.steps.map(({ shared = 0, ...step }): RecordedStep => {
+    const steps = episode.steps.map((sent): RecordedStep => {
+      if (isBare(sent)) return sent
+      const { shared = 0, ...step } = sent
       const whole = { ...step, prompt: texts.before(step).slice(0, shared) + step.prompt }
       texts.add(whole)
       return whole

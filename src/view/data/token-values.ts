@@ -34,8 +34,8 @@ export function tokenScale({ episodes, scale }: PageGroup): Scale {
     if (Math.abs(value) > most[measure]) most[measure] = Math.abs(value)
   }
   for (const { steps } of episodes)
-    for (const { reply, advantage = 0, entropies = [], logProbs, trainerLogProbs = [] } of steps) {
-      if (reply.length === 0) continue
+    for (const { advantage = 0, entropies = [], logProbs, trainerLogProbs = [] } of steps) {
+      if (logProbs.length === 0) continue // of others than the members whose tokens are there
       if (typeof advantage === "number") see("advantage", advantage)
       else for (const value of advantage) see("advantage", value)
       for (const value of entropies) see("entropy", value)

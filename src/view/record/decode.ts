@@ -18,9 +18,15 @@ export interface DecodedGroup {
  * bytes.
  *
  * @param room - maximum number of characters of all texts; prompts share prefixes in the file, but not in memory
+ * @param members - episodes whose prompts and completions are decoded; those of others are empty. Default: all
  */
-export async function decodeBlock(bytes: Buffer, iteration: number, room: number): Promise<DecodedGroup[]> {
-  const decoder = new PartDecoder(room)
+export async function decodeBlock(
+  bytes: Buffer,
+  iteration: number,
+  room: number,
+  members?: ReadonlySet<number>,
+): Promise<DecodedGroup[]> {
+  const decoder = new PartDecoder(room, members)
   const groups: { group: RecordedGroup & { episodes: RecordedEpisode[] }; characters: number }[] = []
   for (let at = 0; at < bytes.length; ) {
     const { about, arrays, end } = unpack(bytes, at)
@@ -56,11 +62,13 @@ class PartDecoder {
   /** Next candidate completion of the part, and the start of its tokens. */
   #candidate = { step: 0, token: 0 }
   readonly #room: number
+  readonly #members: ReadonlySet<number> | undefined
   /** Total length of the texts so far. */
   characters = 0
 
-  constructor(room: number) {
+  constructor(room: number, members: ReadonlySet<number> | undefined) {
     this.#room = room
+    this.#members = members
   }
 
   async *episodes(
@@ -76,8 +84,13 @@ class PartDecoder {
     for (const line of lines.split("\n").slice(0, -1)) this.#texts.push(textOf(line))
     const from = { step: 0, token: 0, prompt: 0 }
     this.#candidate = { step: 0, token: 0 }
-    for (const { steps, left, stepMetrics, ...episode } of episodes)
-      yield { ...episode, steps: await this.#steps(arrays, from, steps, left !== true, stepMetrics) }
+    for (const { steps, left, stepMetrics, ...episode } of episodes) {
+      const isWhole = this.#members?.has(episode.member) ?? true
+      yield {
+        ...episode,
+        steps: await this.#steps(arrays, from, steps, { isLearned: left !== true, isWhole }, stepMetrics),
+      }
+    }
   }
 
   /** Decodes a number of steps from a position in the columns, and advances it. */
@@ -85,7 +98,7 @@ class PartDecoder {
     columns: Columns,
     from: { step: number; token: number; prompt: number },
     count: number,
-    isLearned: boolean,
+    { isLearned, isWhole }: { readonly isLearned: boolean; readonly isWhole: boolean },
     metrics: AboutEpisode["stepMetrics"],
   ): Promise<RecordedStep[]> {
     const steps: RecordedStep[] = []
@@ -118,9 +131,9 @@ class PartDecoder {
       steps.push({
         observation: String(text("observation")),
         anchor: String(text("anchor")),
-        prompt: this.#tokens.textsOf(said, 0, promptTokens).join(""),
+        prompt: isWhole ? this.#tokens.textsOf(said, 0, promptTokens).join("") : "",
         promptTokens,
-        ...this.#said(said, promptTokens, length, perToken, flagged),
+        ...this.#said(said, promptTokens, isWhole ? length : promptTokens, perToken, flagged),
         ...(isSkipped && { skipped: true }),
         ...(!isSkipped && earned.advantages && { advantage: value("advantages") }),
         ...(!isSkipped && earned.tokenAdvantages && { advantage: perToken("tokenAdvantages") }),

@@ -28,10 +28,10 @@ export async function answerApi(source: Source, path: string, request: Request, 
       if (what === "search") return await searched(source, run, new URL(request.url).searchParams)
       if (what === "overview") return iteration === undefined ? await source.overview(run) : undefined
       if (iteration === undefined) return await source[what as "reports" | "episodes"](run, cursor)
-      const found = what === "episodes" ? await source.group(run, Number(iteration), Number(group)) : undefined
       const given = new URL(request.url).searchParams.get("members")
-      const members = given === null ? undefined : new Set(given.split(",").filter(Boolean).map(Number))
-      return found && (await sentGroup(found, { round: roundToSingle, members }))
+      const members = given?.split(",").filter(Boolean).map(Number)
+      const found = what === "episodes" ? await source.group(run, Number(iteration), Number(group), members) : undefined
+      return found && (await sentGroup(found, { round: roundToSingle, members: members && new Set(members) }))
     }),
   )
   if (value === undefined) throw new ApiError(404, "This file does not exist.")

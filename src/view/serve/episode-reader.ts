@@ -10,18 +10,28 @@ export interface EpisodeReader {
   /** Summaries of the recorded iterations, in order. */
   readSummaries(run: string, range?: EpisodesRange): Promise<readonly IterationSummary[]>
   readEpisodes(run: string, range: EpisodesRange): AsyncIterable<RecordedGroup>
-  /** Reads a group; undefined if it was not recorded. */
-  readGroup(run: string, iteration: number, group: number): Promise<RecordedGroup | undefined>
+  /** Reads a group; undefined if it was not recorded. Prompts and completions are those of `members`; default: all. */
+  readGroup(
+    run: string,
+    iteration: number,
+    group: number,
+    members?: ReadonlySet<number>,
+  ): Promise<RecordedGroup | undefined>
 }
 
-export const recordedEpisodes: EpisodeReader = { recordedIterations, readSummaries, readEpisodes, readGroup }
+export const recordedEpisodes: EpisodeReader = {
+  recordedIterations,
+  readSummaries,
+  readEpisodes,
+  readGroup: (run, iteration, group, members) => readGroup(run, iteration, group, "training", members),
+}
 
 /** Reader of the recorded episodes of evaluations. */
 export const recordedEvaluations: EpisodeReader = {
   recordedIterations: (run) => recordedIterations(run, "evaluation"),
   readSummaries: (run, range) => readSummaries(run, { ...range, of: "evaluation" }),
   readEpisodes: (run, range) => readEpisodes(run, { ...range, of: "evaluation" }),
-  readGroup: (run, iteration, group) => readGroup(run, iteration, group, "evaluation"),
+  readGroup: (run, iteration, group, members) => readGroup(run, iteration, group, "evaluation", members),
 }
 
 export const noEpisodes: EpisodeReader = {

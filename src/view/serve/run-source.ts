@@ -79,9 +79,10 @@ export async function runSource(
       if (!(await keepsOwn(directory))) return { matches: [] }
       return await searchEpisodes(readerOf(id), directory, text, before)
     },
-    async group(id, iteration, group) {
+    async group(id, iteration, group, members) {
       const { directory } = await find(id)
-      return (await keepsOwn(directory)) ? await readerOf(id).readGroup(directory, iteration, group) : undefined
+      if (!(await keepsOwn(directory))) return undefined
+      return await readerOf(id).readGroup(directory, iteration, group, members && new Set(members))
     },
     async *groups(id, iteration) {
       const { directory } = await find(id)

@@ -31,11 +31,12 @@ export async function sentGroup(group: RecordedGroup, { round, members }: SentOp
     const isWhole = members?.has(episode.member) ?? true
     const steps: SentStep[] = []
     for (const whole of episode.steps) {
-      const step = isWhole ? rounded(whole, round) : withoutTokens(whole, round)
-      const shared = sharedLength(texts.before(step), step.prompt)
-      texts.add(step)
-      // Most steps share nothing, or are not whole: a copy of each would double the work.
-      steps.push(shared > 0 ? { ...step, shared, prompt: step.prompt.slice(shared) } : step)
+      if (isWhole) {
+        const step = rounded(whole, round)
+        const shared = sharedLength(texts.before(step), step.prompt)
+        texts.add(step)
+        steps.push(shared > 0 ? { ...step, shared, prompt: step.prompt.slice(shared) } : step)
+      } else steps.push(withoutTokens(whole, round))
       if (pace.due()) await pace.rest()
     }
     episodes.push({ ...episode, steps })

@@ -12,6 +12,7 @@ import { Random } from "../../../src/util/random.ts"
 import { replyText } from "../../../src/view/data/recorded.ts"
 import { readEpisodes, readGroup, readSummaries } from "../../../src/view/record/read.ts"
 import { recordEpisodes } from "../../../src/view/record/recorder.ts"
+import { sentGroup } from "../../../src/view/serve/sent-group.ts"
 import { episode } from "../../training/episodes.ts"
 import { all } from "../../training/tiny.ts"
 import { bytes, group, plainGroups, record, said, tokens } from "./groups.ts"
@@ -141,6 +142,18 @@ it("keeps the log-probabilities of the trainer of steps that it has read", async
     [-2.5, -2],
     undefined,
   ])
+})
+
+it("reads the tokens of some members only, with the same scale and the same steps otherwise", async () => {
+  const entropies = Float32Array.of(0.5, 0.25)
+  const episodes = ["x", "y", "z"].map((word) => episode([said("a", `look ${word}`, word, { entropies } as object)]))
+  await record(run, [[1, { groups: [group(0, episodes)], credit: { advantages: Float64Array.of(1, -3, 2) } }]])
+  const whole = (await readGroup(run, 1, 0))!
+  const some = (await readGroup(run, 1, 0, "training", new Set([1])))!
+  expect(some.episodes[1]).toEqual(whole.episodes[1])
+  expect(some.episodes[2]!.steps[0]).toEqual({ ...whole.episodes[2]!.steps[0], prompt: "", reply: [] })
+  const options = { round: (value: number) => value, members: new Set([1]) }
+  expect(await sentGroup(some, options)).toEqual(await sentGroup(whole, options))
 })
 
 it("gives text where characters are of several tokens, are cut off, or are none", async () => {

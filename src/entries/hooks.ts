@@ -1,9 +1,10 @@
-// `gigpo/hooks`: hooks of the rollout, which branch episodes, resample completions and extend the thinking.
+// `gigpo/hooks`: hooks of the rollout, which branch episodes, resample completions, extend the thinking and judge episodes.
 
 import "../check-node.cts"
 
 export { type EntropyBranchingOptions, entropyBranching } from "../rollout/hooks/entropy-branching.ts"
 export { type ForkAtOptions, forkAt } from "../rollout/hooks/fork-at.ts"
+export { type JudgeOptions, judge } from "../rollout/hooks/judge.ts"
 export { type T2poOptions, t2po } from "../rollout/hooks/t2po.ts"
 export { type ThinkWhenUnsureOptions, thinkWhenUnsure } from "../rollout/hooks/think-when-unsure.ts"
 export type {

@@ -3,6 +3,7 @@ import type { CustomValue, Fields } from "../../options/table.ts"
 import type { RolloutHooks } from "../hooks.ts"
 import { entropyBranching, entropyBranchingFields } from "./entropy-branching.ts"
 import { forkAt, forkAtFields } from "./fork-at.ts"
+import { judge, judgeFields } from "./judge.ts"
 import { t2po, t2poFields } from "./t2po.ts"
 import { thinkWhenUnsure, thinkWhenUnsureFields } from "./think-when-unsure.ts"
 
@@ -12,6 +13,7 @@ export const turnHooks = {
   "entropy-branching": { fields: entropyBranchingFields, make: entropyBranching },
   "think-when-unsure": { fields: thinkWhenUnsureFields, make: thinkWhenUnsure },
   "fork-at": { fields: forkAtFields, make: forkAt },
+  judge: { fields: judgeFields, make: judge },
 } satisfies Readonly<Record<string, Named<Fields, RolloutHooks>>>
 
 const names = ["begin", "candidates", "sample", "onTurn", "guide", "score", "keep", "played"] as const

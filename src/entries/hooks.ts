@@ -1,4 +1,4 @@
-// `gigpo/hooks`: hooks of the rollout, which branch episodes, resample completions and extend the thinking.
+// `gigpo/hooks`: hooks of the rollout, which branch episodes, resample completions, extend the thinking and judge episodes.
 
 import "../check-node.cts"
 
@@ -6,9 +6,7 @@ export { beliefRewards } from "../rollout/hooks/belief-rewards.ts"
 export { type EntropyBranchingOptions, entropyBranching } from "../rollout/hooks/entropy-branching.ts"
 export { type ExpertProgressOptions, expertProgress } from "../rollout/hooks/expert-progress.ts"
 export { type ForkAtOptions, forkAt } from "../rollout/hooks/fork-at.ts"
-export { type InformationGainOptions, informationGain } from "../rollout/hooks/information-gain.ts"
-export { monteCarlo } from "../rollout/hooks/monte-carlo.ts"
-export { type OracleCandidatesOptions, oracleCandidates } from "../rollout/hooks/oracle-candidates.ts"
+export { type JudgeOptions, judge } from "../rollout/hooks/judge.ts"
 export { type T2poOptions, t2po } from "../rollout/hooks/t2po.ts"
 export { type ThinkWhenUnsureOptions, thinkWhenUnsure } from "../rollout/hooks/think-when-unsure.ts"
 export type {

@@ -1,4 +1,4 @@
-import { describe, expect, it } from "vitest"
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest"
 import rewardWeights from "../../examples/extend/curriculum.ts"
 import type { Algorithm } from "../../src/algorithms/algorithm.ts"
 import { algorithms } from "../../src/algorithms/algorithms.ts"
@@ -137,6 +137,17 @@ const templated = Object.assign(
 const there = algorithms.filter(({ status }) => ["exact", "partial", "interpreted"].includes(status))
 const cloned = there.filter(({ set = {} }) => Object.keys(set).some((key) => key.startsWith("sft.")))
 const trained = there.filter((algorithm) => !cloned.includes(algorithm))
+
+/** A judge that likes long attempts. */
+const judged: typeof fetch = async (_, init) => {
+  const { messages } = JSON.parse(String(init!.body)) as { readonly messages: readonly { readonly content: string }[] }
+  const attempts = messages[0]!.content.match(/<attempt[\s\S]*?<\/attempt>/g)!
+  const longest = Math.max(...attempts.map(({ length }) => length))
+  const content = JSON.stringify({ scores: attempts.map(({ length }) => length / longest) })
+  return Response.json({ choices: [{ message: { content } }] })
+}
+beforeAll(() => void vi.stubGlobal("fetch", judged))
+afterAll(() => void vi.unstubAllGlobals())
 
 describe.each(trained.map((algorithm) => [algorithm.system, algorithm] as const))("%s", (_, algorithm) => {
   it("trains, as the table asks for it", async () => {

@@ -54,6 +54,7 @@ describe("a run's configuration of another origin", () => {
     ["an engine", `${sokoban}engine: { url: "http://127.0.0.1:9" }`],
     ["an engine in capitals", `${sokoban}engine: { url: "HTTPS://HOST.test" }`],
     ["an MLflow server", `${sokoban}mlflow: { url: "https://host.test" }`],
+    ["a judge", `${sokoban}training: { turnHooks: { name: judge, url: "https://host.test/v1" } }`],
     ["a socket", "environment: { name: openenv, url: ws://host.test }"],
     ["a socket without slashes", `environment: { name: openenv, url: "ws:host.test" }`],
     ["a retriever", "environment: { name: search, questions: q.jsonl, retriever: http://host.test }"],
@@ -116,6 +117,11 @@ describe("a run's configuration of another origin", () => {
       ["agent.command=[b]"],
     ],
     ["the engine's address", `${sokoban}engine: { url: http://a.test }`, ["engine.url=http://127.0.0.1:9"]],
+    [
+      "the judge's address",
+      `${sokoban}training: { turnHooks: { name: judge, url: http://a.test } }`,
+      ["training.turnHooks.url=http://127.0.0.1:9"],
+    ],
     ["the engine", `${sokoban}engine: { url: http://a.test }`, [`engine={ url: "http://127.0.0.1:9" }`]],
   ])("asks nothing where the command line gives %s", async (_, text, sets) => {
     delete ran.lured

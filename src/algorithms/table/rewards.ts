@@ -3,6 +3,17 @@ import type { Algorithm } from "../algorithm.ts"
 /** Rewards. In any training the hook `score` can replace the rewards of steps. */
 export const rewards: readonly Algorithm[] = [
   {
+    system: "RULER (a judge ranks the episodes of a group)",
+    origin: "baseline",
+    changes: ["reward"],
+    equation: "R = score from 0 to 1 that a language model gives each episode of a group, in one comparison",
+    source: "OpenPipe/ART",
+    file: "src/rollout/hooks/judge.ts",
+    set: { "training.turnHooks.name": "judge" },
+    status: "interpreted",
+    note: "Through an OpenAI-compatible server (`url`, `model`). The wording of the request is ours; `rubric` replaces its criterion.",
+  },
+  {
     system: "DERL (Differentiable Evolutionary RL)",
     origin: "successor",
     changes: ["reward", "curriculum"],

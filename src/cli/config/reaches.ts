@@ -29,6 +29,7 @@ interface Keyed {
 
 /** Servers that receive a key, by the configuration key of their address. */
 const keyed: Readonly<Record<string, Keyed>> = {
+  "training.turnHooks.url": { address: "GIGPO_JUDGE_URL", sent: ["GIGPO_JUDGE_KEY"] },
   "engine.url": { address: "TINKER_BASE_URL", sent: ["TINKER_API_KEY"] },
   "mlflow.url": {
     address: "MLFLOW_TRACKING_URI",
@@ -78,9 +79,10 @@ interface ProgramOptions {
   readonly environment?: "clean" | "inherit" | readonly string[]
 }
 
-/** Finds servers. Every address in these groups counts, since any option of an environment may hold one. */
-function servers({ environment, engine, mlflow }: Partial<Config>, { isSet }: ConfigDocument): Reach[] {
-  const values = [...leaves({ environment, ...(engine && { engine }), ...(mlflow && { mlflow }) })]
+/** Finds servers. Every address in these groups counts, since any option of an environment or a hook may hold one. */
+function servers({ environment, engine, mlflow, training }: Partial<Config>, { isSet }: ConfigDocument): Reach[] {
+  const hooks = training?.turnHooks && { training: { turnHooks: training.turnHooks } }
+  const values = [...leaves({ environment, ...(engine && { engine }), ...(mlflow && { mlflow }), ...hooks } as object)]
   return values.flatMap(([key, value]) =>
     addressesIn(value).map(
       (url): Reach => ({

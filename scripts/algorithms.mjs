@@ -4,9 +4,11 @@ import { writeFileSync } from "node:fs"
 import { pathToFileURL } from "node:url"
 
 /** Page as Markdown. The table is an argument, so that a test can pass the one of the sources. */
-export function pageOf({ algorithms, askedFor, changes, statuses }) {
+export function pageOf({ algorithms, settingsFor, changes, statuses }) {
   const sections = Object.entries(changes).map(([change, title]) => {
-    const rows = algorithms.filter((algorithm) => algorithm.changes[0] === change).map((one) => row(one, askedFor(one)))
+    const rows = algorithms
+      .filter((algorithm) => algorithm.changes[0] === change)
+      .map((one) => row(one, settingsFor(one)))
     return [`## ${title}`, table([["system", "equation", "source", "ours", "status"], ...rows])].join("\n\n")
   })
   const meanings = Object.entries(statuses).map(([status, meaning]) => `- **${status}**: ${meaning}`)
@@ -47,8 +49,11 @@ function table([header, ...rows]) {
 }
 
 if (import.meta.url === pathToFileURL(process.argv[1]).href) {
-  const [{ algorithms }, { askedFor }, { changes, statuses }] = await Promise.all(
-    ["algorithms", "asked", "algorithm"].map((name) => import(`../modules/algorithms/${name}.js`)),
+  const [{ algorithms }, { settingsFor }, { changes, statuses }] = await Promise.all(
+    ["algorithms", "settings-for", "algorithm"].map((name) => import(`../modules/algorithms/${name}.js`)),
   )
-  writeFileSync(new URL("../docs/algorithms.md", import.meta.url), pageOf({ algorithms, askedFor, changes, statuses }))
+  writeFileSync(
+    new URL("../docs/algorithms.md", import.meta.url),
+    pageOf({ algorithms, settingsFor, changes, statuses }),
+  )
 }

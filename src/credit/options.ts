@@ -12,8 +12,8 @@ export const outcomeFields = {
   episodeStatistics: oneOf(
     "episodes",
     ["episodes", "steps"],
-    "Items of the mean and standard deviation of Eq. 3: the episodes of the task, each once (the paper), or all their steps, " +
-      "so that long episodes have more weight (the reference code).",
+    "Items of the mean and standard deviation of Eq. 3: the episodes of the task (the paper), or their steps, so that long " +
+      "episodes weigh more (the reference code).",
   ),
   singletonEpisode: oneOf(
     "zero",
@@ -29,8 +29,8 @@ export const outcomeFields = {
   penaltyPlacement: oneOf(
     "reward",
     ["reward", "step"],
-    "Placement of the penalty: in the reward of the step, and so in the return of its episode and all earlier discounted returns " +
-      "(the paper), or only in the scores of the invalid step (the reference code).",
+    "Placement of the penalty: in the reward of the step, and so in the returns of its episode and of earlier steps (the paper), " +
+      "or only in the scores of the invalid step (the reference code).",
   ),
 }
 

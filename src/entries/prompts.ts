@@ -2,7 +2,7 @@
 
 import "../check-node.cts"
 
-export { type PromptOptions as AgentOptions, readAction, rememberTurns } from "../environment/agent.ts"
+export { type PromptOptions, readAction, rememberTurns } from "../environment/agent.ts"
 export { type BeliefStateOptions, beliefState } from "../environment/memory/belief-state.ts"
 export { type BeliefOptions, beliefs } from "../environment/memory/beliefs.ts"
 export { type ChunkOptions, chunks } from "../environment/memory/chunks.ts"

@@ -110,7 +110,6 @@ class SeeingPolicy extends TellingPolicy {
     return await super.logProbs(rows, { ...how, ...(sees && { temperature: 2 }) })
   }
 }
-const teacher = new TellingPolicy()
 
 function checkFinite(numbers: readonly Readonly<Record<string, number | undefined>>[]): void {
   for (const metrics of numbers)

@@ -9,7 +9,7 @@ import { Random } from "../../src/util/random.ts"
 import { tableSetup } from "../training/table-setup.ts"
 
 const context = (): HookContext => ({
-  moment: { iteration: 0, iterations: 1 },
+  progress: { iteration: 0, iterations: 1 },
   random: new Random(0),
   signal: new AbortController().signal,
 })

@@ -5,7 +5,10 @@ import { beliefRewards } from "./belief-rewards.ts"
 import { entropyBranching, entropyBranchingFields } from "./entropy-branching.ts"
 import { expertProgress, expertProgressFields } from "./expert-progress.ts"
 import { forkAt, forkAtFields } from "./fork-at.ts"
+import { informationGain, informationGainFields } from "./information-gain.ts"
 import { judge, judgeFields } from "./judge.ts"
+import { monteCarlo } from "./monte-carlo.ts"
+import { oracleCandidates, oracleCandidatesFields } from "./oracle-candidates.ts"
 import { t2po, t2poFields } from "./t2po.ts"
 import { thinkWhenUnsure, thinkWhenUnsureFields } from "./think-when-unsure.ts"
 
@@ -15,6 +18,11 @@ export const turnHooks = {
   "entropy-branching": { fields: entropyBranchingFields, make: entropyBranching },
   "think-when-unsure": { fields: thinkWhenUnsureFields, make: thinkWhenUnsure },
   "fork-at": { fields: forkAtFields, make: forkAt },
+  "oracle-candidates": { fields: oracleCandidatesFields, make: oracleCandidates },
+  "information-gain": { fields: informationGainFields, make: informationGain },
+  "monte-carlo": { fields: {}, make: monteCarlo },
+  "belief-rewards": { fields: {}, make: beliefRewards },
+  "expert-progress": { fields: expertProgressFields, make: expertProgress },
   judge: { fields: judgeFields, make: judge },
 } satisfies Readonly<Record<string, Named<Fields, RolloutHooks>>>
 

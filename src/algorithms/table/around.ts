@@ -22,7 +22,7 @@ export const around: readonly Algorithm[] = [
     file: "src/credit/teacher-weights.ts",
     set: { "training.teacherWeights.alpha": 1 },
     status: "interpreted",
-    note: "Needs a teacher. Bounds and means over an action are not documented. Hindsight is a function, available in code only.",
+    note: "Needs a teacher. Bounds and means over an action are not documented. With hindsight: `training.privileged.sees=outcome`.",
   },
   {
     system: "Entropy Polarity / PAPO",

@@ -17,7 +17,7 @@ export const judgeFields = {
   ),
   model: string("judge", "Name of the model that judges, as the server knows it."),
   rubric: string(
-    "Better attempts reach the goal of the task, or come closer to it, in fewer steps and without errors.",
+    "Better attempts reach the goal of the task, or come closer, in fewer steps and without errors.",
     "What makes an attempt good.",
   ),
   rewards: oneOf(

@@ -57,7 +57,7 @@ const servers: Readonly<Record<string, Served>> = {
   gateway: {
     async open() {
       const gateway = await openGateway()
-      const { apiKey: key } = gateway.open({ voice: {}, models: ["policy"] } as unknown as ServedModel)
+      const { apiKey: key } = gateway.open({ generator: {}, models: ["policy"] } as unknown as ServedModel)
       return { address: gateway.baseURL, key, close: () => gateway[Symbol.asyncDispose]() }
     },
     ...{ path: "/v1/models", status: 200 },

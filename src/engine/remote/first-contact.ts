@@ -21,7 +21,7 @@ export function hopeless(failure: Failure, keyed: boolean): string | undefined {
   if (code === "ENOTFOUND" || code === "EAI_AGAIN")
     return `${reason}. The host name does not resolve: correct the address, or check the network`
   if (code === "EPROTO" || code === "ERR_SSL_WRONG_VERSION_NUMBER")
-    return `the TLS handshake failed (${reason}). If the server has no TLS, write http:// instead of https://`
+    return `the TLS handshake failed (${reason.trim()}). If the server has no TLS, write http:// instead of https://`
   if (isTlsError(code))
     return `its TLS certificate is not accepted: ${reason}. For a private certificate authority, set NODE_EXTRA_CA_CERTS to its certificate file`
   if (code.startsWith("HPE_"))

@@ -109,7 +109,7 @@ it("leaves iterations out, with one warning, where more wait than may be held", 
   for (const iteration of [4, 5]) observer.episodes!(iteration, groups, credit, known)
   await observer.end!({ iteration: 5 })
   expect(await recordedIterations(run)).toEqual([1, 4, 5])
-  expect(warnings).toEqual([expect.stringMatching(/^The episodes of iteration 2 are not recorded: .*episodes\.every/)])
+  expect(warnings).toEqual([expect.stringMatching(/^The episodes of iteration 2 are not recorded: .*recording\.every/)])
 })
 
 describe("a disk that fails", () => {

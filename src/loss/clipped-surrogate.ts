@@ -3,7 +3,7 @@ import { type ScheduledValues, scheduleValues } from "../options/schedule.ts"
 import type { OptionsOf, Resolved } from "../options/table.ts"
 import { defineLoss } from "./define-loss.ts"
 import { clippedSurrogateFields } from "./options.ts"
-import { clamp, maxLogRatio, ratioOf } from "./policy-ratio.ts"
+import { clamp, maxLogRatio, ratioOf, sumOfLogRatios } from "./policy-ratio.ts"
 import type { LossInput, LossOutput, TokenLoss } from "./token-loss.ts"
 
 /** Options of `clippedSurrogate`. */
@@ -54,8 +54,7 @@ function evaluate(input: LossInput, { clipLow, clipHigh, clipDual, ratio: level 
   let [loss, ratios, shifts, cut, held] = [0, 0, 0, 0, 0]
   for (let s = 0, span = 0; s + 1 < offsets.length; s++) {
     const [start, end] = [offsets[s]!, offsets[s + 1]!]
-    let shift = 0 // Σ log p - log p_old over the sequence
-    for (let t = start; t < end; t++) shift += logProbs[t]! - oldLogProbs[t]!
+    const shift = sumOfLogRatios(input, start, end)
     shifts += shift
     for (let t = start; t < end; t++) {
       while (t >= spanOffsets[span + 1]!) span++

@@ -2,6 +2,7 @@ import { oneOf } from "../options/field.ts"
 import { readOptions } from "../options/read.ts"
 import type { OptionsOf } from "../options/table.ts"
 import { defineLoss } from "./define-loss.ts"
+import { sumOfLogRatios } from "./policy-ratio.ts"
 import { sumTokens } from "./sum-tokens.ts"
 import type { LossInput, TokenLoss } from "./token-loss.ts"
 
@@ -59,13 +60,11 @@ export const topr = defineLoss({
 })
 
 /** Σ log p - log p_old over the sequence of each token, [tokens]. */
-function sequenceShifts({ tokens, offsets, logProbs, oldLogProbs }: LossInput): Float64Array {
-  const shifts = new Float64Array(tokens)
-  for (let s = 0; s + 1 < offsets.length; s++) {
-    const [start, end] = [offsets[s]!, offsets[s + 1]!]
-    let shift = 0
-    for (let t = start; t < end; t++) shift += logProbs[t]! - oldLogProbs[t]!
-    shifts.fill(shift, start, end)
+function sequenceShifts(input: LossInput): Float64Array {
+  const shifts = new Float64Array(input.tokens)
+  for (let s = 0; s + 1 < input.offsets.length; s++) {
+    const [start, end] = [input.offsets[s]!, input.offsets[s + 1]!]
+    shifts.fill(sumOfLogRatios(input, start, end), start, end)
   }
   return shifts
 }

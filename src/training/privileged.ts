@@ -8,6 +8,7 @@ import { GigpoError } from "../util/errors.ts"
 import { joined } from "../util/joined.ts"
 import type { CurriculumSetup } from "./curriculum/curriculum.ts"
 import { expertActions } from "./curriculum/expert-actions.ts"
+import { gather } from "./rows.ts"
 import type { CollectedStep } from "./steps.ts"
 
 /** Text that a privileged teacher sees, by name. */
@@ -59,7 +60,7 @@ export function makeSight<Task>(
 ): Sight<Task> {
   const solve = sees === "expert" ? expertActions("The privileged teacher", setup) : undefined
   return async ({ task }, steps) => {
-    const episodes = byEpisode(steps)
+    const episodes = new Map(gather(steps, ({ episode }) => episode).map((own) => [own[0]!.episode, own]))
     const returns = new Map(
       [...episodes].map(([id, own]) => [id, own.reduce((sum, { record }) => sum + record.reward, 0)]),
     )
@@ -80,12 +81,6 @@ export function makeSight<Task>(
     }
     return texts
   }
-}
-
-function byEpisode(steps: readonly CollectedStep[]): Map<number, CollectedStep[]> {
-  const episodes = new Map<number, CollectedStep[]>()
-  for (const step of steps) episodes.set(step.episode, [...(episodes.get(step.episode) ?? []), step])
-  return episodes
 }
 
 function bestOf(
@@ -132,14 +127,11 @@ export async function seenTexts<Task>(
   groups: readonly Group<Task>[],
   steps: readonly CollectedStep[],
 ): Promise<(string | undefined)[]> {
-  const ofGroup = new Map<number, CollectedStep[]>()
-  for (const step of steps) {
-    const own = ofGroup.get(step.task) ?? []
-    ofGroup.set(step.task, own)
-    own.push(step)
-  }
   const texts = new Map<number, ReadonlyMap<number, string>>()
-  for (const [task, own] of ofGroup) texts.set(task, await sight(groups[task]!, own))
+  for (const own of gather(steps, ({ task }) => task)) {
+    const { task } = own[0]!
+    texts.set(task, await sight(groups[task]!, own))
+  }
   return steps.map(({ task, episode }) => texts.get(task)!.get(episode))
 }
 

@@ -28,18 +28,18 @@ export function byTask(rows: readonly Sequence[]): Sequence[][] {
   return gather(rows, ({ spans }) => spans[0]!.task)
 }
 
-/** Groups sequences by key, in order of first occurrence. A sequence without a key forms a separate group. */
-export function gather(rows: readonly Sequence[], keyOf: (row: Sequence) => number | string | undefined): Sequence[][] {
-  const open = new Map<number | string, Sequence[]>()
-  const groups: Sequence[][] = []
-  for (const row of rows) {
-    const key = keyOf(row)
+/** Groups items by key, in order of first occurrence. An item without a key forms a separate group. */
+export function gather<Item>(items: readonly Item[], keyOf: (item: Item) => number | string | undefined): Item[][] {
+  const open = new Map<number | string, Item[]>()
+  const groups: Item[][] = []
+  for (const item of items) {
+    const key = keyOf(item)
     const group = key === undefined ? undefined : open.get(key)
     if (group) {
-      group.push(row)
+      group.push(item)
       continue
     }
-    const fresh = [row]
+    const fresh = [item]
     groups.push(fresh)
     if (key !== undefined) open.set(key, fresh)
   }

@@ -1,19 +1,15 @@
-import timers from "node:timers/promises"
 import { linkAbort } from "../../util/linked-abort.ts"
+import { type Attempts, withAttempts } from "../../util/with-attempts.ts"
 import { BodyTooLong, readBody } from "../read-body.ts"
 import { contentsOf } from "./corpus.ts"
 import { type Passage, type Retriever, RetrieverFailure } from "./retriever.ts"
 import { retrieverKey } from "./retriever-key.ts"
 
-export interface HttpRetrieverOptions {
+export interface HttpRetrieverOptions extends Attempts {
   /** `{"query": …}` as verl-agent's server takes it, or `{"queries": [ … ]}` as Search-R1's does. */
   readonly requestForm: "single" | "batch"
   /** Seconds for one attempt. */
   readonly timeout: number
-  /** Maximum number of attempts. */
-  readonly attempts: number
-  /** Seconds before the second attempt; twice that before the third, and so on. */
-  readonly delay: number
 }
 
 /** HTTP statuses after which another attempt may succeed. */
@@ -28,18 +24,8 @@ class PassingFailure extends RetrieverFailure {}
 export function httpRetriever(url: string, options: HttpRetrieverOptions): Retriever {
   return {
     async retrieve(query, limit, signal) {
-      for (let attempt = 1; ; attempt++) {
-        signal.throwIfAborted()
-        try {
-          return await ask(url, query, limit, options, signal)
-        } catch (error) {
-          signal.throwIfAborted()
-          if (!(error instanceof PassingFailure) || attempt >= options.attempts) throw error
-        }
-        await timers
-          .setTimeout(options.delay * attempt * 1000, undefined, { signal })
-          .catch(() => signal.throwIfAborted())
-      }
+      const mayPass = (error: unknown) => error instanceof PassingFailure
+      return await withAttempts(options, signal, () => ask(url, query, limit, options, signal), mayPass)
     },
   }
 }

@@ -1,7 +1,7 @@
-import timers from "node:timers/promises"
 import { readBody } from "../../environment/read-body.ts"
 import { GigpoError } from "../../util/errors.ts"
 import { isLoopback } from "../../util/key-address.ts"
+import { withAttempts } from "../../util/with-attempts.ts"
 
 /** Address and limits of a judge's server. */
 export interface JudgeServer {
@@ -26,15 +26,14 @@ export async function askJudge(
   count: number,
   signal: AbortSignal,
 ): Promise<readonly number[]> {
-  for (let attempt = 1; ; attempt++) {
+  const { attempts } = server
+  try {
+    return await withAttempts({ attempts, delay }, signal, async () =>
+      scoresOf(await complete(server, prompt, signal), count),
+    )
+  } catch (cause) {
     signal.throwIfAborted()
-    try {
-      return scoresOf(await complete(server, prompt, signal), count)
-    } catch (cause) {
-      signal.throwIfAborted()
-      if (attempt >= server.attempts) throw lost(server, cause)
-    }
-    await timers.setTimeout(delay * attempt * 1000, undefined, { signal }).catch(() => signal.throwIfAborted())
+    throw lost(server, cause)
   }
 }
 

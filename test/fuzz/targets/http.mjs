@@ -32,7 +32,10 @@ async function servers(scratch, onError) {
   })
   const gateway = await openGateway({ onError })
   const episode = { step() {}, end() {} }
-  const { apiKey, controlKey } = gateway.open({ generator: voice, models: ["policy"], textOf: tokenText(tokenizer) }, episode)
+  const { apiKey, controlKey } = gateway.open(
+    { generator: voice, models: ["policy"], textOf: tokenText(tokenizer) },
+    episode,
+  )
   const corpus = await memoryCorpus([
     { id: "1", contents: "Paris is a town." },
     { id: "2", contents: "Rome is another." },

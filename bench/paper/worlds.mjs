@@ -58,6 +58,7 @@ export const pretrainedWorlds = {
   chest: pretrained("chest"),
   "hidden-chest": pretrained("hidden-chest"),
   doors: pretrained("doors", { sft: false }),
+  maze: pretrained("maze", { name: "maze, pretrained" }),
   "number-line": pretrained("number-line", { name: "number-line, pretrained", sft: false }),
 }
 

@@ -35,8 +35,8 @@ struct SampleRequest {
   std::shared_ptr<TokenMasks> constraint = nullptr;  // grammar of the completion; its end tokens include stop_tokens; null: unconstrained
   int32_t top = 0;  // number of most likely tokens to report at each position, at most most_top
   std::function<void(int32_t token)> on_token = nullptr;  // called for each token when it is read, within `step`; must not throw
-  uint64_t client = 0;  // client of the request; clients of a group get equal shares of the group's capacity; 0: single client
-  uint64_t group = 0;   // group of the client; groups get equal shares of each step
+  uint64_t client = 0;  // client of the request; clients of a group get equal shares of the group's capacity
+  uint64_t group = 0;   // group of the client; groups get equal shares of each step; group 0 is many clients with a few requests each
 
   static constexpr int32_t most_top = 20;
 };
@@ -56,7 +56,7 @@ struct Completion {
 struct GeneratorOptions {
   int64_t cache_bytes;             // bytes of the KV cache, all layers
   int64_t step_tokens = 1024;      // maximum number of new tokens in one step
-  int64_t shared_tokens = 8;       // minimum share of each client in a step with several clients, in tokens
+  int64_t shared_tokens = 8;       // minimum share of each client in a step with several clients, in tokens without context
   Region* region = nullptr;        // region for the KV cache, shared with training; null: separate memory
 };
 
@@ -133,8 +133,8 @@ class Generator {
   struct Client {
     uint64_t group = 0;
     std::deque<SequencePointer> waiting;
-    int64_t wanted = 0;  // tokens that the client would compute in a step without a limit
-    int64_t room = 0;    // tokens still available to the client in the current step, if its group has them
+    double wanted = 0;  // cost of the tokens that the client would compute in a step without a limit
+    double credit = 0;  // cost of the tokens that the client may compute in the current step, if its group has credit, too
     Clock::time_point seen;
   };
   // Step that has been queued on the device.
@@ -170,8 +170,9 @@ class Generator {
   }
   // Owner of a sequence's pages for fair sharing: the group, or the client if there is only one group.
   uint64_t holder_of(const Sequence& sequence) const { return groups_ > 1 ? sequence.request.group : sequence.request.client; }
-  int64_t room_of(const Client& client) { return std::min(client.room, group_room_[client.group]); }
-  void use(Client& client, int64_t tokens) { client.room -= tokens, group_room_[client.group] -= tokens; }
+  double cost_of(const Sequence& sequence) const;
+  int64_t tokens_for(const Client& client, const Sequence& sequence, int64_t left);
+  void use(Client& client, const Sequence& sequence, int64_t tokens);
   std::optional<Step> queue(const PolicyTensors& weights);
   PagedTokens batch_of(Step& step, std::vector<Sequence*>& sampling);
   void draw(const PolicyTensors& weights, PagedTokens batch, const std::vector<Sequence*>& sampling, Step& step);
@@ -195,10 +196,10 @@ class Generator {
   void* cache_memory_ = nullptr;  // memory of the KV cache, unless in a region
   int32_t* drawn_;                // device: Step::drawn of the last step that sampled tokens, which the next step reads
   std::unique_ptr<PagePool> pages_;
-  std::map<uint64_t, Client> clients_;    // clients that have sequences or had some recently
-  size_t groups_ = 0;                       // number of groups of these clients
-  std::map<uint64_t, int64_t> group_room_;  // tokens still available to each group in the current step
-  uint64_t last_admitted_ = 0;              // client of the most recently admitted sequence
+  std::map<uint64_t, Client> clients_;       // clients that have sequences or had some recently
+  size_t groups_ = 0;                        // number of groups of these clients
+  std::map<uint64_t, double> group_credit_;  // cost of the tokens that each group may compute in the current step
+  uint64_t last_admitted_ = 0;               // client of the most recently admitted sequence
   std::vector<SequencePointer> running_;  // in order of arrival
   std::optional<Step> under_way_;         // step in progress, not read yet
   std::chrono::nanoseconds last_step_{0};   // time of the last step without its masks

@@ -1,5 +1,6 @@
 // Scheduling of the generator: sequences of the next step and their pages of the KV cache.
 #include <algorithm>
+#include <limits>
 #include <numeric>
 
 #include "core/generator.h"
@@ -23,7 +24,7 @@ void Generator::schedule() {
       continue;
     }
     Client& client = client_of(*sequence);
-    const int64_t wanted = sequence->wanted(std::min(left, room_of(client)));
+    const int64_t wanted = sequence->wanted(tokens_for(client, *sequence, left));
     bool gave_up = false;
     while (!gave_up && !take_pages(*sequence, sequence->computed + wanted)) {
       const size_t victim = youngest_of_largest();
@@ -34,7 +35,7 @@ void Generator::schedule() {
     if (gave_up) continue;  // the next sequence has this index now
     sequence->scheduled = wanted;
     publish_full_pages(*sequence);
-    use(client, wanted), left -= wanted;
+    use(client, *sequence, wanted), left -= wanted;
     i++;
   }
   // Round-robin over clients: otherwise, in a group with more clients than room, clients with the lowest ids would always be first.
@@ -42,58 +43,92 @@ void Generator::schedule() {
   for (size_t turn = clients_.size(); turn > 0; turn--, at++) {
     if (at == clients_.end()) at = clients_.begin();
     auto& [id, client] = *at;
-    while (!client.waiting.empty() && !client.waiting.front()->waits_for_mask() && std::min(left, room_of(client)) > 0) {
+    while (!client.waiting.empty() && !client.waiting.front()->waits_for_mask()) {
       const SequencePointer sequence = client.waiting.front();
-      if (!admit(client, std::min(left, room_of(client)))) break;
-      use(client, sequence->scheduled), left -= sequence->scheduled;
+      const int64_t room = tokens_for(client, *sequence, left);
+      if (room == 0 || !admit(client, room)) break;
+      use(client, *sequence, sequence->scheduled), left -= sequence->scheduled;
       last_admitted_ = id;
     }
   }
 }
 
-// Maximum size of a step shared by clients, as a multiple of shared_tokens. Steps are kept short because a new client waits for the end of
+// Maximum cost of a step shared by clients, as a multiple of shared_tokens. Steps are kept short because a new client waits for the end of
 // the step in progress. Many steps of this size keep a device as busy as few long ones.
 constexpr int64_t longest_shared = 32;
 // Time for which an idle client still counts as a client, so that its next request waits only for a short step.
 constexpr std::chrono::seconds remembered{1};
+// Time of a multiply-add of attention, whose operands are read for one token only, relative to one of a product with weights; measured.
+constexpr double attention_time = 2;
 
-// Share of each of several members of `room`: as much as the smallest demand, so that a step takes for no member much longer than its own
-// tokens would, but at least `always` tokens, which take little more time than one token. At most an equal part of the room.
-static int64_t equal_part(int64_t room, const std::vector<int64_t>& wanted, int64_t always) {
-  if (wanted.size() < 2) return room;
-  const int64_t part = std::max<int64_t>(room / int64_t(wanted.size()), 1);
-  return std::min(std::max(*std::min_element(wanted.begin(), wanted.end()), always), part);
+// Cost of the next token of a sequence, in tokens without context: its attention to a long context may take longer than all else.
+double Generator::cost_of(const Sequence& sequence) const {
+  const ModelConfig& c = transformer_.config();
+  int64_t visible = 0;
+  for (int64_t layer = 0; layer < c.layers; layer++) {
+    const int64_t window = c.kind(layer).window;
+    visible += window > 0 ? std::min(window, sequence.computed) : sequence.computed;
+  }
+  return 1 + attention_time * double(visible * c.attention_products()) / double(c.weight_products());
 }
 
-// Assigns each client its room in the current step. Groups share the step, and the clients of a group share the room of the group, so that a
-// group with many clients gets no more than another group. Only client 0, if alone, gets the whole step without the bound of longest_shared.
+// Number of tokens of a sequence that its client may compute in this step. A client with any credit may compute a token, and owes the rest
+// of its cost to later steps: otherwise a token with a higher cost than the credit of a step would never be computed.
+int64_t Generator::tokens_for(const Client& client, const Sequence& sequence, int64_t left) {
+  const double credit = std::min(client.credit, group_credit_[client.group]);
+  return credit > 0 ? int64_t(std::min(double(left), std::max(credit / cost_of(sequence), 1.0))) : 0;
+}
+
+void Generator::use(Client& client, const Sequence& sequence, int64_t tokens) {
+  const double cost = double(tokens) * cost_of(sequence);
+  client.credit -= cost, group_credit_[client.group] -= cost;
+}
+
+// Share of each of several members of `room`: as much as the smallest demand, so that a step takes for no member much longer than its own
+// tokens would, but at least `always`, which takes little more time than one token. At most an equal part of the room.
+static double equal_part(double room, const std::vector<double>& wanted, int64_t always) {
+  if (wanted.size() < 2) return room;
+  const double part = room / double(wanted.size());
+  return std::min(std::max(*std::min_element(wanted.begin(), wanted.end()), double(always)), part);
+}
+
+// Credit for a step with a share of `part`: it is not saved for later steps, but debt is.
+static double credited(double before, double part) { return std::min(before + part, part); }
+
+// Gives each client its credit for the current step. Groups share the step, and the clients of a group share the part of the group, so that
+// a group with many clients gets no more than another group. Only client 0, if alone, gets the whole step without the bound of longest_shared.
+// Group 0 is many clients with a few requests each. Together they demand more than another group, but none of them does: the other groups
+// get the smallest shares, together at most half of the step, and group 0 gets the rest.
 void Generator::allot() {
   const Clock::time_point now = Clock::now();
   const auto holds_pages = [&](uint64_t client) {
     return std::any_of(running_.begin(), running_.end(), [&](const SequencePointer& s) { return s->request.client == client && !s->pages.empty(); });
   };
   for (auto& [id, client] : clients_) client.wanted = 0;
-  for (const auto& sequence : running_) client_of(*sequence).wanted += sequence->wanted(options_.step_tokens);
+  for (const auto& sequence : running_) client_of(*sequence).wanted += double(sequence->wanted(options_.step_tokens)) * cost_of(*sequence);
   for (auto& [id, client] : clients_) {
     for (const auto& sequence : client.waiting) {
-      if (client.wanted >= options_.step_tokens) break;
-      client.wanted += int64_t(sequence->tokens.size());
+      if (client.wanted >= double(options_.step_tokens)) break;
+      client.wanted += double(sequence->tokens.size());
     }
     if (client.wanted > 0) client.seen = now;
   }
   std::erase_if(clients_, [&](const auto& entry) { return entry.second.wanted == 0 && !holds_pages(entry.first) && now - entry.second.seen > remembered; });
-  const auto clients = int64_t(clients_.size());
-  int64_t room = options_.step_tokens;
-  if (clients > 1 || !clients_.contains(0)) room = std::min(room, longest_shared * options_.shared_tokens);
-  std::map<uint64_t, std::vector<int64_t>> groups;  // demands of the clients of each group
+  const bool whole = clients_.size() == 1 && clients_.contains(0);
+  const double room = whole ? std::numeric_limits<double>::infinity() : double(std::min(options_.step_tokens, longest_shared * options_.shared_tokens));
+  std::map<uint64_t, std::vector<double>> groups;  // demands of the clients of each group
   for (const auto& [id, client] : clients_) groups[client.group].push_back(client.wanted);
-  std::vector<int64_t> wanted;
-  for (const auto& [group, each] : groups) wanted.push_back(std::accumulate(each.begin(), each.end(), int64_t{0}));
-  const int64_t of_group = equal_part(room, wanted, options_.shared_tokens);
+  const bool beside_many = groups.size() > 1 && groups.contains(0);
+  std::vector<double> wanted;
+  for (const auto& [group, each] : groups) wanted.push_back(group == 0 ? 0 : std::accumulate(each.begin(), each.end(), 0.0));
+  const double of_each = equal_part(beside_many ? room / 2 : room, wanted, options_.shared_tokens);
+  const double of_others = std::accumulate(wanted.begin(), wanted.end(), 0.0, [&](double sum, double one) { return sum + std::min(one, of_each); });
+  const auto of_group = [&](uint64_t group) { return beside_many && group == 0 ? std::max(room - of_others, room / 2) : of_each; };
   groups_ = groups.size();
-  group_room_.clear();
-  for (const auto& [group, each] : groups) group_room_[group] = of_group;
-  for (auto& [id, client] : clients_) client.room = equal_part(of_group, groups[client.group], options_.shared_tokens);
+  std::erase_if(group_credit_, [&](const auto& entry) { return !groups.contains(entry.first); });
+  for (const auto& [group, each] : groups) group_credit_[group] = credited(group_credit_[group], of_group(group));
+  for (auto& [id, client] : clients_)
+    client.credit = credited(client.credit, equal_part(of_group(client.group), groups[client.group], options_.shared_tokens));
 }
 
 // Admits the first waiting sequence of a client to the current step if there are pages for it. Sequences of a group with more pages may be

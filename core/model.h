@@ -50,6 +50,12 @@ struct ModelConfig {
   }
   // Factor of cosines and sines that makes scores q·k / √D those of query_scalar s: both sides have it, so it is √(√(D / s)).
   double rotary_factor() const { return query_scalar > 0 ? std::sqrt(std::sqrt(double(head_size) / query_scalar)) : 1; }
+  // Multiply-adds for one token: of the products with all weights, and, in one layer, of attention to each token that is visible.
+  int64_t weight_products() const {
+    const int64_t of_layer = 2 * hidden_size * (query_columns() + key_value_columns()) + 3 * hidden_size * intermediate_size;
+    return layers * of_layer + outputs() * hidden_size;
+  }
+  int64_t attention_products() const { return 2 * query_columns(); }
   int64_t outputs() const { return head == Head::value ? 1 : vocabulary_size; }  // rows of the head
 };
 

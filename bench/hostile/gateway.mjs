@@ -11,12 +11,12 @@ const tokenizer = await Tokenizer.open(model)
 const policy = await NativePolicy.open(model, { training: false })
 const gateway = await openGateway()
 const keys = [1, 2].map(() => {
-  const voice = plainGenerator({
+  const generator = plainGenerator({
     policy: episodeShare(policy),
     codec: tokenizer,
     temperature: 1,
     maxCompletionTokens: 512,
   })
-  return gateway.open({ voice, models: ["policy"], textOf: tokenText(tokenizer) }).apiKey
+  return gateway.open({ generator, models: ["policy"], textOf: tokenText(tokenizer) }).apiKey
 })
 process.stdout.write(`${[gateway.baseURL, ...keys].join("\n")}\n`)

@@ -3,8 +3,8 @@ import { FairQueue } from "../http/fair-queue.ts"
 
 /** Maximum number of completions of one episode sampled at once; more wait. */
 const mostReplies = 64
-/** Number of concurrent completions above which an episode counts as a separate client. */
-const fewReplies = 16
+/** Concurrent completions of an episode that all episodes sample as one client: they add little to a step. */
+const fewReplies = 2
 
 /** Sampler of an episode. */
 export interface EpisodeShare extends Pick<Sampler, "maxPositions"> {
@@ -14,9 +14,9 @@ export interface EpisodeShare extends Pick<Sampler, "maxPositions"> {
 let episodes = 0
 
 /**
- * Sampler for the agent of one episode that cannot stall other episodes. Agents with few requests are one client of the
- * engine, which uses its full steps for them. An agent with more than 16 concurrent completions is a client that shares
- * the steps with all others, half and half. Sampled tokens are the same.
+ * Sampler for the agent of one episode that cannot stall other episodes. The first two concurrent completions of each
+ * are of one client of the engine, which uses its full steps for them. Those beyond are of a client of their own: it has
+ * the part of each step that adds little to the time of the others. Sampled tokens are the same.
  */
 export function episodeShare(policy: EpisodeShare): EpisodeShare {
   const queue = new FairQueue(mostReplies, mostReplies)

@@ -29,7 +29,7 @@ export interface SampleRequest {
   readonly topTokens?: number | undefined
   /**
    * Number of the client. Clients with different numbers get equal shares of the engine, if the engine supports it.
-   * Default 0: a single client.
+   * Default 0: many clients with a few requests each, which together get what the others leave.
    */
   readonly client?: number | undefined
   /**

@@ -25,6 +25,7 @@ import { type Credited, makeCredited, makeCurriculum, makeTurns, needsReference 
 import type { RunObserver } from "./observers.ts"
 import { type TrainOptions, trainFields } from "./options.ts"
 import type { AgentSetup } from "./player.ts"
+import { checkApart } from "./playing-parts.ts"
 import { makeSight, type Sight } from "./privileged.ts"
 import type { Progress } from "./progress.ts"
 import { ReturnScale } from "./return-scale.ts"
@@ -149,6 +150,11 @@ export async function prepare<Task>(all: PlayedSetup<Task>): Promise<Training<Ta
         ? `${needs.has("hellinger") ? loss.name : estimator.name} needs a reference policy, which this engine does not support.`
         : "The KL penalty needs a reference policy, which this engine does not support: set loss.klWeight to 0.",
     )
+  if (options.pipeline > 0 && !policy.snapshots)
+    throw bad(
+      "pipeline needs an engine that samples from a snapshot of its weights while it trains. This one samples and trains with the same " +
+        "weights on one device: set pipeline to 0, or train on a remote engine (engine.url, for example of gigpo engine).",
+    )
   const sight = options.privileged && makeSight(options.privileged, { environment, rollout })
   checkTeacher(teacher, tokenizer, needs, estimator.needs?.includes("teacher") ? estimator.name : loss.name)
   if (run && !policy.store) throw bad("This engine does not support checkpoints: train without a run.")
@@ -195,6 +201,13 @@ export async function prepare<Task>(all: PlayedSetup<Task>): Promise<Training<Ta
     ...(environment?.memory && !play && { memory: environment.memory }),
   }
   remember(parts) // throws for states that cannot be saved
+  if (options.pipeline > 0) {
+    const { estimator, loss } = resolved
+    checkApart(
+      { estimator: "use" in estimator ? estimator.use : undefined, loss: "use" in loss ? loss.use : undefined },
+      parts,
+    )
+  }
   // A run without a checkpoint restarts from the given policy, so the weights of the policy are checked, too.
   const reference = needsReference(needs) || run?.checkpoint === undefined
   const frozen = run && (await frozenOf(policy, needs.has("teacher") ? teacher : undefined, reference, signal))

@@ -36,6 +36,20 @@ export function checkGroups(
   )
 }
 
+/**
+ * Checks that the engine has snapshots if rollouts run during updates.
+ *
+ * @throws GigpoError `BAD_ARGUMENT` for an engine without.
+ */
+export function checkSnapshots({ pipeline }: Pick<ResolvedTrainOptions, "pipeline">, hasSnapshots: boolean): void {
+  if (pipeline === 0 || hasSnapshots) return
+  throw new GigpoError(
+    "BAD_ARGUMENT",
+    "train: pipeline needs an engine that samples from a snapshot of its weights while it trains. This one samples and trains with the " +
+      "same weights on one device: set pipeline to 0, or train on a remote engine (engine.url, for example of gigpo engine).",
+  )
+}
+
 function problemOf(options: ResolvedTrainOptions): string | undefined {
   const { importance, oldLogProbs, overlong, rollout, groupSize, dynamicSampling, pipeline } = options
   if (importance && oldLogProbs !== "recomputed")

@@ -17,7 +17,7 @@ import { GigpoError } from "../util/errors.ts"
 import { Random } from "../util/random.ts"
 import { warner } from "../util/warn.ts"
 import { runsItself, statisticsOf } from "./accumulate.ts"
-import { checkGroups, checkTogether } from "./check-options.ts"
+import { checkGroups, checkSnapshots, checkTogether } from "./check-options.ts"
 import { checkModel, checkObservers, checkTeacher } from "./check-setup.ts"
 import { joinHooks } from "./curriculum/join-hooks.ts"
 import { openCurriculum, steer } from "./curriculum/steer.ts"
@@ -150,11 +150,7 @@ export async function prepare<Task>(all: PlayedSetup<Task>): Promise<Training<Ta
         ? `${needs.has("hellinger") ? loss.name : estimator.name} needs a reference policy, which this engine does not support.`
         : "The KL penalty needs a reference policy, which this engine does not support: set loss.klWeight to 0.",
     )
-  if (options.pipeline > 0 && !policy.snapshots)
-    throw bad(
-      "pipeline needs an engine that samples from a snapshot of its weights while it trains. This one samples and trains with the same " +
-        "weights on one device: set pipeline to 0, or train on a remote engine (engine.url, for example of gigpo engine).",
-    )
+  checkSnapshots(options, policy.snapshots !== undefined)
   const sight = options.privileged && makeSight(options.privileged, { environment, rollout })
   checkTeacher(teacher, tokenizer, needs, estimator.needs?.includes("teacher") ? estimator.name : loss.name)
   if (run && !policy.store) throw bad("This engine does not support checkpoints: train without a run.")

@@ -216,6 +216,32 @@ it("an error of a rollout ends the training after the iteration before, which is
   expect(unhandled).toEqual([])
 })
 
+it("an error of an update ends the rollout in progress, and a resumed run repeats both", async () => {
+  const directory = join(folder, "run")
+  const policy = new SnapshotPolicy()
+  policy.beforeStep = () => {
+    if (policy.steps === 2) throw new Error("the step failed")
+  }
+  let running = 0
+  const environment = openDoors() as Environment
+  const counted: Environment = {
+    ...environment,
+    start: async (task, context) => {
+      running++
+      const episode = await environment.start(task, context)
+      return { ...episode, [Symbol.asyncDispose]: async () => void running-- }
+    },
+  }
+  await expect(part(directory, { policy, environment: counted, checkpointEvery: 1 })).rejects.toThrow("the step failed")
+  expect({ running, open: policy.open, taken: policy.taken }).toEqual({ running: 0, open: 0, taken: [0, 0, 1, 2] })
+  expect((await readdir(join(directory, "checkpoints"))).sort()).toEqual(["step-1", "step-2"])
+  policy.beforeStep = () => {}
+  const resumed = await part(directory, { checkpointEvery: 1 }, { resume: true })
+  const whole = await part(join(folder, "whole"))
+  expect(resumed.reports).toEqual(whole.reports)
+  expect(resumed.weights).toBe(whole.weights)
+})
+
 it.each([
   [{ policy: new TablePolicy() }, /set pipeline to 0, or train on a remote engine/],
   [{ oldLogProbs: "recomputed" }, /set importance to \{\}, or oldLogProbs to "sampled"/],

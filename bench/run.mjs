@@ -18,6 +18,7 @@ const all = [
   "episodes",
   "open",
   "serve",
+  "pipeline",
   "pretrained",
   "hostile",
   "view",

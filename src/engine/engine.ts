@@ -72,6 +72,23 @@ export interface Sampler {
   sample(request: SampleRequest): Promise<Completion>
 }
 
+/** Sampler of a policy's weights at one moment. Updates of the policy do not change it. */
+export interface SamplerSnapshot extends Sampler, AsyncDisposable {
+  /**
+   * Writes the weights into an empty folder, or keeps them elsewhere. The returned handle is stored in the manifest of
+   * the checkpoint and passed to `Snapshots.open`. Disposal of the snapshot does not remove kept weights.
+   */
+  keep(directory: string): Promise<Json>
+}
+
+/** Snapshots of a policy's weights, for rollouts during updates (`pipeline`). */
+export interface Snapshots {
+  /** Returns a sampler of the current weights. */
+  take(): Promise<SamplerSnapshot>
+  /** Opens a snapshot that `SamplerSnapshot.keep` has kept. */
+  open(handle: Json, directory: string): Promise<SamplerSnapshot>
+}
+
 /**
  * Statistic of the distribution at every sampled token, besides the token's log-probability: "entropy" in nats;
  * "hellinger", the Hellinger distance from the frozen reference, √(1 - Σ √(p p_ref)); "top", log-probabilities of other
@@ -317,6 +334,8 @@ export interface Trainable extends Sampler {
   }): Promise<FrozenWeights | undefined>
   /** Store of the model. Absent if the engine cannot save. */
   readonly store?: ModelStore
+  /** Snapshots of the weights for sampling. Absent if the engine cannot sample from older weights during an update. */
+  readonly snapshots?: Snapshots
   /** Returns the critic, initialized with the policy's weights at the first call. Absent if unsupported. */
   critic?(): Promise<Critic>
 }

@@ -1,6 +1,6 @@
 import { mkdir, rename } from "node:fs/promises"
 import { basename, dirname, join } from "node:path"
-import type { FrozenWeights, ModelStore } from "../engine/engine.ts"
+import type { FrozenWeights, ModelStore, SamplerSnapshot } from "../engine/engine.ts"
 import { writeDirectory } from "../files/atomic-directory.ts"
 import { inside, insideParent, namesIn } from "../files/inside.ts"
 import { findChange } from "../files/intact.ts"
@@ -36,8 +36,18 @@ export interface Checkpoint {
   readonly handle: Json
   /** Reference of the engine to the state of the critic, if there was one. */
   readonly critic?: Json | undefined
+  /** Weights of the next rollout, if it began before the last update of the policy. */
+  readonly sampler?: KeptSampler | undefined
   /** Snapshots of estimator, loss, hooks and tasks, by role. */
   readonly memory: Readonly<Record<string, PartMemory>>
+}
+
+/** Reference to the weights of a rollout. */
+export interface KeptSampler {
+  /** Reference of the engine to the weights. */
+  readonly handle: Json
+  /** Number of completed iterations of the weights. */
+  readonly iteration: number
 }
 
 /** Content of manifest.json. Version 1, of gigpo 0.1, has `optimizerSteps` in place of `handle`, and no `memory`. */
@@ -49,6 +59,7 @@ interface Manifest {
   readonly taskFiles?: TaskDigests | undefined
   readonly handle: Json
   readonly critic?: Json | undefined
+  readonly sampler?: KeptSampler | undefined
   readonly memory: Readonly<Record<string, PartMemory>>
   readonly files: readonly WrittenFile[]
 }
@@ -58,6 +69,8 @@ export interface Saved {
   readonly store: ModelStore
   /** Returns the store of the critic, if one is trained. The critic starts from the policy's weights at the first call. */
   readonly critic?: (() => Promise<ModelStore>) | undefined
+  /** Weights of the next rollout, if it began before the last update of the policy. */
+  readonly sampler?: { readonly snapshot: SamplerSnapshot; readonly iteration: number } | undefined
   /** Files that are copied into the checkpoint (those of the tokenizer). */
   readonly files?: readonly string[]
   /** Name of the environment of the training. */
@@ -73,6 +86,13 @@ export interface Saved {
 }
 
 const criticFolder = "critic"
+const samplerFolder = "sampler"
+
+/** Returns the folder of the weights of the next rollout in a checkpoint. */
+export function samplerPath({ directory }: Pick<Checkpoint, "directory">): string {
+  return join(directory, samplerFolder)
+}
+
 /** Returns the path of the checkpoint after a number of iterations. */
 export function checkpointPath(parent: string, iteration: number): string {
   return join(parent, `step-${iteration}`)
@@ -95,7 +115,7 @@ async function ownCheckpoint(parent: string, iteration: number): Promise<string>
 export async function writeCheckpoint(
   parent: string,
   iteration: number,
-  { store, critic, files = [], environment, taskFiles, parts = {}, memory = remember(parts) }: Saved,
+  { store, critic, sampler, files = [], environment, taskFiles, parts = {}, memory = remember(parts) }: Saved,
 ): Promise<Checkpoint> {
   const directory = await ownCheckpoint(parent, iteration)
   const fill = async (temporary: string): Promise<Omit<Manifest, "gigpo" | "files">> => {
@@ -108,6 +128,7 @@ export async function writeCheckpoint(
       taskFiles,
       handle,
       ...beside,
+      ...(sampler && { sampler: await samplerOf(sampler, temporary) }),
       memory: await writeMemory(temporary, memory),
     }
   }
@@ -125,13 +146,13 @@ async function checkpointOf(
   const handle = await store.checkpoint(folder, files && { files }).catch((error) => {
     throw GigpoError.is(error) && error.code === "NON_FINITE" ? diverged(error, iteration) : error
   })
+  return checkedHandle(handle, "store.checkpoint() of the engine", "restore()")
+}
+
+function checkedHandle(handle: Json, from: string, to: string): Json {
   const problem = jsonProblem(handle, "it")
-  if (problem)
-    throw new GigpoError(
-      "BAD_ARGUMENT",
-      `store.checkpoint() of the engine must return a JSON value, which restore() receives, but ${problem}.`,
-    )
-  return handle
+  if (problem === undefined) return handle
+  throw new GigpoError("BAD_ARGUMENT", `${from} must return a JSON value, which ${to} receives, but ${problem}.`)
 }
 
 /** Writes the critic into a separate folder of the checkpoint. */
@@ -139,6 +160,16 @@ async function criticOf(store: ModelStore, temporary: string, iteration: number)
   const folder = join(temporary, criticFolder)
   await io("create", folder, mkdir(folder))
   return { critic: await checkpointOf(store, folder, iteration) }
+}
+
+/** Writes the weights of the next rollout into a separate folder of the checkpoint. */
+async function samplerOf(
+  { snapshot, iteration }: NonNullable<Saved["sampler"]>,
+  temporary: string,
+): Promise<KeptSampler> {
+  const folder = samplerPath({ directory: temporary })
+  await io("create", folder, mkdir(folder))
+  return { handle: checkedHandle(await snapshot.keep(folder), "keep() of a snapshot", "Snapshots.open()"), iteration }
 }
 
 /** Returns the newest intact checkpoint. Warns about newer ones that are damaged. */
@@ -165,13 +196,17 @@ export async function findCheckpoint(
  */
 export async function verifyCheckpoint(directory: string): Promise<Checkpoint> {
   await settleFolder(directory)
-  const { iteration, environment, taskFiles, handle, critic, memory } = await readManifest(directory)
+  const { iteration, environment, taskFiles, handle, critic, sampler, memory } = await readManifest(directory)
   const [, step] = stepName.exec(basename(directory)) ?? []
   if (step !== undefined && Number(step) !== iteration)
     throw corrupt(directory, `its manifest.json is of iteration ${iteration}`)
   const change = await findChange(directory, "everything")
   if (change !== undefined) throw corrupt(directory, change)
-  return { directory, iteration, environment, taskFiles, handle, ...(critic !== undefined && { critic }), memory }
+  return {
+    ...{ directory, iteration, environment, taskFiles, handle, memory },
+    ...(critic !== undefined && { critic }),
+    ...(sampler !== undefined && { sampler }),
+  }
 }
 
 /** Removes all but the `keep` newest checkpoints up to `newest`, except those of `spared`, and unfinished files of interrupted writes. */
@@ -245,7 +280,7 @@ async function readManifest(directory: string): Promise<Manifest> {
     if (GigpoError.is(cause)) throw cause
     throw corrupt(directory, "it has no readable manifest.json", cause)
   }
-  const { version, iteration, environment, taskFiles, optimizerSteps, critic, files, memory = {} } = manifest
+  const { version, iteration, environment, taskFiles, optimizerSteps, critic, sampler, files, memory = {} } = manifest
   const {
     handle = version === 1 && Number.isSafeInteger(optimizerSteps) ? { optimizerSteps: optimizerSteps! } : undefined,
   } = manifest
@@ -261,6 +296,7 @@ async function readManifest(directory: string): Promise<Manifest> {
     taskFiles,
     handle,
     critic,
+    sampler,
     memory,
     files,
   }

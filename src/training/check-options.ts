@@ -36,8 +36,22 @@ export function checkGroups(
   )
 }
 
+/**
+ * Checks that the engine has snapshots if rollouts run during updates.
+ *
+ * @throws GigpoError `BAD_ARGUMENT` for an engine without.
+ */
+export function checkSnapshots({ pipeline }: Pick<ResolvedTrainOptions, "pipeline">, hasSnapshots: boolean): void {
+  if (pipeline === 0 || hasSnapshots) return
+  throw new GigpoError(
+    "BAD_ARGUMENT",
+    "train: pipeline needs an engine that samples from a snapshot of its weights while it trains. This one samples and trains with the " +
+      "same weights on one device: set pipeline to 0, or train on a remote engine (engine.url, for example of gigpo engine).",
+  )
+}
+
 function problemOf(options: ResolvedTrainOptions): string | undefined {
-  const { importance, oldLogProbs, overlong, rollout, groupSize, dynamicSampling } = options
+  const { importance, oldLogProbs, overlong, rollout, groupSize, dynamicSampling, pipeline } = options
   if (importance && oldLogProbs !== "recomputed")
     return (
       "importance needs recomputed log-probabilities, since ratios to the sampler's log-probabilities include the correction: set " +
@@ -50,9 +64,31 @@ function problemOf(options: ResolvedTrainOptions): string | undefined {
   }
   if (overlong && overlong.cache > rollout.maxCompletionTokens)
     return `overlong.cache is ${overlong.cache}, but completions have at most ${rollout.maxCompletionTokens} tokens (rollout.maxCompletionTokens); lower overlong.cache.`
+  if (pipeline > 0) {
+    const stale = pipelineProblem(options)
+    if (stale !== undefined) return stale
+  }
   if (rollout.minGroupSize > groupSize)
     return `rollout.minGroupSize is ${rollout.minGroupSize}, but groups have ${groupSize} episodes (groupSize).`
   if (dynamicSampling && groupSize < 2)
     return "dynamicSampling compares the episodes of a group: set groupSize to 2 or more."
+  return undefined
+}
+
+/** Losses that are correct for tokens of the current weights only. */
+const onPolicy = ["reinforce", "distillation"]
+
+/** Message about options that leave the staleness of a pipelined rollout uncorrected, or undefined. */
+function pipelineProblem({ importance, oldLogProbs, loss, turnHooks }: ResolvedTrainOptions): string | undefined {
+  const why = "pipeline samples with weights that are one iteration old"
+  if (oldLogProbs === "recomputed" && !importance)
+    return `${why}, and ratios to recomputed log-probabilities leave that uncorrected: set importance to {}, or oldLogProbs to "sampled".`
+  if ("name" in loss && onPolicy.includes(loss.name) && !importance)
+    return (
+      `${why}, and the loss ${loss.name} has no ratio to correct that: set oldLogProbs to "recomputed" and importance to {}, choose another ` +
+      "loss, or set pipeline to 0."
+    )
+  if (turnHooks && "name" in turnHooks && turnHooks.name === "information-gain")
+    return "The turn hooks information-gain need log-probabilities, which snapshots of the weights do not provide: set pipeline to 0, or choose other turn hooks."
   return undefined
 }

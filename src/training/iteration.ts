@@ -9,6 +9,7 @@ import type { StepGuard } from "./guards/non-finite.ts"
 import { adaptKl } from "./kl.ts"
 import { rolloutMetrics, Stopwatch, updateMetrics } from "./metrics.ts"
 import type { Training } from "./prepare.ts"
+import type { Rollouts } from "./rollouts.ts"
 import { update } from "./update.ts"
 
 /** Result of one iteration. */
@@ -18,17 +19,24 @@ export interface Iteration extends Experience {
   readonly alarms: readonly string[]
 }
 
+/** Parts of a training that have a state of their own. */
+export interface IterationParts<Task> {
+  readonly steps: StepGuard
+  readonly collapse: CollapseDetector
+  readonly rollouts: Rollouts<Task>
+}
+
 /** Runs one iteration: rollout, advantages, updates and report. `onChange` is called before each change of the weights. */
 export async function runIteration<Task>(
   training: Training<Task>,
-  { steps, collapse }: { readonly steps: StepGuard; readonly collapse: CollapseDetector },
+  { steps, collapse, rollouts }: IterationParts<Task>,
   progress: TrainingProgress,
   onChange: () => void,
 ): Promise<Iteration> {
   const { options, kl, onWarning } = training
   const iteration = progress.iteration + 1
   const clock = new Stopwatch()
-  const experience = await collect(training, progress, clock)
+  const experience = await collect(training, progress, clock, rollouts)
   const { groups, dropped, rows, credit } = experience
   const pace = new Pace()
   const played = rolloutMetrics(groups, credit, dropped, options.rollout.minGroupSize)

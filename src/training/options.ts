@@ -41,6 +41,12 @@ export const trainFields = {
     "Dynamic sampling (DAPO): replace groups whose returns are all equal by groups of further tasks, in at most `rollout.maxRefillRounds` rounds.",
   ),
   ...batchFields,
+  pipeline: integer(
+    0,
+    "Iterations that a rollout may be ahead of the updates. 0: synchronous. 1 (one-step-off policy): each rollout runs during the updates " +
+      "before it, with the weights before them. Needs an engine with snapshots, such as a remote one.",
+    { min: 0, max: 1 },
+  ),
   rollout: group(rolloutFields, "Sampling of episodes."),
   curriculum: optionalChoice(
     choice(undefined, fieldsOf(curricula), "Choice of tasks, start states and step limits as training progresses.", {

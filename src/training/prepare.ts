@@ -17,7 +17,7 @@ import { GigpoError } from "../util/errors.ts"
 import { Random } from "../util/random.ts"
 import { warner } from "../util/warn.ts"
 import { runsItself, statisticsOf } from "./accumulate.ts"
-import { checkGroups, checkTogether } from "./check-options.ts"
+import { checkGroups, checkSnapshots, checkTogether } from "./check-options.ts"
 import { checkModel, checkObservers, checkTeacher } from "./check-setup.ts"
 import { joinHooks } from "./curriculum/join-hooks.ts"
 import { openCurriculum, steer } from "./curriculum/steer.ts"
@@ -25,6 +25,7 @@ import { type Credited, makeCredited, makeCurriculum, makeTurns, needsReference 
 import type { RunObserver } from "./observers.ts"
 import { type TrainOptions, trainFields } from "./options.ts"
 import type { AgentSetup } from "./player.ts"
+import { checkApart } from "./playing-parts.ts"
 import { makeSight, type Sight } from "./privileged.ts"
 import type { Progress } from "./progress.ts"
 import { ReturnScale } from "./return-scale.ts"
@@ -149,6 +150,7 @@ export async function prepare<Task>(all: PlayedSetup<Task>): Promise<Training<Ta
         ? `${needs.has("hellinger") ? loss.name : estimator.name} needs a reference policy, which this engine does not support.`
         : "The KL penalty needs a reference policy, which this engine does not support: set loss.klWeight to 0.",
     )
+  checkSnapshots(options, policy.snapshots !== undefined)
   const sight = options.privileged && makeSight(options.privileged, { environment, rollout })
   checkTeacher(teacher, tokenizer, needs, estimator.needs?.includes("teacher") ? estimator.name : loss.name)
   if (run && !policy.store) throw bad("This engine does not support checkpoints: train without a run.")
@@ -195,6 +197,13 @@ export async function prepare<Task>(all: PlayedSetup<Task>): Promise<Training<Ta
     ...(environment?.memory && !play && { memory: environment.memory }),
   }
   remember(parts) // throws for states that cannot be saved
+  if (options.pipeline > 0) {
+    const { estimator, loss } = resolved
+    checkApart(
+      { estimator: "use" in estimator ? estimator.use : undefined, loss: "use" in loss ? loss.use : undefined },
+      parts,
+    )
+  }
   // A run without a checkpoint restarts from the given policy, so the weights of the policy are checked, too.
   const reference = needsReference(needs) || run?.checkpoint === undefined
   const frozen = run && (await frozenOf(policy, needs.has("teacher") ? teacher : undefined, reference, signal))

@@ -5,6 +5,7 @@ import { type Memory, remember } from "../runs/snapshot.ts"
 import { checkGradient, checkLogProbs, checkValues, type StepGuard, withLastCheckpoint } from "./guards/non-finite.ts"
 import { isNonFinite } from "./guards/step.ts"
 import type { Training } from "./prepare.ts"
+import type { Rollouts } from "./rollouts.ts"
 
 type Saveable = Pick<Training, "policy" | "critic" | "options" | "run" | "saved" | "parts" | "onWarning">
 
@@ -12,6 +13,7 @@ type Saveable = Pick<Training, "policy" | "critic" | "options" | "run" | "saved"
 export class Saver {
   readonly #training: Saveable
   readonly #steps: StepGuard
+  readonly #rollouts: Pick<Rollouts<unknown>, "before">
   #completed: number
   #saved: number
   /** Whether the weights are those after `completed` iterations, and all of these are logged. */
@@ -25,10 +27,11 @@ export class Saver {
   /** Error that ends the training. */
   failure: unknown
 
-  constructor(training: Saveable, steps: StepGuard) {
+  constructor(training: Saveable, steps: StepGuard, rollouts: Pick<Rollouts<unknown>, "before">) {
     const { run, parts } = training
     this.#training = training
     this.#steps = steps
+    this.#rollouts = rollouts
     this.#completed = run?.iteration ?? 0
     this.#saved = run?.saved === false && this.#completed > 0 ? -1 : this.#completed // a new fork has no checkpoint yet
     this.#memory = remember(parts)
@@ -46,8 +49,9 @@ export class Saver {
   /** To be called after the updates of an iteration on these sequences, before its report is logged. */
   complete(rows: readonly Sequence[]): void {
     this.#learned = rows
-    this.#memory = remember(this.#training.parts)
     this.#completed++
+    // Hooks and tasks may already be part of the next rollout, which a resumed run repeats.
+    this.#memory = { ...remember(this.#training.parts), ...this.#rollouts.before(this.#completed)?.memory }
   }
 
   /** To be called after the report of the iteration is logged. */
@@ -95,7 +99,8 @@ export class Saver {
     if (this.#saved !== this.#completed && saved && run) {
       await this.#check(checkLogProbs)
       if (critic) await checkValues(critic, this.#learned)
-      const state = { ...saved, memory: this.#memory }
+      const { sampler } = this.#rollouts.before(this.#completed) ?? {}
+      const state = { ...saved, sampler, memory: this.#memory }
       await run.saveCheckpoint(this.#completed, state, options.keepCheckpoints, this.#steps.good)
     }
     this.#saved = this.#completed

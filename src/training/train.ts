@@ -17,6 +17,7 @@ import { Observers } from "./observers.ts"
 import { playerOf } from "./player.ts"
 import { prepare, type Training, type TrainSetup } from "./prepare.ts"
 import { ReportStream } from "./reports.ts"
+import { Rollouts } from "./rollouts.ts"
 import { Saver } from "./saver.ts"
 
 /**
@@ -68,7 +69,8 @@ async function* iterate<Task>(all: TrainSetup<Task>): AsyncGenerator<IterationRe
   const steps = new StepGuard(training, onWarning)
   const collapse = new CollapseDetector(options.guards)
   for (const before of journal.reports) collapse.recall(before)
-  const saver = new Saver(training, steps)
+  await using rollouts = await Rollouts.open(training, run?.checkpoint)
+  const saver = new Saver(training, steps, rollouts)
   const observers = new Observers(training.observers ?? [], onWarning)
   const place = run && { directory: run.directory, config: run.config }
   observers.tell("start", { iteration: saver.completed, iterations, ...place })
@@ -101,8 +103,9 @@ async function* iterate<Task>(all: TrainSetup<Task>): AsyncGenerator<IterationRe
     while (!journal.isLast(report)) {
       await setImmediate() // observers and signals must get a turn also with an engine that never waits
       const progress: TrainingProgress = { iteration: saver.completed, iterations }
-      const done = await runIteration(training, { steps, collapse }, progress, saver.changing)
+      const done = await runIteration(training, { steps, collapse, rollouts }, progress, saver.changing)
       saver.complete(done.rows)
+      await rollouts.complete()
       report = journal.stamp({ ...done.report, ...(resumed && { resumed }) })
       resumed = false
       let { alarms } = done
@@ -128,6 +131,7 @@ async function* iterate<Task>(all: TrainSetup<Task>): AsyncGenerator<IterationRe
     throw error
   } finally {
     try {
+      await rollouts.stop()
       await saver.finish(journal.isLast(report))
     } finally {
       const { completed, failure } = saver

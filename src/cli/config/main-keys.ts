@@ -11,7 +11,9 @@ export const mainKeys: readonly { readonly title: string; readonly keys: readonl
   },
   {
     title: "Training (gigpo train)",
-    keys: under("training", ["iterations", "groups", "groupSize", "dynamicSampling", "batchSteps", "epochs", "unit"]),
+    keys: under("training", [
+      ...["iterations", "groups", "groupSize", "dynamicSampling", "batchSteps", "epochs", "unit", "pipeline"],
+    ]),
   },
   {
     title: "Rollout",

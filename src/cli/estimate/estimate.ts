@@ -9,6 +9,7 @@ import {
   resolvePolicyOptions,
 } from "../../engine/native/options.ts"
 import { isThere } from "../../files/io-error.ts"
+import { checkSnapshots } from "../../training/check-options.ts"
 import { needsOf } from "../../training/make.ts"
 import { type WholeRun, wholeRun } from "../../training/whole-run.ts"
 import { GigpoError } from "../../util/errors.ts"
@@ -83,6 +84,7 @@ export async function estimateTraining(
   signal: AbortSignal,
 ): Promise<Estimate> {
   const needs = needsOf(await configuredTraining(config))
+  checkSnapshots(config.training, config.engine !== undefined)
   const training = trainingOptions(config, needs)
   const device = given.device ?? (given.card ? "cuda" : chooseDevice(training))
   await checkModelThere(config.model)

@@ -27,6 +27,8 @@ export interface Call {
   readonly path: string
   /** Body of a POST: JSON, or the bytes of a protocol buffer. Without a body, the request is a GET. */
   readonly body?: object | Uint8Array | undefined
+  /** Method of a request without a body. Default GET. */
+  readonly method?: "GET" | "DELETE" | undefined
   readonly headers?: Readonly<Record<string, string>> | undefined
   /** Whether the response may be a protocol buffer. Default false. */
   readonly protobuf?: boolean | undefined
@@ -124,6 +126,7 @@ export class Connection {
   async #attempt({
     path,
     body,
+    method = "GET",
     headers,
     protobuf,
     most = shortAnswer,
@@ -133,7 +136,7 @@ export class Connection {
     signal?.throwIfAborted()
     try {
       const answer = await exchange(new URL(`${this.url}/api/v1${path}`), {
-        method: body ? "POST" : "GET",
+        method: body ? "POST" : method,
         headers: {
           accept: protobuf ? "application/x-protobuf, application/json" : "application/json",
           ...(body && { "content-type": body instanceof Uint8Array ? "application/x-protobuf" : "application/json" }),

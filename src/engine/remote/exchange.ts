@@ -11,7 +11,7 @@ export interface Answer {
 
 /** Options of one request. */
 export interface Exchange {
-  readonly method: "GET" | "POST"
+  readonly method: "GET" | "POST" | "DELETE"
   readonly headers: Readonly<Record<string, string>>
   readonly body?: string | Uint8Array | undefined
   /** Maximum bytes of the response; a longer one fails with `TooLongError`. */

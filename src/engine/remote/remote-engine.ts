@@ -24,6 +24,7 @@ import type {
   NativeLoss,
   RunPlan,
   SampleRequest,
+  Snapshots,
   StepReport,
   TokenStatistics,
   Trainable,
@@ -57,6 +58,7 @@ import type { RemoteModel } from "./remote-model.ts"
 import { readKept, remoteStore, saveThere } from "./remote-store.ts"
 import { Samplers } from "./samplers.ts"
 import { isOurs, openSession, type Session } from "./session.ts"
+import { remoteSnapshots } from "./snapshots.ts"
 import { stepOf, trainOn } from "./trainer.ts"
 
 /** Options of `RemoteEngine`. */
@@ -102,6 +104,7 @@ export class RemoteEngine implements Trainable {
   readonly store: ModelStore
   /** Reference policy: the initial model, through the server's sampler. */
   readonly reference: { freeze(): Promise<void> }
+  readonly snapshots: Snapshots
   readonly #session: Session
   readonly #samplers: Samplers
   readonly #options: Resolved
@@ -182,6 +185,12 @@ export class RemoteEngine implements Trainable {
         await this.#published.frozen()
       },
     }
+    this.snapshots = remoteSnapshots({
+      ...{ session, samplers: this.#samplers, policy: this },
+      version: () => this.#published.version,
+      trained: () => this.#trained(),
+      sample: (request, of, version) => this.#sample(request, async () => of, version),
+    })
     this.store = remoteStore({
       ...{
         url: session.connection.url,
@@ -227,12 +236,15 @@ export class RemoteEngine implements Trainable {
   }
 
   async sample(request: SampleRequest): Promise<Completion> {
+    return await this.#sample(request, () => this.#published.current(), this.#published.version)
+  }
+
+  async #sample(request: SampleRequest, session: () => Promise<string>, version: number): Promise<Completion> {
     checkRequest(request, this.vocabularySize)
     const { prompt, maxTokens, temperature = 1, stopTokens, key, constraint, onTokens, topTokens = 0, signal } = request
     if (constraint !== undefined) throw cannot("sample under a constraint", "remove the constraint")
     if (topTokens > 0) throw cannot("report the most likely tokens", "set topTokens to 0")
-    const { version } = this.#published
-    const of = await this.#published.current()
+    const of = await session()
     // gigpo's server accepts the key of a native engine; others get a 31-bit seed derived from both words.
     const drawnBy = this.deterministic ? { key: [...key] } : { seed: (Math.imul(key[0], 0x9e3779b1) ^ key[1]) >>> 1 }
     const params = { max_tokens: maxTokens, temperature, stop: [...stopTokens], ...drawnBy }

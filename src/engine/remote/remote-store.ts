@@ -79,7 +79,8 @@ export function remoteStore(keeper: Keeper): ModelStore {
   }
 }
 
-function pathOf(handle: Json, directory: string): string {
+/** Returns the path in a handle of a checkpoint. Throws `BAD_ARGUMENT` for the handle of another engine. */
+export function pathOf(handle: Json, directory: string): string {
   const path = typeof handle === "object" && handle !== null && "path" in handle ? handle.path : undefined
   if (typeof path === "string") return path
   throw new GigpoError(

@@ -1,0 +1,160 @@
+// Rollouts during updates (`training.pipeline: 1`) compared with synchronous ones, on an engine in a separate process: success of five seeds without a
+// delay, and wall time with 200 ms before every response. One thread for each model on the server.
+import { fork } from "node:child_process"
+import { once } from "node:events"
+import { mkdtemp, rm } from "node:fs/promises"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { setTimeout as wait } from "node:timers/promises"
+import { NativePolicy, openEnvironment, RemoteEngine, Tokenizer, train } from "gigpo"
+import { describeMachine, markdownTable, median, writeResult } from "./machine.mjs"
+import { warmStart } from "./warm-start.mjs"
+
+const key = "tml-gigpo-bench-only"
+const base = {
+  ...{ groups: 12, groupSize: 8, updates: 2, rollout: { maxCompletionTokens: 10 } },
+  estimator: { normalization: "none", invalidActionPenalty: 1 },
+  loss: { clipDual: Number.POSITIVE_INFINITY },
+  optimizer: { learningRate: 3e-4 },
+  guards: { collapse: "off" },
+}
+const seeds = [0, 1, 2, 3, 4]
+const iterations = 12
+
+if (process.env.GIGPO_PIPELINE_SERVER) await serve(JSON.parse(process.env.GIGPO_PIPELINE_SERVER))
+else await compare()
+
+/** `gigpo engine` with a delay in milliseconds before each response. */
+async function serve({ model, checkpoints, delay }) {
+  const { tinkerServer } = await import("../modules/engine-server/tinker-server.js")
+  const { listen } = await import("../modules/http/listen.js")
+  const one = { device: "cpu", threads: 1 }
+  const server = tinkerServer({
+    ...{ model: "small", maxPositions: 512, stopTokens: [], key, models: 3, checkpoints },
+    open: () => NativePolicy.open(model, one),
+    openFrozen: (folder = model) => NativePolicy.open(folder, { ...one, training: false }),
+    onError: console.error,
+  })
+  const answer = async (request, client) => {
+    const response = await server.answer(request, client)
+    if (delay > 0) await wait(delay)
+    return response
+  }
+  const { url } = await listen(answer, { keys: server.keys, encodings: server.encodings })
+  process.send(url)
+  process.on("disconnect", () => process.exit())
+}
+
+async function compare() {
+  const folder = await mkdtemp(join(tmpdir(), "gigpo-pipeline-"))
+  try {
+    const environment = await openEnvironment("number-line", {
+      ...{ maxPosition: 10, maxSteps: 15, completionFormat: "tags", thinking: "off", rules: false },
+    })
+    const model = join(folder, "model")
+    const clone = { tasks: 60, epochs: 3, batchSteps: 16, optimizer: { learningRate: 1e-3 } }
+    const shape = { hiddenSize: 64, layers: 2, heads: 4, vocabularySize: 300 }
+    await warmStart(model, { environment }, { initialize: shape, sft: clone }, 0, console.error)
+    const tokenizer = await Tokenizer.open(model)
+    const bench = { folder, model, tokenizer, environment }
+    const learned = await fiveSeeds(bench)
+    const timed = await wallTime(bench)
+    await tokenizer.dispose()
+    await write(learned, timed)
+  } finally {
+    await rm(folder, { recursive: true })
+  }
+}
+
+async function withServer({ folder, model }, delay, work) {
+  const checkpoints = await mkdtemp(join(folder, "kept-"))
+  const env = { ...process.env, GIGPO_PIPELINE_SERVER: JSON.stringify({ model, checkpoints, delay }) }
+  const child = fork(new URL(import.meta.url).pathname, { env })
+  const [url] = await once(child, "message")
+  try {
+    return await work(url)
+  } finally {
+    child.disconnect()
+    await once(child, "exit")
+  }
+}
+
+async function run(url, { model, tokenizer, environment }, options) {
+  const policy = await RemoteEngine.open(model, { url, key, rank: 0, model: "small" })
+  const { pipeline, seed = 0 } = options
+  try {
+    const reports = []
+    let started = performance.now()
+    for await (const report of train({ policy, tokenizer, environment, ...base, ...options })) {
+      // Probes of the server and the evaluation before the first iteration are not counted.
+      reports.push({ ...report, seconds: (performance.now() - started) / 1000 })
+      const { iteration, metrics } = report
+      console.error(`pipeline ${pipeline}, seed ${seed}, iteration ${iteration}: ${metrics["episode/success"]}`)
+      started = performance.now()
+    }
+    return reports
+  } finally {
+    await policy.dispose()
+  }
+}
+
+async function fiveSeeds(bench) {
+  return await withServer(bench, 0, async (url) => {
+    const found = []
+    for (const seed of seeds)
+      for (const pipeline of [0, 1])
+        found.push({
+          ...{ pipeline, seed },
+          reports: await run(url, bench, { iterations, seed, pipeline, evaluation: { every: iterations, tasks: 128 } }),
+        })
+    return found
+  })
+}
+
+async function wallTime(bench) {
+  return await withServer(bench, 200, async (url) => {
+    const found = { 0: [], 1: [] }
+    for (let turn = 0; turn < 2; turn++)
+      for (const pipeline of [0, 1])
+        found[pipeline].push(...(await run(url, bench, { iterations: 6, pipeline, updates: 6 })).slice(1))
+    return found
+  })
+}
+
+async function write(learned, timed) {
+  const share = (value) => value.toFixed(2)
+  const successes = (pipeline, pick) =>
+    learned.filter((one) => one.pipeline === pipeline).map(({ reports }) => pick(reports).evaluation.success)
+  const mean = (values) => values.reduce((sum, value) => sum + value, 0) / values.length
+  const deviation = (values) => Math.sqrt(mean(values.map((value) => (value - mean(values)) ** 2)))
+  const success = [["pipeline", "success before", ...seeds.map((seed) => `seed ${seed}`), "mean", "deviation"]]
+  const times = [["pipeline", "seconds per iteration", "rollout", "wait for the rollout", "updates", "staleness"]]
+  for (const pipeline of [0, 1]) {
+    const after = successes(pipeline, (reports) => reports.at(-1))
+    const [before] = successes(pipeline, (reports) => reports[0])
+    success.push([pipeline, share(before), ...after.map(share), share(mean(after)), share(deviation(after))])
+    const middle = (name) => {
+      const values = timed[pipeline].flatMap(({ metrics }) => metrics[name] ?? [])
+      return values.length > 0 ? median(values).toFixed(1) : ""
+    }
+    const seconds = median(timed[pipeline].map((report) => report.seconds)).toFixed(1)
+    const parts = ["time/rollout", "time/rollout-wait", "time/update", "rollout/staleness"].map(middle)
+    times.push([pipeline, seconds, ...parts])
+  }
+  await writeResult(
+    "pipeline",
+    `# Rollouts during updates
+
+Number line from 0 to 10, at most 15 steps; a model of two layers from scratch after SFT on 60 tasks; ${base.groups} × ${base.groupSize} episodes per iteration.
+The engine is in a separate process and trains all weights on one thread. ${describeMachine()}
+
+Success on 128 held-out tasks after ${iterations} iterations of ${base.updates} updates, no delay:
+
+${markdownTable(success)}
+
+200 ms before every response; 2 trainings of 6 iterations of 6 updates each, in turns. Medians in seconds without the first iteration, which has no earlier
+updates to run during:
+
+${markdownTable(times)}`,
+  )
+}

@@ -53,7 +53,7 @@ const replacing = ["test/environment/search/search.test.ts", "test/files/atomic-
 const long = [
   "test/agents/process-agent.test.ts",
   "test/bench/{maze,paper}.test.ts",
-  "test/cli/{cloning,commands,escapes,estimate,gateway,guards,interruption,lengths,links,named-options}.test.ts",
+  "test/cli/{cloning,commands,custom-engine,escapes,estimate,gateway,guards,interruption,lengths,links,named-options}.test.ts",
   "test/cli/{own-environment,panel,recorded-run,recording,run-state,serve,server-guards}.test.ts",
   "test/cli/{stopped-phases,trust,waiting,writing}.test.ts",
   "test/credit/hgpo.test.ts",

@@ -15,7 +15,7 @@ import { doorsEnvironment } from "./rollout/doors.ts"
 import { characters } from "./training/table-policy.ts"
 
 const root = join(import.meta.dirname, "..")
-const files = ["estimator", "loss", "engine", "player", "memory", "curriculum", "observer"]
+const files = ["estimator", "loss", "engine", "stored-engine", "player", "memory", "curriculum", "observer"]
 
 describe("docs/extending.md", () => {
   it.each(files)("shows examples/extend/%s.ts word for word, in fewer than 40 lines of code", async (name) => {

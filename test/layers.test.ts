@@ -43,6 +43,12 @@ it("every module imports only from the layers below it", () => {
   expect(wrong).toEqual([])
 })
 
+it("files that other modules import are those of public-files.txt: a new one is a decision (vitest -u writes the file)", async () => {
+  const targets = files.flatMap((file) => importsOf(file).filter((target) => moduleOf(target) !== moduleOf(file)))
+  const lines = [...new Set(targets)].sort().map((target) => `${target}\n`)
+  await expect(lines.join("")).toMatchFileSnapshot("public-files.txt")
+})
+
 it("only native.ts loads the addon, and only one header includes napi.h", () => {
   const loaders = files.filter((file) => readFileSync(join("src", file), "utf8").includes("node-gyp-build"))
   expect(loaders).toEqual(["native/native.ts"])

@@ -2,7 +2,7 @@
 import { Random } from "gigpo"
 import { type Sequence, sampledPositions, type Trainable } from "gigpo/engine"
 
-export function bigramEngine(size = 128): Trainable {
+export function bigramEngine(size = 128): Trainable & { readonly logits: Float64Array } {
   const [logits, slopes] = [new Float64Array(size * size), new Float64Array(size * size)]
   const after = (last: number, temperature = 1) => {
     const weights = logits.subarray(last * size, (last + 1) * size).map((z) => Math.exp(z / temperature))
@@ -11,7 +11,7 @@ export function bigramEngine(size = 128): Trainable {
   }
   const pairs = (of: Sequence) => sampledPositions(of).map((i) => ({ last: of.tokens[i - 1]!, token: of.tokens[i]! }))
   return {
-    ...{ vocabularySize: size, maxPositions: 1024, deterministic: true, losses: [] },
+    ...{ logits, vocabularySize: size, maxPositions: 1024, deterministic: true, losses: [] },
     check: async ({ models }) => (models.length > 0 ? ["A table keeps no reference: set loss.klWeight to 0."] : []),
     async sample({ prompt, maxTokens, temperature = 1, stopTokens, key }) {
       const [reply, logProbs, random] = [[] as number[], [] as number[], new Random(key)]

@@ -4,6 +4,7 @@ import type { HubOptions, HubProgress } from "../hub/progress.ts"
 import { resolveModel } from "../hub/resolve-model.ts"
 import { GigpoError } from "../util/errors.ts"
 import type { Config } from "./config/config.ts"
+import { isUsed } from "./config/modules.ts"
 import { formatBar, formatBytes, formatDuration } from "./terminal/format.ts"
 import { Screen } from "./terminal/screen.ts"
 
@@ -37,14 +38,19 @@ export async function withLocalModels<C extends Models>(given: C, options: Omit<
   return local
 }
 
-/** Returns a configuration for evaluation whose model is a local path. A remote engine has the weights, so they are not downloaded for it. */
+/** Whether the weights of the model are on this machine. A remote engine has its own. */
+function needsWeights({ engine }: Pick<Config, "engine">): boolean {
+  return engine === undefined || isUsed(engine)
+}
+
+/** Returns a configuration for evaluation whose model is a local path. Weights are downloaded unless a remote engine has them. */
 export async function withLocalModel(given: Config, signal: AbortSignal): Promise<Config> {
-  return { ...given, model: await localModel(given.model, { signal, weights: !given.engine }) }
+  return { ...given, model: await localModel(given.model, { signal, weights: needsWeights(given) }) }
 }
 
 /** Downloads the weights of models after `withLocalModels` downloaded only configuration and tokenizer, from the same commits. */
 export async function fetchWeights(given: Config, local: Config, signal: AbortSignal): Promise<void> {
-  if (!given.engine) await withLocalModels(keptModels(given, local), { signal })
+  if (needsWeights(given)) await withLocalModels(keptModels(given, local), { signal })
 }
 
 /** Returns the models as a run stores them. Models of the Hub are stored as name and commit, which are valid on other machines. */

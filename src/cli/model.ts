@@ -1,35 +1,36 @@
+import type { EngineSetup, OpenedEngine } from "../engine/custom-engine.ts"
 import { NativePolicy } from "../engine/native/native-policy.ts"
+import { remoteFields } from "../engine/remote/options.ts"
 import { RemoteEngine } from "../engine/remote/remote-engine.ts"
 import { newestModel } from "../model-files/run-models.ts"
+import { only } from "../options/fixed.ts"
 import type { ChatOptions } from "../tokenizer/chat-options.ts"
 import { Tokenizer } from "../tokenizer/tokenizer.ts"
 import { GigpoError } from "../util/errors.ts"
 import { unlessAborted } from "../util/linked-abort.ts"
 import { chatOf } from "./chat-of.ts"
 import { type Config, policyOptions, trainingOptions } from "./config/config.ts"
+import { isUsed, openConfiguredEngine } from "./config/modules.ts"
 import { localModel } from "./hub.ts"
 import { describePending } from "./pending.ts"
 import { activity } from "./terminal/activity.ts"
 import { Screen } from "./terminal/screen.ts"
 
-/** Policy on this machine or on a server. */
-export type Policy = NativePolicy | RemoteEngine
-
 /** Opened model folder: policy and tokenizer. */
-export interface Model<P extends Policy = Policy> extends AsyncDisposable {
+export interface Model<P extends OpenedEngine = OpenedEngine> extends AsyncDisposable {
   readonly policy: P
   readonly tokenizer: Tokenizer
 }
 
-/** Precision that a run stores, so that resumption on another device uses the same. A server chooses its own. */
-export function precisionOf(policy: Policy): Pick<NativePolicy, "precision"> | undefined {
+/** Precision that a run stores, so that resumption on another device uses the same. Other engines choose their own. */
+export function precisionOf(policy: OpenedEngine): Pick<NativePolicy, "precision"> | undefined {
   return policy instanceof NativePolicy ? { precision: policy.precision } : undefined
 }
 
-/** One sentence about the device or server of a policy; undefined for the CPU. */
-export function describePlace(policy: Policy): string | undefined {
+/** One sentence about the device or server of a policy; undefined for the CPU and for the engine of a module. */
+export function describePlace(policy: OpenedEngine): string | undefined {
   if (policy instanceof RemoteEngine) return `On the engine at ${policy.url}: ${policy.baseModel}.`
-  return policy.device === "cuda" ? `On the GPU: ${policy.plan.text}.` : undefined
+  return policy instanceof NativePolicy && policy.device === "cuda" ? `On the GPU: ${policy.plan.text}.` : undefined
 }
 
 /**
@@ -44,7 +45,7 @@ export async function resolveModel(named: string, signal?: AbortSignal): Promise
 
 /** Opens the configured model for training, with memory for what `needs` names. */
 export function openModel(config: Config, signal: AbortSignal, needs: ReadonlySet<string> = new Set()): Promise<Model> {
-  if (config.engine) return openRemote(config, signal, config.model)
+  if (config.engine) return openEngine(config, config.engine, config.model, { needs, training: true, signal })
   return open(config.model, { ...trainingOptions(config, needs), signal }, config.chat)
 }
 
@@ -54,7 +55,7 @@ export async function openPlayer(
   signal: AbortSignal,
   directory: string = config.model,
 ): Promise<Model> {
-  if (config.engine) return openRemote(config, signal, directory)
+  if (config.engine) return openEngine(config, config.engine, directory, { needs: new Set(), training: false, signal })
   const { lora: _, ...options } = policyOptions(config)
   return await open(
     directory,
@@ -78,14 +79,28 @@ async function open(
   })
 }
 
-async function openRemote(config: Config, signal: AbortSignal, directory: string): Promise<Model<RemoteEngine>> {
-  const { engine, maxPositions, seed, lora, teacher, chat } = config
-  if (lora) throw bad("lora applies to the native engine only: leave it out and set engine.rank")
+/** Opens the configured engine, on a server or of a module. */
+async function openEngine(
+  config: Config,
+  engine: NonNullable<Config["engine"]>,
+  directory: string,
+  use: Pick<EngineSetup, "training" | "needs" | "signal">,
+): Promise<Model> {
+  const { maxPositions, seed, lora, teacher, chat } = config
+  if (lora)
+    throw bad(
+      `lora applies to the native engine only: leave it out${isUsed(engine) ? ", or open the adapter in the module of engine" : " and set engine.rank"}`,
+    )
   if (teacher !== undefined) throw bad("A teacher needs the native engine: leave out teacher or engine")
   const tokenizer = await Tokenizer.open(directory, { chat })
-  const opened = () => RemoteEngine.open(directory, { ...engine!, maxPositions, seed })
+  if (isUsed(engine)) {
+    const { vocabularySize } = tokenizer
+    const setup = { ...use, model: directory, vocabularySize, maxPositions, seed }
+    return await openBeside(tokenizer, () => openConfiguredEngine(engine, setup))
+  }
+  const opened = () => RemoteEngine.open(directory, { ...only(engine, remoteFields), maxPositions, seed })
   const model = await openBeside(tokenizer, () =>
-    activity.during(`the engine at ${engine!.url}`, () => unlessAborted(signal, opened)),
+    activity.during(`the engine at ${engine.url}`, () => unlessAborted(use.signal, opened)),
   )
   return announced(model)
 }
@@ -101,11 +116,14 @@ function announced(model: Model<RemoteEngine>): Model<RemoteEngine> {
 }
 
 /** Opens a policy next to an opened tokenizer. The tokenizer is closed with the policy, or if opening fails. */
-export async function openBeside<P extends Policy>(tokenizer: Tokenizer, open: () => Promise<P>): Promise<Model<P>> {
+export async function openBeside<P extends OpenedEngine>(
+  tokenizer: Tokenizer,
+  open: () => Promise<P>,
+): Promise<Model<P>> {
   try {
     const policy = await open()
     const dispose = async () => {
-      await policy.dispose()
+      await policy[Symbol.asyncDispose]?.()
       await tokenizer.dispose()
     }
     return { policy, tokenizer, [Symbol.asyncDispose]: dispose }

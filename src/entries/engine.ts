@@ -2,6 +2,7 @@
 
 import "../check-node.cts"
 
+export type { EngineSetup, OpenEngine, OpenedEngine } from "../engine/custom-engine.ts"
 export type {
   AdamWStep,
   Aggregation,

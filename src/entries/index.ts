@@ -26,12 +26,8 @@ export type {
   StepResult,
   TaskProvider,
 } from "../environment/environment.ts"
-export {
-  type EnvironmentName,
-  type EnvironmentOptions,
-  type NamedEnvironment,
-  openEnvironment,
-} from "../environment/registry.ts"
+export { openEnvironment } from "../environment/open-environment.ts"
+export type { EnvironmentName, EnvironmentOptions, NamedEnvironment } from "../environment/registry.ts"
 export type { TokenLoss } from "../loss/token-loss.ts"
 export type { ModelConfig } from "../model-files/model-config.ts"
 export * as fields from "../options/field.ts"

@@ -60,12 +60,8 @@ export const environmentFields: Readonly<Record<string, Fields>> = Object.fromEn
   Object.entries(environments).map(([name, { fields }]) => [name, fields]),
 )
 
-/**
- * Opens a built-in environment. Some environments read files or build an index first.
- *
- * @throws BAD_CONFIG for an unknown name or invalid options, BAD_DATA for files that cannot be read or parsed
- */
-export async function openEnvironment<Name extends string>(
+/** Opens a built-in environment; see `openEnvironment`. */
+export async function openNamed<Name extends string>(
   name: Name,
   options?: EnvironmentOptions<Name>,
 ): Promise<NamedEnvironment<Name>> {

@@ -1,5 +1,6 @@
 import type { Environment } from "../environment/environment.ts"
-import { type EnvironmentName, environmentFields, openEnvironment } from "../environment/registry.ts"
+import { openEnvironment } from "../environment/open-environment.ts"
+import { type EnvironmentName, environmentFields } from "../environment/registry.ts"
 import { display } from "../options/display.ts"
 import { GigpoError } from "../util/errors.ts"
 import type { PanelDefinition } from "./definition.ts"

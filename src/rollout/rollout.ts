@@ -1,20 +1,8 @@
-import { setMaxListeners } from "node:events"
 import type { Environment } from "../environment/environment.ts"
-import { linkAbort } from "../util/linked-abort.ts"
 import type { Random } from "../util/random.ts"
-import { callHook, type HookCaller } from "./call-hook.ts"
-import { checkSetup, isList } from "./check-setup.ts"
-import type { StepLimits } from "./check-step.ts"
-import type { Episode, EpisodeSetup, EpisodeStep } from "./episode.ts"
-import { playGroups, together } from "./groups.ts"
-import { guideGroups } from "./guide.ts"
-import { checkKeep, checkScored } from "./hook-answers.ts"
+import type { EpisodeSetup, EpisodeStep } from "./episode.ts"
 import type { Group, RolloutHooks, TaskSource } from "./hooks.ts"
-import { rolloutDefaults } from "./options.ts"
 import type { AgentLoop } from "./play.ts"
-import { playMember } from "./play-member.ts"
-import { drawInOrder, listedTasks } from "./tasks.ts"
-import { isVaried } from "./varied.ts"
 
 /** Arguments of `rollout`. */
 export interface RolloutSetup<Task = unknown>
@@ -82,77 +70,6 @@ export interface Rollout<Task = unknown> {
  * episodes in progress are ended and disposed of before.
  */
 export async function rollout<Task>(setup: RolloutSetup<Task>): Promise<Rollout<Task>> {
-  const wanted = checkSetup(setup)
-  const {
-    groupSize,
-    concurrency,
-    random,
-    hooks,
-    maxRefillRounds: refills = rolloutDefaults.maxRefillRounds,
-    onEpisode,
-  } = setup
-  const { maxPositions, temperature } = setup
-  const limits = { vocabularySize: setup.policy.vocabularySize, maxPositions, temperature }
-  const stop = new AbortController()
-  setMaxListeners(0, stop.signal) // one an episode in flight
-  const unlink = linkAbort(setup.signal, stop)
-  const { progress, policy, tokenizer } = setup
-  const environment = setup.play ? undefined : setup.environment
-  const caller: HookCaller = { progress, random, signal: stop.signal, environment, policy, tokenizer }
-  const draw = drawInOrder(isList(setup.tasks) ? listedTasks(setup.tasks) : setup.tasks, caller)
-  const play = (task: Task, index: number, member: number, signal: AbortSignal) =>
-    playMember(setup, task, { task: index, member }, signal)
-  const [kept, dropped]: [Group<Task>[], Group<Task>[]] = [[], []]
-  let done = 0
-  try {
-    for (let round = 0; round <= refills && kept.length < wanted; round++) {
-      const [first, count] = [kept.length + dropped.length, wanted - kept.length]
-      const toldOf = (groups: number) => onEpisode?.(++done, (first + groups) * groupSize)
-      const round = { first, count, groupSize, concurrency, groupTimeout: setup.groupTimeout }
-      const played = await playGroups({ ...round, stop, draw, play, onEpisode: toldOf })
-      if (played.length === 0) break
-      const guided = await guideGroups(setup, played, caller, stop)
-      const scored = guided.map((group) => score(hooks, group, caller, limits))
-      for (const group of await together(scored, stop))
-        (!setup.onlyVaried || isVaried(group)) && (await keeps(hooks, group, caller))
-          ? kept.push(group)
-          : dropped.push(group)
-    }
-    stop.signal.throwIfAborted()
-    await callPlayed(hooks, [...kept, ...dropped], caller)
-    return { groups: kept, dropped }
-  } finally {
-    unlink()
-  }
-}
-
-type Hooks<Task> = RolloutHooks<Task> | undefined
-
-async function score<Task>(
-  hooks: Hooks<Task>,
-  group: Group<Task>,
-  caller: HookCaller,
-  limits: StepLimits,
-): Promise<Group<Task>> {
-  if (!hooks?.score) return group
-  const check = (scored: readonly Episode[]) => checkScored(group, scored, limits)
-  const key = [group.index, "score"]
-  return { ...group, episodes: await callHook("hooks.score", caller, key, (to) => hooks.score!(group, to), check) }
-}
-
-async function callPlayed<Task>(hooks: Hooks<Task>, groups: readonly Group<Task>[], caller: HookCaller): Promise<void> {
-  if (!hooks?.played) return
-  const inOrder = groups.toSorted((a, b) => a.index - b.index)
-  await callHook(
-    "hooks.played",
-    caller,
-    ["played"],
-    (to) => hooks.played!(inOrder, to),
-    () => {},
-  )
-}
-
-async function keeps<Task>(hooks: Hooks<Task>, group: Group<Task>, caller: HookCaller): Promise<boolean> {
-  if (!hooks?.keep) return true
-  return await callHook("hooks.keep", caller, [group.index, "keep"], (to) => hooks.keep!(group, to), checkKeep)
+  const { playRollout } = await import("./play-rollout.ts")
+  return await playRollout(setup)
 }

@@ -1,27 +1,13 @@
 import { exclusively } from "../engine/claims.ts"
 import type { Trainable } from "../engine/engine.ts"
 import { checkArguments } from "../options/arguments.ts"
-import { readOptions } from "../options/read.ts"
-import { runDate } from "../runs/date.ts"
 import { nameOf, type Run } from "../runs/run.ts"
 import { saveOnSignal } from "../runs/save-on-signal.ts"
 import type { ChatCodec } from "../tokenizer/chat-codec.ts"
-import { accumulate } from "../training/accumulate.ts"
-import { checkModel } from "../training/check-setup.ts"
-import { resolveLearningRate, sftLearningRate } from "../training/learning-rate.ts"
 import type { TeacherSetup } from "../training/player.ts"
 import type { Progress } from "../training/progress.ts"
 import { ReportStream } from "../training/reports.ts"
-import { batches } from "../training/rows.ts"
-import { adamwAt } from "../training/schedule.ts"
-import { rateKeys } from "../training/settle-rates.ts"
-import { GigpoError } from "../util/errors.ts"
-import { Random } from "../util/random.ts"
-import { Epoch } from "./epoch.ts"
-import { makeSftLoss } from "./loss.ts"
-import { type SftOptions, sftFields } from "./options.ts"
-import { SftRun } from "./run.ts"
-import { checkSftLoss, sftSequences } from "./sequences.ts"
+import type { SftOptions } from "./options.ts"
 
 /** Arguments of `sft`. Completions to imitate come from an expert or from `data`. */
 export interface SftSetup<Task = unknown> extends SftOptions, Omit<TeacherSetup<Task>, "environment"> {
@@ -80,83 +66,11 @@ export interface SftReport {
 export function sft<Task>(setup: SftSetup<Task>): ReportStream<SftReport> {
   return new ReportStream(() => {
     checkArguments("sft", setup)
-    const work = (policy: Trainable) => saveOnSignal(setup, (signal) => passes({ ...setup, policy, signal }))
+    const work = (policy: Trainable) =>
+      saveOnSignal(setup, async function* (signal) {
+        const { fineTune } = await import("./epochs.ts")
+        yield* fineTune({ ...setup, policy, signal })
+      })
     return exclusively(setup.policy, nameOf("sft", setup), work, { run: setup.run })
   })
-}
-
-async function* passes<Task>(setup: SftSetup<Task>): AsyncGenerator<SftReport, void, undefined> {
-  const { policy, tokenizer, environment: _, agent: __, normalize: ___, expert: ____, ...own } = setup
-  const { run, signal, handleSignals: _____, onProgress, onExpert: ______, onWarning: _______, ...given } = own
-  const options = readOptions("sft", given, sftFields)
-  checkModel("sft", policy, tokenizer)
-  const { seed, epochs, batchSteps, checkpointEvery } = options
-  const { warmup = epochs / 20, ...rest } = options.optimizer
-  const optimizer = {
-    ...resolveLearningRate(rest, sftLearningRate(options), policy, run?.settled[rateKeys.policy]),
-    warmup,
-  }
-  if (warmup > epochs)
-    throw new GigpoError(
-      "BAD_ARGUMENT",
-      `sft: optimizer.warmup is ${warmup} epochs, but there are only ${epochs} epochs; it is a number of epochs, for example 0.1 for a ` +
-        "tenth of an epoch.",
-    )
-  const loss = makeSftLoss(options.loss)
-  await checkSftLoss(policy, loss)
-  const epoch = new Epoch()
-  const rates = rest.learningRate === undefined ? { [rateKeys.policy]: optimizer.learningRate } : {}
-  const settled = { settled: rates, promptDate: await runDate(tokenizer, run) }
-  const cloning = run && (await SftRun.check(setup, run, epoch, settled, loss, options))
-  const random = new Random(seed).fork("sft")
-  const apart = await sftSequences(setup, options, loss, random)
-  const items = apart.flat()
-  const rows = items.flat()
-  // A sequence may have several steps, and a pair several sequences. A batch has at least one item.
-  const steps = rows.reduce((sum, { spans }) => sum + spans.length, 0)
-  const perEpoch = Math.min(Math.ceil(steps / batchSteps), items.length)
-  const total = epochs * perEpoch
-  epoch.over(rows, perEpoch)
-  await cloning?.begin()
-  let step = run?.iteration ?? 0
-  let whole = true // the weights are those after `step` steps
-  try {
-    while (epoch.index < epochs) {
-      const done = step - epoch.index * perEpoch
-      const drawn = batches(apart, { parts: perEpoch }, random.fork("epoch", epoch.index), () => 1)
-      for (const [index, together] of drawn.entries()) {
-        if (index < done) continue
-        const batch = together.flat()
-        const started = performance.now()
-        const progress = { iteration: epoch.index, iterations: epochs }
-        const draws = random.fork("loss", epoch.index, index)
-        const report = await accumulate(policy, batch, loss, { progress, random: draws, imitation: true, signal })
-        whole = false
-        const { skipped } = await policy.optimizerStep(
-          adamwAt(optimizer, { index: step, total, perIteration: perEpoch }),
-        )
-        if (skipped) throw diverged(step)
-        const weight = loss.name === "dpo" ? together.length : report.tokens
-        epoch.add(report, weight, (performance.now() - started) / 1000)
-        step++
-        whole = true
-        onProgress?.({ stage: "sft", done: step, total })
-      }
-      const { loss: mean, seconds, metrics } = epoch
-      const report = { epoch: epoch.index + 1, epochs, loss: mean, rows: steps, seconds, metrics }
-      await cloning?.log(step, report)
-      epoch.next()
-      if (epoch.index === epochs || epoch.index % checkpointEvery === 0) await cloning?.save(step)
-      yield report
-    }
-  } finally {
-    if (whole) await cloning?.save(step)
-  }
-}
-
-function diverged(step: number): GigpoError {
-  return new GigpoError(
-    "NON_FINITE",
-    `The gradients of step ${step + 1} of the fine-tuning are not finite: start again with a lower optimizer.learningRate.`,
-  )
 }

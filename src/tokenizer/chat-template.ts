@@ -2,7 +2,7 @@ import { GigpoError } from "../util/errors.ts"
 import { Pace } from "../util/pace.ts"
 import { JinjaError } from "./jinja/errors.ts"
 import { type Moment, parseMoment, wallClock } from "./jinja/strftime.ts"
-import { JinjaTemplate } from "./jinja/template.ts"
+import type { JinjaTemplate } from "./jinja/template.ts"
 
 /** Limits of a chat template. */
 export interface ChatTemplateLimits {
@@ -43,7 +43,7 @@ export class ChatTemplate {
 
   /** Parses the template. Throws BAD_TOKENIZER if it is not valid Jinja or uses unsupported features. */
   async parse(): Promise<void> {
-    this.#parsed()
+    await this.#parsed()
   }
 
   /**
@@ -53,7 +53,7 @@ export class ChatTemplate {
    * plain data
    */
   async render(variables: Readonly<Record<string, unknown>>, options: RenderOptions = {}): Promise<string> {
-    const template = this.#parsed()
+    const template = await this.#parsed()
     const now = moment(options.now ?? this.#made)
     const limits = { timeoutMs: this.#timeoutMs, maxLength: this.#maxLength }
     try {
@@ -69,7 +69,8 @@ export class ChatTemplate {
     this.#template = undefined
   }
 
-  #parsed(): JinjaTemplate {
+  async #parsed(): Promise<JinjaTemplate> {
+    const { JinjaTemplate } = await import("./jinja/template.ts")
     if (this.#disposed) throw new GigpoError("DISPOSED", `the tokenizer of ${this.#name} was used after dispose()`)
     try {
       this.#template ??= new JinjaTemplate(this.source)

@@ -10,7 +10,6 @@ import { checkArguments, type KeysOf } from "../options/arguments.ts"
 import { readOptions } from "../options/read.ts"
 import { GigpoError } from "../util/errors.ts"
 import type { BpeTokenizer } from "./bpe/bpe-tokenizer.ts"
-import { openBpe } from "./bpe/open.ts"
 import type { ChatCodec, Prompt } from "./chat-codec.ts"
 import { type ChatOptions, chatFields, checkVariables } from "./chat-options.ts"
 import { ChatTemplate, type ChatTemplateLimits } from "./chat-template.ts"
@@ -63,6 +62,7 @@ const usedTemplates = ["default", "tool_use"] as const
 
 interface Parts {
   readonly directory: string
+  readonly bpe: BpeTokenizer
   readonly json: TokenizerJson
   readonly config: JsonObject
   readonly modelEos: unknown
@@ -130,9 +130,11 @@ export class Tokenizer implements ChatCodec {
       templates.set(name, new ChatTemplate(source, file, limits))
     try {
       for (const name of usedTemplates) await templates.get(name)?.parse()
+      const { openBpe } = await import("./bpe/open.ts")
       checkVariables(given.variables ?? {}, usedTemplates.map((name) => templates.get(name)?.source).join("\n"))
       return new Tokenizer({
         directory,
+        bpe: openBpe(json, config, path("tokenizer.json")),
         json,
         config,
         modelEos: generation?.eos_token_id ?? modelConfig?.eos_token_id,
@@ -145,14 +147,14 @@ export class Tokenizer implements ChatCodec {
     }
   }
 
-  private constructor({ directory, json, config, modelEos, templates, chat }: Parts) {
+  private constructor({ directory, bpe, json, config, modelEos, templates, chat }: Parts) {
     const path = join(directory, "tokenizer.json")
     this.directory = directory
     this.#templates = templates
     this.#variables = chat.variables ?? {}
     this.#now = chat.now
     this.#specialTokens = specialTokens(config)
-    this.#bpe = openBpe(json, config, path)
+    this.#bpe = bpe
     this.#json = { ...json, added_tokens: this.#bpe.addedTokens }
     this.vocabularySize = countIds(this.#json)
     this.#addedTokens = this.#bpe.addedTokens.map(({ content, special = false }) => ({ content, special }))

@@ -12,11 +12,16 @@ const codecMethods = ["encodeChat", "encode", "decode"] as const
 /** Checks the methods of a policy and a tokenizer. */
 export function checkModel(name: string, policy: Trainable, tokenizer: ChatCodec): void {
   if (!policy || !tokenizer) throw bad(`${name} needs a policy and a tokenizer.`)
-  checkMethods("policy", policy, engineMethods)
-  if (!Array.isArray(policy.losses))
-    throw bad("losses of the policy must be a list: the built-in losses that the engine computes in a kernel, or [].")
+  checkEngine("policy", policy)
   checkMethods("tokenizer", tokenizer, codecMethods)
   tokenizer.checkVocabulary?.(policy.vocabularySize)
+}
+
+/** Checks the methods and losses of an engine. */
+export function checkEngine(name: string, engine: Trainable): void {
+  checkMethods(name, engine, engineMethods)
+  if (!Array.isArray(engine.losses))
+    throw bad(`losses of the ${name} must be a list: the built-in losses that the engine computes in a kernel, or [].`)
 }
 
 /** Checks that there is a teacher if `name` needs one, and that teacher and policy have the same vocabulary. */

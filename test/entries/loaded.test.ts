@@ -13,7 +13,7 @@ const [source, built] = ["src", "modules"].map((name) => join(import.meta.dirnam
 const program = join(import.meta.dirname, "programs/loaded.mjs")
 const notBuilt = !existsSync(join(built, "entries/index.js"))
 
-/** Entry points that another one loads, with the reason. `gigpo` is not here: it trains with all that a configuration can name. */
+/** Entry points that another one loads, with the reason. */
 const needed: Readonly<Record<string, readonly string[]>> = {
   // The table of algorithms is made of the definitions of estimators and losses.
   algorithms: ["advantages", "losses"],
@@ -26,7 +26,7 @@ const needed: Readonly<Record<string, readonly string[]>> = {
 /** Small ones that others are built on: rows of an engine, memories of environments. */
 const foundations = ["engine", "prompts"]
 
-/** Most modules of this package that an entry point may load; `gigpo` loads 550. */
+/** Most modules of this package that an entry point may load. */
 const limit = 260
 
 /** Files that declare the values of an entry point, relative to src/, without extension. */
@@ -44,6 +44,18 @@ async function loaded(entry: string): Promise<string[]> {
     .map((url) => relative(built, fileURLToPath(url)).replace(/\.c?js$/, ""))
     .filter((file) => !file.startsWith(".."))
 }
+
+it.skipIf(notBuilt)(
+  "importing gigpo loads engines, tokenizer and runs; train, sft, rollout and environments are loaded by their first call",
+  async () => {
+    const files = await loaded("index")
+    expect(files).toContain("engine/native/native-policy")
+    expect(files.length).toBeLessThan(limit)
+    const late =
+      /^(tokenizer\/(jinja\/template|bpe\/open)|hub\/download|environment\/(registry|cards)|loss\/|credit\/ppo|training\/(iterations|prepare))/
+    expect(files.filter((file) => late.test(file))).toEqual([])
+  },
+)
 
 it.skipIf(notBuilt).each(entryNames.filter((entry) => entry !== "index"))(
   "importing gigpo/%s loads no other entry point's code",

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest"
 import type { Environment, Observation, StepResult } from "../../src/environment/environment.ts"
-import { environmentFields, openEnvironment } from "../../src/environment/registry.ts"
+import { openEnvironment } from "../../src/environment/open-environment.ts"
+import { environmentFields } from "../../src/environment/registry.ts"
 import { promptDigest, tasksDigest, worldDigest } from "../../src/panel/digest.ts"
 import { describePanel, panelNames } from "../../src/panel/find.ts"
 import { asking, limits, places, speech, training, withoutPlaces } from "../../src/panel/options.ts"

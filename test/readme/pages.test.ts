@@ -84,7 +84,8 @@ it("programs of the pages keep the types", async () => {
     // Clients are not this package's, and may not be installed.
     const clients = existsSync(join(root, "examples/agents/node_modules"))
     for (const [name, code] of programs)
-      if (clients || !code.includes('from "openai"')) await writeFile(join(folder, name), code)
+      if (clients || !code.includes('from "openai"'))
+        await writeFile(join(folder, name), code.replace('from "./', 'from "../../../examples/extend/'))
     const paths = {
       gigpo: ["../../../src/entries/index.ts"],
       "gigpo/*": ["../../../src/entries/*.ts"],

@@ -2,7 +2,6 @@ import { once } from "node:events"
 import { basename, resolve } from "node:path"
 import { type Command, Option } from "commander"
 import { NativePolicy } from "../../engine/native/native-policy.ts"
-import { type Departure, departures } from "../../engine-server/departures.ts"
 import { tinkerServer } from "../../engine-server/tinker-server.ts"
 import { hashFile } from "../../files/manifest.ts"
 import { keyFromEnvironment, newKey } from "../../http/key.ts"
@@ -29,7 +28,6 @@ interface EngineArguments {
   readonly precision?: "float32" | "bfloat16"
   readonly maxPositions?: number
   readonly alpha: number
-  readonly depart: readonly Departure[]
 }
 
 /** Prefix that Tinker clients require of a key. */
@@ -70,19 +68,13 @@ export function engineCommand(command: Command): Command {
       "maximum tokens of a sequence; default: the model's maximum",
       wholeNumber(2, 2 ** 31 - 1),
     )
-    .addOption(
-      new Option("--depart <name...>", "quirks of other servers, for tests of clients only; docs/engine.md lists them")
-        .choices(Object.keys(departures))
-        .default([])
-        .hideHelp(),
-    )
     .action((model, options) => interruptible((signal) => runEngine(model, options, signal), { saves: true }))
 }
 
 async function runEngine(named: string, options: EngineArguments, signal: AbortSignal): Promise<void> {
   const directory = await resolveModel(named, signal)
   const key = keyFromEnvironment(keyVariable, keyPrefix) ?? `${keyPrefix}${newKey()}`
-  const { host, port, allowHost: names = [], device, precision, alpha, depart, models } = options
+  const { host, port, allowHost: names = [], device, precision, alpha, models } = options
   await refuseAdapter(directory)
   const { maxPositions: longest } = await readModelConfig(directory)
   const maxPositions = Math.min(options.maxPositions ?? longest, longest)
@@ -93,7 +85,7 @@ async function runEngine(named: string, options: EngineArguments, signal: AbortS
   const { eosTokens: stopTokens } = tokenizer
   await tokenizer.dispose()
   await using server = tinkerServer({
-    ...{ model: name, maxPositions, stopTokens, key, models, departures: depart },
+    ...{ model: name, maxPositions, stopTokens, key, models },
     tokenizer: await hashFile(`${directory}/tokenizer.json`),
     checkpoints: resolve(options.checkpoints),
     ...(options.checkpointSize !== undefined && { checkpointBytes: options.checkpointSize * 2 ** 30 }),

@@ -24,10 +24,11 @@ type Around<Part> = Omit<Extract<Part, { readonly use: unknown; readonly name?: 
  * Configuration with every default filled in, except options of the environment. Paths are relative to the working
  * directory. Paths of modules are relative to the file until they are loaded, and absolute afterwards.
  */
-export interface Config extends Omit<Keys, "run" | "environment" | "agent" | "training" | "sft"> {
+export interface Config extends Omit<Keys, "run" | "environment" | "agent" | "engine" | "training" | "sft"> {
   readonly run: string
   readonly environment: ({ readonly name: string } & Readonly<Record<string, unknown>>) | Used
   readonly agent?: Named<NonNullable<Keys["agent"]>> | (Used & Around<NonNullable<Keys["agent"]>>) | undefined
+  readonly engine?: Named<NonNullable<Keys["engine"]>> | Used | undefined
   readonly training: Omit<Training, "estimator" | "loss"> & {
     readonly estimator: Named<Training["estimator"]> | Used
     readonly loss: Named<Training["loss"]> | (Used & Around<Training["loss"]>)

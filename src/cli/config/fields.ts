@@ -1,4 +1,5 @@
 import { agents, aroundAgent, customAgent } from "../../agents/agents.ts"
+import { customEngine } from "../../engine/custom-engine.ts"
 import { loraFields, nativePolicyFields } from "../../engine/native/options.ts"
 import { remoteFields } from "../../engine/remote/options.ts"
 import { customEnvironment, environmentFields } from "../../environment/registry.ts"
@@ -90,11 +91,14 @@ export const configFields = {
     "none",
   ),
   ...policyFields,
-  engine: optionalGroup(
-    remoteFields,
-    "Remote engine: a server of the Tinker API that samples and trains instead of this machine. Its key is the environment variable " +
-      "TINKER_API_KEY; " +
-      "model is the folder of the tokenizer and config.json.",
+  engine: optionalChoice(
+    choice(
+      "remote",
+      { remote: remoteFields },
+      "Engine that samples and trains instead of the native one: a server of the Tinker API, whose key is the environment variable " +
+        "TINKER_API_KEY (model is then the folder of tokenizer and config.json), or a module.",
+      { own: customEngine },
+    ),
     "the native engine",
   ),
   lora: optionalGroup(without(loraFields, "seed"), nativePolicyFields.lora.help, nativePolicyFields.lora.defaultText),

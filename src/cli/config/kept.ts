@@ -6,7 +6,7 @@ import { resolveConfig } from "./resolve.ts"
 /** Keys of places, hardware and speed. */
 export const placeKeys: readonly string[] = [
   // The place of a module: its identity is the digest.
-  ...["environment.use", "agent.use", "training.estimator.use", "training.loss.use", "sft.loss.use"],
+  ...["environment.use", "agent.use", "engine.use", "training.estimator.use", "training.loss.use", "sft.loss.use"],
   // A run stores its date and checks it.
   "chat.now",
   ...[

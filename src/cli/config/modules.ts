@@ -3,17 +3,21 @@ import { agents, aroundAgent, customAgent } from "../../agents/agents.ts"
 import { allGroupsEnded } from "../../agents/process-group.ts"
 import { stripVolatileText } from "../../chat/normalize.ts"
 import { customEstimator } from "../../credit/options.ts"
+import { customEngine, type EngineSetup, type OpenedEngine } from "../../engine/custom-engine.ts"
 import type { Environment, TaskProvider } from "../../environment/environment.ts"
 import { customMemory } from "../../environment/memory/memory.ts"
-import { customEnvironment, customTasks, openEnvironment } from "../../environment/registry.ts"
+import { openEnvironment } from "../../environment/open-environment.ts"
+import { customEnvironment, customTasks } from "../../environment/registry.ts"
 import { aroundEnvironment, customWrapper, makeWrapper } from "../../environment/wrappers.ts"
 import { customLoss } from "../../loss/options.ts"
 import { only, without } from "../../options/fixed.ts"
 import { loadModule, type Module, makeCustom } from "../../options/module.ts"
 import { type Complaint, readTable, refusal } from "../../options/read.ts"
 import type { CustomValue, Fields } from "../../options/table.ts"
+import { checkMethods } from "../../rollout/check-setup.ts"
 import { customTurnHooks } from "../../rollout/hooks/turn-hooks.ts"
 import type { SftOptions } from "../../sft/options.ts"
+import { checkEngine } from "../../training/check-setup.ts"
 import { customCurriculum } from "../../training/curriculum/curriculum.ts"
 import { customObserver } from "../../training/custom-observer.ts"
 import { aroundLoss } from "../../training/kl.ts"
@@ -33,6 +37,7 @@ const places = [
   { path: ["environment", "wrapper"], around: {} },
   { path: ["environment", "memory"], around: {} },
   { path: ["agent"], around: aroundAgent },
+  { path: ["engine"], around: {} },
   { path: ["observer"], around: {} },
   { path: ["training", "curriculum"], around: {} },
   { path: ["training", "turnHooks"], around: {} },
@@ -186,6 +191,22 @@ export async function configuredTraining({ seed, training }: Config): Promise<Tr
   }
 }
 
+/**
+ * Opens the engine of a module.
+ *
+ * @throws GigpoError `BAD_CONFIG` if the module exports no function; `BAD_ARGUMENT` if the result lacks a method of an engine or of its store.
+ */
+export async function openConfiguredEngine(engine: Used, setup: EngineSetup): Promise<OpenedEngine> {
+  const open = await own(engine, customEngine)
+  const opening = async () => {
+    const opened = await open(setup)
+    checkEngine("engine", opened)
+    checkMethods("engine.store", opened.store, ["save", "checkpoint", "restore"])
+    return opened
+  }
+  return await placed(writtenAt.get(engine), activity.during(`opening the engine ${engine.use}`, opening))
+}
+
 /** Observers of the configured module; none if there is no module. */
 export async function configuredObservers({ observer }: Config): Promise<readonly RunObserver[]> {
   return isUsed(observer) ? [await own(observer, customObserver)].flat() : []
@@ -214,7 +235,8 @@ async function loadFor(use: string, folder: string, around: Fields): Promise<Mod
   return found
 }
 
-function isUsed(part: unknown): part is Used {
+/** Whether a part of a configuration is a module. */
+export function isUsed(part: unknown): part is Used {
   return (part as Partial<Used> | undefined)?.use !== undefined
 }
 

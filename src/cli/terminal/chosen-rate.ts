@@ -1,11 +1,13 @@
+import type { Trainable } from "../../engine/engine.ts"
 import type { SettledOptimizerOptions } from "../../training/optimizer.ts"
 import { formatNumber } from "./format.ts"
 
-/** Message about a learning rate that was chosen by the size of the model. */
+/** Message about a default learning rate, which depends on the size of the model if the engine reports it. */
 export function chosenRate(
   key: string,
   { learningRate }: Pick<SettledOptimizerOptions, "learningRate">,
-  { parameters, lora }: { readonly parameters: number; readonly lora?: object | undefined },
+  { parameters, lora }: Pick<Trainable, "parameters" | "lora">,
 ): string {
-  return `Learning rate ${formatNumber(learningRate as number)}, chosen for ${lora ? "an adapter of " : ""}${parameters.toLocaleString("en-US")} weights; ${key} overrides it.`
+  const size = parameters === undefined ? "a model" : `${parameters.toLocaleString("en-US")} weights`
+  return `Learning rate ${formatNumber(learningRate as number)}, chosen for ${lora ? "an adapter of " : ""}${size}; ${key} overrides it.`
 }

@@ -1,0 +1,123 @@
+import { setImmediate } from "node:timers/promises"
+import type { TrainingProgress } from "../options/schedule.ts"
+import type { Group } from "../rollout/hooks.ts"
+import type { IterationReport } from "../runs/report.ts"
+import { evaluateEpisodes } from "./evaluate-episodes.ts"
+import { CollapseDetector, collapsed } from "./guards/collapse.ts"
+import { StepGuard } from "./guards/non-finite.ts"
+import { runIteration } from "./iteration.ts"
+import { Journal } from "./journal.ts"
+import { needsReference } from "./make.ts"
+import { Observers } from "./observers.ts"
+import { playerOf } from "./player.ts"
+import { prepare, type Training, type TrainSetup } from "./prepare.ts"
+import { Rollouts } from "./rollouts.ts"
+import { Saver } from "./saver.ts"
+
+/** Iterations of a training, with a report after each; see `train`. */
+export async function* iterate<Task>(all: TrainSetup<Task>): AsyncGenerator<IterationReport, void, undefined> {
+  const { agent: _, normalize: __, handleSignals: ___, ...rest } = all
+  await using player = playerOf(all)
+  const prepared = await prepare({ ...rest, environment: player.environment, play: player.play })
+  const { policy, options, needs, run, saved, onWarning } = prepared
+  const { iterations } = options
+  if (needsReference(needs)) await policy.reference!.freeze()
+  await run?.begin()
+  if (saved) await run?.restore(saved)
+  // A critic without a checkpoint starts from the restored policy.
+  const critic = needs.has("value") ? await policy.critic!() : undefined
+  const training = { ...prepared, critic }
+  if (run) await saved?.critic?.() // throws for a critic that cannot be saved
+  if (run && run.iteration > 0 && !policy.deterministic)
+    onWarning("This engine is not deterministic: the resumed run continues, but not as without the interruption.")
+
+  const journal = await Journal.open(training)
+  const steps = new StepGuard(training, onWarning)
+  const collapse = new CollapseDetector(options.guards)
+  for (const before of journal.reports) collapse.recall(before)
+  await using rollouts = await Rollouts.open(training, run?.checkpoint)
+  const saver = new Saver(training, steps, rollouts)
+  const observers = new Observers(training.observers ?? [], onWarning)
+  const place = run && { directory: run.directory, config: run.config }
+  observers.tell("start", { iteration: saver.completed, iterations, ...place })
+  let resumed = saver.completed > 0
+  /** Groups of an evaluation that observers have not received yet. */
+  let heldOut: readonly Group<Task>[] | undefined
+  const evaluated = async (draft: IterationReport): Promise<IterationReport> => {
+    if (!journal.lacksEvaluation(draft)) return draft
+    const { report, groups } = await evaluation(training)
+    heldOut = groups
+    return journal.stamp({ ...draft, evaluation: report })
+  }
+  const tell = (report: IterationReport) => {
+    if (heldOut) observers.tell("evaluation", report.iteration, heldOut)
+    heldOut = undefined
+    observers.tell("report", report)
+  }
+  let report = journal.at(saver.completed)
+  try {
+    if (journal.lacksEvaluation(report)) {
+      report = await evaluated(report)
+      const warnings = collapse.evaluated(report.evaluation)
+      for (const warning of warnings) onWarning(warning)
+      report = await journal.log(withWarnings(report, warnings))
+      tell(report)
+      await saver.keep(report, journal.isLast(report))
+      yield report
+    } else if (journal.stopped(report))
+      onWarning(`The run has ended early: ${journal.stopped(report)}. Raise this limit to continue.`)
+    while (!journal.isLast(report)) {
+      await setImmediate() // observers and signals must get a turn also with an engine that never waits
+      const progress: TrainingProgress = { iteration: saver.completed, iterations }
+      const done = await runIteration(training, { steps, collapse, rollouts }, progress, saver.changing)
+      saver.complete(done.rows)
+      await rollouts.complete()
+      report = journal.stamp({ ...done.report, ...(resumed && { resumed }) })
+      resumed = false
+      let { alarms } = done
+      try {
+        report = await evaluated(report)
+        alarms = [...alarms, ...collapse.evaluated(report.evaluation)]
+      } finally {
+        // The report is logged without an aborted evaluation, since the weights have changed. A resumed run repeats the evaluation.
+        report = await journal.log(withWarnings(report, alarms))
+        saver.logged()
+        observers.tell("episodes", saver.completed, done.groups, done.credit, done.steps)
+        tell(report)
+      }
+      const last = journal.isLast(report)
+      await saver.keep(report, last)
+      const stops = options.guards.collapse === "stop" && !last && alarms.length > 0
+      if (!stops) for (const alarm of alarms) onWarning(alarm)
+      yield report
+      if (stops) throw collapsed(alarms, saver.completed)
+    }
+  } catch (error) {
+    saver.failure = error
+    throw error
+  } finally {
+    try {
+      await rollouts.stop()
+      await saver.finish(journal.isLast(report))
+    } finally {
+      const { completed, failure } = saver
+      observers.tell("end", { iteration: completed, ...(failure !== undefined && { error: failure }) })
+      await observers.settle()
+    }
+  }
+}
+
+function withWarnings(report: IterationReport, warnings: readonly string[]): IterationReport {
+  return warnings.length === 0 ? report : { ...report, warnings }
+}
+
+async function evaluation<Task>(training: Training<Task>): ReturnType<typeof evaluateEpisodes<Task>> {
+  const { policy, tokenizer, environment, play, signal, onProgress } = training
+  const {
+    seed,
+    rollout,
+    evaluation: { tasks, temperature },
+  } = training.options
+  const setup = { policy, tokenizer, environment: environment!, play, signal, onProgress }
+  return await evaluateEpisodes({ ...setup, tasks, temperature, seed, rollout })
+}

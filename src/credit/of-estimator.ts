@@ -4,15 +4,18 @@ import { readOptions } from "../options/read.ts"
 import type { OptionsOf, Resolved } from "../options/table.ts"
 import { asEstimator } from "./as-estimator.ts"
 import type { Estimator } from "./estimator.ts"
-import { customEstimator } from "./options.ts"
+import { customEstimator, type EstimatorChoice } from "./options.ts"
 import { plainEstimators } from "./plain-estimators.ts"
 
+/** Choice of an estimator that stands alone. Declarations of wrappers refer to this interface; a type would be repeated in each. */
+export interface PlainEstimatorChoice extends EstimatorChoice<typeof plainEstimators> {}
+
+const of: PlainEstimatorChoice = choice("gigpo", fieldsOf(plainEstimators), "Estimator whose advantages are changed.", {
+  own: customEstimator,
+})
+
 /** Option of a wrapper: the estimator whose result is changed. */
-export const ofFields = {
-  of: choice("gigpo", fieldsOf(plainEstimators), "Estimator whose advantages are changed.", {
-    own: customEstimator,
-  }),
-}
+export const ofFields = { of }
 
 /**
  * Returns the inner estimator of a wrapper: a shipped estimator by name and options, or a custom one. In code, an estimator or its

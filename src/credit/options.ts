@@ -1,7 +1,8 @@
 import { boolean, number, oneOf, orObject, required, scheduled } from "../options/field.ts"
+import type { fieldsOf, Named } from "../options/named.ts"
 import { readOptions } from "../options/read.ts"
 import { type ScheduledValues, scheduleValues, type TrainingProgress } from "../options/schedule.ts"
-import type { CustomValue, Fields, OptionsOf, Resolved } from "../options/table.ts"
+import type { Choice, CustomValue, Fields, OptionsOf, Resolved } from "../options/table.ts"
 import { GigpoError } from "../util/errors.ts"
 import { largestReward } from "../util/largest-reward.ts"
 import { estimatorProblem } from "./as-estimator.ts"
@@ -137,3 +138,11 @@ export const customEstimator: CustomValue<Estimator | Estimator["estimate"]> = {
   validate: estimatorProblem,
   meant: (value) => "estimate" in value,
 }
+
+/** Choice among named estimators, GiGPO by default, or of a custom one. */
+export type EstimatorChoice<All extends Readonly<Record<string, Named<Fields, Estimator>>>> = Choice<
+  ReturnType<typeof fieldsOf<All>>,
+  "gigpo",
+  Readonly<Record<never, never>>,
+  Estimator | Estimator["estimate"]
+>

@@ -25,6 +25,7 @@ export interface Players<Task> {
 }
 
 const hookNames: Record<keyof RolloutHooks | "name", true> = {
+  check: true,
   begin: true,
   candidates: true,
   sample: true,
@@ -53,6 +54,7 @@ export function checkPlayers<Task>({ environment, play, hooks, tasks }: Players<
     throw bad("tasks are missing; give tasks, or an environment that offers them")
   if (tasks !== undefined && !isList(tasks) && typeof tasks?.next !== "function")
     throw bad("tasks must be a list, or a source of tasks: an object with next()")
+  hooks?.check?.(play ? undefined : environment)
 }
 
 /** No limit, in seconds. */

@@ -131,6 +131,11 @@ export interface GuideContext extends HookContext {
 
 /** Hooks of a rollout: functions that are called during the rollout or on its episodes. An error of a hook ends the rollout. */
 export interface RolloutHooks<Task = unknown> extends Partial<Stateful> {
+  /**
+   * Checks the environment, undefined if an agent plays, and throws if it lacks what the hooks need. Called before a training writes anything
+   * and before a rollout plays anything.
+   */
+  check?(environment: Environment<Task> | undefined): void
   /** Returns the start of an episode. undefined starts as the environment does. */
   begin?(task: Task, context: HookContext): EpisodeStart | undefined | Promise<EpisodeStart | undefined>
   /** Called once per turn: returns the number of completions to sample and their scoring. Default: one completion without a score. */

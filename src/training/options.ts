@@ -1,4 +1,4 @@
-import { estimators } from "../credit/estimators.ts"
+import { type AnyEstimatorChoice, estimators } from "../credit/estimators.ts"
 import { customEstimator } from "../credit/options.ts"
 import { overlongFields } from "../credit/overlong.ts"
 import { teacherWeightFields } from "../credit/teacher-weights.ts"
@@ -22,7 +22,9 @@ import { optimizerFields } from "./optimizer.ts"
 import { privilegedFields } from "./privileged.ts"
 import { stopFields } from "./stop.ts"
 
-const estimator = choice("gigpo", fieldsOf(estimators), "Advantage estimator.", { own: customEstimator })
+const estimator: AnyEstimatorChoice = choice("gigpo", fieldsOf(estimators), "Advantage estimator.", {
+  own: customEstimator,
+})
 
 const loss = choice(
   "clipped-surrogate",

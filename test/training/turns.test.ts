@@ -1,7 +1,7 @@
-import { mkdtemp, rm } from "node:fs/promises"
+import { mkdtemp, readdir, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { describe, expect, it } from "vitest"
+import { describe, expect, it, vi } from "vitest"
 import { forkAt } from "../../src/rollout/hooks/fork-at.ts"
 import type { Group, RolloutHooks } from "../../src/rollout/hooks.ts"
 import { Run } from "../../src/runs/run.ts"
@@ -84,4 +84,26 @@ describe("turns", () => {
     await expect(played({ turnHooks: { use: { turn: () => 1 } } as never })).rejects.toThrow(/must be hooks/)
     await expect(played({ turnHooks: { name: "fork-at", into: 1 } })).rejects.toThrow(/turnHooks\.into/)
   })
+
+  it.each(["oracle-candidates", "information-gain", "expert-progress"] as const)(
+    "refuse an environment that lacks a method of %s before anything is written or sampled",
+    async (name) => {
+      const { policy, environment, ...setup } = tableSetup()
+      const bare = { ...(environment as object), expert: undefined }
+      const sample = vi.spyOn(policy as never as { sample(): unknown }, "sample")
+      const folder = await mkdtemp(join(tmpdir(), "gigpo-turns-"))
+      try {
+        await using run = await Run.open(join(folder, "run"), {})
+        const before = await readdir(folder, { recursive: true })
+        const refused = train({ ...setup, policy, environment: bare, run, turnHooks: { name } } as never)
+        await expect(refused).rejects.toThrow(
+          /needs the method \w+ of the environment.*built-in environments .* have it/,
+        )
+        expect(await readdir(folder, { recursive: true })).toEqual(before)
+        expect(sample).not.toHaveBeenCalled()
+      } finally {
+        await rm(folder, { recursive: true })
+      }
+    },
+  )
 })

@@ -24,11 +24,12 @@ export type ExpertProgressOptions = OptionsOf<typeof expertProgressFields>
  * and is added to the reward of the last step. With the wrapper `parallel` the copy that followed furthest counts. An episode has failed
  * if its metric `success` is not 1, or without this metric if its return is not above 0.
  *
- * @throws GigpoError `BAD_ARGUMENT` for an invalid option, or in the rollout for an environment without an expert.
+ * @throws GigpoError `BAD_ARGUMENT` for an invalid option, and before the first rollout for an environment without an expert.
  */
-export function expertProgress(options: ExpertProgressOptions = {}): Pick<RolloutHooks, "score"> {
+export function expertProgress(options: ExpertProgressOptions = {}): Pick<RolloutHooks, "check" | "score"> {
   const limits = readOptions("expertProgress", options, expertProgressFields)
   return {
+    check: (environment) => void provided("expertProgress", environment, "expert"),
     async score({ task, episodes }, { environment, random, signal }) {
       const expert = provided("expertProgress", environment, "expert")(task)
       const setup = { environment: environment!, task, random, signal, ...limits }

@@ -27,12 +27,13 @@ export type InformationGainOptions = OptionsOf<typeof informationGainFields>
  * tokens of the correct answer (`Environment.answer`). One forward pass per episode. The last turn of an episode has no next prompt and no
  * gain; nor have turns whose prompt leaves no room for the answer, and tasks without a correct answer.
  *
- * @throws GigpoError `BAD_ARGUMENT` for an invalid option, or in the rollout for an environment without correct answers or a policy
- * without log-probabilities.
+ * @throws GigpoError `BAD_ARGUMENT` for an invalid option, before the first rollout for an environment without correct answers,
+ * and in it for a policy without log-probabilities.
  */
-export function informationGain(options: InformationGainOptions = {}): Pick<RolloutHooks, "score"> {
+export function informationGain(options: InformationGainOptions = {}): Pick<RolloutHooks, "check" | "score"> {
   const { lead } = readOptions("informationGain", options, informationGainFields)
   return {
+    check: (environment) => void provided("informationGain", environment, "answer"),
     async score({ task, episodes }, context) {
       const gold = provided("informationGain", context.environment, "answer")(task)
       if (gold === undefined) return episodes

@@ -18,11 +18,12 @@ export type OracleCandidatesOptions = OptionsOf<typeof oracleCandidatesFields>
  * estimator `vpr` (thu-nics/VPR: 4 completions). The episode continues with one of the best, drawn at random. Completions whose action the
  * oracle does not know score 0.
  *
- * @throws GigpoError `BAD_ARGUMENT` for an invalid option, or in the rollout for an environment without an oracle.
+ * @throws GigpoError `BAD_ARGUMENT` for an invalid option, and before the first rollout for an environment without an oracle.
  */
-export function oracleCandidates(options: OracleCandidatesOptions = {}): Pick<RolloutHooks, "candidates"> {
+export function oracleCandidates(options: OracleCandidatesOptions = {}): Pick<RolloutHooks, "check" | "candidates"> {
   const { count, invalid } = readOptions("oracleCandidates", options, oracleCandidatesFields)
   return {
+    check: (environment) => void provided("oracleCandidates", environment, "verify"),
     candidates({ task, observation }, { environment }) {
       const verify = provided("oracleCandidates", environment, "verify")
       return {

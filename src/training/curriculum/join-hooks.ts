@@ -3,12 +3,12 @@ import type { RolloutHooks } from "../../rollout/hooks.ts"
 /**
  * Combines two sets of hooks:
  *
+ * - `check` and `played`: both are called.
  * - `begin`: results are merged; keys of the second win.
  * - `candidates`, `onTurn`, `guide`: the second is called if the first leaves everything unchanged.
  * - `sample`: that of the first, if there is one.
  * - `score`: the second scores the result of the first.
  * - `keep`: a group is dropped if either drops it.
- * - `played`: both are called.
  *
  * The state of the hooks is not combined: save each set separately.
  */
@@ -19,6 +19,10 @@ export function joinHooks<Task>(
   if (!first) return second
   const has = (name: keyof RolloutHooks) => first[name] !== undefined || second?.[name] !== undefined
   const joined: RolloutHooks<Task> = {
+    check(environment) {
+      first.check?.(environment)
+      second?.check?.(environment)
+    },
     begin: async (task, to) => ({ ...(await first.begin?.(task, to)), ...(await second?.begin?.(task, to)) }),
     candidates: async (at, to) => (await first.candidates?.(at, to)) ?? (await second?.candidates?.(at, to)),
     sample: async (turn, to) => await (first.sample ? first : second!).sample!(turn, to),

@@ -42,7 +42,7 @@ const request = (row: number, maxTokens: number, client: number) => ({
 it("masks of one client do not hold the tokens of another, and are the same as alone", async () => {
   const [rows, length] = [16, 4]
   const alone = await policy.sample({ ...request(0, length, 1), constraint: dear() })
-  const free = await policy.sample(request(9, 60, 2))
+  const free = await policy.sample(request(9, 12, 2))
   let masked = 0
   const onTokens = (tokens: Int32Array) => {
     masked += tokens.length
@@ -51,7 +51,7 @@ it("masks of one client do not hold the tokens of another, and are the same as a
   const all = Array.from({ length: rows }, (_, row) =>
     policy.sample({ ...request(row, length, 1), constraint: dear(), onTokens }),
   )
-  const other = await policy.sample(request(9, 60, 2))
+  const other = await policy.sample(request(9, 12, 2))
   expect(other.tokens).toEqual(free.tokens)
   // With the masks of all scheduled rows in each step, the rows would be done before the other client.
   expect(masked).toBeLessThan((rows * length * 3) / 4)

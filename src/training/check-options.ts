@@ -50,6 +50,14 @@ function problemOf(options: ResolvedTrainOptions): string | undefined {
   }
   if (overlong && overlong.cache > rollout.maxCompletionTokens)
     return `overlong.cache is ${overlong.cache}, but completions have at most ${rollout.maxCompletionTokens} tokens (rollout.maxCompletionTokens); lower overlong.cache.`
+  const { loss, expertData } = options
+  const imitates = "name" in loss && loss.name === "chord"
+  if (imitates && !expertData)
+    return "the loss chord learns from steps of an expert: set expertData.tasks, or use another loss."
+  if (expertData && "name" in loss && !imitates)
+    return "expertData has no effect without the loss chord: set loss.name to chord, or leave expertData out."
+  if (expertData && (loss.klWeight !== 0 || loss.teacherWeight !== 0 || options.privileged))
+    return "expertData has steps without scores of a reference or a teacher: set loss.klWeight and loss.teacherWeight to 0, and leave privileged out."
   if (rollout.minGroupSize > groupSize)
     return `rollout.minGroupSize is ${rollout.minGroupSize}, but groups have ${groupSize} episodes (groupSize).`
   if (dynamicSampling && groupSize < 2)

@@ -17,6 +17,7 @@ import { Pace } from "../util/pace.ts"
 import type { Random } from "../util/random.ts"
 import { valueMetrics } from "./critic.ts"
 import { wastedShare } from "./episode-shares.ts"
+import { expertData } from "./expert-data.ts"
 import { fillForced } from "./forced-tokens.ts"
 import { checkFailures } from "./guards/failures.ts"
 import type { Stopwatch } from "./metrics.ts"
@@ -91,7 +92,8 @@ export async function collect<Task>(
   const inOwnUnits = scale ? inUnits(credit, scale, estimator.name) : credit
   const credited = table.withCredit(inOwnUnits)
   if (options.importance) weighByImportance(credited, scheduleValues(options.importance, progress), options.unit)
-  const extra = foreignRows(credit.extraRows ?? [], training)
+  const shown = await expertData(training, progress, random.fork("expert"))
+  const extra = [...foreignRows(credit.extraRows ?? [], training), ...shown]
   clock.lap("advantage")
   await pace.rest()
   const critic = scale ? valueMetrics(credited, inOwnUnits.returns!, scale) : {}

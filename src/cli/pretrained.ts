@@ -1,7 +1,7 @@
 import type { Environment } from "../environment/environment.ts"
 import { deviceReport } from "../native/device.ts"
-import { type ExpertEpisodes, expertEpisodes } from "../sft/expert-episodes.ts"
 import { Tokenizer } from "../tokenizer/tokenizer.ts"
+import { type ExpertEpisodes, expertEpisodes } from "../training/expert-episodes.ts"
 import { GigpoError } from "../util/errors.ts"
 import { Random } from "../util/random.ts"
 import type { ConfigDocument } from "./config/document.ts"

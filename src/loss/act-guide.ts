@@ -5,9 +5,10 @@ import { scheduleValues } from "../options/schedule.ts"
 import type { OptionsOf } from "../options/table.ts"
 import { clippedSurrogate } from "./clipped-surrogate.ts"
 import { defineLoss } from "./define-loss.ts"
+import { offPolicyTokens } from "./off-policy-tokens.ts"
 import { clippedSurrogateFields } from "./options.ts"
 import { ratioOf } from "./policy-ratio.ts"
-import type { LossInput, TokenLoss } from "./token-loss.ts"
+import type { TokenLoss } from "./token-loss.ts"
 
 const clipFields = without(clippedSurrogateFields, "ratio", "skipZeroAdvantage")
 
@@ -99,12 +100,3 @@ export const actGuide = defineLoss({
     }
   },
 })
-
-/** 1 for each token of an off-policy segment, [tokens]. */
-function offPolicyTokens({ tokens, spanOffsets, offPolicy }: LossInput): Float64Array {
-  const isOff = new Float64Array(tokens)
-  offPolicy?.forEach((off, span) => {
-    isOff.fill(off, spanOffsets[span], spanOffsets[span + 1])
-  })
-  return isOff
-}

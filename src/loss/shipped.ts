@@ -1,6 +1,7 @@
 // Built-in policy losses: `./losses.ts` has them by name, `gigpo/losses` exports them.
 
 export { type ActGuideOptions, actGuide } from "./act-guide.ts"
+export { type ChordOptions, chord } from "./chord.ts"
 export { type CispoOptions, cispo } from "./cispo.ts"
 export { type ClipCovOptions, clipCov } from "./clip-cov.ts"
 export { clippedSurrogate } from "./clipped-surrogate.ts"

@@ -1,10 +1,12 @@
 import type { Sampler } from "../engine/engine.ts"
-import { type Sequence, stepSequence } from "../engine/rows.ts"
+import type { Sequence } from "../engine/rows.ts"
 import type { Environment } from "../environment/environment.ts"
 import { rolloutDefaults } from "../rollout/options.ts"
 import { rollout } from "../rollout/rollout.ts"
 import { drawnTasks } from "../rollout/tasks.ts"
 import type { ChatCodec } from "../tokenizer/chat-codec.ts"
+import { Failed, Invalid } from "../training/expert-episodes.ts"
+import { environmentRows } from "../training/expert-rows.ts"
 import { playerOf, type TeacherSetup } from "../training/player.ts"
 import type { Progress } from "../training/progress.ts"
 import { layOutSequences } from "../training/rows.ts"
@@ -12,7 +14,6 @@ import { collectSteps } from "../training/steps.ts"
 import { GigpoError } from "../util/errors.ts"
 import type { Random } from "../util/random.ts"
 import { warner } from "../util/warn.ts"
-import { expertEpisodes, Failed, Invalid } from "./expert-episodes.ts"
 
 interface ExpertRowsSetup<Task> extends TeacherSetup<Task> {
   readonly policy: Pick<Sampler, "vocabularySize" | "maxPositions">
@@ -30,9 +31,11 @@ export async function expertRows<Task>(
   tasks: number,
   random: Random,
 ): Promise<Sequence[]> {
-  const { environment, policy } = setup
+  const { environment, policy, tokenizer, signal, onExpert, onWarning } = setup
+  const played = environment as Environment<Task> // expertEpisodes checks its methods
+  const ofEnvironment = { environment: played, tokenizer, tasks, random, signal, onExpert, onWarning }
   const rows =
-    (setup.agent ?? setup.expert) ? await agentRows(setup, tasks, random) : await environmentRows(setup, tasks, random)
+    (setup.agent ?? setup.expert) ? await agentRows(setup, tasks, random) : await environmentRows(ofEnvironment)
   if (rows.length === 0)
     throw new GigpoError(
       "BAD_ENVIRONMENT",
@@ -44,25 +47,6 @@ export async function expertRows<Task>(
       "BAD_ARGUMENT",
       `A step of the expert has ${longest} tokens, but the model has ${policy.maxPositions} positions: raise maxPositions or shorten the prompt.`,
     )
-  return rows
-}
-
-async function environmentRows<Task>(setup: ExpertRowsSetup<Task>, tasks: number, random: Random): Promise<Sequence[]> {
-  const { tokenizer, signal, onExpert } = setup
-  const onWarning = warner(setup.onWarning)
-  const environment = setup.environment as Environment<Task> // expertEpisodes checks its methods
-  const end = tokenizer.eosTokens[0]!
-  const rows: Sequence[] = []
-  const invalid = new Invalid()
-  for await (const steps of expertEpisodes({ environment, tasks, random, signal, onExpert, onWarning })) {
-    for (const { messages, reply, valid } of steps) {
-      invalid.count(valid, reply)
-      const { tokens, attachments } = await tokenizer.encodeChat(messages)
-      const said = stepSequence(tokens, Int32Array.from([...tokenizer.encode(reply), end]))
-      rows.push(attachments ? { ...said, attachments } : said)
-    }
-  }
-  invalid.report(onWarning)
   return rows
 }
 

@@ -8,6 +8,7 @@ import { rememberedEpisodes } from "../runs/remembered.ts"
 import { Pace } from "../util/pace.ts"
 import { valueMetrics } from "./critic.ts"
 import { wastedShare } from "./episode-shares.ts"
+import { expertData } from "./expert-data.ts"
 import { fillForced } from "./forced-tokens.ts"
 import type { Stopwatch } from "./metrics.ts"
 import { weighByImportance } from "./off-policy.ts"
@@ -66,7 +67,8 @@ export async function collect<Task>(
   const inOwnUnits = scale ? inUnits(credit, scale, estimator.name) : credit
   const credited = table.withCredit(inOwnUnits)
   if (options.importance) weighByImportance(credited, scheduleValues(options.importance, progress), options.unit)
-  const extra = foreignRows(credit.extraRows ?? [], training)
+  const shown = await expertData(training, progress, random.fork("expert"))
+  const extra = [...foreignRows(credit.extraRows ?? [], training), ...shown]
   clock.lap("advantage")
   await pace.rest()
   const critic = scale ? valueMetrics(credited, inOwnUnits.returns!, scale) : {}

@@ -16,6 +16,7 @@ import { criticFields } from "./critic.ts"
 import { curricula } from "./curriculum/curricula.ts"
 import { customCurriculum } from "./curriculum/curriculum.ts"
 import { evaluationFields, seedField } from "./evaluation-options.ts"
+import { expertDataFields } from "./expert-data.ts"
 import { guardFields } from "./guards/options.ts"
 import { aroundLoss } from "./kl.ts"
 import { optimizerFields } from "./optimizer.ts"
@@ -90,6 +91,11 @@ export const trainFields = {
     "Privileged teacher: a model that scores the completions with an additional text in front, for a loss or an estimator with a teacher " +
       "(distillation, loss.teacherWeight, teacherWeights).",
     "the teacher sees what the policy sees",
+  ),
+  expertData: optionalGroup(
+    expertDataFields,
+    "Steps of the environment's expert next to those of the policy, for the loss `chord`.",
+    "no steps of an expert",
   ),
   overlong: optionalGroup(
     overlongFields,

@@ -5,6 +5,7 @@ import { without } from "../options/fixed.ts"
 import { readOptions } from "../options/read.ts"
 import { scheduleValue } from "../options/schedule.ts"
 import { checkLengths, checkPlayers } from "../rollout/check-setup.ts"
+import { provided } from "../rollout/hooks/provided.ts"
 import type { RolloutHooks, TaskSource } from "../rollout/hooks.ts"
 import type { AgentLoop } from "../rollout/play.ts"
 import type { Saved } from "../runs/checkpoint.ts"
@@ -153,6 +154,7 @@ export async function prepare<Task>(all: PlayedSetup<Task>): Promise<Training<Ta
   checkSnapshots(options, policy.snapshots !== undefined)
   const sight = options.privileged && makeSight(options.privileged, { environment, rollout })
   checkTeacher(teacher, tokenizer, needs, estimator.needs?.includes("teacher") ? estimator.name : loss.name)
+  if (options.expertData) provided("expertData", play ? undefined : environment, "expert")
   if (run && !policy.store) throw bad("This engine does not support checkpoints: train without a run.")
 
   if (run && run.iteration > options.iterations)

@@ -155,6 +155,23 @@ describe("judge", () => {
     expect(reports[0]!.metrics).toMatchObject({ "episode/return": 1, "episode/judge": 1 })
   })
 
+  it("keeps its scores in checkpoints, and asks again where another model judges", async () => {
+    const { url, asked } = await serve('{"scores": [0.25, 0.75]}')
+    const pair = group(played(["a"]), played(["b"]))
+    const first = judge({ url })
+    const scored = await first.score!(pair, context())
+    const saved = JSON.parse(JSON.stringify(first.state()))
+    const second = judge({ url })
+    second.restore(saved)
+    expect(await second.score!(pair, context())).toEqual(scored)
+    expect(second.state()).toEqual(saved)
+    expect(asked).toHaveLength(1)
+    const other = judge({ url, model: "large" })
+    other.restore(saved)
+    await other.score!(pair, context())
+    expect(asked).toHaveLength(2)
+  })
+
   it("refuses a text without an address", () => {
     expect(() => judge({ url: "judge" })).toThrow(/url is "judge"; give an http or https address/)
   })

@@ -4,6 +4,7 @@ import { readOptions } from "../../options/read.ts"
 import type { OptionsOf } from "../../options/table.ts"
 import { GigpoError } from "../../util/errors.ts"
 import { largestReward } from "../../util/largest-reward.ts"
+import type { Stateful } from "../../util/state.ts"
 import { type Episode, type EpisodeStep, isScored } from "../episode.ts"
 import type { RolloutHooks } from "../hooks.ts"
 import { askJudge } from "./judge-server.ts"
@@ -41,29 +42,34 @@ const mostKnown = 4096
  * Hook by which a language model ranks the episodes of a group (after RULER of OpenPipe/ART): one request shows all attempts at the task next
  * to each other and asks for scores from 0 to 1, so that an environment needs no reward. The score of an episode is its reward, at the last
  * step, and is recorded there as the metric `judge`. Equal attempts are shown once and get the same score; equal groups are asked about once.
- * Episodes that failed are left out. The wording of the request is ours. Replies of a server cannot be repeated: neither can such a run.
+ * Episodes that failed are left out. The wording of the request is ours. Checkpoints contain the scores so far, so that a resumed run asks about
+ * no group of them again. Further replies of a server cannot be repeated: neither can such a run.
  *
  * @throws GigpoError `BAD_ARGUMENT` for an invalid option, and in the rollout `ENGINE_LOST` where the judge gives no scores
  */
-export function judge(given: JudgeOptions = {}): Pick<RolloutHooks, "score"> {
+export function judge(given: JudgeOptions = {}): Pick<RolloutHooks, "score"> & Stateful {
   const options = readOptions("judge", given, judgeFields)
   if (!/^https?:$/.test(URL.canParse(options.url) ? new URL(options.url).protocol : ""))
     throw new GigpoError("BAD_ARGUMENT", `judge: url is ${JSON.stringify(options.url)}; give an http or https address.`)
-  const known = new Map<string, Promise<readonly number[]>>()
+  const known = new Map<string, readonly number[]>()
+  const asking = new Map<string, Promise<readonly number[]>>()
   return {
+    state: () => ({ json: [...known].sort(([a], [b]) => (a < b ? -1 : 1)) }),
+    restore({ json }) {
+      known.clear()
+      for (const [key, scores] of json as readonly (readonly [string, readonly number[]])[]) known.set(key, scores)
+    },
     async score({ episodes }, { signal }) {
       const judged = episodes.filter((episode) => isScored(episode) && episode.steps.length > 0)
       if (judged.length === 0) return episodes
       const texts = [...new Set(judged.map((episode) => shortened(transcriptOf(episode), options.longest)))]
       const prompt = promptOf(options.rubric, texts)
-      const key = createHash("sha256").update(prompt).digest("hex")
+      const key = createHash("sha256").update(`${options.url}\n${options.model}\n${prompt}`).digest("hex")
+      const asked = known.get(key) ?? asking.get(key) ?? askJudge(options, prompt, texts.length, signal)
+      if (!known.has(key)) asking.set(key, Promise.resolve(asked))
+      const scores = await Promise.resolve(asked).finally(() => asking.delete(key))
       if (known.size >= mostKnown) known.clear()
-      const asked = known.get(key) ?? askJudge(options, prompt, texts.length, signal)
-      known.set(key, asked)
-      const scores = await asked.catch((error: unknown) => {
-        known.delete(key)
-        throw error
-      })
+      known.set(key, scores)
       return episodes.map((episode) => {
         const place = texts.indexOf(shortened(transcriptOf(episode), options.longest))
         return judged.includes(episode) ? withScore(episode, scores[place]!, options) : episode

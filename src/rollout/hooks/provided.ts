@@ -9,12 +9,14 @@ const providers = {
 } as const
 
 /**
- * Returns a method of the environment that a hook needs.
+ * Returns a method of the environment that a part of a training needs.
+ *
+ * @param who - name of the part, for the message
  *
  * @throws GigpoError `BAD_ARGUMENT` if there is no environment with this method.
  */
 export function provided<Name extends keyof typeof providers>(
-  hook: string,
+  who: string,
   environment: Environment | undefined,
   name: Name,
 ): NonNullable<Environment[Name]> {
@@ -23,7 +25,7 @@ export function provided<Name extends keyof typeof providers>(
   const lacking = environment ? `the environment ${environment.name}` : "an agent"
   throw new GigpoError(
     "BAD_ARGUMENT",
-    `The hook ${hook} needs the method ${name} of the environment, which ${lacking} does not have. The built-in environments ` +
+    `${who} needs the method ${name} of the environment, which ${lacking} does not have. The built-in environments ` +
       `${providers[name]} have it, but not in every wrapper; or add ${name}() to your environment.`,
   )
 }

@@ -4,13 +4,13 @@ import { checkMethods } from "../rollout/check-setup.ts"
 import { type ExpertStep, playExpert } from "../rollout/expert.ts"
 import { rolloutDefaults } from "../rollout/options.ts"
 import { drawnTasks } from "../rollout/tasks.ts"
-import { guardFields } from "../training/guards/options.ts"
-import type { Progress } from "../training/progress.ts"
 import { GigpoError } from "../util/errors.ts"
 import { Pace } from "../util/pace.ts"
 import type { Random } from "../util/random.ts"
 import { visible } from "../util/visible.ts"
 import { warner } from "../util/warn.ts"
+import { guardFields } from "./guards/options.ts"
+import type { Progress } from "./progress.ts"
 
 export interface ExpertEpisodes<Task = unknown> {
   readonly environment: Environment<Task>

@@ -1,0 +1,103 @@
+import { boolean, integer, number } from "../options/field.ts"
+import { only, without } from "../options/fixed.ts"
+import { readOptions } from "../options/read.ts"
+import type { OptionsOf } from "../options/table.ts"
+import { clippedSurrogate } from "./clipped-surrogate.ts"
+import { defineLoss } from "./define-loss.ts"
+import { offPolicyTokens } from "./off-policy-tokens.ts"
+import { clippedSurrogateFields } from "./options.ts"
+import type { TokenLoss } from "./token-loss.ts"
+
+const clipFields = without(clippedSurrogateFields, "ratio", "skipZeroAdvantage")
+
+/** Options of `chord`. */
+export const chordFields = {
+  ...clipFields,
+  peak: number(0.1, "Weight μ of the expert's steps after the warm-up, in [0, 1].", { min: 0, max: 1 }),
+  valley: number(0.1, "Weight μ of the expert's steps after the decay, in [0, 1].", { min: 0, max: 1 }),
+  warmup: integer(0, "Iterations in which μ grows linearly from 0 to `peak`.", { min: 0 }),
+  decay: integer(0, "Iterations after the warm-up in which μ changes from `peak` to `valley`, by half a cosine.", {
+    min: 0,
+  }),
+  phi: boolean(true, "Whether a token of the expert has the weight p (1 - p), a constant (CHORD-φ); else 1 (CHORD-μ)."),
+}
+
+/** Options of `chord`. */
+export type ChordOptions = OptionsOf<typeof chordFields>
+
+/**
+ * Loss of CHORD (arXiv 2508.11408, modelscope/Trinity-RFT): imitation of an expert next to PPO's clipped surrogate. The weight μ of the
+ * expert follows a schedule:
+ *
+ *     (1 - μ) clipped surrogate of the policy's tokens + μ mean of -φ log p over the expert's tokens,  φ = p (1 - p), a constant
+ *
+ * Tokens of the expert are those with `Span.offPolicy`; `expertData` of a training adds them. Each kind of tokens has a mean of its own: the
+ * shares of the policy's tokens are scaled so that they have the sum of all shares. A batch with one kind has only its term, with its weight.
+ * Reports the metrics of `clippedSurrogate`, where tokens of the expert are unchanged ones, "policy/off-policy-fraction", "policy/imitation-weight"
+ * (μ) and "policy/imitation-loss" (the mean over the expert's tokens).
+ *
+ * @throws GigpoError `BAD_ARGUMENT` for an invalid option.
+ */
+export const chord = defineLoss({
+  name: "chord",
+  fields: chordFields,
+  about: {
+    system: "CHORD",
+    origin: "baseline",
+    changes: ["loss", "data"],
+    equation:
+      "(1 - μ) clipped surrogate + μ mean of -φ log p of the expert's tokens, φ = p (1 - p), a constant; μ by warm-up and half a cosine",
+    source: "arXiv 2508.11408; Trinity-RFT",
+    set: { "training.expertData.tasks": 4 },
+    status: "exact",
+    note: "The expert is that of the environment. Its steps are divided among the optimizer steps at random; Trinity-RFT has as many in each. Iterations of μ count from 1.",
+  },
+  make(given: ChordOptions = {}): TokenLoss {
+    const options = readOptions("chord", given, chordFields)
+    const surrogate = clippedSurrogate({ ...only(options, clipFields), skipZeroAdvantage: false })
+    return {
+      name: "chord",
+      evaluate(input) {
+        const { tokens, logProbs } = input
+        const isExpert = offPolicyTokens(input)
+        const experts = isExpert.reduce((sum, one) => sum + one, 0)
+        const [all, own] = input.shares.reduce(
+          ([sum, played], share, t) => [sum! + share, played! + (isExpert[t] ? 0 : share)],
+          [0, 0],
+        ) as [number, number]
+        const mu = chordWeight(input.progress.iteration + 1, options)
+        const output = surrogate.evaluate({
+          ...input,
+          oldLogProbs: isExpert.map((one, t) => (one ? logProbs : input.oldLogProbs)[t]!),
+          shares: input.shares.map((share, t) => (isExpert[t] ? 0 : ((1 - mu) * share * all) / own)),
+        })
+        const gradient = output.gradient.slice()
+        let imitation = 0
+        for (let t = 0; t < tokens; t++) {
+          if (!isExpert[t]) continue
+          const p = Math.exp(logProbs[t]!)
+          const phi = options.phi ? p * (1 - p) : 1
+          imitation -= (phi * logProbs[t]!) / experts
+          gradient[t] = -(mu * phi) / experts
+        }
+        const metrics = {
+          ...output.metrics,
+          "policy/off-policy-fraction": tokens === 0 ? 0 : experts / tokens,
+          "policy/imitation-weight": mu,
+          ...(experts > 0 && { "policy/imitation-loss": imitation }),
+        }
+        return { ...output, loss: output.loss + mu * imitation, gradient, metrics }
+      },
+    }
+  },
+})
+
+/** Weight μ at an iteration, counted from 1. */
+export function chordWeight(
+  iteration: number,
+  { peak, valley, warmup, decay }: Readonly<Record<"peak" | "valley" | "warmup" | "decay", number>>,
+): number {
+  if (iteration < warmup) return (iteration / warmup) * peak
+  const past = iteration - warmup
+  return past >= decay ? valley : valley + ((peak - valley) * (1 + Math.cos((Math.PI * past) / decay))) / 2
+}

@@ -1,5 +1,6 @@
 // Rollouts during updates (`training.pipeline: 1`) compared with synchronous ones, on an engine in a separate process: success of five seeds without a
 // delay, and wall time with 200 ms before every response. One thread for each model on the server.
+//   node bench/pipeline.mjs [success] [delay]
 import { fork } from "node:child_process"
 import { once } from "node:events"
 import { mkdtemp, rm } from "node:fs/promises"
@@ -20,6 +21,10 @@ const base = {
 }
 const seeds = [0, 1, 2, 3, 4]
 const iterations = 12
+const slow = { iterations: 4, groups: 4, updates: 6 }
+const setting =
+  "Number line from 0 to 10, at most 15 steps; a model of two layers from scratch after SFT on 60 tasks. The engine is in a separate process and " +
+  "trains all weights on one thread."
 
 if (process.env.GIGPO_PIPELINE_SERVER) await serve(JSON.parse(process.env.GIGPO_PIPELINE_SERVER))
 else await compare()
@@ -57,10 +62,10 @@ async function compare() {
     await warmStart(model, { environment }, { initialize: shape, sft: clone }, 0, console.error)
     const tokenizer = await Tokenizer.open(model)
     const bench = { folder, model, tokenizer, environment }
-    const learned = await fiveSeeds(bench)
-    const timed = await wallTime(bench)
+    const parts = { success: fiveSeeds, delay: wallTime }
+    const wanted = process.argv.length > 2 ? process.argv.slice(2) : Object.keys(parts)
+    for (const name of wanted) await parts[name](bench)
     await tokenizer.dispose()
-    await write(learned, timed)
   } finally {
     await rm(folder, { recursive: true })
   }
@@ -99,7 +104,7 @@ async function run(url, { model, tokenizer, environment }, options) {
 }
 
 async function fiveSeeds(bench) {
-  return await withServer(bench, 0, async (url) => {
+  const learned = await withServer(bench, 0, async (url) => {
     const found = []
     for (const seed of seeds)
       for (const pipeline of [0, 1])
@@ -109,52 +114,55 @@ async function fiveSeeds(bench) {
         })
     return found
   })
-}
-
-async function wallTime(bench) {
-  return await withServer(bench, 200, async (url) => {
-    const found = { 0: [], 1: [] }
-    for (let turn = 0; turn < 2; turn++)
-      for (const pipeline of [0, 1])
-        found[pipeline].push(...(await run(url, bench, { iterations: 6, pipeline, updates: 6 })).slice(1))
-    return found
-  })
-}
-
-async function write(learned, timed) {
-  const share = (value) => value.toFixed(2)
   const successes = (pipeline, pick) =>
     learned.filter((one) => one.pipeline === pipeline).map(({ reports }) => pick(reports).evaluation.success)
   const mean = (values) => values.reduce((sum, value) => sum + value, 0) / values.length
   const deviation = (values) => Math.sqrt(mean(values.map((value) => (value - mean(values)) ** 2)))
-  const success = [["pipeline", "success before", ...seeds.map((seed) => `seed ${seed}`), "mean", "deviation"]]
-  const times = [["pipeline", "seconds per iteration", "rollout", "wait for the rollout", "updates", "staleness"]]
-  for (const pipeline of [0, 1]) {
+  const rows = [0, 1].map((pipeline) => {
     const after = successes(pipeline, (reports) => reports.at(-1))
     const [before] = successes(pipeline, (reports) => reports[0])
-    success.push([pipeline, share(before), ...after.map(share), share(mean(after)), share(deviation(after))])
+    return [pipeline, ...[before, ...after, mean(after), deviation(after)].map((value) => value.toFixed(2))]
+  })
+  await writeResult(
+    "pipeline-success",
+    `# Success with rollouts during updates
+
+${setting} ${base.groups} × ${base.groupSize} episodes per iteration. ${describeMachine()}
+
+Success on 128 held-out tasks after ${iterations} iterations of ${base.updates} updates:
+
+${markdownTable([["pipeline", "before", ...seeds.map((seed) => `seed ${seed}`), "mean", "deviation"], ...rows])}`,
+  )
+}
+
+async function wallTime(bench) {
+  const timed = await withServer(bench, 200, async (url) => {
+    const found = { 0: [], 1: [] }
+    for (let turn = 0; turn < 2; turn++)
+      for (const pipeline of [0, 1]) found[pipeline].push(...(await run(url, bench, { ...slow, pipeline })).slice(1))
+    return found
+  })
+  const rows = [0, 1].map((pipeline) => {
     const middle = (name) => {
       const values = timed[pipeline].flatMap(({ metrics }) => metrics[name] ?? [])
       return values.length > 0 ? median(values).toFixed(1) : ""
     }
     const seconds = median(timed[pipeline].map((report) => report.seconds)).toFixed(1)
-    const parts = ["time/rollout", "time/rollout-wait", "time/update", "rollout/staleness"].map(middle)
-    times.push([pipeline, seconds, ...parts])
-  }
+    return [
+      ...[pipeline, seconds],
+      ...["time/rollout", "time/rollout-wait", "time/update", "rollout/staleness"].map(middle),
+    ]
+  })
+  const columns = ["pipeline", "seconds per iteration", "rollout", "wait for the rollout", "updates", "staleness"]
   await writeResult(
-    "pipeline",
-    `# Rollouts during updates
+    "pipeline-delay",
+    `# Wall time with rollouts during updates
 
-Number line from 0 to 10, at most 15 steps; a model of two layers from scratch after SFT on 60 tasks; ${base.groups} × ${base.groupSize} episodes per iteration.
-The engine is in a separate process and trains all weights on one thread. ${describeMachine()}
+${setting} ${slow.groups} × ${base.groupSize} episodes and ${slow.updates} updates per iteration. ${describeMachine()}
 
-Success on 128 held-out tasks after ${iterations} iterations of ${base.updates} updates, no delay:
+200 ms before every response; two trainings of each kind with ${slow.iterations} iterations, in turns. Medians in seconds without the first iteration, which has no
+earlier updates to run during:
 
-${markdownTable(success)}
-
-200 ms before every response; 2 trainings of 6 iterations of 6 updates each, in turns. Medians in seconds without the first iteration, which has no earlier
-updates to run during:
-
-${markdownTable(times)}`,
+${markdownTable([columns, ...rows])}`,
   )
 }

@@ -55,14 +55,14 @@ export async function readTeacher(config: Config, needs: ReadonlySet<string>): P
         `${model.maxPositions}, or choose another teacher.`,
     )
   const { lora: _, microBatchTokens = most, ...rest } = policyOptions(config)
-  const asked = {
+  const requested = {
     ...rest,
     maxPositions,
     microBatchTokens: Math.min(microBatchTokens, most),
     recompute: "none",
   } as const
-  const { activations } = memoryPlan({ ...model, maxPositions }, asked)
-  return { directory, model, options: { ...asked, kvCacheBytes: activations, training: false } }
+  const { activations } = memoryPlan({ ...model, maxPositions }, requested)
+  return { directory, model, options: { ...requested, kvCacheBytes: activations, training: false } }
 }
 
 function bad(message: string): GigpoError {

@@ -16,52 +16,8 @@ interface Lora {
 /** Returns the routes that create, train and unload models. */
 export function modelRoutes(serving: Serving): Routes {
   const { options, departures, sessions, kept } = serving
-  const { model: baseModel, maxPositions, models: most = 1 } = options
-  let opening = 0
-
-  const open = async (session: Session, id: string, lora: Lora): Promise<ServedModel> => {
-    opening++
-    try {
-      const { signal } = session
-      const policy = await options.open({ ...lora, signal })
-      if (signal.aborted) {
-        await policy.dispose()
-        throw signal.reason
-      }
-      return new ServedModel({ id, baseModel, rank: lora.rank, policy }, session.results, departures)
-    } finally {
-      opening--
-    }
-  }
-  const checkRoom = (session: Session, id: string) => {
-    if (session.models.has(id)) throw new ApiError(400, `The model ${id} already exists; unload it first.`)
-    const open = [...sessions].reduce((sum, { models }) => sum + models.size, opening)
-    if (open >= most)
-      throw new ApiError(
-        400,
-        `This engine trains at most ${most === 1 ? "one model" : `${most} models`} at once; unload another first, or start the engine ` +
-          `with --models ${most + 1}.`,
-      )
-  }
-  const make = (session: Session, number: number, lora: Lora, from?: { path: string; optimizer: boolean }) => {
-    const id = `${session.id}:train:${number}`
-    const type = from ? "load_weights" : "create_model"
-    const start = (): Promise<Result> => {
-      checkRoom(session, id)
-      return (async () => {
-        const model = await open(session, id, lora)
-        session.models.set(id, model)
-        if (from)
-          await kept.load(model, from.path, from.optimizer).catch(async (error) => {
-            session.models.delete(id)
-            await model.policy.dispose()
-            throw error
-          })
-        return { kind: "json", body: { type, model_id: id, path: from?.path } }
-      })()
-    }
-    return { request_id: session.results.take(type, start, { same: `model ${number}` }), model_id: id }
-  }
+  const { model: baseModel, maxPositions } = options
+  const make = modelMaker(serving)
 
   const changing = async (
     request: Request,
@@ -138,6 +94,56 @@ export function modelRoutes(serving: Serving): Routes {
       training_runs: [...sessions].flatMap(({ models }) => [...models.values()].map(about)),
     }),
     "GET /training_runs/:id": async (_, id) => about(sessions.model(id!).model),
+  }
+}
+
+/** Returns a function that opens a model for a session, new or from saved weights, if the engine has room for it. */
+function modelMaker({ options, departures, sessions, kept }: Serving) {
+  const { model: baseModel, models: most = 1 } = options
+  let opening = 0
+
+  const open = async (session: Session, id: string, lora: Lora): Promise<ServedModel> => {
+    opening++
+    try {
+      const { signal } = session
+      const policy = await options.open({ ...lora, signal })
+      if (signal.aborted) {
+        await policy.dispose()
+        throw signal.reason
+      }
+      return new ServedModel({ id, baseModel, rank: lora.rank, policy }, session.results, departures)
+    } finally {
+      opening--
+    }
+  }
+  const checkRoom = (session: Session, id: string) => {
+    if (session.models.has(id)) throw new ApiError(400, `The model ${id} already exists; unload it first.`)
+    const open = [...sessions].reduce((sum, { models }) => sum + models.size, opening)
+    if (open >= most)
+      throw new ApiError(
+        400,
+        `This engine trains at most ${most === 1 ? "one model" : `${most} models`} at once; unload another first, or start the engine ` +
+          `with --models ${most + 1}.`,
+      )
+  }
+  return (session: Session, number: number, lora: Lora, from?: { path: string; optimizer: boolean }) => {
+    const id = `${session.id}:train:${number}`
+    const type = from ? "load_weights" : "create_model"
+    const start = (): Promise<Result> => {
+      checkRoom(session, id)
+      return (async () => {
+        const model = await open(session, id, lora)
+        session.models.set(id, model)
+        if (from)
+          await kept.load(model, from.path, from.optimizer).catch(async (error) => {
+            session.models.delete(id)
+            await model.policy.dispose()
+            throw error
+          })
+        return { kind: "json", body: { type, model_id: id, path: from?.path } }
+      })()
+    }
+    return { request_id: session.results.take(type, start, { same: `model ${number}` }), model_id: id }
   }
 }
 

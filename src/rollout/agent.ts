@@ -4,6 +4,7 @@ import { inspect } from "node:util"
 import { checkWhole } from "../engine/check-arguments.ts"
 import { checkMessages, checkParsed, environmentError, playing } from "../environment/contract.ts"
 import { unknownKey } from "../options/unknown-key.ts"
+import type { ChatCodec } from "../tokenizer/chat-codec.ts"
 import { linkAbort, unlessAborted } from "../util/linked-abort.ts"
 import { checkMeasured, checkSampled } from "./check-step.ts"
 import { decodeReply, encodePrompt } from "./codec.ts"
@@ -83,27 +84,8 @@ export async function runAgent<Task>(
   const fill = (place: number, recorded: RecordedStep): void => {
     if (deadline.passed) throw deadline.passed // of an episode that is over already
     checkSampled(contract, recorded, { vocabularySize, maxPositions, temperature })
-    const { prompt, reply, ...said } = recorded
-    const text = said.text ?? decodeReply(tokenizer, reply)
-    const step: EpisodeStep = {
-      observation: { text: said.observation ?? "", anchor: said.anchor ?? digest(prompt) },
-      prompt,
-      reply,
-      logProbs: said.logProbs,
-      ...(said.entropies && { entropies: said.entropies }),
-      text,
-      action: said.action ?? text,
-      valid: said.valid ?? true,
-      reward: said.reward ?? 0,
-      ...(said.metrics !== undefined && { metrics: { ...checkMeasured(contract, said.metrics) } }),
-      finishReason: said.finishReason ?? "stop",
-      ...(said.attachments && { attachments: said.attachments }),
-      ...(said.conversation !== undefined && { conversation: said.conversation }),
-      ...(said.agent !== undefined && { agent: said.agent }),
-      ...(said.unmerged !== undefined && { unmerged: said.unmerged }),
-      ...(said.constraint !== undefined && { constraint: said.constraint }),
-    }
-    log.fill(place, step, said)
+    const step = stepOf(recorded, tokenizer)
+    log.fill(place, step, recorded)
     try {
       onStep?.(step, place)
     } catch (error) {
@@ -183,6 +165,30 @@ export async function runAgent<Task>(
     const [steps, metrics] = [log.steps(), {}]
     if (error instanceof EndOfEpisode) return episodeOf(steps, { outcome: error.outcome, metrics })
     return episodeOf(steps, { outcome: "failed", metrics, error: environmentError("play", error) })
+  }
+}
+
+/** Step of an episode, with defaults for what the agent left out. */
+function stepOf(recorded: RecordedStep, tokenizer: ChatCodec): EpisodeStep {
+  const { prompt, reply } = recorded
+  const text = recorded.text ?? decodeReply(tokenizer, reply)
+  return {
+    observation: { text: recorded.observation ?? "", anchor: recorded.anchor ?? digest(prompt) },
+    prompt,
+    reply,
+    logProbs: recorded.logProbs,
+    ...(recorded.entropies && { entropies: recorded.entropies }),
+    text,
+    action: recorded.action ?? text,
+    valid: recorded.valid ?? true,
+    reward: recorded.reward ?? 0,
+    ...(recorded.metrics !== undefined && { metrics: { ...checkMeasured(contract, recorded.metrics) } }),
+    finishReason: recorded.finishReason ?? "stop",
+    ...(recorded.attachments && { attachments: recorded.attachments }),
+    ...(recorded.conversation !== undefined && { conversation: recorded.conversation }),
+    ...(recorded.agent !== undefined && { agent: recorded.agent }),
+    ...(recorded.unmerged !== undefined && { unmerged: recorded.unmerged }),
+    ...(recorded.constraint !== undefined && { constraint: recorded.constraint }),
   }
 }
 

@@ -28,14 +28,14 @@ export type RecordedOptions = Readonly<Record<string, unknown>>
  * @returns options that the configuration does not state, which the run records
  * @throws GigpoError `BAD_CONFIG` with each key that differs, its value in the run and the given value.
  */
-export function checkStated(directory: string, config: object, asked: CallOptions): RecordedOptions {
-  const { call, section, fields } = asked
+export function checkStated(directory: string, config: object, requested: CallOptions): RecordedOptions {
+  const { call, section, fields } = requested
   const part = (config as Readonly<Record<string, unknown>>)[section]
   const stated: Readonly<Record<string, unknown>> = {
     ...only(config, fields),
     ...(isObject(part) && only(part, fields)),
   }
-  const given = plainLeaves(asked.resolved)
+  const given = plainLeaves(requested.resolved)
   const differences: string[] = []
   for (const [key, value] of Object.entries(stated)) {
     const { value: read, complaints } = readTable({ [key]: value }, fields, "code")

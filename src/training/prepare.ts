@@ -3,7 +3,6 @@ import type { Environment } from "../environment/environment.ts"
 import { checkArguments } from "../options/arguments.ts"
 import { without } from "../options/fixed.ts"
 import { readOptions } from "../options/read.ts"
-import { scheduleValue } from "../options/schedule.ts"
 import { checkLengths, checkPlayers } from "../rollout/check-setup.ts"
 import { provided } from "../rollout/hooks/provided.ts"
 import type { RolloutHooks, TaskSource } from "../rollout/hooks.ts"
@@ -17,7 +16,6 @@ import type { ChatCodec } from "../tokenizer/chat-codec.ts"
 import { GigpoError } from "../util/errors.ts"
 import { Random } from "../util/random.ts"
 import { warner } from "../util/warn.ts"
-import { runsItself, statisticsOf } from "./accumulate.ts"
 import { checkGroups, checkSnapshots, checkTogether } from "./check-options.ts"
 import { checkModel, checkObservers, checkTeacher } from "./check-setup.ts"
 import { joinHooks } from "./curriculum/join-hooks.ts"
@@ -25,12 +23,12 @@ import { openCurriculum, steer } from "./curriculum/steer.ts"
 import { type Credited, makeCredited, makeCurriculum, makeTurns, needsReference } from "./make.ts"
 import type { RunObserver } from "./observers.ts"
 import { type TrainOptions, trainFields } from "./options.ts"
+import { checkModels, checkPlan, planOf } from "./plan.ts"
 import type { AgentSetup } from "./player.ts"
 import { checkApart } from "./playing-parts.ts"
 import { makeSight, type Sight } from "./privileged.ts"
 import type { Progress } from "./progress.ts"
 import { ReturnScale } from "./return-scale.ts"
-import { adamwAt } from "./schedule.ts"
 import { chosenRates, resolveLearningRates, type SettledTrainOptions } from "./settle-rates.ts"
 import { mostCheckpoints } from "./whole-run.ts"
 
@@ -139,18 +137,10 @@ export async function prepare<Task>(all: PlayedSetup<Task>): Promise<Training<Ta
     play,
   }
   checkLengths(limits, "rollout.maxCompletionTokens")
-  const { estimator, loss, kl, needs } = makeCredited(options)
+  const credited = makeCredited(options)
+  const { estimator, loss, kl, needs } = credited
   checkGroups(estimator, options, onWarning)
-  if (needs.has("value") && !policy.critic)
-    throw bad(
-      `The estimator ${estimator.name} needs a critic, which this engine does not support: use an estimator without a critic.`,
-    )
-  if (needsReference(needs) && !policy.reference)
-    throw bad(
-      estimator.needs?.includes("reference") || needs.has("hellinger")
-        ? `${needs.has("hellinger") ? loss.name : estimator.name} needs a reference policy, which this engine does not support.`
-        : "The KL penalty needs a reference policy, which this engine does not support: set loss.klWeight to 0.",
-    )
+  checkModels(policy, credited)
   checkSnapshots(options, policy.snapshots !== undefined)
   const sight = options.privileged && makeSight(options.privileged, { environment, rollout })
   checkTeacher(teacher, tokenizer, needs, estimator.needs?.includes("teacher") ? estimator.name : loss.name)
@@ -162,28 +152,7 @@ export async function prepare<Task>(all: PlayedSetup<Task>): Promise<Training<Ta
       `iterations is ${options.iterations}, but ${run.iteration} iterations of the run are completed: set iterations to at least ${run.iteration}.`,
     )
 
-  const start = { iteration: 0, iterations: options.iterations }
-  // The kernels of the built-in losses do not support token weights.
-  const weighs = options.importance || options.tokenWeights || options.teacherWeights
-  const native = weighs ? undefined : runsItself(policy, loss.native?.(start))
-  const refusals = await policy.check({
-    loss: native ?? "linear",
-    entropyCoefficients: !native && needs.has("entropy"),
-    statistics: [
-      ...new Set([
-        ...statisticsOf(loss),
-        ...(needs.has("entropy") ? (["entropy"] as const) : []),
-        ...(needs.has("squares") ? (["top"] as const) : []),
-      ]),
-    ],
-    models: needsReference(needs) ? ["reference"] : [],
-    optimizer: adamwAt(options.optimizer, { index: 0, total: options.iterations, perIteration: 1 }),
-    manySpans: true, // the turns of a conversation become one sequence
-    critic: needs.has("value"),
-    checkpoints: run !== undefined,
-    temperature: scheduleValue(options.rollout.temperature, start),
-  })
-  if (refusals.length > 0) throw bad(`The engine cannot train this. ${refusals.join(" ")}`)
+  await checkPlan(policy, planOf(policy, options, credited, run !== undefined))
   const scale = needs.has("value") ? new ReturnScale() : undefined
   const parts = {
     estimator,

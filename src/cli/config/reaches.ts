@@ -108,10 +108,10 @@ function downloads(config: Partial<Config>, { isSet }: ConfigDocument): Reach[] 
 function belongsTo(server: Keyed | undefined, url: URL): boolean {
   const usual = process.env[server?.address ?? ""] ?? ""
   if (!URL.canParse(usual)) return false
-  const [own, asked] = [new URL(usual), url].map(
+  const [own, requested] = [new URL(usual), url].map(
     ({ origin, pathname }) => `${origin}${pathname.replace(/(?<!\/)\/*$/, "/")}`,
   )
-  return asked!.startsWith(own!)
+  return requested!.startsWith(own!)
 }
 
 function contact(key: string, url: URL): string {

@@ -36,11 +36,11 @@ export async function checkTrusted(
 ): Promise<void> {
   if (!(await isOfRun(parsed, path)) || (await wasWrittenHere(path, parsed.text))) return
   const reaches = [...reachesOf(config, parsed, dirname(path)), ...(await written(config, parsed, path, writes))]
-  const asked = reaches.filter(({ given }) => !given)
-  if (asked.length === 0) return
+  const requested = reaches.filter(({ given }) => !given)
+  if (requested.length === 0) return
   const whose = `${path} is the configuration of a run that you did not make on this machine`
-  const more = asked.length > mostShown ? [`${asked.length - mostShown} more`] : []
-  const what = [...asked.slice(0, mostShown).map(({ text }) => text), ...more].join("; ")
+  const more = requested.length > mostShown ? [`${requested.length - mostShown} more`] : []
+  const what = [...requested.slice(0, mostShown).map(({ text }) => text), ...more].join("; ")
   if (trust) return new Screen(process.stderr, { live: false }).print(`${whose}. With --trust it will ${what}.`)
   throw new GigpoError(
     "UNTRUSTED",

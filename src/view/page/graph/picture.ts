@@ -1,4 +1,4 @@
-import { foldChains } from "../../data/chains.ts"
+import { type Folded, foldChains } from "../../data/chains.ts"
 import type { GraphNode, StateGraph } from "../../data/graph.ts"
 import { drawing, element } from "../element.ts"
 import { inTurns } from "../in-turns.ts"
@@ -12,7 +12,9 @@ import { advantageScale, type Colouring, type Scale, stateValue, toneOf } from "
 import { shortNames } from "./short-names.ts"
 import { steer } from "./steer.ts"
 import { layOut } from "./worker-layout.ts"
-import { zoomable } from "./zoom.ts"
+import { type Zoom, zoomable } from "./zoom.ts"
+
+type Link = Folded["links"][number]
 
 /** Minimum width in pixels of frames in which the graph is drawn from left to right. */
 const wide = 640
@@ -65,32 +67,10 @@ export async function drawGraph(
   const labels = links.map(({ edges }) => labelOf(edges, graph, actions))
   const counts = links.map(({ edges }) => edges.reduce((sum, edge) => sum + graph.edges[edge]!.places.length, 0))
   const isTall = frame.clientWidth < wide
-  const loops = new Map(links.flatMap(({ from, to }, at) => (from === to ? [[from, at] as const] : [])))
-  const rooms = drawn.map((_, box) => (loops.has(box) ? loopRoom(labels[loops.get(box)!]!, isTall) : 0))
-  const between = links.flatMap(({ from, to }, at) => (from === to ? [] : [{ from, to, at }]))
-  const placed = await layOut(
-    {
-      boxes: drawn.map(({ width, height }, box) =>
-        isTall ? { width: width + rooms[box]!, height } : { width, height: height + rooms[box]! },
-      ),
-      links: between.map(({ from, to, at }) => ({ from, to, ...sizeOf(labels[at]!), weight: counts[at]! })),
-      isTall,
-    },
-    signal,
-  )
-  const centres = placed.boxes.map(({ x, y }, box) =>
-    isTall ? { x: x - rooms[box]! / 2, y } : { x, y: y + rooms[box]! / 2 },
-  )
-  const routes = new Map(between.map(({ at }, link) => [at, placed.links[link]!]))
-  const routeOf = (at: number) => {
-    const { from, to } = links[at]!
-    const [start, end] = [drawn[from]!.frame, drawn[to]!.frame]
-    if (from === to) return loopRoute(start, centres[from]!, labels[at]!, isTall)
-    return clipRoute(routes.get(at)!, start, centres[from]!, end, centres[to]!)
-  }
+  const { placed, centres, routeOf } = await arrange({ drawn, links, labels, counts, isTall }, signal)
   const mostTaken = Math.max(2, ...counts)
   const worth = advantageScale(graph)
-  const arrowFor = ({ edges }: (typeof links)[number], at: number) => {
+  const arrowFor = ({ edges }: Link, at: number) => {
     const width = lineWidths.least + (lineWidths.most - lineWidths.least) * share(counts[at]!, mostTaken)
     const arrow = drawLink(labels[at]!, routeOf(at), width)
     paint(arrow, toneOf(meanAdvantage(edges.map((edge) => graph.edges[edge]!)), worth))
@@ -141,17 +121,7 @@ export async function drawGraph(
     for (const name of ["pointerenter", "focus"]) made.addEventListener(name, point, { signal })
     for (const name of ["pointerleave", "blur"]) made.addEventListener(name, () => tell.point(undefined), { signal })
   }
-  const control = (words: string, name: string, act: () => void) =>
-    element("button", { type: "button", "aria-label": name, title: name, click: act }, words)
-  frame.append(
-    element(
-      "div",
-      { class: "zoom", role: "group", "aria-label": "Zoom" },
-      control("+", "Zoom in", () => zoom.by(1.3)),
-      control("−", "Zoom out", () => zoom.by(1 / 1.3)),
-      control("⤢", "Fit", () => zoom.fit()),
-    ),
-  )
+  frame.append(zoomControls(zoom))
   return {
     light(paths) {
       svg.classList.toggle("lit", paths !== undefined)
@@ -183,6 +153,56 @@ export async function drawGraph(
     },
     focus: (node) => drawn[boxOf[node]!]!.element.focus({ preventScroll: true }),
   }
+}
+
+interface Parts {
+  readonly drawn: readonly Box[]
+  readonly links: readonly Link[]
+  /** Per link. */
+  readonly labels: readonly ReturnType<typeof labelOf>[]
+  readonly counts: readonly number[]
+  readonly isTall: boolean
+}
+
+/** Places the boxes and routes the links. A box with a loop gets room for it. */
+async function arrange({ drawn, links, labels, counts, isTall }: Parts, signal: AbortSignal) {
+  const loops = new Map(links.flatMap(({ from, to }, at) => (from === to ? [[from, at] as const] : [])))
+  const rooms = drawn.map((_, box) => (loops.has(box) ? loopRoom(labels[loops.get(box)!]!, isTall) : 0))
+  const between = links.flatMap(({ from, to }, at) => (from === to ? [] : [{ from, to, at }]))
+  const placed = await layOut(
+    {
+      boxes: drawn.map(({ width, height }, box) =>
+        isTall ? { width: width + rooms[box]!, height } : { width, height: height + rooms[box]! },
+      ),
+      links: between.map(({ from, to, at }) => ({ from, to, ...sizeOf(labels[at]!), weight: counts[at]! })),
+      isTall,
+    },
+    signal,
+  )
+  const centres = placed.boxes.map(({ x, y }, box) =>
+    isTall ? { x: x - rooms[box]! / 2, y } : { x, y: y + rooms[box]! / 2 },
+  )
+  const routes = new Map(between.map(({ at }, link) => [at, placed.links[link]!]))
+  const routeOf = (at: number) => {
+    const { from, to } = links[at]!
+    const [start, end] = [drawn[from]!.frame, drawn[to]!.frame]
+    if (from === to) return loopRoute(start, centres[from]!, labels[at]!, isTall)
+    return clipRoute(routes.get(at)!, start, centres[from]!, end, centres[to]!)
+  }
+  return { placed, centres, routeOf }
+}
+
+/** Buttons that zoom and fit the picture. */
+function zoomControls(zoom: Zoom): HTMLElement {
+  const control = (words: string, name: string, act: () => void) =>
+    element("button", { type: "button", "aria-label": name, title: name, click: act }, words)
+  return element(
+    "div",
+    { class: "zoom", role: "group", "aria-label": "Zoom" },
+    control("+", "Zoom in", () => zoom.by(1.3)),
+    control("−", "Zoom out", () => zoom.by(1 / 1.3)),
+    control("⤢", "Fit", () => zoom.fit()),
+  )
 }
 
 /** Names of nodes in the picture. Names of states, and names of ends, are distinct among themselves. */

@@ -17,7 +17,11 @@ const programs = readdirSync(join(root, "test/core"))
   .map((name) => name.slice(0, -4))
   .filter((name) => chosen.length === 0 || chosen.includes(name))
 
-compile(build, ["-DGIGPO_CUDA=OFF", `-DGIGPO_SANITIZE=${sanitizers}`], programs)
+compile(
+  build,
+  ["-DGIGPO_CUDA=OFF", `-DGIGPO_SANITIZE=${sanitizers}`],
+  chosen.length === 0 ? ["core_programs"] : programs,
+)
 if (!values["build-only"])
   runPrograms(build, `^(${programs.join("|")})(_[0-9]+)?$`, {
     ASAN_OPTIONS: "detect_leaks=1:detect_stack_use_after_return=1",

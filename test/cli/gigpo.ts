@@ -13,10 +13,10 @@ const main = fileURLToPath(new URL("../../dist/cli/main.js", import.meta.url))
 /** Whether `npm run build:ts` has been run. */
 export const built: boolean = existsSync(main)
 
-/** Whether every case is run (GIGPO_TEST_ALL=1); without it the slowest tests take a fixed part of theirs. */
-export const everyCase: boolean = process.env.GIGPO_TEST_ALL === "1"
+/** Whether every case is run (GIGPO_TEST_ALL is set, see vitest.config.ts); otherwise the slowest tests take a fixed part of theirs. */
+export const everyCase: boolean = Boolean(process.env.GIGPO_TEST_ALL)
 
-/** The cases of the test at an index: all of them with GIGPO_TEST_ALL=1, else one, so that tests next to each other take others. */
+/** The cases of the test at an index: all of them with GIGPO_TEST_ALL, else one, so that tests next to each other take others. */
 export function casesAt<T>(cases: readonly T[], index: number): readonly T[] {
   return everyCase ? cases : [cases[index % cases.length]!]
 }

@@ -246,7 +246,10 @@ it.each([
   [{ policy: new TablePolicy() }, /set pipeline to 0, or train on a remote engine/],
   [{ oldLogProbs: "recomputed" }, /set importance to \{\}, or oldLogProbs to "sampled"/],
   [{ loss: { name: "reinforce" } }, /set oldLogProbs to "recomputed" and importance to \{\}/],
-  [{ turnHooks: { name: "information-gain" } }, /need log-probabilities.*set pipeline to 0/],
+  [
+    { turnHooks: { name: "information-gain" }, environment: { ...openDoors(), answer: () => undefined } },
+    /need log-probabilities.*set pipeline to 0/,
+  ],
   [{ pipeline: 2 }, /pipeline/],
 ] as const)("what cannot work is refused before anything is written: %#", async (changes, message) => {
   const directory = join(folder, "refused")

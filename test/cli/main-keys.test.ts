@@ -98,7 +98,7 @@ describe("one branch", () => {
     const config = resolveConfig("model: m\nenvironment: sokoban\ntraining: { estimator: { name: ppo } }")
     expect(part("training.estimator.name")).toMatch(/ {4}# One of a2tgpo, .*\n {4}name: gigpo\n$/s)
     expect(part("training.estimator.name", config)).toMatch(/ {4}name: ppo\n$/)
-    expect(part("training.loss.name")).toMatch(/One of act-guide, cispo.* {4}name: clipped-surrogate\n$/s)
+    expect(part("training.loss.name")).toMatch(/One of act-guide, chord, cispo.* {4}name: clipped-surrogate\n$/s)
     expect(part("environment.name")).toMatch(/One of sokoban, .*\n {2}# name:\n$/s)
     expect(part("environment.use")).toMatch(/^# .*\nenvironment:\n {2}# Path of a module.*\n {2}# use:\n$/)
     expect(() => part("training.estimator.name.more")).toThrow("training.estimator.name is not a configuration key")

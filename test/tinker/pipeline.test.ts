@@ -15,7 +15,7 @@ import { type Serving, Servings } from "./serving.ts"
 const doors = new TinyModel(doorsEnvironment() as Environment)
 const servings = new Servings()
 const script: TrainOptions = {
-  ...{ iterations: 3, groups: 3, groupSize: 4, updates: 2, checkpointEvery: 1, keepCheckpoints: 1, pipeline: 1 },
+  ...{ iterations: 4, groups: 3, groupSize: 4, updates: 2, checkpointEvery: 1, keepCheckpoints: 1, pipeline: 1 },
   rollout: { maxCompletionTokens: 4 },
   optimizer: { learningRate: 1e-2, maxGradientNorm: Number.POSITIVE_INFINITY },
   loss: { clipDual: Number.POSITIVE_INFINITY },
@@ -46,12 +46,12 @@ beforeAll(async () => {
   const directory = join(await folder(), "run")
   whole = await run(serving, directory)
   asked = [...serving.asked]
-  const manifest = await readFile(join(directory, "checkpoints/step-3/manifest.json"), "utf8")
+  const manifest = await readFile(join(directory, "checkpoints/step-4/manifest.json"), "utf8")
   expect(JSON.parse(manifest)).not.toHaveProperty("sampler")
 })
 
 it("the rollout of each iteration but the first is one iteration old", () => {
-  expect(whole.map(({ metrics }) => metrics["rollout/staleness"])).toEqual([0, 1, 1])
+  expect(whole.map(({ metrics }) => metrics["rollout/staleness"])).toEqual([0, 1, 1, 1])
   expect(Math.abs(whole[0]!.metrics["mismatch/kl"]!)).toBeLessThan(1e-4)
   expect(Math.abs(whole[1]!.metrics["mismatch/kl"]!)).toBeGreaterThan(1e-4)
 })
@@ -79,7 +79,7 @@ it("weights for sampling stay on the server only where a checkpoint refers to th
   const serving = await servings.serve(doors.directory, { checkpoints })
   await run(serving, directory)
   const probed = 1 // of the checks before the training
-  const referred = 2 // checkpoints of iterations 1 and 2: the last one has no next rollout
+  const referred = 3 // checkpoints of iterations 1 to 3: the last one has no next rollout
   expect((await saved(checkpoints)).length).toBeLessThanOrEqual(referred + probed)
   expect(serving.asked.filter((path) => /^\/training_runs\/.*sampler_weights/.test(path))).toHaveLength(1)
 })

@@ -66,10 +66,11 @@ export const chord = defineLoss({
           [0, 0],
         ) as [number, number]
         const mu = chordWeight(input.progress.iteration + 1, options)
+        const scale = own > 0 ? ((1 - mu) * all) / own : 0
         const output = surrogate.evaluate({
           ...input,
           oldLogProbs: isExpert.map((one, t) => (one ? logProbs : input.oldLogProbs)[t]!),
-          shares: input.shares.map((share, t) => (isExpert[t] ? 0 : ((1 - mu) * share * all) / own)),
+          shares: input.shares.map((share, t) => (isExpert[t] ? 0 : share * scale)),
         })
         const gradient = output.gradient.slice()
         let imitation = 0

@@ -4,6 +4,7 @@ import { integer } from "../options/field.ts"
 import { scheduleValue, type TrainingProgress } from "../options/schedule.ts"
 import type { Random } from "../util/random.ts"
 import { environmentRows } from "./expert-rows.ts"
+import { longestSequence } from "./longest-sequence.ts"
 import type { Training } from "./prepare.ts"
 
 export const expertDataFields = {
@@ -23,7 +24,7 @@ export async function expertData<Task>(
   const { tasks } = options.expertData
   const expert = environment as Environment<Task> // checked in prepare
   const played = await environmentRows({ environment: expert, tokenizer, tasks, random, signal, onWarning })
-  const longest = Math.min(policy.maxPositions, policy.longestRow || policy.maxPositions)
+  const longest = longestSequence(policy)
   const rows = played.filter(({ tokens }) => tokens.length <= longest)
   if (rows.length < played.length)
     onWarning(

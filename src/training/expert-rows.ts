@@ -16,8 +16,8 @@ export async function environmentRows<Task>(
     for (const { messages, reply, valid } of steps) {
       invalid.count(valid, reply)
       const { tokens, attachments } = await tokenizer.encodeChat(messages)
-      const said = stepSequence(tokens, Int32Array.from([...tokenizer.encode(reply), end]))
-      rows.push(attachments ? { ...said, attachments } : said)
+      const sequence = stepSequence(tokens, Int32Array.from([...tokenizer.encode(reply), end]))
+      rows.push(attachments ? { ...sequence, attachments } : sequence)
     }
   }
   invalid.report(onWarning)

@@ -11,6 +11,7 @@ import { GigpoError } from "../util/errors.ts"
 import { Pace } from "../util/pace.ts"
 import type { Random } from "../util/random.ts"
 import { checkFailures } from "./guards/failures.ts"
+import { longestSequence } from "./longest-sequence.ts"
 import { iterationRandom, type Training } from "./prepare.ts"
 import type { SettledTrainOptions } from "./settle-rates.ts"
 import { type CollectedStep, collectSteps } from "./steps.ts"
@@ -83,7 +84,7 @@ export function rolloutSetup<Task>(
     random: random.fork("rollout"),
     ...options.rollout,
     temperature: scheduleValue(options.rollout.temperature, progress),
-    maxPositions: Math.min(policy.maxPositions, policy.longestRow || policy.maxPositions), // longestRow is 0 for an engine that only samples
+    maxPositions: longestSequence(policy),
     progress,
     signal,
   }

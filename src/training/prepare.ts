@@ -20,6 +20,7 @@ import { checkGroups, checkSnapshots, checkTogether } from "./check-options.ts"
 import { checkModel, checkObservers, checkTeacher } from "./check-setup.ts"
 import { joinHooks } from "./curriculum/join-hooks.ts"
 import { openCurriculum, steer } from "./curriculum/steer.ts"
+import { longestSequence } from "./longest-sequence.ts"
 import { type Credited, makeCredited, makeCurriculum, makeTurns, needsReference } from "./make.ts"
 import type { RunObserver } from "./observers.ts"
 import { type TrainOptions, trainFields } from "./options.ts"
@@ -130,10 +131,9 @@ export async function prepare<Task>(all: PlayedSetup<Task>): Promise<Training<Ta
   if (!environment && options.evaluation.every > 0)
     throw bad("An evaluation needs an environment with held-out tasks: give environment, or set evaluation.every to 0.")
   checkTogether(options)
-  const longest = policy.longestRow || policy.maxPositions
   const limits = {
     maxCompletionTokens: rollout.maxCompletionTokens,
-    maxPositions: Math.min(policy.maxPositions, longest),
+    maxPositions: longestSequence(policy),
     play,
   }
   checkLengths(limits, "rollout.maxCompletionTokens")

@@ -6,6 +6,7 @@ import { klEstimators } from "../loss/kl-estimators.ts"
 import { scheduleValue, type TrainingProgress } from "../options/schedule.ts"
 import { GigpoError } from "../util/errors.ts"
 import { predictValues } from "./critic.ts"
+import { longestSequence } from "./longest-sequence.ts"
 import { recomputedMismatch } from "./off-policy.ts"
 import type { Learning } from "./prepare.ts"
 import { privilegedScorer, withTextsInFront } from "./privileged.ts"
@@ -100,10 +101,10 @@ async function shownTo(
   rows: readonly Sequence[],
   seen: readonly (string | undefined)[],
   tokenizer: Learning["tokenizer"],
-  { maxPositions, longestRow }: Learning["policy"],
+  policy: Learning["policy"],
 ): Promise<Sequence[]> {
   const texts = rows.map(({ spans }) => seen[spans[0]!.step!])
-  return await withTextsInFront(rows, texts, tokenizer, Math.min(maxPositions, longestRow || maxPositions))
+  return await withTextsInFront(rows, texts, tokenizer, longestSequence(policy))
 }
 
 /** Mean number of tokens that a privileged teacher sees besides those of a sequence. */

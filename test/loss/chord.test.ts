@@ -71,6 +71,14 @@ describe("chord", () => {
     expect([equal.loss, ...equal.gradient].map(Math.abs)).toEqual(new Array(input.tokens + 1).fill(0))
   })
 
+  it("is the expert's term where all tokens of the policy have the weight 0", () => {
+    const input = mixedInput()
+    const alone = { ...input, weights: new Float64Array(input.tokens) }
+    const { loss, gradient } = composeLoss(chord({ ...clip, peak: 0.3, valley: 0.3 })).evaluate(alone)
+    expect(loss).toBeCloseTo(defined(alone, 0.3, true, alone), 10)
+    expect(gradient.every(Number.isFinite)).toBe(true)
+  })
+
   it("has the schedule of Trinity-RFT, by numbers of its own function", () => {
     const schedule = { peak: 0.9, valley: 0.05, warmup: 5, decay: 20 }
     const expected = {

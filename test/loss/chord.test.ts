@@ -71,11 +71,11 @@ describe("chord", () => {
     expect([equal.loss, ...equal.gradient].map(Math.abs)).toEqual(new Array(input.tokens + 1).fill(0))
   })
 
-  it("is the expert's term where all tokens of the policy have the weight 0", () => {
+  it("is the expert's term where all shares of the policy's tokens are 0", () => {
     const input = mixedInput()
-    const alone = { ...input, weights: new Float64Array(input.tokens) }
-    const { loss, gradient } = composeLoss(chord({ ...clip, peak: 0.3, valley: 0.3 })).evaluate(alone)
-    expect(loss).toBeCloseTo(defined(alone, 0.3, true, alone), 10)
+    const none = { ...input, shares: new Float64Array(input.tokens), weights: new Float64Array(input.tokens) }
+    const { loss, gradient } = chord({ ...clip, peak: 0.3, valley: 0.3 }).evaluate(none)
+    expect(loss).toBeCloseTo(defined(none, 0.3, true, none), 10)
     expect(gradient.every(Number.isFinite)).toBe(true)
   })
 

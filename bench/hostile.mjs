@@ -22,7 +22,6 @@ const { values } = parseArgs({
     beside: { type: "string" },
     attack: { type: "string" },
   },
-  strict: false,
 })
 const turns = 3
 const seconds = Number(values.seconds) / turns

@@ -90,9 +90,11 @@ std::vector<RowTree> Trainer::own_trees(const BatchRows& rows) const {
   std::vector<int64_t> sizes;
   for (const RowTree& tree : trees) sizes.push_back(tree.tokens);
   const std::vector<int> owners = divide(sizes, count);
-  size_t tree = 0;
-  std::erase_if(trees, [&](const RowTree&) { return owners[tree++] != options_.replica.rank; });
-  return trees;
+  std::vector<RowTree> own;
+  for (size_t i = 0; i < trees.size(); i++) {
+    if (owners[i] == options_.replica.rank) own.push_back(std::move(trees[i]));
+  }
+  return own;
 }
 
 void Trainer::pass(const Models& models, const BatchRows& rows, std::span<const RowTree> trees, const RunHead& head) {
@@ -266,7 +268,7 @@ LossReport Trainer::train_on_sequences(const PolicyTensors& weights, const Train
     }
   }
   ClippedSurrogateInput input{int64_t(lengths.size()), int64_t(log_probs.size()), lengths.data(), log_probs.data(),
-                                    batch.old_log_probs, batch.advantages, everywhere.data(), batch.reference_log_probs};
+                              batch.old_log_probs, batch.advantages, everywhere.data(), batch.reference_log_probs};
   input.normalizer = normalizer_of(input);
   input.mask = mask.data();
   ClippedSurrogateOptions options{loss.head.loss};

@@ -20,7 +20,8 @@ void on_threads(int count, Work work) {
 inline void check_sums(const ReplicaFactory& make_device, int count, int64_t size) {
   const auto value = [](int rank, int64_t i) { return std::ldexp(1.f + Subject::uniform(i), rank); };
   const auto replicas = std::make_shared<Replicas>(count);
-  std::vector<std::vector<float>> sums(size_t(count), std::vector<float>(size_t(size)));
+  const auto one = std::vector<float>(size_t(size), 0.f);
+  std::vector<std::vector<float>> sums(size_t(count), one);
   on_threads(count, [&](int rank) {
     const auto device = make_device(rank);
     Arena arena(*device);

@@ -1,9 +1,13 @@
 import { afterEach, describe, expect, it } from "vitest"
 import type { DeviceName } from "../../src/engine/native/devices.ts"
 import { NativePolicy } from "../../src/engine/native/native-policy.ts"
+import type { Environment } from "../../src/environment/environment.ts"
 import { deviceReport } from "../../src/native/device.ts"
 import { Random } from "../../src/util/random.ts"
 import { crossEntropy, modelPath, rolloutRows, surrogate } from "../engine/fixtures.ts"
+import { doorsEnvironment } from "../rollout/doors.ts"
+import { checkLostRun } from "../training/lost-run.ts"
+import { TinyModel } from "../training/tiny.ts"
 
 // A policy on several GPUs of one kind: those of this machine, or emulated ones.
 
@@ -20,6 +24,8 @@ function named(count: number): DeviceName {
     .map(({ index }) => index)
     .join(",")}`
 }
+
+const tiny = new TinyModel(doorsEnvironment() as Environment)
 
 async function open(device: DeviceName): Promise<NativePolicy> {
   const options = { precision: "float32", kvCacheBytes: 2 ** 20, microBatchTokens: 256, reference: true } as const
@@ -81,5 +87,15 @@ onSeveral("a policy on several GPUs", () => {
     const error = { code: "DEVICE_LOST", message: expect.stringMatching(/^cuda:1: cudaErrorIllegalAddress/) }
     await expect(policy.optimizerStep(step)).rejects.toMatchObject(error)
     await expect(policy.forwardBackward(rows, crossEntropy)).rejects.toMatchObject(error)
+  })
+
+  it("loses a GPU in a run, which ends with its checkpoint intact, where GPUs are emulated", async ({ skip }) => {
+    if (devices[0]!.name !== "emulated") skip()
+    const small = { kvCacheBytes: 2 ** 20, microBatchTokens: 256, reference: true }
+    const on = (device: DeviceName) => tiny.open(tiny.directory, { ...small, device })
+    const lose = () => {
+      process.env[emulated.lost] = "1"
+    }
+    await checkLostRun(tiny, await on(named(2)), lose, "cuda:1", () => on(named(1)))
   })
 })

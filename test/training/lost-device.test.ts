@@ -26,5 +26,5 @@ it("a run that loses one of several devices ends with an error that names it, an
   const lose = () => {
     lost = true
   }
-  await checkLostRun(tiny, several, lose, "cpu:1", () => tiny.open())
+  await checkLostRun(tiny, several, lose, "cpu:1", () => tiny.open(tiny.directory, { threads: 1 }))
 })

@@ -31,6 +31,7 @@ static Napi::Value device_report_call(const Napi::CallbackInfo& info) {
   const Napi::Array devices = Napi::Array::New(env);
   for (const CudaDevice& device : report.devices) {
     const Napi::Object item = Napi::Object::New(env);
+    item.Set("index", device.index);
     item.Set("name", device.name);
     item.Set("computeCapability", std::to_string(device.major) + "." + std::to_string(device.minor));
     item.Set("memoryBytes", double(device.memory_bytes));
@@ -69,6 +70,7 @@ static Napi::Object initialize(Napi::Env env, Napi::Object exports) {
   exports.Set("deviceReport", function<device_report_call>(env));
   exports.Set("hideProcess", function<hide_process_call>(env));
   exports.Set("matmulLibraryReport", function<matmul_library_report_call>(env));
+  exports.Set("replicas", function<replicas_call>(env));
   exports.Set("memoryPlan", function<memory_plan_call>(env));
   exports.Set("tokenLogProbs", function<token_log_probs_call>(env));
   exports.Set("clippedSurrogate", function<clipped_surrogate_call>(env));

@@ -106,6 +106,23 @@ static AdapterConfig adapter_config(const Napi::Object& object, int64_t layers) 
   return adapter;
 }
 
+using HeldReplicas = Napi::External<std::shared_ptr<Replicas>>;
+
+Napi::Value replicas_call(const Napi::CallbackInfo& info) {
+  const int64_t count = integer(info[0], "count");
+  if (count < 1 || count > 1024) refuse("count must be between 1 and 1024.");
+  return HeldReplicas::New(info.Env(), new std::shared_ptr<Replicas>(std::make_shared<Replicas>(int(count))),
+                           [](Napi::BasicEnv, std::shared_ptr<Replicas>* held) { delete held; });
+}
+
+static Replica replica_of(const Napi::Object& options) {
+  const Napi::Value all = options.Get("replicas");
+  if (all.IsUndefined()) return {};
+  if (!all.IsExternal()) refuse("replicas must be a result of replicas().");
+  const std::shared_ptr<Replicas> held = *all.As<HeldReplicas>().Data();
+  return {held, int(whole_within(options, "rank", 0, held->count() - 1))};
+}
+
 static EngineOptions given_options(const Napi::Object& object, int64_t layers) {
   EngineOptions options;
   constexpr int64_t safe = (int64_t{1} << 53) - 1;
@@ -124,12 +141,14 @@ static EngineOptions given_options(const Napi::Object& object, int64_t layers) {
   options.moments = number_type(object, "moments");
   if (const Napi::Value adapter = object.Get("adapter"); adapter.IsObject()) options.adapter = adapter_config(adapter.As<Napi::Object>(), layers);
   options.share_prefixes = boolean(object, "sharePrefixes");
+  options.replica = replica_of(object);
   return options;
 }
 
 EngineRequest::EngineRequest(const Napi::Object& model, const Napi::Object& object)
     : config(model_config(model)),
       cuda(choice<bool>(object, "device", {{"cpu", false}, {"cuda", true}})),
+      gpu(object.Get("gpu").IsUndefined() ? -1 : int(whole_within(object, "gpu", 0, 1 << 16))),
       precision(number_type(object, "precision")),
       threads(int(whole_within(object, "threads", 0, INT32_MAX))),
       cublas_samples(boolean(object, "sampleWithCublas")),
@@ -137,9 +156,12 @@ EngineRequest::EngineRequest(const Napi::Object& model, const Napi::Object& obje
       purpose{boolean(object, "trained"), boolean(object, "reference"), boolean(object, "critic")} {}
 
 OpenedEngine open_engine(const EngineRequest& request) {
-  auto device = request.cuda ? make_cuda_device({.precision = request.precision, .cublas_samples = request.cublas_samples})
+  auto device = request.cuda ? make_cuda_device({.precision = request.precision, .cublas_samples = request.cublas_samples, .index = request.gpu})
                              : make_cpu_device(request.threads, request.precision);
-  auto [options, plan] = request.fitted(int64_t(device->available()));
+  // All replicas have the same sizes, and so the same shares of a batch.
+  auto available = int64_t(device->available());
+  if (const Replica& replica = request.options.replica) available = replica.all->least(replica.rank, available);
+  auto [options, plan] = request.fitted(available);
   plan.without_library = device->without_library();
   plan.library = device->library();
   return {std::make_unique<Engine>(std::move(device), request.config, options), plan};

@@ -9,6 +9,7 @@ namespace gigpo {
 struct EngineRequest {
   ModelConfig config;
   bool cuda = false;
+  int gpu = -1;  // see CudaOptions::index
   Type precision = Type::f32;
   int threads = 0;
   bool cublas_samples = false;
@@ -16,6 +17,11 @@ struct EngineRequest {
   Purpose purpose;
 
   EngineRequest(const Napi::Object& model, const Napi::Object& options);
+
+  // Ends the calls in which other replicas wait for this one.
+  void leave() const {
+    if (options.replica) options.replica.all->fail();
+  }
 
   DeviceTraits traits() const { return cuda ? cuda_traits(precision) : cpu_traits(precision, threads); }
   // Options completed for a device with `available` bytes. Throws Error OUT_OF_MEMORY if this is not enough.
@@ -32,6 +38,8 @@ struct OpenedEngine {
 OpenedEngine open_engine(const EngineRequest& request);
 
 Napi::Object to_object(Napi::Env env, const MemoryPlan& plan);
+// Implementation of replicas(count) of src/native.ts.
+Napi::Value replicas_call(const Napi::CallbackInfo& info);
 // Implementation of memoryPlan(model, options, availableBytes) of src/native.ts.
 Napi::Value memory_plan_call(const Napi::CallbackInfo& info);
 

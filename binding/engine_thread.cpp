@@ -90,6 +90,7 @@ void EngineThread::request_stop() {
     stopping_ = true;
     if (running_) running_->cancelled = true;
   }
+  request_.leave();
   changed_.notify_one();
 }
 
@@ -190,6 +191,7 @@ void EngineThread::open() {
   } catch (...) {
     const auto [code, message] = current_error();
     open_error_code_ = code, open_error_message_ = message;
+    request_.leave();
   }
 }
 

@@ -1,5 +1,7 @@
 #include "core/critic.h"
 
+#include <limits>
+
 namespace gigpo {
 
 static ModelConfig with_value_head(ModelConfig config) {
@@ -51,7 +53,7 @@ void Critic::each_micro_batch(const TrainingBatch& batch, const ValueHeadOptions
 
 std::vector<float> Critic::predict(const TrainingBatch& batch, const std::atomic<bool>& cancelled) {
   batch.check(transformer().config().vocabulary_size);
-  std::vector<float> values(batch.sampled());
+  std::vector<float> values(batch.sampled(), std::numeric_limits<float>::quiet_NaN());
   each_micro_batch(batch, {}, cancelled, [&](const auto& results, const auto& columns) {
     for (size_t i = 0; i < results.size(); i++) values[columns[i]] = results[i].value;
   });

@@ -4,6 +4,7 @@
 #pragma once
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <functional>
 #include <memory>
 #include <string>
@@ -186,6 +187,10 @@ class Device {
     dequantize(host, type, to.columns, floats.data());
     upload(to.data, floats.data(), floats.size() * sizeof(float));
   }
+  // Waits for the operations before it.
+  virtual void wait() {}
+  // Copies from the memory of another device of the same kind. Operations of that device on this memory must have been waited for.
+  virtual void receive(Device& /*from*/, const void* data, void* to, size_t bytes) { std::memcpy(to, data, bytes); }
   virtual void zero(void* data, size_t bytes) = 0;
   // Copies a matrix and converts its elements if the types differ.
   virtual void copy(Tensor from, Tensor to) = 0;
@@ -357,9 +362,10 @@ struct CudaOptions {
   // only faster if the blocks of the losses occupy few multiprocessors, which CUDA does not guarantee.
   bool two_streams = false;
   int64_t head_logits = 0;      // override of DeviceTraits::head_logits for tests; 0: none
+  int index = -1;               // number of the GPU, as CUDA counts; -1: the first one of the report
 };
 DeviceTraits cuda_traits(Type precision);
-// Opens the CUDA device. Throws Error DEVICE_UNAVAILABLE with the reason if there is none.
+// Opens a CUDA device. Throws Error DEVICE_UNAVAILABLE with the reason if there is none.
 std::unique_ptr<Device> make_cuda_device(const CudaOptions& options);
 
 }  // namespace gigpo

@@ -16,7 +16,7 @@ Engine::Engine(std::unique_ptr<Device> device, const ModelConfig& config, const 
       region_(region_of(*device_, options.region_bytes)),
       activations_(*device_, region_.get()),
       actor_(*device_, config,
-             {options.adapter, options.recompute, options.trained, {options.micro_batch_tokens, options.longest_row, options.moments, options.share_prefixes}},
+             {options.adapter, options.recompute, options.trained, {options.micro_batch_tokens, options.longest_row, options.moments, options.share_prefixes, options.replica}},
              activations_),
       generator_(*device_, transformer(), {options.cache_bytes, options.step_tokens, device_->traits().shared_tokens, region_.get()}) {}
 

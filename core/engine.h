@@ -19,6 +19,7 @@ struct EngineOptions {
   bool choose_recompute = false;  // let fit_options choose the lowest level of recomputation that fits
   Type moments = Type::f32;
   bool share_prefixes = true;  // see TrainerOptions
+  Replica replica = {};        // of several with the same weights; see TrainerOptions
   bool trained = true;         // false: keep weights only in the activation type and take no optimizer steps; set by fit_options
 };
 

@@ -48,7 +48,12 @@ void Learner::read(Buffer buffer, int64_t offset, float* to, int64_t count) {
 
 StepReport Learner::optimizer_step(const OptimizerOptions& options) {
   if (!options_.trained) throw Error("BAD_ARGUMENT", "This policy was opened to sample: open it for training.");
-  return trainer_.optimizer_step(trained(), options);
+  try {
+    return trainer_.optimizer_step(trained(), options);
+  } catch (...) {
+    if (const Replica& replica = options_.trainer.replica) replica.all->fail();
+    throw;
+  }
 }
 
 // Reads elements of one parameter of the merged model. An untied head that was tied to the embedding is based on the embedding's weights.

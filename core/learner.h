@@ -47,7 +47,7 @@ class Learner {
   }
   void read(Buffer buffer, int64_t offset, float* to, int64_t count);
 
-  // Applies the gradients and clears them; see Trainer.
+  // Applies the gradients and clears them; see Trainer. Of several replicas, each must make this call; if one throws, all do.
   StepReport optimizer_step(const OptimizerOptions& options);
   void clear_gradients() { trainer_.clear_gradients(); }
   int64_t steps() const { return trainer_.steps; }

@@ -75,6 +75,28 @@ void Trainer::check_length(int64_t tokens) const {
                                   ", or shorten the row.");
 }
 
+// Trees of the sequences that this replica computes. With several replicas no tree has more than its share of the tokens.
+std::vector<RowTree> Trainer::own_trees(const BatchRows& rows) const {
+  int64_t longest = 0, all = 0;
+  for (const BatchRows::Row& row : rows.rows) {
+    check_length(rows.length(row));
+    longest = std::max(longest, RowTree::computed(rows, row));
+    all += RowTree::computed(rows, row);
+  }
+  const int count = options_.replica.count();
+  const int64_t most = count > 1 ? std::min(most_together(longest), all / count) : most_together(longest);
+  std::vector<RowTree> trees = row_trees(rows, most, options_.share_prefixes);
+  if (count == 1) return trees;
+  std::vector<int64_t> sizes;
+  for (const RowTree& tree : trees) sizes.push_back(tree.tokens);
+  const std::vector<int> owners = divide(sizes, count);
+  std::vector<RowTree> own;
+  for (size_t i = 0; i < trees.size(); i++) {
+    if (owners[i] == options_.replica.rank) own.push_back(std::move(trees[i]));
+  }
+  return own;
+}
+
 void Trainer::pass(const Models& models, const BatchRows& rows, std::span<const RowTree> trees, const RunHead& head) {
   PackedTokens packed;
   std::vector<int32_t> path;  // indices of the sequence's tokens in `packed`
@@ -112,14 +134,8 @@ void Trainer::pass(const Models& models, const BatchRows& rows, std::span<const 
 
 PassedTokens Trainer::each_pass(const Models& models, const BatchRows& rows, const std::atomic<bool>& cancelled,
                                 const RunHead& head, const std::function<void()>& done) {
-  int64_t longest = 0;
   PassedTokens passed;
-  for (const BatchRows::Row& row : rows.rows) {
-    check_length(rows.length(row));
-    longest = std::max(longest, RowTree::computed(rows, row));
-    passed.reused += RowTree::computed(rows, row);
-  }
-  const std::vector<RowTree> trees = row_trees(rows, most_together(longest), options_.share_prefixes);
+  const std::vector<RowTree> trees = own_trees(rows);
   for (size_t first = 0, last; first < trees.size(); first = last) {
     if (cancelled) throw Error("ABORTED", "Stopped.");
     int64_t tokens = 0, wanted = 0;
@@ -129,6 +145,7 @@ PassedTokens Trainer::each_pass(const Models& models, const BatchRows& rows, con
     for (last = first; last < trees.size() && (last == first || fits(trees[last])); last++) {
       tokens += trees[last].tokens;
       wanted += trees[last].wanted;
+      for (const Branch& branch : trees[last].branches) passed.reused += RowTree::computed(rows, *branch.row);
     }
     pass(models, rows, {&trees[first], last - first}, head);
     passed.computed += tokens, passed.reused -= tokens;
@@ -243,15 +260,24 @@ LossReport Trainer::train_on_sequences(const PolicyTensors& weights, const Train
     if (loss.unit == Unit::sequence) lengths.push_back(int32_t(rows.sampled(row)));
     else lengths.insert(lengths.end(), batch.span_counts + row.span, batch.span_counts + row.span + row.spans);
   }
-  const std::vector<float> mask(log_probs.size(), 1);
-  const ClippedSurrogateInput input{int64_t(lengths.size()), int64_t(log_probs.size()), lengths.data(), log_probs.data(),
-                                    batch.old_log_probs, batch.advantages, mask.data(), batch.reference_log_probs};
+  const std::vector<float> everywhere(log_probs.size(), 1);
+  std::vector<float> mask(log_probs.size());  // tokens of this replica
+  for (const RowTree& tree : own_trees(rows)) {
+    for (const auto& [row, shared] : tree.branches) {
+      for (const BatchRows::Span* span = rows.begin(*row); span != rows.end(*row); span++) std::fill_n(&mask[span->column], span->count, 1.f);
+    }
+  }
+  ClippedSurrogateInput input{int64_t(lengths.size()), int64_t(log_probs.size()), lengths.data(), log_probs.data(),
+                              batch.old_log_probs, batch.advantages, everywhere.data(), batch.reference_log_probs};
+  input.normalizer = normalizer_of(input);
+  input.mask = mask.data();
   ClippedSurrogateOptions options{loss.head.loss};
   options.aggregation = loss.aggregation, options.fixed_length = loss.fixed_length, options.ratio = loss.ratio;
   std::vector<float> gradients(log_probs.size());
   const ClippedSurrogateReport found = clipped_surrogate(input, options, gradients.data());
   // The KL term of the surrogate is aggregated like the loss; the report contains the mean over tokens.
   options.aggregation = Aggregation::token_mean;
+  input.normalizer.reset();
   const double kl = clipped_surrogate(input, options, nullptr).kl;
 
   TrainingBatch linear = batch;
@@ -273,9 +299,10 @@ Scores Trainer::scores(const PolicyTensors& weights, const TrainingBatch& batch,
   options.temperature = temperature;
   const int64_t sampled = batch.sampled();
   Scores found;
-  found.log_probs.resize(sampled), found.entropies.resize(sampled);
-  found.hellingers.resize(reference ? sampled : 0);
-  found.top_log_probs.resize(sampled * batch.top), found.top_tokens.resize(batch.top_tokens ? 0 : sampled * batch.top);
+  constexpr float unknown = std::numeric_limits<float>::quiet_NaN();
+  found.log_probs.resize(sampled, unknown), found.entropies.resize(sampled, unknown);
+  found.hellingers.resize(reference ? sampled : 0, unknown);
+  found.top_log_probs.resize(sampled * batch.top, unknown), found.top_tokens.resize(batch.top_tokens ? 0 : sampled * batch.top);
   each_token({weights, reference}, batch, BatchRows(batch), options, &found, cancelled, [&](int64_t column, const auto&, const PolicyHeadResult& result) {
     found.log_probs[column] = result.log_prob;
     found.entropies[column] = result.entropy;
@@ -305,6 +332,7 @@ std::vector<float> Trainer::logits(const PolicyTensors& weights, const std::vect
 // Decoupled weight decay with bias correction (Loshchilov & Hutter, arXiv 1711.05101), after clipping by the global norm.
 StepReport Trainer::optimizer_step(Parameters& trained, const OptimizerOptions& options) {
   const Tensor g = gradients().values(), first = first_moment().values(), second = second_moment().values();
+  if (const Replica& replica = options_.replica) replica.all->add_up(replica.rank, device_, g, arena_);
   const double norm = std::sqrt(device_.squared_norm(g.floats(), g.columns));
   const bool finite = std::isfinite(norm);
   if (finite) {

@@ -1,6 +1,7 @@
 // Trainer: forward pass, losses on the sampled tokens of sequences, backward pass, AdamW. Gradients accumulate over calls until
 // `optimizer_step`. Sequences are packed into micro-batches of bounded size. Losses are normalised over the whole batch, so the size of a
-// micro-batch changes the memory, and the results only in their last bits.
+// micro-batch changes the memory, and the results only in their last bits. Replicas get the same batches, and each computes its share: reports
+// cover that share, in sums and means over its tokens, and log-probabilities of other tokens are NaN.
 #pragma once
 #include <atomic>
 #include <functional>
@@ -10,6 +11,7 @@
 #include "core/grammar/logit_masks.h"
 #include "core/kernels/token_log_probs.h"
 #include "core/other_tokens.h"
+#include "core/replicas.h"
 #include "core/row_trees.h"
 #include "core/training_batch.h"
 #include "core/transformer.h"
@@ -59,6 +61,7 @@ struct TrainerOptions {
   // Compute common prefixes of the sequences of one call once. The order of sums, and so their last bits, then depends on which sequences
   // are in the same call.
   bool share_prefixes = true;
+  Replica replica = {};  // computes its share of each batch, and steps by the gradients of all
 };
 
 class Trainer {
@@ -147,6 +150,7 @@ class Trainer {
   };
   int64_t most_tokens() const;
   int64_t most_together(int64_t longest) const;
+  std::vector<RowTree> own_trees(const BatchRows& rows) const;
   void check_length(int64_t tokens) const;
   // Runs all sequences, then calls `visit` with the column, head input and head result of each sampled token. Further scores are written to
   // `scores`, unless null.

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <map>
+#include <mutex>
 
 #include "core/device_report.h"
 #include "core/error.h"
@@ -29,6 +30,7 @@ struct Choice {
   std::optional<Heuristic> algorithm;
 };
 
+std::mutex one_choice;
 constexpr int most_candidates = 8;  // that are measured
 
 // Training brings ever new numbers of tokens; the cache is cleared beyond this many products.
@@ -63,6 +65,7 @@ struct MatmulLibrary::State {
 
   std::optional<Heuristic> choose(Description& description, const Matmul& p, void* workspace, size_t workspace_bytes,
                                   cudaStream_t stream) {
+    const std::lock_guard lock(one_choice);  // replicas on several GPUs use what the first of them has measured
     const Key key = shared_key(p, workspace_bytes);
     const Algorithm* const known = kept ? kept->find(key) : nullptr;
     if (known) {

@@ -2,6 +2,7 @@
 // in fp32. This file only selects the kernel and the memory.
 #include <algorithm>
 #include <optional>
+#include <set>
 
 #include "core/device.h"
 #include "core/device_report.h"
@@ -91,6 +92,12 @@ class GpuDevice final : public Device {
   std::function<void()> fetch(void* host, const void* device, size_t bytes) override {
     use(index_);
     return staging_.fetch(host, device, bytes);
+  }
+  void wait() override { CUDA_CHECK(cudaStreamSynchronize(stream())); }
+  void receive(Device& from, const void* data, void* to, size_t bytes) override {
+    auto& other = static_cast<GpuDevice&>(from);
+    reach(other.index_);
+    CUDA_CHECK(cudaMemcpyPeerAsync(to, index_, data, other.index_, bytes, stream()));
   }
   void zero(void* data, size_t bytes) override { CUDA_CHECK(cudaMemsetAsync(data, 0, bytes, stream())); }
   void copy(Tensor from, Tensor to) override { cuda::copy(from, to, stream()); }
@@ -247,6 +254,18 @@ class GpuDevice final : public Device {
     return stream_.handle;
   }
 
+  // Lets copies from another GPU take the direct way (NVLink or PCIe), if there is one; otherwise they pass through host memory.
+  void reach(int other) {
+    if (!reached_.insert(other).second || other == index_) return;
+    use(index_);
+    int direct = 0;
+    CUDA_CHECK(cudaDeviceCanAccessPeer(&direct, index_, other));
+    if (!direct) return;
+    const cudaError_t status = cudaDeviceEnablePeerAccess(other, 0);
+    if (status == cudaErrorPeerAccessAlreadyEnabled) cudaGetLastError();  // by another policy
+    else CUDA_CHECK(status);
+  }
+
   void losses(Tensor logits, const PolicyHeadRow* inputs, const PolicyHeadOptions& options, PolicyHeadResult* results,
               const HeadTokens& others, cudaStream_t stream, int multiprocessors) const {
     relate_head_tokens(logits, inputs, options.temperature, others, stream);
@@ -313,6 +332,7 @@ class GpuDevice final : public Device {
   SideStream side_{stream_.handle};
   std::array<int, SideStream::lanes> given_away_ = {};  // multiprocessors reserved for losses that run concurrently with products
   Recordings recordings_{stream_.handle};
+  std::set<int> reached_;  // GPUs that `reach` was called for
 };
 
 }  // namespace
@@ -320,7 +340,11 @@ class GpuDevice final : public Device {
 std::unique_ptr<Device> make_cuda_device(const CudaOptions& options) {
   const DeviceReport report = device_report();
   if (report.unavailable != Unavailable::none) throw Error("DEVICE_UNAVAILABLE", report.message);
-  return std::make_unique<GpuDevice>(report.devices[0].index, options);
+  if (options.index < 0) return std::make_unique<GpuDevice>(report.devices[0].index, options);
+  for (const CudaDevice& device : report.devices) {
+    if (device.index == options.index) return std::make_unique<GpuDevice>(options.index, options);
+  }
+  throw Error("DEVICE_UNAVAILABLE", "There is no usable GPU " + std::to_string(options.index) + ".");
 }
 
 }  // namespace gigpo

@@ -6,13 +6,11 @@
 
 namespace gigpo {
 
-namespace {
-
-int64_t active_tokens(const float* mask, int64_t length) {
+static int64_t active_tokens(const float* mask, int64_t length) {
   return std::count_if(mask, mask + length, [](float m) { return m != 0; });
 }
 
-Normalizer count(const ClippedSurrogateInput& input) {
+Normalizer normalizer_of(const ClippedSurrogateInput& input) {
   Normalizer total;
   int64_t start = 0;
   for (int64_t row = 0; row < input.rows; row++) {
@@ -26,8 +24,6 @@ Normalizer count(const ClippedSurrogateInput& input) {
   }
   return total;
 }
-
-}  // namespace
 
 void check(const ClippedSurrogateInput& input, const ClippedSurrogateOptions& options) {
   if (options.kl_weight != 0 && !input.reference_log_probs)
@@ -48,11 +44,11 @@ ClippedSurrogateReport clipped_surrogate(const ClippedSurrogateInput& input, con
                                          float* gradient) {
   check(input, options);
   const bool has_reference = input.reference_log_probs != nullptr;
-  const Normalizer total = count(input);
+  const Normalizer own = normalizer_of(input), total = input.normalizer.value_or(own);
   ClippedSurrogateReport report;
-  report.active = total.tokens;
+  report.active = own.tokens;
   if (gradient) std::fill(gradient, gradient + input.tokens, 0.0f);
-  if (total.tokens == 0) return report;
+  if (own.tokens == 0) return report;
 
   int64_t start = 0;
   for (int64_t row = 0; row < input.rows; row++) {
@@ -82,7 +78,7 @@ ClippedSurrogateReport clipped_surrogate(const ClippedSurrogateInput& input, con
   }
   report.loss = report.policy_loss + (options.kl_weight != 0 ? options.kl_weight * report.kl : 0);
   for (double* mean : {&report.clip_fraction, &report.dual_clip_fraction, &report.policy_kl, &report.ratio})
-    *mean /= double(total.tokens);
+    *mean /= double(own.tokens);
   return report;
 }
 

@@ -4,6 +4,7 @@
 #pragma once
 #include <cmath>
 #include <cstdint>
+#include <optional>
 
 #include "core/random.h"  // GIGPO_HOST_DEVICE
 
@@ -100,29 +101,6 @@ struct ClippedSurrogateOptions : PolicyLossOptions {
   RatioLevel ratio = RatioLevel::token;
 };
 
-// Inputs of clipped_surrogate. Rows are concatenated; all arrays except row_lengths are [tokens].
-struct ClippedSurrogateInput {
-  int64_t rows = 0, tokens = 0;
-  const int32_t* row_lengths = nullptr;  // [rows], sum = tokens
-  const float* log_probs = nullptr;
-  const float* old_log_probs = nullptr;
-  const float* advantages = nullptr;
-  const float* mask = nullptr;                 // nonzero: active token
-  const float* reference_log_probs = nullptr;  // may be null if kl_weight = 0
-};
-
-// Report of clipped_surrogate. `loss`, `policy_loss` and `kl` are aggregated; the others are means over active tokens, 0 without any.
-struct ClippedSurrogateReport {
-  double loss = 0;  // policy_loss + kl_weight · kl
-  double policy_loss = 0;
-  double kl = 0;
-  double clip_fraction = 0;       // share of tokens whose clipped term is the larger one, before the dual clip
-  double dual_clip_fraction = 0;  // share of tokens whose loss is bounded by the dual clip
-  double policy_kl = 0;           // mean of old log p - log p
-  double ratio = 0;
-  int64_t active = 0;  // number of active tokens
-};
-
 // Normalisation of the loss: `weight` is the weight of one active token of a row, with loss = Σ weight · token loss.
 struct Normalizer {
   int64_t tokens = 0, rows = 0, longest = 0;  // active tokens, rows with one, and the longest such row
@@ -140,6 +118,33 @@ struct Normalizer {
     return 0;
   }
 };
+
+// Inputs of clipped_surrogate. Rows are concatenated; all arrays except row_lengths are [tokens].
+struct ClippedSurrogateInput {
+  int64_t rows = 0, tokens = 0;
+  const int32_t* row_lengths = nullptr;  // [rows], sum = tokens
+  const float* log_probs = nullptr;
+  const float* old_log_probs = nullptr;
+  const float* advantages = nullptr;
+  const float* mask = nullptr;                 // nonzero: active token
+  const float* reference_log_probs = nullptr;  // may be null if kl_weight = 0
+  std::optional<Normalizer> normalizer = {};   // that of a larger batch, of which the active tokens are a part
+};
+
+// Report of clipped_surrogate. `loss`, `policy_loss` and `kl` are aggregated; the others are means over active tokens, 0 without any.
+struct ClippedSurrogateReport {
+  double loss = 0;  // policy_loss + kl_weight · kl
+  double policy_loss = 0;
+  double kl = 0;
+  double clip_fraction = 0;       // share of tokens whose clipped term is the larger one, before the dual clip
+  double dual_clip_fraction = 0;  // share of tokens whose loss is bounded by the dual clip
+  double policy_kl = 0;           // mean of old log p - log p
+  double ratio = 0;
+  int64_t active = 0;  // number of active tokens
+};
+
+// Normalizer of the active tokens.
+Normalizer normalizer_of(const ClippedSurrogateInput& input);
 
 // Throws Error BAD_ARGUMENT if the lengths do not sum to `tokens`, if a KL weight has no reference, or if a required fixed length is invalid.
 void check(const ClippedSurrogateInput& input, const ClippedSurrogateOptions& options);

@@ -40,6 +40,8 @@ export async function checkMachine(): Promise<Finding[]> {
   const onCard = report.devices.length > 0
   findings.push(...describeDevices(report, onCard ? matmulLibraryReport() : undefined), await selfTest("cpu"))
   if (onCard) findings.push(await selfTest("cuda"))
+  const kinds = new Set(report.devices.map(({ name }) => name))
+  if (report.devices.length > 1 && kinds.size === 1) findings.push(await selfTest("all"))
   return findings
 }
 
@@ -48,10 +50,10 @@ export function describeDevices(
   library?: MatmulLibraryReport,
 ): Finding[] {
   const threads = `${cpu.threads} threads${cpu.threads === cpus().length ? "" : ` of ${cpus().length}`}`
-  const gpus = devices.map(({ name, computeCapability, memoryBytes }): Finding => {
+  const gpus = devices.map(({ index, name, computeCapability, memoryBytes }): Finding => {
     const parts = [name, formatBytes(memoryBytes), `compute ${computeCapability}`]
     return {
-      name: "GPU",
+      name: devices.length > 1 ? `GPU ${index}` : "GPU",
       state: "ok",
       value: [...parts, ...(driver === undefined ? [] : [`driver ${driver}`])].join(", "),
     }
@@ -82,8 +84,8 @@ function describeWgmma({ found, withoutWgmma }: MatmulLibraryReport): Finding {
   return { name: "wgmma products", state: withoutWgmma === undefined ? "ok" : "note", value: withoutWgmma ?? passed }
 }
 
-async function selfTest(device: "cpu" | "cuda"): Promise<Finding> {
-  const name = device === "cpu" ? "self-test" : "self-test, GPU"
+async function selfTest(device: "cpu" | "cuda" | "all"): Promise<Finding> {
+  const name = { cpu: "self-test", cuda: "self-test, GPU", all: "self-test, all GPUs" }[device]
   const started = performance.now()
   try {
     testKernel()
@@ -124,7 +126,7 @@ const smallModel: ModelConfig = {
 }
 
 /** Checks that a small model can overfit one completion. */
-async function testTraining(device: "cpu" | "cuda"): Promise<void> {
+async function testTraining(device: "cpu" | "cuda" | "all"): Promise<void> {
   await using policy = await NativePolicy.create(smallModel, new Random(1), { device })
   const [prompt, reply] = [Int32Array.of(3, 14, 15), Int32Array.of(9, 26, 5, 35, 8)]
   const row = stepSequence(prompt, reply)

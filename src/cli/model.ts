@@ -30,7 +30,11 @@ export function precisionOf(policy: OpenedEngine): Pick<NativePolicy, "precision
 /** One sentence about the device or server of a policy; undefined for the CPU and for the engine of a module. */
 export function describePlace(policy: OpenedEngine): string | undefined {
   if (policy instanceof RemoteEngine) return `On the engine at ${policy.url}: ${policy.baseModel}.`
-  return policy instanceof NativePolicy && policy.device === "cuda" ? `On the GPU: ${policy.plan.text}.` : undefined
+  if (!(policy instanceof NativePolicy) || policy.device === "cpu") return undefined
+  const { gpus, plan } = policy
+  return gpus.length > 1
+    ? `On each of ${gpus.length} GPUs (cuda:${gpus.join()}): ${plan.text}.`
+    : `On the GPU: ${plan.text}.`
 }
 
 /**

@@ -61,6 +61,11 @@ export interface NativeAdapter {
 
 export interface NativeEngineOptions {
   readonly device: "cpu" | "cuda"
+  /** Number of the GPU, as CUDA counts; absent: the first usable one. */
+  readonly gpu?: number
+  /** If the engine is one of several replicas: what they have in common, and its number among them, from 0. */
+  readonly replicas?: NativeReplicas
+  readonly rank?: number
   /** Number format of activations and of the weights used in computation; the CPU supports float32 only. */
   readonly precision: "float32" | "bfloat16"
   /** Threads of the CPU device; 0: all cores. */
@@ -83,6 +88,9 @@ export interface NativeEngineOptions {
   readonly reference: boolean
   readonly critic: boolean
 }
+
+/** Replicas of one policy; see core/replicas.h. */
+export type NativeReplicas = object
 
 /** Memory plan in bytes; see core/memory_plan.h. */
 export interface NativeMemoryPlan {
@@ -119,7 +127,8 @@ export interface NativeMemoryPlan {
 
 /**
  * Sequences one after another, with columns of their sampled tokens: [sampled tokens], segment after segment. The
- * engine reads these arrays in place until the call is settled; they must not be changed before.
+ * engine reads these arrays in place until the call is settled; they must not be changed before. One of several replicas
+ * computes its share of the sequences.
  */
 export interface NativeBatch {
   readonly tokens: Int32Array
@@ -150,7 +159,7 @@ export interface NativeBatch {
   readonly constraints?: readonly (NativeGrammar | undefined)[]
 }
 
-/** [sampled tokens], and [sampled tokens × topCount]; empty if not requested. */
+/** [sampled tokens], and [sampled tokens × topCount]; empty if not requested. NaN for tokens of other replicas. */
 export interface NativeScores {
   readonly logProbs: Float32Array
   readonly entropies: Float32Array
@@ -333,6 +342,8 @@ export interface NativeDeviceReport {
     readonly message: string
   }
   readonly devices: readonly {
+    /** Number of the GPU, as CUDA counts. */
+    readonly index: number
     readonly name: string
     readonly computeCapability: string
     readonly memoryBytes: number
@@ -414,6 +425,11 @@ export interface Native {
   hideProcess(): boolean
   /** Tests the matrix library on the first device, which takes a moment. */
   matmulLibraryReport(): NativeMatmulLibraryReport
+  /**
+   * What `count` engines have in common that are replicas of one policy. They wait for each other: while they open, and in each
+   * `optimizerStep`, which all must start.
+   */
+  replicas(count: number): NativeReplicas
   /** Memory plan of an engine with these options and `availableBytes`; throws OUT_OF_MEMORY as the engine would. */
   memoryPlan(model: NativeModel, options: NativeEngineOptions, availableBytes: number): NativeMemoryPlan
   tokenLogProbs(

@@ -185,7 +185,11 @@ describe("an invalid configuration", () => {
     ["training:", "training must be a group of keys, not empty."],
     ["? training", "training must be a group of keys, not empty."],
     ["seed: -1", "seed must be at least 0, not -1."],
-    ["device: tpu", 'device must be "auto" or "cpu" or "cuda", not "tpu".'],
+    [
+      "device: tpu",
+      'device must be "auto", "cpu", "cuda", "all", or GPUs by their numbers, such as "cuda:1" or "cuda:0,1", not "tpu".',
+    ],
+    ["device: cuda:0,0", 'device must name each GPU once, not "cuda:0,0".'],
     ["run: ''", 'run must be a non-empty string, not "".'],
     ["training: { loss: { clipDual: 0.5 } }", "training.loss.clipDual must be a number above 1, or Infinity"],
     ["training: { loss: { clipLow: 1.5 } }", "training.loss.clipLow must be a number from 0 to 1, not 1.5."],

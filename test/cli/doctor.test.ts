@@ -4,7 +4,7 @@ import { describeDevices } from "../../src/cli/doctor.ts"
 import { describeSwitches, switches } from "../../src/cli/switches.ts"
 
 const cpu = { instructionSet: "avx2", threads: 2, memoryBytes: 3e9 }
-const card = { name: "NVIDIA H100 80GB HBM3", computeCapability: "9.0", memoryBytes: 80 * 2 ** 30 }
+const card = { index: 0, name: "NVIDIA H100 80GB HBM3", computeCapability: "9.0", memoryBytes: 80 * 2 ** 30 }
 
 describe("the doctor's report of GPUs", () => {
   const lines = (...given: Parameters<typeof describeDevices>) =>
@@ -19,9 +19,9 @@ describe("the doctor's report of GPUs", () => {
       version: "12.8.4",
       message: "its fastest algorithms are kept in /home/ada/.cache/gigpo/cublaslt-1.txt",
     }
-    expect(lines({ cpu, devices: [card, card], driver: "570.86" }, cublasLt)).toEqual([
-      "ok GPU: NVIDIA H100 80GB HBM3, 80.0 GiB, compute 9.0, driver 570.86",
-      "ok GPU: NVIDIA H100 80GB HBM3, 80.0 GiB, compute 9.0, driver 570.86",
+    expect(lines({ cpu, devices: [card, { ...card, index: 1 }], driver: "570.86" }, cublasLt)).toEqual([
+      "ok GPU 0: NVIDIA H100 80GB HBM3, 80.0 GiB, compute 9.0, driver 570.86",
+      "ok GPU 1: NVIDIA H100 80GB HBM3, 80.0 GiB, compute 9.0, driver 570.86",
       "ok cuBLASLt: 12.8.4, /usr/lib/libcublasLt.so.12, its fastest algorithms are kept in /home/ada/.cache/gigpo/cublaslt-1.txt",
       "ok wgmma products: passed the self-test; cuBLASLt is preferred",
     ])

@@ -339,6 +339,12 @@ describe.skipIf(!built)("gigpo estimate", () => {
     expect(time).toMatchObject({ name: "H100", source: "datasheet", assumedPeakPercent: 40 })
     expect(time.assumedSeconds / time.floorSeconds).toBeCloseTo(2.5, 6)
     expect(json.parts.map((one: { name: string }) => one.name)).toEqual(["prefill", "decode", "training", "optimizer"])
+    const two = ["--card", "h100", "--device", "cuda:0,1", ...words]
+    expect((await run(["estimate", config, ...two])).stdout).toMatch(/memory on each of 2 GPUs, bfloat16\n.*: 80\.0 GB/)
+    const half = JSON.parse((await run(["estimate", config, ...two, "--json"])).stdout)
+    expect(half.devices).toBe(2)
+    expect(half.times[0].name).toBe("2 × H100")
+    expect(time.floorSeconds / half.times[0].floorSeconds).toBeCloseTo(2, 6)
     const all = await run(["estimate", config, "--device", "cuda", ...words])
     for (const { name } of cards) expect(all.stdout).toContain(`on ${name} by its datasheet`)
   })
@@ -392,7 +398,7 @@ describe.skipIf(!built)("gigpo estimate", () => {
     [["--memory", "much"], /size of at least a megabyte/],
     [["--card", "abacus"], /The card "abacus" is unknown/],
     [["--peak", "0"], /above 0 and at most 100/],
-    [["--device", "tpu"], /must be cpu or cuda/],
+    [["--device", "tpu"], /must be "auto", "cpu", "cuda"/],
     [["--steps", "-1"], /must be a number above 0/],
   ])("refuses %j with exit code 2", async (words, message) => {
     const { code, stderr } = await run(["estimate", config, ...words])

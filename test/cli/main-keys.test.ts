@@ -27,7 +27,7 @@ describe("the main keys", () => {
     for (const [index, line] of lines.entries())
       expect(line).toMatch(new RegExp(`^ *(# )?${keys[index]!.split(".").at(-1)}:.* # .{8,}\\.$`))
     expect(text).toMatch(/^# Rollout\n {2}rollout:\n {4}temperature: 1 +# Sampling temperature\.$/m)
-    expect(text).toMatch(/^device: auto +# .* \(auto \| cpu \| cuda\)\.$/m)
+    expect(text).toMatch(/^device: auto +# "auto" \(the first usable NVIDIA GPU, else the CPU\), .* "all"\)\.$/m)
     expect(text).toMatch(/^ {4}# learningRate: +# .* Default: 100 \/ number of parameters/m)
   })
 

@@ -202,7 +202,7 @@ describe.skipIf(!built)("gigpo serve (needs dist: npm run build:ts)", () => {
     for (const [words, said] of [
       [["nowhere"], /There is no folder .*nowhere.*\[BAD_MODEL\]/],
       [["small/model", "--adapter", "small/model"], /adapter_config\.json is missing.*\[BAD_MODEL\]/],
-      [["small/model", "--set", "device=tpu"], /--set: device must be "auto" or "cpu" or "cuda".*\[BAD_CONFIG\]/],
+      [["small/model", "--set", "device=tpu"], /--set: device must be "auto", "cpu", "cuda".*\[BAD_CONFIG\]/],
       [["small/model", "--set", "recompute=none"], /--set: recompute is not an option.*\[BAD_CONFIG\]/],
       [["small/model", "--temperature", "3"], /It must be a number from 0 to 2/],
     ] as const)

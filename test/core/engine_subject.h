@@ -66,6 +66,7 @@ struct Setup {
   Recompute recompute = Recompute::none;
   Type moments = Type::f32;
   bool share_prefixes = true, trained = true;
+  Replica replica = {};
   double deviation = 0.3;          // of the initial weights
   bool coarse_weights = false;     // weights are rounded to bf16
 };
@@ -76,7 +77,7 @@ struct Subject {
       : engine(make_device(), config,
                {.micro_batch_tokens = setup.micro_batch_tokens, .longest_row = setup.longest_row, .cache_bytes = setup.cache_bytes,
                 .step_tokens = setup.step_tokens, .region_bytes = setup.region_bytes, .adapter = setup.adapter,
-                .recompute = setup.recompute, .moments = setup.moments, .share_prefixes = setup.share_prefixes, .trained = setup.trained}),
+                .recompute = setup.recompute, .moments = setup.moments, .share_prefixes = setup.share_prefixes, .replica = setup.replica, .trained = setup.trained}),
         host(engine.transformer().layout().size) {
     initialize(config, engine.transformer().layout(), setup.deviation, {3, 4}, std::atomic<bool>(false), host.data());
     for (const Parameter& parameter : engine.transformer().layout().parameters) {  // norms and biases that affect results

@@ -1,6 +1,7 @@
 import { once } from "node:events"
 import { basename, resolve } from "node:path"
 import { type Command, Option } from "commander"
+import type { DeviceName } from "../../engine/native/devices.ts"
 import { NativePolicy } from "../../engine/native/native-policy.ts"
 import { tinkerServer } from "../../engine-server/tinker-server.ts"
 import { hashFile } from "../../files/manifest.ts"
@@ -10,6 +11,7 @@ import { refuseAdapter } from "../../model-files/adapter-files.ts"
 import { readModelConfig } from "../../model-files/model-config.ts"
 import { Tokenizer } from "../../tokenizer/tokenizer.ts"
 import { list, wholeNumber } from "../arguments.ts"
+import { parseDevice } from "../estimate/arguments.ts"
 import { describeFailure } from "../fail.ts"
 import { resolveModel } from "../model.ts"
 import { activity } from "../terminal/activity.ts"
@@ -24,7 +26,7 @@ interface EngineArguments {
   readonly checkpoints: string
   readonly checkpointSize?: number
   readonly models: number
-  readonly device: "auto" | "cpu" | "cuda"
+  readonly device: DeviceName
   readonly precision?: "float32" | "bfloat16"
   readonly maxPositions?: number
   readonly alpha: number
@@ -59,7 +61,7 @@ export function engineCommand(command: Command): Command {
       wholeNumber(1, 65_536),
       32,
     )
-    .addOption(new Option("--device <device>", "device to compute on").choices(["auto", "cpu", "cuda"]).default("auto"))
+    .option("--device <device>", "device to compute on: auto, cpu, cuda, cuda:0,1 or all", parseDevice, "auto")
     .addOption(
       new Option("--precision <numbers>", "number format; default: by device").choices(["float32", "bfloat16"]),
     )

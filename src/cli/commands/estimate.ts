@@ -30,7 +30,7 @@ export function estimateCommand(command: Command): Command {
         "are counted once, as in training. They are measured with random actions if the environment lists actions; otherwise only the first " +
         "prompt counts as shared. Exit code 3 if memory does not suffice.",
     )
-    .option("--device <name>", "cpu or cuda, instead of the configured device", parseDevice)
+    .option("--device <name>", "device instead of the configured one, e.g. cpu, cuda or cuda:0,1", parseDevice)
     .option(
       "--card <name>",
       `GPU: ${cards.map(({ name }) => name).join(", ")}; default: the GPU of this machine`,

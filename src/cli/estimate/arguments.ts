@@ -1,10 +1,12 @@
 import { InvalidArgumentError } from "commander"
+import { deviceProblem } from "../../engine/native/devices.ts"
 
 // Parsers of the options of `gigpo estimate`.
 
 export function parseDevice(text: string): string {
-  if (text === "cpu" || text === "cuda") return text
-  throw new InvalidArgumentError("It must be cpu or cuda.")
+  const problem = deviceProblem(text)
+  if (problem === undefined) return text
+  throw new InvalidArgumentError(`It ${problem}.`)
 }
 
 export function parseMemory(text: string): number {

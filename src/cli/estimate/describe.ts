@@ -21,6 +21,7 @@ export function describeEstimate(estimate: Estimate, peak: number): string[] {
 
 function describeMemory({
   device,
+  devices,
   precision,
   plan,
   teacher,
@@ -31,7 +32,7 @@ function describeMemory({
 }: Estimate) {
   const length = lengths.promptTokens + lengths.replyTokens
   return [
-    `memory on ${device}, ${precision}`,
+    `memory on ${devices === 1 ? device : `each of ${devices} GPUs`}, ${precision}`,
     `  ${plan.text}${available === undefined ? "" : `; available: ${(available / 1e9).toFixed(1)} GB`}`,
     ...(teacher === undefined ? [] : [`  next to a teacher: ${teacher.text}`]),
     ...(refusal === undefined ? [] : [`  It does not fit. ${refusal}`]),

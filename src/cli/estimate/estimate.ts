@@ -1,8 +1,10 @@
 import { basename } from "node:path"
+import type { DeviceName } from "../../engine/native/devices.ts"
 import { diskBytes } from "../../engine/native/disk.ts"
 import { readPolicyShape } from "../../engine/native/native-policy.ts"
 import {
   chooseDevice,
+  chooseGpus,
   deviceMemory,
   type MemoryPlan,
   memoryPlan,
@@ -28,7 +30,7 @@ import { iterationWork, type Part, samplingWork, sftWork } from "./work.ts"
 
 /** Values from the command line that replace measured ones. */
 export interface Given {
-  readonly device?: "cpu" | "cuda"
+  readonly device?: DeviceName
   readonly card?: Card
   readonly memory?: number
   readonly promptTokens?: number
@@ -38,7 +40,10 @@ export interface Given {
 
 export interface Estimate {
   readonly device: "cpu" | "cuda"
+  /** Number of devices, each of which has the whole model. */
+  readonly devices: number
   readonly precision: "float32" | "bfloat16"
+  /** Of each device. */
   readonly plan: MemoryPlan
   /** Memory plan of the teacher, which is opened first. */
   readonly teacher: MemoryPlan | undefined
@@ -86,13 +91,15 @@ export async function estimateTraining(
   const needs = needsOf(await configuredTraining(config))
   checkSnapshots(config.training, config.engine !== undefined)
   const training = trainingOptions(config, needs)
-  const device = given.device ?? (given.card ? "cuda" : chooseDevice(training))
+  const selected = given.device ?? selectedDevice(training.device, given.card)
+  const device = chooseDevice({ device: selected })
+  const devices = Math.max(chooseGpus({ device: selected }).length, 1)
   await checkModelThere(config.model)
   const { model, lora } = await readPolicyShape(config.model)
-  const policy = { ...training, device, lora: training.lora ?? lora }
+  const policy = { ...training, device: selected, lora: training.lora ?? lora }
   const positions = { ...model, maxPositions: config.maxPositions ?? model.maxPositions }
   const teacher = await readTeacher(config, needs)
-  const taught = teacher && memoryPlan(teacher.model, { ...teacher.options, device })
+  const taught = teacher && memoryPlan(teacher.model, { ...teacher.options, device: selected })
   const all = given.memory ?? given.card?.memoryBytes ?? deviceMemory(policy)
   const available = all && all - (taught?.total ?? 0)
   const { plan, refusal } = planMemory((bytes) => memoryPlan(positions, policy, bytes), available)
@@ -132,6 +139,7 @@ export async function estimateTraining(
   const { secondsPerEpisode } = lengths
   return {
     device,
+    devices,
     precision,
     plan,
     teacher: taught,
@@ -155,9 +163,14 @@ export async function estimateTraining(
         }
       : undefined,
     speeds: await activity.during("the speed of this machine", () =>
-      findSpeeds({ device, precision, threads: config.threads, card: given.card }),
+      findSpeeds({ device, devices, precision, threads: config.threads, card: given.card }),
     ),
   }
+}
+
+/** Device of a configuration; a GPU if a card is named. */
+function selectedDevice(device: DeviceName = "auto", card: Card | undefined): DeviceName {
+  return card && (device === "auto" || device === "cpu") ? "cuda" : device
 }
 
 /**

@@ -15,22 +15,24 @@ export interface Speed {
 
 export interface SpeedOptions {
   readonly device: "cpu" | "cuda"
+  /** Number of GPUs that share the work. */
+  readonly devices: number
   readonly precision: "float32" | "bfloat16"
   readonly threads: number | undefined
   readonly card: Card | undefined
 }
 
 /** Rates of the named card, else of this machine; those of all known cards without a GPU. */
-export async function findSpeeds({ device, precision, threads, card }: SpeedOptions): Promise<Speed[]> {
+export async function findSpeeds({ device, devices, precision, threads, card }: SpeedOptions): Promise<Speed[]> {
   if (device === "cpu") return [{ name: "this CPU", source: "measured", ...(await measureCpu(precision, threads)) }]
   const here = deviceReport().devices[0]
   const one = card ?? (here && findCard(here.name))
   const shown = one ? [one] : cards
   return shown.map((of) => ({
-    name: of.name,
+    name: devices === 1 ? of.name : `${devices} × ${of.name}`,
     source: "datasheet",
-    operations: of[precision],
-    bandwidth: of.bandwidth,
+    operations: devices * of[precision],
+    bandwidth: devices * of.bandwidth,
   }))
 }
 

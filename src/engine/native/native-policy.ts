@@ -39,12 +39,13 @@ import { initializeAdapter } from "./adapter.ts"
 import { findBase } from "./adapter-base.ts"
 import { nativeStatistics, refusals, unknownStatistic } from "./check-plan.ts"
 import { Constraint, type WrittenConstraint } from "./constraint.ts"
+import { checkDevice } from "./devices.ts"
 import { LearnerFiles, type LearnerModel } from "./learner-files.ts"
 import { forwardBackward, nativeLosses } from "./losses.ts"
 import { NativeCritic } from "./native-critic.ts"
 import {
   adapterConfig,
-  checkDevice,
+  chooseGpus,
   type LoraOptions,
   type MemoryPlan,
   type NativePolicyOptions,
@@ -52,6 +53,7 @@ import {
   resolveWithoutAdapter,
 } from "./options.ts"
 import { packRows, placesOf } from "./pack-rows.ts"
+import { createEngine } from "./replicated.ts"
 import { settle } from "./started.ts"
 import { nativeStore } from "./store.ts"
 import { readTensor } from "./tensor-transfer.ts"
@@ -80,7 +82,7 @@ export interface SamplingStatistics {
 }
 
 /**
- * Policy on this machine: a native engine with its own thread. Calls run in the order they are made, concurrent samples
+ * Policy on this machine: a native engine with its own thread, or several on as many GPUs, which share the work. Calls run in the order they are made, concurrent samples
  * are batched, and the event loop is never blocked. Reading or writing all weights is atomic: an update waits while a
  * model is saved, and everything waits while one is loaded. Sequences must not change until their call is settled.
  */
@@ -89,6 +91,8 @@ export class NativePolicy implements Trainable {
   /** Maximum tokens of prompt and completion together. */
   readonly maxPositions: number
   readonly device: "cpu" | "cuda"
+  /** Numbers of the GPUs of the option `device`, as CUDA counts; empty on the CPU, and for the first usable GPU. */
+  readonly gpus: readonly number[]
   readonly precision: "float32" | "bfloat16"
   /** Configuration of the LoRA adapter; undefined if the whole model is trained. */
   readonly lora: AdapterConfig | undefined
@@ -186,7 +190,8 @@ export class NativePolicy implements Trainable {
   private constructor(config: ModelConfig, options: NativePolicyOptions, original?: Readonly<Record<string, unknown>>) {
     checkModelConfig(config)
     const resolved = resolvePolicyOptions(options, config)
-    checkDevice(resolved.device)
+    const gpus = chooseGpus(options)
+    checkDevice({ device: resolved.device, gpus }, () => native().deviceReport())
     if (resolved.device === "cpu") warnOfThreads(resolved.threads)
     if (options.maxPositions !== undefined && options.maxPositions > config.maxPositions)
       warnOnce(
@@ -196,10 +201,11 @@ export class NativePolicy implements Trainable {
     this.config = config
     this.maxPositions = options.maxPositions ?? config.maxPositions
     this.device = resolved.device
+    this.gpus = gpus
     this.precision = resolved.precision
     this.lora = options.lora && adapterConfig(options.lora)
     this.#options = options
-    this.#engine = new (native().Engine)({ ...config, maxPositions: this.maxPositions }, resolved)
+    this.#engine = createEngine({ ...config, maxPositions: this.maxPositions }, resolved, gpus)
     const { adapter: layout } = resolved
     const lora = this.lora && layout && { config: this.lora, layout }
     this.#model = { config, head: "language", lora, original }

@@ -1,17 +1,13 @@
 import { type AdapterConfig, projections } from "../../model-files/adapter-config.ts"
 import { type AdapterLayout, adapterLayout, unmatchedNames } from "../../model-files/adapter-layout.ts"
 import type { ModelConfig } from "../../model-files/model-config.ts"
-import {
-  type NativeDeviceReport,
-  type NativeEngineOptions,
-  type NativeMemoryPlan,
-  native,
-} from "../../native/native.ts"
+import { type NativeEngineOptions, type NativeMemoryPlan, native } from "../../native/native.ts"
 import { boolean, field, integer, list, number, oneOf, optionalGroup, required, string } from "../../options/field.ts"
 import { readOptions } from "../../options/read.ts"
 import type { Field, OptionsOf } from "../../options/table.ts"
 import { GigpoError } from "../../util/errors.ts"
 import { checkModelConfig, leastPositions } from "../check-arguments.ts"
+import { type DeviceName, devicePattern, deviceProblem, gpusOf, kindOf } from "./devices.ts"
 
 type Names = readonly string[] | string | undefined
 
@@ -93,10 +89,13 @@ export const loraFields = {
 const mostTokens = 2 ** 31 - 1
 
 export const nativePolicyFields = {
-  device: oneOf(
+  device: field<DeviceName, string>(
     "auto",
-    ["auto", "cpu", "cuda"],
-    '"auto" uses the first usable NVIDIA GPU, else the CPU. "cuda" fails with the reason if there is none.',
+    '"auto" (the first usable NVIDIA GPU, else the CPU), "cpu", "cuda", "cuda:1" (by CUDA\'s number), or several GPUs of one kind ' +
+      '("cuda:0,1", "all"). Each of several has the whole model, and samples and trains a part of the sequences. Where no GPU is ' +
+      "usable, opening fails with the reason.",
+    deviceProblem,
+    { schema: { type: "string", pattern: devicePattern } },
   ),
   precision: oneOf(
     undefined,
@@ -206,15 +205,23 @@ export function memoryPlan(
   return native().memoryPlan(positions, resolved, Math.floor(availableBytes))
 }
 
-/** Memory available on the selected device; undefined without a GPU. */
+/** Memory available on the selected device, of several on the smallest; undefined without a GPU. */
 export function deviceMemory(options: NativePolicyOptions): number | undefined {
   const { cpu, devices } = native().deviceReport()
-  return chooseDevice(options) === "cpu" ? cpu.memoryBytes : devices[0]?.memoryBytes
+  if (chooseDevice(options) === "cpu") return cpu.memoryBytes
+  const gpus = chooseGpus(options)
+  const chosen = gpus.length === 0 ? devices.slice(0, 1) : devices.filter(({ index }) => gpus.includes(index))
+  return chosen.length === 0 ? undefined : Math.min(...chosen.map(({ memoryBytes }) => memoryBytes))
 }
 
+/** Kind of the selected device. */
 export function chooseDevice({ device = nativePolicyFields.device.default }: NativePolicyOptions): "cpu" | "cuda" {
-  if (device !== "auto") return device
-  return native().deviceReport().devices.length > 0 ? "cuda" : "cpu"
+  return kindOf(device, () => native().deviceReport())
+}
+
+/** Numbers of the selected GPUs; empty for the CPU, and for the first usable GPU. */
+export function chooseGpus({ device = nativePolicyFields.device.default }: NativePolicyOptions): number[] {
+  return gpusOf(device, () => native().deviceReport())
 }
 
 /** Options in the form of the engine, for a model. Throws `BAD_ARGUMENT` for unknown or invalid options. */
@@ -271,16 +278,4 @@ function layoutOf(lora: LoraOptions, model: ModelConfig): AdapterLayout {
   const [unmatched] = unmatchedNames(model, config, "language")
   if (unmatched !== undefined) throw fail(`the model has no module "${unmatched}"; use ${projections.join(", ")}`)
   return adapterLayout(model, config, "language", fail)
-}
-
-/** Refuses a GPU that cannot be used, with the reason. */
-export function checkDevice(
-  device: "cpu" | "cuda",
-  report: () => NativeDeviceReport = () => native().deviceReport(),
-): void {
-  if (device === "cpu") return
-  const { unavailable, devices } = report()
-  if (devices.length > 0) return
-  const reason = unavailable?.message ?? "No CUDA device was found."
-  throw new GigpoError("DEVICE_UNAVAILABLE", `${reason} Use device "cpu".`)
 }

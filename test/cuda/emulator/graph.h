@@ -4,6 +4,7 @@
 #include <deque>
 #include <map>
 #include <optional>
+#include <thread>
 
 #include "streams.h"
 
@@ -16,7 +17,9 @@ struct CUgraph_st {
   };
   std::deque<std::vector<Node>> branches;  // the first is of the stream that the graph is launched on
   std::map<Branch, size_t> numbers;
-  bool relaxed = false, valid = true;
+  bool valid = true;
+  std::optional<std::thread::id> only;  // thread whose calls must not disturb the capture; none: any thread
+  bool relaxed = false;
 
   explicit CUgraph_st(Branch first) { number(first); }
 

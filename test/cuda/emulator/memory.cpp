@@ -21,9 +21,10 @@ size_t number_from_environment(const char* name, size_t otherwise) {
 struct Allocation {
   size_t bytes;
   bool on_device;
+  int device;
 };
 auto& allocations = *new std::map<uintptr_t, Allocation>;  // never destroyed, because memory may be freed at program exit
-size_t device_bytes;
+size_t device_bytes[most_devices];
 
 // Allocation that contains all of these bytes, or null.
 const Allocation* allocation_of(const void* pointer, size_t bytes) {
@@ -44,10 +45,11 @@ bool pageable(const void* pointer, size_t bytes) { return !allocation_of(pointer
 cudaError_t allocate(void** pointer, size_t bytes, bool device) {
   *pointer = nullptr;
   if (bytes == 0) return cudaSuccess;
-  if (device && !take_memory(bytes)) return cudaErrorMemoryAllocation;
+  if (device && is_lost(current_device())) return cudaErrorIllegalAddress;
+  if (device && !take_memory(bytes, current_device())) return cudaErrorMemoryAllocation;
   if (posix_memalign(pointer, 256, bytes) != 0) return cudaErrorMemoryAllocation;
   std::memset(*pointer, 0xFF, bytes);
-  allocations[reinterpret_cast<uintptr_t>(*pointer)] = {bytes, device};
+  allocations[reinterpret_cast<uintptr_t>(*pointer)] = {bytes, device, current_device()};
   return cudaSuccess;
 }
 
@@ -55,7 +57,7 @@ cudaError_t release(void* pointer, bool device) {
   if (!pointer) return cudaSuccess;
   const auto found = allocations.find(reinterpret_cast<uintptr_t>(pointer));
   if (found == allocations.end() || found->second.on_device != device) return cudaErrorInvalidValue;
-  if (device) give_back_memory(found->second.bytes);
+  if (device) give_back_memory(found->second.bytes, found->second.device);
   allocations.erase(found);
   std::free(pointer);
   return cudaSuccess;
@@ -74,6 +76,8 @@ void copy_rows(const Rows& to, const Rows& from) {
 }
 
 cudaError_t copy(const Rows& to, const Rows& from, cudaMemcpyKind kind, cudaStream_t stream, bool waits) {
+  if (is_lost(current_device())) return cudaErrorIllegalAddress;
+  if (!is_current(stream)) return cudaErrorInvalidResourceHandle;
   if (waits && breaks_capture()) return cudaErrorStreamCaptureUnsupported;
   if (default_stream_in_capture(stream)) return cudaErrorStreamCaptureUnsupported;
   if (to.pitch < to.width || from.pitch < from.width) return cudaErrorInvalidValue;
@@ -94,6 +98,7 @@ cudaError_t copy(const Rows& to, const Rows& from, cudaMemcpyKind kind, cudaStre
 }
 
 cudaError_t set(void* to, int value, size_t bytes, cudaStream_t stream) {
+  if (!is_current(stream)) return cudaErrorInvalidResourceHandle;
   if (default_stream_in_capture(stream)) return cudaErrorStreamCaptureUnsupported;
   if (bytes == 0) return cudaSuccess;
   if (!on_device(to, bytes)) return cudaErrorInvalidValue;
@@ -103,19 +108,20 @@ cudaError_t set(void* to, int value, size_t bytes, cudaStream_t stream) {
 
 }  // namespace
 
-bool gigpo::cuda::emulator::take_memory(size_t bytes) {
-  if (bytes > memory_limit || device_bytes > memory_limit - bytes) return false;
-  device_bytes += bytes;
+bool gigpo::cuda::emulator::take_memory(size_t bytes, int device) {
+  if (bytes > memory_limit || device_bytes[device] > memory_limit - bytes) return false;
+  device_bytes[device] += bytes;
   return true;
 }
-void gigpo::cuda::emulator::give_back_memory(size_t bytes) { device_bytes -= bytes; }
+void gigpo::cuda::emulator::give_back_memory(size_t bytes, int device) { device_bytes[device] -= bytes; }
 
 size_t gigpo::cuda::emulator::memory_limit = number_from_environment("GIGPO_EMULATOR_MEMORY", size_t{4} << 30);
 
 cudaError_t cudaMemGetInfo(size_t* free_bytes, size_t* total) {
   const Lock lock(one_call);
   *total = memory_limit;
-  *free_bytes = *total > device_bytes ? *total - device_bytes : 0;
+  const size_t used = device_bytes[current_device()];
+  *free_bytes = *total > used ? *total - used : 0;
   return cudaSuccess;
 }
 
@@ -170,6 +176,17 @@ cudaError_t cudaMemcpy(void* to, const void* from, size_t bytes, cudaMemcpyKind 
 }
 cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpyKind kind, cudaStream_t stream) {
   return cudaMemcpy2DAsync(to, bytes, from, bytes, bytes, 1, kind, stream);
+}
+// Each pointer must be memory of the device that is named with it.
+cudaError_t cudaMemcpyPeerAsync(void* to, int to_device, const void* from, int from_device, size_t bytes, cudaStream_t stream) {
+  const Lock lock(one_call);
+  const auto belongs = [&](const void* pointer, int device) {
+    const Allocation* allocation = allocation_of(pointer, bytes);
+    return bytes == 0 || (allocation && allocation->on_device && allocation->device == device);
+  };
+  if (is_lost(to_device) || is_lost(from_device)) return result(cudaErrorIllegalAddress);
+  if (!belongs(to, to_device) || !belongs(from, from_device)) return result(cudaErrorInvalidValue);
+  return result(copy({to, bytes, bytes, 1}, {from, bytes, bytes, 1}, cudaMemcpyDeviceToDevice, stream, false));
 }
 cudaError_t cudaMemset(void* to, int value, size_t bytes) {
   const Lock lock(one_call);

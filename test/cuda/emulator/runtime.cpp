@@ -1,4 +1,9 @@
-// Errors of the CUDA runtime, and its only device.
+// Errors of the CUDA runtime, and its devices: one, or as many of the same kind as GIGPO_EMULATED_GPUS says. The one whose number is in
+// GIGPO_EMULATED_LOST is lost: its calls fail, as after an illegal access of a kernel.
+#include <algorithm>
+#include <cstdlib>
+#include <set>
+
 #include "cuda_runtime_api.h"
 #include "streams.h"
 
@@ -7,6 +12,13 @@ using gigpo::cuda::emulator::result;
 namespace {
 
 thread_local cudaError_t last_error = cudaSuccess;
+thread_local int current = 0;
+
+int number_in(const char* name, int otherwise) {
+  const char* text = std::getenv(name);
+  return text && *text ? std::atoi(text) : otherwise;
+}
+int count_devices() { return std::min(number_in("GIGPO_EMULATED_GPUS", 1), gigpo::cuda::emulator::most_devices); }
 
 }  // namespace
 
@@ -14,6 +26,9 @@ cudaError_t gigpo::cuda::emulator::result(cudaError_t status) {
   if (status != cudaSuccess) last_error = status;
   return status;
 }
+
+int gigpo::cuda::emulator::current_device() { return current; }
+bool gigpo::cuda::emulator::is_lost(int device) { return number_in("GIGPO_EMULATED_LOST", -1) == device; }
 
 cudaError_t cudaGetLastError() {
   const cudaError_t error = last_error;
@@ -42,6 +57,7 @@ const char* cudaGetErrorName(cudaError_t status) {
     GIGPO_NAME(cudaErrorNotReady)
     GIGPO_NAME(cudaErrorIllegalAddress)
     GIGPO_NAME(cudaErrorLaunchOutOfResources)
+    GIGPO_NAME(cudaErrorPeerAccessAlreadyEnabled)
     GIGPO_NAME(cudaErrorLaunchFailure)
     GIGPO_NAME(cudaErrorNotSupported)
     GIGPO_NAME(cudaErrorStreamCaptureUnsupported)
@@ -56,12 +72,28 @@ const char* cudaGetErrorString(cudaError_t status) { return cudaGetErrorName(sta
 
 cudaError_t cudaDriverGetVersion(int* version) { return *version = 13000, cudaSuccess; }
 cudaError_t cudaRuntimeGetVersion(int* version) { return *version = 13000, cudaSuccess; }
-cudaError_t cudaGetDeviceCount(int* count) { return *count = 1, cudaSuccess; }
-cudaError_t cudaGetDevice(int* device) { return *device = 0, cudaSuccess; }
-cudaError_t cudaSetDevice(int device) { return result(device == 0 ? cudaSuccess : cudaErrorInvalidDevice); }
+cudaError_t cudaGetDeviceCount(int* count) { return *count = count_devices(), cudaSuccess; }
+cudaError_t cudaGetDevice(int* device) { return *device = current, cudaSuccess; }
+cudaError_t cudaSetDevice(int device) {
+  if (device < 0 || device >= count_devices()) return result(cudaErrorInvalidDevice);
+  return current = device, cudaSuccess;
+}
+
+// Even and odd devices have no direct way to each other, so that both ways of copies are tested.
+cudaError_t cudaDeviceCanAccessPeer(int* can, int device, int peer) {
+  return *can = device != peer && device % 2 == peer % 2, cudaSuccess;
+}
+cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned) {
+  const gigpo::cuda::emulator::Lock lock(gigpo::cuda::emulator::one_call);
+  static auto& enabled = *new std::set<std::pair<int, int>>;
+  int can = 0;
+  cudaDeviceCanAccessPeer(&can, current, peer);
+  if (!can || peer >= count_devices()) return result(cudaErrorInvalidDevice);
+  return result(enabled.emplace(current, peer).second ? cudaSuccess : cudaErrorPeerAccessAlreadyEnabled);
+}
 
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
-  if (device != 0) return result(cudaErrorInvalidDevice);
+  if (device < 0 || device >= count_devices()) return result(cudaErrorInvalidDevice);
   *properties = {.name = "emulated",
                  .totalGlobalMem = gigpo::cuda::emulator::memory_limit,
                  .sharedMemPerBlock = 48 << 10,

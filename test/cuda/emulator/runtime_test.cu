@@ -1,4 +1,7 @@
 // Conformance of the emulated runtime with CUDA's, with the latest permitted timing.
+#include <cstdlib>
+#include <thread>
+
 #include "cuda/launch.h"
 #include "cuda/recordings.h"
 #include "test/core/check.h"
@@ -148,11 +151,59 @@ void test_recordings_need_memory() {
   CUDA_CHECK(cudaStreamDestroy(stream));
 }
 
+void test_devices_are_apart() {
+  CHECK(cudaSetDevice(1) == cudaErrorInvalidDevice);
+  setenv("GIGPO_EMULATED_GPUS", "3", 1);
+  int count = 0, direct = 0;
+  CHECK(cudaGetDeviceCount(&count) == cudaSuccess && count == 3);
+  void* memory[2];
+  cudaStream_t streams[2];
+  size_t free_bytes[2], total = 0;
+  for (int device : {0, 1}) {
+    CUDA_CHECK(cudaSetDevice(device));
+    CUDA_CHECK(cudaStreamCreateWithFlags(&streams[device], cudaStreamNonBlocking));
+    CUDA_CHECK(cudaMalloc(&memory[device], 4 + 12 * size_t(device)));
+    CUDA_CHECK(cudaMemGetInfo(&free_bytes[device], &total));
+  }
+  CHECK(free_bytes[0] == free_bytes[1] + 12);
+  const auto add_on = [&](cudaStream_t stream) { launch(add, 1, 1, 0, stream, static_cast<int*>(memory[1]), 7); };
+  CUDA_CHECK(cudaMemset(memory[1], 0, 16));
+  add_on(streams[1]);
+  CHECK(cudaMemcpyPeerAsync(memory[0], 0, memory[1], 1, 4, streams[0]) == cudaErrorInvalidResourceHandle);
+  CHECK(cudaMemcpyPeerAsync(memory[0], 1, memory[1], 1, 4, streams[1]) == cudaErrorInvalidValue);
+  CHECK_THROWS(add_on(streams[0]), "DEVICE_LOST");
+  CUDA_CHECK(cudaStreamSynchronize(streams[1]));
+  CUDA_CHECK(cudaSetDevice(0));
+  CUDA_CHECK(cudaMemcpyPeerAsync(memory[0], 0, memory[1], 1, 4, streams[0]));
+  CUDA_CHECK(cudaStreamSynchronize(streams[0]));
+  CHECK(*static_cast<int*>(memory[0]) == 7);
+  CHECK(cudaDeviceCanAccessPeer(&direct, 0, 2) == cudaSuccess && direct == 1);
+  CHECK(cudaDeviceEnablePeerAccess(2, 0) == cudaSuccess && cudaDeviceEnablePeerAccess(2, 0) == cudaErrorPeerAccessAlreadyEnabled);
+  CHECK(cudaDeviceCanAccessPeer(&direct, 0, 1) == cudaSuccess && direct == 0);
+
+  // A capture of one thread is not disturbed by the calls of others.
+  cudaGraph_t graph = nullptr;
+  CUDA_CHECK(cudaStreamBeginCapture(streams[0], cudaStreamCaptureModeThreadLocal));
+  std::thread([] {
+    void* other = nullptr;
+    CHECK(cudaMalloc(&other, 4) == cudaSuccess && cudaFree(other) == cudaSuccess);
+  }).join();
+  CHECK(cudaStreamEndCapture(streams[0], &graph) == cudaSuccess && cudaGraphDestroy(graph) == cudaSuccess);
+
+  setenv("GIGPO_EMULATED_LOST", "1", 1);
+  CHECK(cudaStreamSynchronize(streams[0]) == cudaSuccess && cudaStreamSynchronize(streams[1]) == cudaErrorIllegalAddress);
+  unsetenv("GIGPO_EMULATED_LOST");
+  for (int device : {0, 1}) CHECK(cudaStreamDestroy(streams[device]) == cudaSuccess && cudaFree(memory[device]) == cudaSuccess);
+  unsetenv("GIGPO_EMULATED_GPUS");
+  cudaGetLastError();
+}
+
 constexpr gigpo::test::Test tests[] = {{"device memory", test_memory_runs_out},
                           {"copies", test_copies_check_the_kind_of_memory},
                           {"streams", test_streams_are_late},
                           {"graphs", test_graphs_replay},
-                          {"recordings", test_recordings_need_memory}};
+                          {"recordings", test_recordings_need_memory},
+                          {"several devices", test_devices_are_apart}};
 
 }  // namespace
 

@@ -16,6 +16,7 @@ using namespace gigpo::cuda::emulator;
 struct CUgraphExec_st {
   std::shared_ptr<const CUgraph_st> graph;
   size_t memory = 0;  // device memory, once uploaded
+  int device = current_device();
 };
 
 struct CUstream_st {
@@ -24,6 +25,7 @@ struct CUstream_st {
   std::deque<Work> queue;
   uint64_t queued = 0, done = 0;
   cudaGraph_t capture = nullptr;
+  int device = current_device();
 };
 
 struct CUevent_st {
@@ -88,10 +90,12 @@ void run_stream(cudaStream_t stream) { run_until(stream, stream->queued); }
 
 bool capturing(cudaStream_t stream) { return stream && stream->capture; }
 
+bool is_current(cudaStream_t stream) { return !stream || stream->device == current_device(); }
+
 bool breaks_capture() {
   bool any = false;
   for (cudaStream_t stream : streams)
-    if (stream->capture && !stream->capture->relaxed) {
+    if (stream->capture && !stream->capture->relaxed && stream->capture->only.value_or(std::this_thread::get_id()) == std::this_thread::get_id()) {
       stream->capture->valid = false;
       any = true;
     }
@@ -111,6 +115,8 @@ bool default_stream_in_capture(cudaStream_t stream) {
 
 cudaError_t enqueue(cudaStream_t stream, Work work) {
   const Lock lock(one_call);
+  if (is_lost(current_device())) return cudaErrorIllegalAddress;
+  if (!is_current(stream)) return cudaErrorInvalidResourceHandle;
   if (default_stream_in_capture(stream)) return cudaErrorStreamCaptureUnsupported;
   queue(stream, std::move(work));
   return cudaSuccess;
@@ -132,7 +138,7 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags) {
 cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) { return *least = 0, *greatest = -5, cudaSuccess; }
 cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned flags, int priority) {
   const Lock lock(one_call);
-  *stream = new CUstream_st{flags != cudaStreamNonBlocking, priority < 0, {}};
+  *stream = new CUstream_st{.blocking = flags != cudaStreamNonBlocking, .first = priority < 0, .queue = {}};
   streams.insert(*stream);
   return cudaSuccess;
 }
@@ -148,6 +154,7 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
   const Lock lock(one_call);
   waits++;
+  if (is_lost(stream ? stream->device : current_device())) return result(cudaErrorIllegalAddress);
   if (!stream) return breaks_capture() ? result(cudaErrorStreamCaptureUnsupported) : (run_streams(false), cudaSuccess);
   if (stream->capture) {
     stream->capture->valid = false;
@@ -210,6 +217,7 @@ cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode mo
   if (stream->capture) return result(cudaErrorIllegalState);
   stream->capture = new CUgraph_st(stream);
   stream->capture->relaxed = mode == cudaStreamCaptureModeRelaxed;
+  if (mode == cudaStreamCaptureModeThreadLocal) stream->capture->only = std::this_thread::get_id();
   return cudaSuccess;
 }
 cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
@@ -236,18 +244,19 @@ cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus* 
 }
 cudaError_t cudaGraphInstantiate(cudaGraphExec_t* executable, cudaGraph_t graph, unsigned long long) {
   const Lock lock(one_call);
-  *executable = new CUgraphExec_st{std::make_shared<const CUgraph_st>(*graph), 0};
+  *executable = new CUgraphExec_st{.graph = std::make_shared<const CUgraph_st>(*graph)};
   return cudaSuccess;
 }
 cudaError_t cudaGraphUpload(cudaGraphExec_t executable, cudaStream_t) {
   const Lock lock(one_call);
   const size_t bytes = executable->graph->size() * node_bytes;
-  if (executable->memory == 0 && !take_memory(bytes)) return result(cudaErrorMemoryAllocation);
+  if (executable->memory == 0 && !take_memory(bytes, executable->device)) return result(cudaErrorMemoryAllocation);
   executable->memory = bytes;
   return cudaSuccess;
 }
 cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t stream) {
   const Lock lock(one_call);
+  if (!is_current(stream) || (stream && stream->device != executable->device)) return result(cudaErrorInvalidResourceHandle);
   if (default_stream_in_capture(stream)) return result(cudaErrorStreamCaptureUnsupported);
   if (const cudaError_t status = cudaGraphUpload(executable, stream)) return status;
   gigpo::cuda::emulator::graph_launches++;
@@ -258,6 +267,6 @@ cudaError_t cudaGraphDestroy(cudaGraph_t graph) { return delete graph, cudaSucce
 cudaError_t cudaGraphExecDestroy(cudaGraphExec_t executable) {
   const Lock lock(one_call);
   run_streams(true);
-  give_back_memory(executable->memory);
+  give_back_memory(executable->memory, executable->device);
   return delete executable, cudaSuccess;
 }

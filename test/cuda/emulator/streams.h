@@ -39,16 +39,25 @@ void run_streams(bool non_blocking_too);
 extern size_t waits;
 
 bool capturing(cudaStream_t stream);
+// Whether a stream belongs to the calling thread's device, as every call on it requires; the default stream always does.
+bool is_current(cudaStream_t stream);
 
-// Whether a capture is in progress; if so, the call is not allowed, and the capture becomes invalid.
+// Whether a capture is in progress that the calling thread must not disturb; if so, the call is not allowed, and the capture becomes
+// invalid.
 bool breaks_capture();
 
 // Whether the default stream would wait for streams that are being captured.
 bool default_stream_in_capture(cudaStream_t stream);
 
-// Reserves device memory without an address; false if there is not enough left.
-bool take_memory(size_t bytes);
-void give_back_memory(size_t bytes);
+constexpr int most_devices = 8;
+// Device of the calling thread.
+int current_device();
+// Whether a test has this device fail.
+bool is_lost(int device);
+
+// Reserves memory of a device without an address; false if there is not enough left.
+bool take_memory(size_t bytes, int device);
+void give_back_memory(size_t bytes, int device);
 // Number of graph launches.
 extern int64_t graph_launches;
 // Whether streams with priority, and forks of a graph, run as early as possible; otherwise as late as possible.

@@ -87,7 +87,7 @@ function problemOf(options: ResolvedTrainOptions): string | undefined {
 const onPolicy = ["reinforce", "distillation"]
 
 /** Message about options that leave the staleness of a pipelined rollout uncorrected, or undefined. */
-function pipelineProblem({ importance, oldLogProbs, loss, turnHooks }: ResolvedTrainOptions): string | undefined {
+function pipelineProblem({ importance, oldLogProbs, loss }: ResolvedTrainOptions): string | undefined {
   const why = "pipeline samples with weights that are one iteration old"
   if (oldLogProbs === "recomputed" && !importance)
     return `${why}, and ratios to recomputed log-probabilities leave that uncorrected: set importance to {}, or oldLogProbs to "sampled".`
@@ -96,7 +96,5 @@ function pipelineProblem({ importance, oldLogProbs, loss, turnHooks }: ResolvedT
       `${why}, and the loss ${loss.name} has no ratio to correct that: set oldLogProbs to "recomputed" and importance to {}, choose another ` +
       "loss, or set pipeline to 0."
     )
-  if (turnHooks && "name" in turnHooks && turnHooks.name === "information-gain")
-    return "The turn hooks information-gain need log-probabilities, which snapshots of the weights do not provide: set pipeline to 0, or choose other turn hooks."
   return undefined
 }

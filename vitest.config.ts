@@ -16,7 +16,7 @@ const device = ["test/cuda/*.test.ts"]
  */
 const long = Object.entries({
   agents: "process-agent",
-  algorithms: "training",
+  algorithms: "cli training",
   bench: "maze paper",
   cli:
     "adapter cloning-data cloning commands custom-engine date ending engine escapes estimate gateway guards interruption lengths links " +

@@ -74,8 +74,11 @@ function problemOf(options: ResolvedTrainOptions): string | undefined {
     return "the loss chord learns from steps of an expert: set expertData.tasks, or use another loss."
   if (expertData && "name" in loss && !imitates)
     return "expertData has no effect without the loss chord: set loss.name to chord, or leave expertData out."
-  if (expertData && (loss.klWeight !== 0 || loss.teacherWeight !== 0 || options.privileged))
-    return "expertData has steps without scores of a reference or a teacher: set loss.klWeight and loss.teacherWeight to 0, and leave privileged out."
+  const unscored = expertData
+    ? "expertData has steps"
+    : "name" in loss && loss.name === "echo" && "the loss echo has tokens"
+  if (unscored && (loss.klWeight !== 0 || loss.teacherWeight !== 0 || options.privileged))
+    return `${unscored} without scores of a reference or a teacher: set loss.klWeight and loss.teacherWeight to 0, and leave privileged out.`
   if (rollout.minGroupSize > groupSize)
     return `rollout.minGroupSize is ${rollout.minGroupSize}, but groups have ${groupSize} episodes (groupSize).`
   if (dynamicSampling && groupSize < 2)

@@ -93,7 +93,7 @@ describe("algorithms are found", () => {
     expect(found("fork-at", "gdpo")).toEqual(["GDPO", "StraTA"])
     expect(found("dual clip")).toEqual(["PPO's clipped surrogate"])
     expect(found("k3")).toEqual(["KL to the reference, adaptive"])
-    expect(found("GAE")).toEqual(["PPO"])
+    expect(found("GAE")).toEqual(["PPO", "HiPER"])
     expect(found("difflib")).toEqual(["GiGPO"])
     expect(found("constant-context")).toEqual(["From History to State (Constant-Context Skill Learning)"])
   })

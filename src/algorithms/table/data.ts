@@ -40,8 +40,8 @@ export const data: readonly Algorithm[] = [
     },
     status: "interpreted",
     note:
-      "The term of the loss is exact. The authors' teacher sees skills that another model wrote; ours sees the best other episode, the expert's " +
-      "actions or the outcome.",
+      "The term of the loss is exact. The authors' teacher sees skills that another model wrote; ours sees the best other episode, what its policy " +
+      "noted as a skill (`sees: skill`, with the memory `skills`), the expert's actions or the outcome.",
   },
   {
     system: "on-policy self-distillation (OPSD, SDFT)",

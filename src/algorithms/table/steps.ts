@@ -47,6 +47,16 @@ export const steps: readonly Algorithm[] = [
     note: "Needs a second language model that is trained in every iteration, the implicit reward model φ; a training of this package updates one language model. Related: `gigpo sft` with `dpo`.",
   },
   {
+    system: "HiPER",
+    origin: "successor",
+    changes: ["credit", "prompt"],
+    equation:
+      "GAE of actions within a sub-goal, from its end on V_high of the next; GAE of sub-goals over their summed rewards; each on the tokens of its tag",
+    source: "arXiv 2602.16165; JonP07/HiPER-agent",
+    status: "not implemented",
+    note: "Needs a critic with two or three value heads, which are trained at single tokens; critics of this package have one. Related: `step-ppo`, and the wrapper `plan-first`.",
+  },
+  {
     system: "FineStep (Every Step Counts)",
     origin: "successor",
     changes: ["credit", "reward"],

@@ -16,7 +16,7 @@ const device = ["test/cuda/*.test.ts"]
  */
 const long = Object.entries({
   agents: "process-agent",
-  algorithms: "training",
+  algorithms: "cli training",
   bench: "maze paper",
   cli:
     "adapter cloning-data cloning commands custom-engine date ending engine escapes estimate gateway guards interruption lengths links " +
@@ -48,10 +48,19 @@ const long = Object.entries({
 }).flatMap(([folder, names]) => names.split(" ").map((name) => join("test", folder, `${name}.test.ts`)))
 const entries = fileURLToPath(new URL("src/entries", import.meta.url))
 
+/** Whether GIGPO_TEST_ALL asks for the long test files. A wrong value would otherwise pass without them. */
+function everyTest(value = ""): boolean {
+  if (value === "1") return true
+  if (value === "" || value === "0") return false
+  throw new Error(
+    `GIGPO_TEST_ALL is "${value}": set it to 1 to run the long test files too, or to 0 or nothing to leave them out.`,
+  )
+}
+
 export default defineConfig(({ mode }) => {
   // A file that the command line names is run in any case.
   const named = process.argv.some((word) => word.startsWith("test/"))
-  const all = mode === "all" || process.env.GIGPO_TEST_ALL === "1"
+  const all = mode === "all" || everyTest(process.env.GIGPO_TEST_ALL)
   const chosen = all || named ? long : []
   return {
     // Examples import the package by its name, as users do.

@@ -100,6 +100,8 @@ const optional: Readonly<Record<string, Case>> = {
   skills: { call: gigpo.skills, slip: ["shows", "show"] },
   plan: { call: gigpo.plan, slip: ["evry", "every"] },
   beliefState: { call: gigpo.beliefState, slip: ["longst", "longest"] },
+  metaReasoning: { call: gigpo.metaReasoning, slip: ["longst", "longest"] },
+  reasoningRewards: { call: gigpo.reasoningRewards, slip: ["planing", "planning"] },
   beliefs: { call: gigpo.beliefs, slip: ["longst", "longest"] },
   tcod: { call: gigpo.tcod, slip: ["directoin", "direction"] },
   horizon: { call: gigpo.horizon, slip: ["form", "from"] },

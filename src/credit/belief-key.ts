@@ -1,5 +1,6 @@
 import { isHolding, readBelief } from "../rollout/beliefs/belief.ts"
 import { groupPhase } from "../rollout/beliefs/scores.ts"
+import { groupPage, isShop } from "../rollout/beliefs/shopping.ts"
 import type { StepRecord } from "./estimator.ts"
 
 /** Completion, and the observation with its admissible actions, if there are any. */
@@ -8,15 +9,19 @@ type BeliefStep = Pick<StepRecord, "text"> & Partial<Pick<StepRecord, "observati
 /**
  * Returns a key of the belief that a completion states, for step groups (ReBel, arXiv 2605.20061). The key consists of the phase of the
  * task, its target without articles and punctuation, whether an object is in the hand, and whether the state of an object was changed.
- * The phase is that of the admissible actions, as in the authors' code, or without any that of the belief. Numbers stay in the target:
+ * The phase is that of the admissible actions, or in WebShop of the page, as in the authors' code, or without any that of the belief. Numbers stay in the target:
  * "apple 1" and "apple 2" differ. The belief is read from the JSON between <belief> tags, `{ task: { phase, target }, state: { objects,
  * states } }`. All unreadable beliefs have the same key.
  */
 export function beliefKey({ text, observation }: BeliefStep): string {
   const belief = readBelief(text)
   if (belief === undefined) return "unreadable"
-  const phase = observation?.actions ? groupPhase(observation.actions) : belief.phase
+  const phase = observation?.actions ? phaseOf(observation) : belief.phase
   return JSON.stringify([phase, plainName(belief.target), isHolding(belief), Object.keys(belief.states).length > 0])
+}
+
+function phaseOf({ text, actions = [] }: StepRecord["observation"]): string {
+  return isShop(actions) ? groupPage(text) : groupPhase(actions)
 }
 
 function plainName(name: string): string {

@@ -75,9 +75,9 @@ export const rebel = defineEstimator({
       "training.turnHooks.name": "belief-rewards",
       "environment.memory": "belief-state",
     },
-    environments: ["alfworld"],
-    status: "partial",
-    note: "The tracker of WebShop is missing. Phases of the belief key come from the actions before the step; the authors take those after it. The wording of the prompt is ours. The policy needs SFT to state beliefs.",
+    environments: ["alfworld", "webshop"],
+    status: "exact",
+    note: "In WebShop also `environment.memory.about=shop`. Phases of the belief key come from the actions before the step; the authors take those after it. The wording of the prompt is ours. The policy needs SFT to state beliefs.",
   },
   make(options: RebelOptions = {}): Estimator<StepCredit> {
     const { beliefRewards, beliefWeights, singletonEpisode } = settle("rebel", options, rebelFields, outsideRuns)

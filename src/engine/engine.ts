@@ -73,7 +73,7 @@ export interface Sampler {
 }
 
 /** Sampler of a policy's weights at one moment. Updates of the policy do not change it. */
-export interface SamplerSnapshot extends Sampler, AsyncDisposable {
+export interface SamplerSnapshot extends Sampler, Pick<Trainable, "logProbs">, AsyncDisposable {
   /**
    * Writes the weights into an empty folder, or keeps them elsewhere. The returned handle is stored in the manifest of
    * the checkpoint and passed to `Snapshots.open`. Disposal of the snapshot does not remove kept weights.

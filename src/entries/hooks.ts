@@ -10,6 +10,7 @@ export { type InformationGainOptions, informationGain } from "../rollout/hooks/i
 export { type JudgeOptions, judge } from "../rollout/hooks/judge.ts"
 export { monteCarlo } from "../rollout/hooks/monte-carlo.ts"
 export { type OracleCandidatesOptions, oracleCandidates } from "../rollout/hooks/oracle-candidates.ts"
+export { type ReasoningRewardsOptions, reasoningRewards } from "../rollout/hooks/reasoning-rewards.ts"
 export { type T2poOptions, t2po } from "../rollout/hooks/t2po.ts"
 export { type ThinkWhenUnsureOptions, thinkWhenUnsure } from "../rollout/hooks/think-when-unsure.ts"
 export type {

@@ -15,6 +15,7 @@ export type {
   ModelCallOptions,
   RememberedEpisode,
 } from "../environment/memory/memory.ts"
+export { type MetaReasoningOptions, metaReasoning } from "../environment/memory/meta-reasoning.ts"
 export { type PlanOptions, plan } from "../environment/memory/plan.ts"
 export { type RecentOptions, recent } from "../environment/memory/recent.ts"
 export { type SkillOptions, skills } from "../environment/memory/skills.ts"

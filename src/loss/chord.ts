@@ -4,9 +4,9 @@ import { readOptions } from "../options/read.ts"
 import type { OptionsOf } from "../options/table.ts"
 import { clippedSurrogate } from "./clipped-surrogate.ts"
 import { defineLoss } from "./define-loss.ts"
-import { offPolicyTokens } from "./off-policy-tokens.ts"
 import { clippedSurrogateFields } from "./options.ts"
 import type { TokenLoss } from "./token-loss.ts"
+import { withImitation } from "./with-imitation.ts"
 
 const clipFields = without(clippedSurrogateFields, "ratio", "skipZeroAdvantage")
 
@@ -31,8 +31,8 @@ export type ChordOptions = OptionsOf<typeof chordFields>
  *
  *     (1 - μ) clipped surrogate of the policy's tokens + μ mean of -φ log p over the expert's tokens,  φ = p (1 - p), a constant
  *
- * Tokens of the expert are those with `Span.offPolicy`; `expertData` of a training adds them. Each kind of tokens has a mean of its own: the
- * shares of the policy's tokens are scaled so that they have the sum of all shares. A batch with one kind has only its term, with its weight.
+ * Tokens of the expert are those with `Span.offPolicy`; `expertData` of a training adds them. Each kind of tokens has a mean of its own. A
+ * batch with one kind has only its term, with its weight.
  * Reports the metrics of `clippedSurrogate`, where tokens of the expert are unchanged ones, "policy/off-policy-fraction", "policy/imitation-weight"
  * (μ) and "policy/imitation-loss" (the mean over the expert's tokens).
  *
@@ -58,36 +58,9 @@ export const chord = defineLoss({
     return {
       name: "chord",
       evaluate(input) {
-        const { tokens, logProbs } = input
-        const isExpert = offPolicyTokens(input)
-        const experts = isExpert.reduce((sum, one) => sum + one, 0)
-        const [all, own] = input.shares.reduce(
-          ([sum, played], share, t) => [sum! + share, played! + (isExpert[t] ? 0 : share)],
-          [0, 0],
-        ) as [number, number]
         const mu = chordWeight(input.progress.iteration + 1, options)
-        const scale = own > 0 ? ((1 - mu) * all) / own : 0
-        const output = surrogate.evaluate({
-          ...input,
-          oldLogProbs: isExpert.map((one, t) => (one ? logProbs : input.oldLogProbs)[t]!),
-          shares: input.shares.map((share, t) => (isExpert[t] ? 0 : share * scale)),
-        })
-        const gradient = output.gradient.slice()
-        let imitation = 0
-        for (let t = 0; t < tokens; t++) {
-          if (!isExpert[t]) continue
-          const p = Math.exp(logProbs[t]!)
-          const phi = options.phi ? p * (1 - p) : 1
-          imitation -= (phi * logProbs[t]!) / experts
-          gradient[t] = -(mu * phi) / experts
-        }
-        const metrics = {
-          ...output.metrics,
-          "policy/off-policy-fraction": tokens === 0 ? 0 : experts / tokens,
-          "policy/imitation-weight": mu,
-          ...(experts > 0 && { "policy/imitation-loss": imitation }),
-        }
-        return { ...output, loss: output.loss + mu * imitation, gradient, metrics }
+        const output = withImitation(surrogate, input, { policy: 1 - mu, imitation: mu, phi: options.phi })
+        return { ...output, metrics: { ...output.metrics, "policy/imitation-weight": mu } }
       },
     }
   },

@@ -39,6 +39,7 @@ export function composeLoss(loss: TokenLoss, given: LossTerms = {}): TokenLoss {
     name: policy.name,
     needs: [...needs],
     ...(policy.teacherTop !== undefined && { teacherTop: policy.teacherTop }),
+    ...(policy.observations && { observations: true }),
     native: (progress) =>
       terms.teacherWeight === 0 ? nativeForm(policy.native?.(progress), scheduleValues(terms, progress)) : undefined,
     evaluate: (input) => addTerms(policy, scheduleValues(terms, input.progress), input),

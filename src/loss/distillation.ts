@@ -57,8 +57,9 @@ export const distillation = defineLoss({
     changes: ["data", "loss"],
     equation: "KL(policy ‖ teacher) on the policy's completions, estimated from the sampled tokens",
     source: "arXiv 2306.13649",
+    brings: "teacher",
     status: "exact",
-    note: "Needs a teacher. The divergences forward and jensen-shannon use the teacher's most likely tokens.",
+    note: "The divergences forward and jensen-shannon use the teacher's most likely tokens.",
   },
   make(given: DistillationOptions = {}): TokenLoss {
     const options = readOptions("distillation", given, distillationFields)

@@ -51,6 +51,7 @@ export const dpo = defineLoss({
     equation: "-log σ(β h), h = log p / p_ref of the chosen minus that of the rejected completion",
     source: "arXiv 2305.18290",
     set: { "sft.data": "pairs.jsonl" },
+    brings: "pairs",
     status: "exact",
     note: "With `gigpo sft`. Interpretation: all completions of a conversation count.",
   },

@@ -92,6 +92,8 @@ export interface TokenLoss extends Partial<Stateful> {
   readonly needs?: readonly LossNeed[]
   /** Number of the teacher's most likely tokens whose log-probabilities the loss reads at each position. Default 0. */
   readonly teacherTop?: number
+  /** Whether the loss also learns what the environment answered: training adds the observations as off-policy sequences. Default false. */
+  readonly observations?: boolean
   /** Returns the native form at a point of training; undefined if there is none. */
   native?(progress: TrainingProgress): NativeLoss | undefined
   /** Computes the loss of a batch and its gradient. */

@@ -36,6 +36,9 @@ export type AlgorithmStatus = keyof typeof statuses
 /** Relation to GiGPO: GiGPO itself, a work that cites or extends it, a related method, or a common baseline. */
 export type Origin = "gigpo" | "successor" | "relative" | "baseline"
 
+/** Input that an algorithm needs next to its settings; see `bring` of src/algorithms. */
+export type Brought = "teacher" | "judge" | "pairs" | "episodes" | "module"
+
 /** Description of an algorithm, next to its implementation if there is one. */
 export interface About {
   /** Name of the algorithm as published. */
@@ -55,6 +58,8 @@ export interface About {
   readonly set?: Readonly<Record<string, string | number | boolean | readonly string[]>>
   /** Built-in environments that provide what the algorithm needs. Default: all. */
   readonly environments?: readonly string[]
+  /** Input that the user brings, which no setting replaces. Default: none. */
+  readonly brings?: Brought
   /** Code that selects the algorithm, where a configuration file cannot. */
   readonly code?: string
   /** Status of the implementation in this package. */

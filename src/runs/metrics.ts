@@ -67,7 +67,8 @@ export const metricDescriptions: Readonly<Record<string, string>> = {
   "policy/dropped-fraction": "Share of tokens taken out of the loss by covariance (Clip-Cov).",
   "policy/off-policy-fraction": "Share of tokens that another policy sampled.",
   "policy/imitation-weight": "Weight μ of the expert's tokens in the loss (CHORD).",
-  "policy/imitation-loss": "Mean of -φ log p over the expert's tokens (CHORD).",
+  "policy/imitation-loss":
+    "Mean of -φ log p over the expert's tokens (CHORD), or of -log p over those of observations (ECHO).",
   "policy/hellinger": "Mean Hellinger distance of policy and reference (DGPO).",
   "policy/largest-weight": "Largest token weight (DGPO).",
   "distillation/divergence": "Mean divergence of policy and teacher over tokens, in nats.",

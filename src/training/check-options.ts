@@ -74,8 +74,11 @@ function problemOf(options: ResolvedTrainOptions): string | undefined {
     return "the loss chord learns from steps of an expert: set expertData.tasks, or use another loss."
   if (expertData && "name" in loss && !imitates)
     return "expertData has no effect without the loss chord: set loss.name to chord, or leave expertData out."
-  if (expertData && (loss.klWeight !== 0 || loss.teacherWeight !== 0 || options.privileged))
-    return "expertData has steps without scores of a reference or a teacher: set loss.klWeight and loss.teacherWeight to 0, and leave privileged out."
+  const unscored = expertData
+    ? "expertData has steps"
+    : "name" in loss && loss.name === "echo" && "the loss echo has tokens"
+  if (unscored && (loss.klWeight !== 0 || loss.teacherWeight !== 0 || options.privileged))
+    return `${unscored} without scores of a reference or a teacher: set loss.klWeight and loss.teacherWeight to 0, and leave privileged out.`
   if (rollout.minGroupSize > groupSize)
     return `rollout.minGroupSize is ${rollout.minGroupSize}, but groups have ${groupSize} episodes (groupSize).`
   if (dynamicSampling && groupSize < 2)
@@ -87,7 +90,7 @@ function problemOf(options: ResolvedTrainOptions): string | undefined {
 const onPolicy = ["reinforce", "distillation"]
 
 /** Message about options that leave the staleness of a pipelined rollout uncorrected, or undefined. */
-function pipelineProblem({ importance, oldLogProbs, loss, turnHooks }: ResolvedTrainOptions): string | undefined {
+function pipelineProblem({ importance, oldLogProbs, loss }: ResolvedTrainOptions): string | undefined {
   const why = "pipeline samples with weights that are one iteration old"
   if (oldLogProbs === "recomputed" && !importance)
     return `${why}, and ratios to recomputed log-probabilities leave that uncorrected: set importance to {}, or oldLogProbs to "sampled".`
@@ -96,7 +99,5 @@ function pipelineProblem({ importance, oldLogProbs, loss, turnHooks }: ResolvedT
       `${why}, and the loss ${loss.name} has no ratio to correct that: set oldLogProbs to "recomputed" and importance to {}, choose another ` +
       "loss, or set pipeline to 0."
     )
-  if (turnHooks && "name" in turnHooks && turnHooks.name === "information-gain")
-    return "The turn hooks information-gain need log-probabilities, which snapshots of the weights do not provide: set pipeline to 0, or choose other turn hooks."
   return undefined
 }

@@ -11,6 +11,7 @@ import { wastedShare } from "./episode-shares.ts"
 import { expertData } from "./expert-data.ts"
 import { fillForced } from "./forced-tokens.ts"
 import type { Stopwatch } from "./metrics.ts"
+import { observationRows } from "./observation-rows.ts"
 import { weighByImportance } from "./off-policy.ts"
 import { iterationRandom, type Training } from "./prepare.ts"
 import { seenTexts } from "./privileged.ts"
@@ -67,8 +68,9 @@ export async function collect<Task>(
   const inOwnUnits = scale ? inUnits(credit, scale, estimator.name) : credit
   const credited = table.withCredit(inOwnUnits)
   if (options.importance) weighByImportance(credited, scheduleValues(options.importance, progress), options.unit)
-  const shown = await expertData(training, progress, random.fork("expert"))
-  const extra = [...foreignRows(credit.extraRows ?? [], training), ...shown]
+  const shown = await expertData(training, progress, random.fork("expert"), groups as readonly Group<Task>[])
+  const answers = await observationRows(training, steps, progress)
+  const extra = [...foreignRows(credit.extraRows ?? [], training), ...shown, ...answers]
   clock.lap("advantage")
   await pace.rest()
   const critic = scale ? valueMetrics(credited, inOwnUnits.returns!, scale) : {}

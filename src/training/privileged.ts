@@ -1,5 +1,6 @@
 import type { Teacher, Trainable } from "../engine/engine.ts"
 import type { Sequence } from "../engine/rows.ts"
+import { readTagged } from "../environment/tags.ts"
 import { field, oneOf } from "../options/field.ts"
 import type { OptionsOf, Resolved } from "../options/table.ts"
 import type { Group } from "../rollout/hooks.ts"
@@ -12,7 +13,7 @@ import { gather } from "./rows.ts"
 import type { CollectedStep } from "./steps.ts"
 
 /** Text that a privileged teacher sees, by name. */
-const views = ["best-episode", "expert", "outcome"] as const
+const views = ["best-episode", "skill", "expert", "outcome"] as const
 
 /** Function that returns the text for one episode, given its steps and all steps of its group; undefined for no text. */
 export type PrivilegedView = (
@@ -30,7 +31,8 @@ export const privilegedFields = {
   sees: field<(typeof views)[number] | PrivilegedView, string>(
     "best-episode",
     "What it sees: the actions of the best other episode of the group (best-episode; nothing where no other is at least as good, or all are " +
-      "equal), those of the environment's expert (expert), or what followed each action of the episode itself, with its return (outcome). In " +
+      "equal), the last text between <skill> tags of that episode, for which the memory `skills` asks (skill), the actions of the environment's " +
+      "expert (expert), or what followed each action of the episode itself, with its return (outcome). In " +
       "programs also a function (episode, group) => text.",
     (value) =>
       typeof value === "function" || views.includes(value as never)
@@ -71,7 +73,7 @@ export function makeSight<Task>(
       if (typeof sees === "function") text = await sees(own, steps)
       else if (sees === "outcome") text = outcomeOf(own, returns.get(id)!)
       else if (sees === "expert") text = plan && listed("A solution of the task that follows:", plan)
-      else text = bestOf(id, episodes, returns)
+      else text = (sees === "skill" ? skillOf : actionsOf)(bestOf(id, returns), episodes)
       if (text !== undefined && typeof text !== "string")
         throw new GigpoError(
           "BAD_ARGUMENT",
@@ -83,20 +85,30 @@ export function makeSight<Task>(
   }
 }
 
-function bestOf(
-  id: number,
-  episodes: ReadonlyMap<number, readonly CollectedStep[]>,
-  returns: ReadonlyMap<number, number>,
-): string | undefined {
+/** Best other episode of a group, with its return; undefined if all are equal, or the others are worse. */
+function bestOf(id: number, returns: ReadonlyMap<number, number>): readonly [number, number] | undefined {
   if (Math.max(...returns.values()) === Math.min(...returns.values())) return undefined
   const others = [...returns].filter(([other]) => other !== id)
-  const [best, reached] = others.reduce((first, other) => (other[1] > first[1] ? other : first))
+  const best = others.reduce((first, other) => (other[1] > first[1] ? other : first))
   // The best episode of its group learns nothing from one that is worse.
-  if (reached < returns.get(id)!) return undefined
+  return best[1] < returns.get(id)! ? undefined : best
+}
+
+type Episodes = ReadonlyMap<number, readonly CollectedStep[]>
+
+function actionsOf(best: ReturnType<typeof bestOf>, episodes: Episodes): string | undefined {
+  if (!best) return undefined
+  const [id, earned] = best
   return listed(
-    `Actions of an attempt at the task that follows, which earned ${reached}:`,
-    episodes.get(best)!.map(({ record }) => record.action),
+    `Actions of an attempt at the task that follows, which earned ${earned}:`,
+    episodes.get(id)!.map(({ record }) => record.action),
   )
+}
+
+function skillOf(best: ReturnType<typeof bestOf>, episodes: Episodes): string | undefined {
+  const written = best && episodes.get(best[0])!.flatMap(({ record }) => readTagged(record.text, "skill").answer || [])
+  const last = written?.at(-1)
+  return last === undefined ? undefined : `What helps in the task that follows:\n${last}`
 }
 
 function outcomeOf(own: readonly CollectedStep[], earned: number): string {

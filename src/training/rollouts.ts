@@ -1,5 +1,6 @@
 import { setMaxListeners } from "node:events"
 import type { TrainingProgress } from "../options/schedule.ts"
+import { checkMethods } from "../rollout/check-setup.ts"
 import { type Checkpoint, type Saved, samplerPath } from "../runs/checkpoint.ts"
 import { type Memory, remember } from "../runs/snapshot.ts"
 import { linkAbort } from "../util/linked-abort.ts"
@@ -116,6 +117,7 @@ export class Rollouts<Task> {
   }
 
   #with(sampler: Ahead<Task>["sampler"], iteration: number): Ahead<Task> {
+    checkMethods("The snapshot of policy.snapshots", sampler.snapshot, ["sample", "logProbs", "keep"])
     return { iteration, sampler, memory: remember(playingParts(this.#training.parts)) }
   }
 

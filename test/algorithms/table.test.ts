@@ -3,6 +3,7 @@ import { resolve } from "node:path"
 import { describe, expect, it } from "vitest"
 import { changes, statuses } from "../../src/algorithms/algorithm.ts"
 import { algorithms } from "../../src/algorithms/algorithms.ts"
+import { bring } from "../../src/algorithms/bring.ts"
 import { findAlgorithms } from "../../src/algorithms/find.ts"
 import { settingsFor, settingsOf } from "../../src/algorithms/settings-for.ts"
 import { resolveConfig } from "../../src/cli/config/resolve.ts"
@@ -61,7 +62,9 @@ describe("the table of algorithms", () => {
 
   it("is the page docs/algorithms.md (npm run docs:algorithms makes it)", async () => {
     const { pageOf } = (await import(resolve("scripts/algorithms.mjs"))) as { pageOf(table: object): string }
-    expect(readFileSync("docs/algorithms.md", "utf8")).toBe(pageOf({ algorithms, settingsFor, changes, statuses }))
+    expect(readFileSync("docs/algorithms.md", "utf8")).toBe(
+      pageOf({ algorithms, settingsFor, changes, statuses, bring }),
+    )
   })
 
   const reference = resolve("../shared/reference/successors.md")
@@ -90,7 +93,7 @@ describe("algorithms are found", () => {
     expect(found("fork-at", "gdpo")).toEqual(["GDPO", "StraTA"])
     expect(found("dual clip")).toEqual(["PPO's clipped surrogate"])
     expect(found("k3")).toEqual(["KL to the reference, adaptive"])
-    expect(found("GAE")).toEqual(["PPO"])
+    expect(found("GAE")).toEqual(["PPO", "HiPER"])
     expect(found("difflib")).toEqual(["GiGPO"])
     expect(found("constant-context")).toEqual(["From History to State (Constant-Context Skill Learning)"])
   })

@@ -63,6 +63,7 @@ const noting: Readonly<Record<string, string>> = {
   state: "<state>a box</state>",
   skills: "<skill>push</skill>",
   beliefs: "<belief>a box</belief><expect>nothing</expect>",
+  "meta-reasoning": "<explore>the box</explore>",
   "belief-state": '<belief>{ "state": { "objects": { "mug 1": "desk 1" } }, "task": { "phase": "find" } }</belief>',
 }
 

@@ -42,6 +42,7 @@ const told = (environment: Environment): Environment => ({
 /** What some must be told. */
 const options: Readonly<Record<string, object>> = {
   "vine-ppo": { value: "value" },
+  rlvmr: { reward: "gain", tag: "strategy" },
   rebel: { beliefRewards: ["belief"], beliefWeights: [1], kind: "kind" },
   a2tgpo: { gain: "gain" },
   igpo: { gain: "gain" },

@@ -120,8 +120,9 @@ describe("beliefs", () => {
 
   it("are read with single quotes, and parts of another type as empty", () => {
     const text = `<BELIEF>{'state': {'objects': ['a'], 'states': null, 'visited': 'desk 1'}, 'task': 3}</BELIEF>`
-    const empty = { objects: {}, states: {}, visited: [], unvisited: [], phase: "", target: "", prediction: "" }
-    expect(readBelief(text)).toEqual(empty)
+    const household = { objects: {}, states: {}, visited: [], unvisited: [] }
+    const shop = { wishes: {}, confirmed: {}, open: 0 }
+    expect(readBelief(text)).toEqual({ ...household, ...shop, phase: "", target: "", prediction: "" })
   })
 
   it("are the only history of the memory belief-state", async () => {

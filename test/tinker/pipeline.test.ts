@@ -1,7 +1,9 @@
 import { mkdtemp, readdir, readFile } from "node:fs/promises"
 import { join } from "node:path"
 import { beforeAll, expect, it } from "vitest"
+import { stepSequence } from "../../src/engine/rows.ts"
 import type { Environment } from "../../src/environment/environment.ts"
+import type { RolloutHooks } from "../../src/rollout/hooks.ts"
 import type { IterationReport } from "../../src/runs/report.ts"
 import { Run } from "../../src/runs/run.ts"
 import type { TrainOptions } from "../../src/training/options.ts"
@@ -20,6 +22,16 @@ const script: TrainOptions = {
   optimizer: { learningRate: 1e-2, maxGradientNorm: Number.POSITIVE_INFINITY },
   loss: { clipDual: Number.POSITIVE_INFINITY },
 }
+/** Differences of log-probabilities that a hook asked the policy for from those of sampling. */
+const apart: number[] = []
+const hooks: RolloutHooks = {
+  async score({ episodes }, { policy }) {
+    const { prompt, reply, logProbs } = episodes[0]!.steps[0]!
+    const asked = await policy!.logProbs!([stepSequence(prompt, reply)])
+    apart.push(...asked.logProbs.map((one, at) => Math.abs(one - logProbs[at]!)))
+    return episodes
+  },
+}
 const folder = () => mkdtemp(join(doors.folder, "pipeline-"))
 
 async function run(serving: Serving, directory: string, resume = false): Promise<IterationReport[]> {
@@ -27,7 +39,7 @@ async function run(serving: Serving, directory: string, resume = false): Promise
   const policy = await serving.connect({ rank: 4, seed: 3, patience: 2, deadline: 20 })
   const { tokenizer } = await doors.open()
   const reports: IterationReport[] = []
-  for await (const report of train({ policy, tokenizer, environment: openDoors(), ...script, run: into }))
+  for await (const report of train({ policy, tokenizer, environment: openDoors(), ...script, run: into, hooks }))
     reports.push(timeless(report))
   return reports
 }
@@ -54,6 +66,11 @@ it("the rollout of each iteration but the first is one iteration old", () => {
   expect(whole.map(({ metrics }) => metrics["rollout/staleness"])).toEqual([0, 1, 1, 1])
   expect(Math.abs(whole[0]!.metrics["mismatch/kl"]!)).toBeLessThan(1e-4)
   expect(Math.abs(whole[1]!.metrics["mismatch/kl"]!)).toBeGreaterThan(1e-4)
+})
+
+it("a hook gets log-probabilities from the weights that play", () => {
+  expect(apart.length).toBeGreaterThan(0)
+  expect(Math.max(...apart)).toBeLessThan(1e-4)
 })
 
 it.each(["/optim_step", "/asample", "/save_weights_for_sampler"])(

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest"
 import type { Sequence } from "../../src/engine/rows.ts"
 import type { TrainSetup } from "../../src/training/prepare.ts"
-import { withTextsInFront } from "../../src/training/privileged.ts"
+import { makeSight, withTextsInFront } from "../../src/training/privileged.ts"
 import { train } from "../../src/training/train.ts"
 import { doorsEnvironment } from "../rollout/doors.ts"
 import { characters, TablePolicy } from "./table-policy.ts"
@@ -53,6 +53,28 @@ describe("a privileged teacher", () => {
       extra += more
     }
     expect(metrics["teacher/extra-tokens"]).toBeCloseTo(extra / rows.length, 9)
+  })
+
+  it("sees the last skill that the best other episode noted, if that is no worse", async () => {
+    const sight = makeSight({ model: "policy", sees: "skill" }, { rollout: {} } as never)
+    const seenBy = async (...episodes: readonly (readonly [number, ...string[]])[]) => {
+      const steps = episodes.flatMap(([reward, ...texts], episode) =>
+        texts.map((text, at) => ({ episode, record: { text, action: "a", reward: at === 0 ? reward : 0 } })),
+      )
+      return [...(await sight({ task: 0 } as never, steps as never))]
+    }
+    const noted = (...skills: readonly string[]) => skills.map((skill) => `<skill>${skill}</skill><action>a</action>`)
+    const text = "What helps in the task that follows:\nopen drawers"
+    expect(
+      await seenBy([1, ...noted("look", "open drawers"), "none"], [0, "none"], [1, ...noted("open drawers")]),
+    ).toEqual([
+      [0, text],
+      [1, text],
+      [2, text],
+    ])
+    expect(await seenBy([1, ...noted("open drawers")], [0, ...noted("wait")])).toEqual([[1, text]])
+    expect(await seenBy([1, ...noted("open drawers")], [1, "none"])).toEqual([])
+    expect(await seenBy([1, "none", ...noted("")], [0, "none"])).toEqual([])
   })
 
   it("sees the best other episode of the group, if that is no worse", async () => {

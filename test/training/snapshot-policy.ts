@@ -9,6 +9,8 @@ export class SnapshotPolicy extends TablePolicy {
   readonly taken: number[] = []
   /** Steps of the weights of each sample of a snapshot. */
   readonly sampled: number[] = []
+  /** Steps of the weights of each call of a snapshot for log-probabilities. */
+  readonly scored: number[] = []
   /** Snapshots that are not disposed of. */
   open: number = 0
   /** Called before an optimizer step. */
@@ -39,6 +41,10 @@ export class SnapshotPolicy extends TablePolicy {
       sample: (request) => {
         this.sampled.push(steps)
         return table.sample(request)
+      },
+      logProbs: (rows, options) => {
+        this.scored.push(steps)
+        return table.logProbs(rows, options)
       },
       keep: async (directory) => {
         await writeFile(join(directory, "snapshot.bin"), new Uint8Array(logits.buffer))

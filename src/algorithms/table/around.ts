@@ -21,8 +21,9 @@ export const around: readonly Algorithm[] = [
     source: "arXiv 2605.19447, a summary",
     file: "src/credit/teacher-weights.ts",
     set: { "training.teacherWeights.alpha": 1 },
+    brings: "teacher",
     status: "interpreted",
-    note: "Needs a teacher. Bounds and means over an action are not documented. With hindsight: `training.privileged.sees=outcome`.",
+    note: "Bounds and means over an action are not documented. With hindsight: `training.privileged.sees=outcome`.",
   },
   {
     system: "Entropy Polarity / PAPO",

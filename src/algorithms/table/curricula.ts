@@ -13,8 +13,9 @@ export const curricula: readonly Algorithm[] = [
     source: "arXiv 2604.24005; kokolerk/TCOD",
     file: "src/training/curriculum/tcod.ts",
     set: { ...curriculum("tcod"), "training.loss.name": "distillation" },
+    brings: "teacher",
     status: "exact",
-    note: "Needs a teacher. The authors' code uses A = log p_teacher - log p in PPO's clipped surrogate, whose gradient before any update is that of `divergence: reverse`, the default here; the paper's equation has KL(teacher ‖ policy), `divergence: forward`.",
+    note: "The authors' code uses A = log p_teacher - log p in PPO's clipped surrogate, whose gradient before any update is that of `divergence: reverse`, the default here; the paper's equation has KL(teacher ‖ policy), `divergence: forward`.",
   },
   {
     system: "Horizon-length empirical study",

@@ -10,6 +10,7 @@ export const data: readonly Algorithm[] = [
     source: "arXiv 2310.12036",
     file: "src/loss/dpo.ts",
     set: { "sft.loss.name": "dpo", "sft.loss.objective": "ipo", "sft.data": "pairs.jsonl" },
+    brings: "pairs",
     status: "exact",
   },
   {
@@ -20,6 +21,7 @@ export const data: readonly Algorithm[] = [
     source: "arXiv 2110.06169",
     file: "src/sft/implicit-q.ts",
     set: { "sft.data": "episodes", "sft.successes": false, "sft.implicitQ.expectile": 0.7 },
+    brings: "episodes",
     status: "exact",
     note: "With `gigpo sft`, over steps, as in STEP-HRL. Q is estimated from one sample instead of a network: an implementation choice.",
   },
@@ -38,8 +40,8 @@ export const data: readonly Algorithm[] = [
     },
     status: "interpreted",
     note:
-      "The term of the loss is exact. The authors' teacher sees skills that another model wrote; ours sees the best other episode, the expert's " +
-      "actions or the outcome.",
+      "The term of the loss is exact. The authors' teacher sees skills that another model wrote; ours sees the best other episode, what its policy " +
+      "noted as a skill (`sees: skill`, with the memory `skills`), the expert's actions or the outcome.",
   },
   {
     system: "on-policy self-distillation (OPSD, SDFT)",
@@ -55,6 +57,24 @@ export const data: readonly Algorithm[] = [
       "system, as in prime-rl; the KL is ours.",
   },
   {
+    system: "DAgger",
+    origin: "relative",
+    changes: ["data", "loss"],
+    equation: "mean of -log p over the completions of an expert in the states that the policy visits",
+    source: "arXiv 1011.0686",
+    file: "src/training/expert-labels.ts",
+    otherFiles: ["src/loss/chord.ts"],
+    set: {
+      "training.loss.name": "chord",
+      "training.loss.peak": 1,
+      "training.loss.valley": 1,
+      "training.loss.phi": false,
+      "training.expertData.states": "policy",
+    },
+    status: "partial",
+    note: "The states of the iteration only: those of earlier iterations are not kept. The policy plays from the first iteration on, so start from behavior cloning. With `peak` and `valley` below 1 the policy loss takes part.",
+  },
+  {
     system: "AMATA",
     origin: "successor",
     changes: ["data"],
@@ -68,7 +88,7 @@ export const data: readonly Algorithm[] = [
     changes: ["data"],
     source: "abstract",
     status: "undefined",
-    note: "Behavior cloning, DAgger, then reinforcement learning; this package has the first and the last.",
+    note: "Behavior cloning, DAgger, then reinforcement learning, each of which this package has; how they are chained is not documented.",
   },
   {
     system: "EUEA",

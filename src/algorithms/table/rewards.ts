@@ -10,6 +10,7 @@ export const rewards: readonly Algorithm[] = [
     source: "OpenPipe/ART",
     file: "src/rollout/hooks/judge.ts",
     set: { "training.turnHooks.name": "judge" },
+    brings: "judge",
     status: "interpreted",
     note: "Through an OpenAI-compatible server (`url`, `model`). The wording of the request is ours; `rubric` replaces its criterion.",
   },
@@ -21,8 +22,9 @@ export const rewards: readonly Algorithm[] = [
     source: "abstract",
     file: "examples/extend/curriculum.ts",
     code: "curriculum: rewardWeights(options)",
+    brings: "module",
     status: "interpreted",
-    note: "Example to copy. The meta-gradient is not documented, so weights are found by random search.",
+    note: "The meta-gradient is not documented, so weights are found by random search.",
   },
   {
     system: "DPEPO with its process reward",

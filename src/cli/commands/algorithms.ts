@@ -1,5 +1,6 @@
 import type { Command } from "commander"
 import { type Algorithm, type Change, changes, statuses } from "../../algorithms/algorithm.ts"
+import { bring } from "../../algorithms/bring.ts"
 import { findAlgorithms } from "../../algorithms/find.ts"
 import { settingsFor } from "../../algorithms/settings-for.ts"
 import { interruptible } from "../terminal/interrupt.ts"
@@ -45,11 +46,12 @@ function row(algorithm: Algorithm): string[] {
 }
 
 function described(algorithm: Algorithm, at: number): string[] {
-  const { system, equation, source, file, otherFiles = [], environments, status, note } = algorithm
+  const { system, equation, source, file, otherFiles = [], environments, brings, status, note } = algorithm
   const rows: readonly (readonly [string, string | undefined])[] = [
     ["changes", algorithm.changes.join(", ")],
     ["equation", equation],
     ["selected by", settingsFor(algorithm).join(" ") || undefined],
+    ["bring", brings && `${bring[brings].title}. ${bring[brings].text} Example: docs/algorithms.md`],
     ["environments", environments?.join(", ")],
     ["source", source],
     ["file", file && [file, ...otherFiles].join(", ")],

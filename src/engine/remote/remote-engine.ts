@@ -190,6 +190,7 @@ export class RemoteEngine implements Trainable {
       version: () => this.#published.version,
       trained: () => this.#trained(),
       sample: (request, of, version) => this.#sample(request, async () => of, version),
+      score: (rows, options, of) => this.#scored(rows, options, async () => of),
     })
     this.store = remoteStore({
       ...{
@@ -265,18 +266,10 @@ export class RemoteEngine implements Trainable {
 
   /** Log-probabilities as in `Trainable`; "reference" is the only other model. */
   async logProbs(rows: readonly Sequence[], options: LogProbsOptions = {}): Promise<TokenStatistics> {
-    checkArguments("logProbs", options, logProbsKeys)
-    const { of = "current", needs = [], temperature = 1, signal } = options
-    if (needs.length > 0) throw cannot(`report the ${needs.join(" and ")}`, "choose a loss that needs none")
-    checkRows(rows, temperature)
+    const { of = "current", signal } = options
+    if (of === "reference") return await this.#scored(rows, options, () => this.#published.frozen())
+    checkScored(rows, options)
     if (rows.length === 0) return { logProbs: new Float32Array(0) }
-    if (of === "reference") {
-      const session = await this.#published.frozen()
-      const scores = await Promise.all(
-        rows.map(async (row) => ofSpans(row, await this.#samplers.score(session, row.tokens, signal))),
-      )
-      return { logProbs: finite(scores) }
-    }
     if (of !== "current") throw cannot(`query the model "${of}"`, 'besides the policy there is only "reference"')
     const { wire } = await this.#probed()
     const loss: RemoteLoss = { loss: "cross_entropy", config: {}, data: scoringData(rows) }
@@ -285,6 +278,21 @@ export class RemoteEngine implements Trainable {
     const found = finite(scores)
     for (const [r, row] of rows.entries()) this.#said.set(row, scores[r]!)
     return { logProbs: found }
+  }
+
+  /** Log-probabilities by a sampling session. */
+  async #scored(
+    rows: readonly Sequence[],
+    options: LogProbsOptions,
+    session: () => Promise<string>,
+  ): Promise<TokenStatistics> {
+    checkScored(rows, options)
+    if (rows.length === 0) return { logProbs: new Float32Array(0) }
+    const of = await session()
+    const scores = await Promise.all(
+      rows.map(async (row) => ofSpans(row, await this.#samplers.score(of, row.tokens, options.signal))),
+    )
+    return { logProbs: finite(scores) }
   }
 
   runs(loss: NativeLoss): boolean {
@@ -472,6 +480,14 @@ export class RemoteEngine implements Trainable {
     this.#published.changed()
     this.#said = new WeakMap()
   }
+}
+
+/** Checks the arguments of a call for log-probabilities. */
+function checkScored(rows: readonly Sequence[], options: LogProbsOptions): void {
+  checkArguments("logProbs", options, logProbsKeys)
+  const { needs = [], temperature = 1 } = options
+  if (needs.length > 0) throw cannot(`report the ${needs.join(" and ")}`, "choose a loss that needs none")
+  checkRows(rows, temperature)
 }
 
 function checkFinite(logProbs: Float32Array): void {

@@ -1,5 +1,14 @@
 import type { Json } from "../../util/state.ts"
-import type { Completion, SampleRequest, Sampler, SamplerSnapshot, Snapshots } from "../engine.ts"
+import type {
+  Completion,
+  LogProbsOptions,
+  SampleRequest,
+  Sampler,
+  SamplerSnapshot,
+  Snapshots,
+  TokenStatistics,
+} from "../engine.ts"
+import type { Sequence } from "../rows.ts"
 import type { RemoteModel } from "./remote-model.ts"
 import { pathOf, saveThere } from "./remote-store.ts"
 import type { Samplers } from "./samplers.ts"
@@ -15,13 +24,23 @@ export interface SnapshotsSetup {
   readonly trained: () => Promise<RemoteModel>
   /** Samples from a sampling session. */
   readonly sample: (request: SampleRequest, session: string, version: number) => Promise<Completion>
+  /** Returns log-probabilities by a sampling session. */
+  readonly score: (rows: readonly Sequence[], options: LogProbsOptions, session: string) => Promise<TokenStatistics>
 }
 
 /**
  * Returns the snapshots of a remote engine: weights that the server saves for sampling under a name, since a session of unnamed weights may
  * end with the next update and cannot be opened again. Weights that no checkpoint refers to are deleted.
  */
-export function remoteSnapshots({ session, samplers, policy, version, trained, sample }: SnapshotsSetup): Snapshots {
+export function remoteSnapshots({
+  session,
+  samplers,
+  policy,
+  version,
+  trained,
+  sample,
+  score,
+}: SnapshotsSetup): Snapshots {
   const opened = async (path: string, number: number, isKept: boolean): Promise<SamplerSnapshot> => {
     const of = await samplers.open({ model_path: path })
     const { vocabularySize, maxPositions, deterministic } = policy
@@ -29,6 +48,7 @@ export function remoteSnapshots({ session, samplers, policy, version, trained, s
     return {
       ...{ vocabularySize, maxPositions, deterministic },
       sample: (request) => sample(request, of, number),
+      logProbs: (rows, options = {}) => score(rows, options, of),
       keep: async () => {
         kept = true
         return { path }

@@ -1,26 +1,44 @@
+import { oneOf } from "../../options/field.ts"
 import { readOptions } from "../../options/read.ts"
 import type { OptionsOf } from "../../options/table.ts"
 import type { Memory } from "./memory.ts"
 import { lastNote, longestNote, titled } from "./tagged.ts"
 
-export const beliefStateFields = { longest: longestNote }
+export const beliefStateFields = {
+  about: oneOf(
+    "household",
+    ["household", "shop"],
+    "What beliefs are about: a household (ALFWorld), or a shop (WebShop).",
+  ),
+  longest: longestNote,
+}
 
 /** Options of `beliefState`. */
 export type BeliefStateOptions = OptionsOf<typeof beliefStateFields>
 
-const schema =
+const task = (phases: string, target: string) =>
+  `"task": { "phase": "<${phases}>", "target": "<${target}>", "subgoal": "<one sentence>" }, ` +
+  '"prediction": "If I <action>, I expect <observation>." }'
+
+const household =
   '{ "state": { "objects": { "<object>": "<place, in_hand or unknown>" }, "states": { "<object>": "<hot, cold or clean>" }, ' +
   '"visited": ["<receptacle>"], "unvisited_candidates": ["<receptacle>"] }, ' +
-  '"task": { "phase": "<find, pickup, transform, place or done>", "target": "<object>", "subgoal": "<one sentence>" }, ' +
-  '"prediction": "If I <action>, I expect <observation>." }'
+  task("find, pickup, transform, place or done", "object")
+
+const shop =
+  '{ "state": { "target": { "<attribute>": "<value>" }, "confirmed": { "<attribute>": "<value that was seen>" }, ' +
+  '"unconfirmed": ["<attribute>"], "product_id": "<product, if there is one>" }, ' +
+  task("searching, browsing, viewing, selecting, buying or done", "product")
+
+const schemas = { household, shop }
 
 /**
  * Memory in which the previous belief is the only history, as in ReBel (arXiv 2605.20061). With every action the policy writes its belief
- * as JSON between <belief> tags: places and states of objects, visited receptacles, phase and target of the task, and what it expects.
- * The fields are those of the authors; the wording is ours. For the estimator `rebel` with the hook `belief-rewards`.
+ * as JSON between <belief> tags: places and states of objects and visited receptacles, or in a shop the wanted and the seen attributes, with
+ * phase and target of the task and what it expects. The fields are those of the authors; the wording is ours. For the estimator `rebel` with the hook `belief-rewards`.
  */
 export function beliefState(given: BeliefStateOptions = {}): Memory {
-  const { longest } = readOptions("beliefState", given, beliefStateFields)
+  const { about, longest } = readOptions("beliefState", given, beliefStateFields)
   return {
     name: "belief-state",
     notes: true,
@@ -28,7 +46,7 @@ export function beliefState(given: BeliefStateOptions = {}): Memory {
       tell: (history) =>
         [
           ...titled("Your previous belief:", lastNote(history, "belief", longest)),
-          `First write your belief, brought up to date with what you observe now, as JSON inside <belief> </belief>:\n${schema}`,
+          `First write your belief, brought up to date with what you observe now, as JSON inside <belief> </belief>:\n${schemas[about]}`,
           "Then reason from it, and act.",
         ].join("\n\n"),
     }),

@@ -4,6 +4,7 @@ import { beliefState, beliefStateFields } from "./belief-state.ts"
 import { beliefFields, beliefs } from "./beliefs.ts"
 import { chunkFields, chunks } from "./chunks.ts"
 import type { Memory } from "./memory.ts"
+import { metaReasoning, metaReasoningFields } from "./meta-reasoning.ts"
 import { plan, planFields } from "./plan.ts"
 import { recent, recentFields } from "./recent.ts"
 import { skillFields, skills } from "./skills.ts"
@@ -19,5 +20,6 @@ export const memories = {
   skills: { fields: skillFields, make: skills },
   plan: { fields: planFields, make: plan },
   beliefs: { fields: beliefFields, make: beliefs },
+  "meta-reasoning": { fields: metaReasoningFields, make: metaReasoning },
   "belief-state": { fields: beliefStateFields, make: beliefState },
 } satisfies Readonly<Record<string, Named<Fields, Memory>>>

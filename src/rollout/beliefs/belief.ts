@@ -6,6 +6,12 @@ export interface Belief {
   readonly states: Readonly<Record<string, string>>
   readonly visited: readonly string[]
   readonly unvisited: readonly string[]
+  /** Attributes of the wanted product, in a shop. */
+  readonly wishes: Readonly<Record<string, string>>
+  /** Attributes of the product that were seen. */
+  readonly confirmed: Readonly<Record<string, string>>
+  /** Number of wanted attributes that were not seen. */
+  readonly open: number
   readonly phase: string
   readonly target: string
   readonly prediction: string
@@ -22,6 +28,9 @@ export function readBelief(text: string): Belief | undefined {
     states: textsOf(state.states),
     visited: listOf(state.visited),
     unvisited: listOf(state.unvisited_candidates),
+    wishes: textsOf(state.target),
+    confirmed: textsOf(state.confirmed),
+    open: Object.keys(state.unconfirmed ?? {}).length,
     phase: wordOf(task.phase),
     target: wordOf(task.target),
     prediction: String(found.prediction ?? "").trim(),

@@ -87,13 +87,17 @@ const noise = new Set(
   ).split(" "),
 )
 
-/** r_pred: share of the words and pairs of words after "I expect" that the next observation contains, 0 to 1. */
-export function predictionScore({ prediction }: Belief, observation: string): number {
+/**
+ * r_pred: share of the words and pairs of words after "I expect" that the next observation contains, 0 to 1.
+ *
+ * @param common - further words that count in pairs only
+ */
+export function predictionScore({ prediction }: Belief, observation: string, common: readonly string[] = []): number {
   const text = prediction.toLowerCase()
   const expected = /i expect\s+(.*)/.exec(text)?.[1] ?? text
   const words = (expected.match(/\b[a-z]\w+\b/g) ?? []).filter((word) => word.length > 3 && !stopwords.has(word))
   const features = words.flatMap((word, at) => [
-    ...(noise.has(word) ? [] : [word]),
+    ...(noise.has(word) || common.includes(word) ? [] : [word]),
     ...(at + 1 < words.length ? [`${word} ${words[at + 1]}`] : []),
   ])
   const counted = features.length > 0 ? features : words

@@ -9,6 +9,7 @@ import { informationGain, informationGainFields } from "./information-gain.ts"
 import { judge, judgeFields } from "./judge.ts"
 import { monteCarlo } from "./monte-carlo.ts"
 import { oracleCandidates, oracleCandidatesFields } from "./oracle-candidates.ts"
+import { reasoningRewardFields, reasoningRewards } from "./reasoning-rewards.ts"
 import { t2po, t2poFields } from "./t2po.ts"
 import { thinkWhenUnsure, thinkWhenUnsureFields } from "./think-when-unsure.ts"
 
@@ -22,6 +23,7 @@ export const turnHooks = {
   "information-gain": { fields: informationGainFields, make: informationGain },
   "monte-carlo": { fields: {}, make: monteCarlo },
   "belief-rewards": { fields: {}, make: beliefRewards },
+  "reasoning-rewards": { fields: reasoningRewardFields, make: reasoningRewards },
   "expert-progress": { fields: expertProgressFields, make: expertProgress },
   judge: { fields: judgeFields, make: judge },
 } satisfies Readonly<Record<string, Named<Fields, RolloutHooks>>>

@@ -1,7 +1,7 @@
 // Runs tests once for every instruction set of the CPU kernels that this machine supports.
 //
 // Processors in software compute a hundred times slower. Two variables shorten the tests there: GIGPO_TEST_ISA names the only instruction set
-// to test, and GIGPO_TEST_LARGEST_PRODUCT is the number of multiply-adds beyond which a product is left out.
+// to test, and GIGPO_TEST_MOST_WORK is the number of multiply-adds beyond which a case is left out.
 #pragma once
 #include <cstdint>
 #include <cstdlib>
@@ -31,9 +31,12 @@ void on_each_isa(Body body) {
   CHECK(found, "GIGPO_TEST_ISA is %s", only ? only : "");
 }
 
-inline bool is_too_large(int64_t m, int64_t n, int64_t k) {
-  static const char* const largest = std::getenv("GIGPO_TEST_LARGEST_PRODUCT");
-  return largest && m * n * k > std::atoll(largest);
+// Whether a case of m · n · k multiply-adds is left out.
+inline bool is_too_large(int64_t m, int64_t n = 1, int64_t k = 1) {
+  static const char* const most = std::getenv("GIGPO_TEST_MOST_WORK");
+  return most && m * n * k > std::atoll(most);
 }
+
+constexpr int64_t work_of_exponential = 64;  // multiply-adds that take as long as the exponentials of a logit, in double, in a test
 
 }  // namespace gigpo::test

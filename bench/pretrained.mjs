@@ -16,7 +16,7 @@ import { environmentOf, tokenizer } from "./words.mjs"
 
 const file = process.env.GIGPO_SMOLLM2
 const llama = process.env.GIGPO_LLAMA_CPP
-const precisions = instructionSet === "avx512_bf16" ? ["float32", "bfloat16"] : ["float32"]
+const precisions = instructionSet.endsWith("_bf16") ? ["float32", "bfloat16"] : ["float32"]
 const open = async (precision, training = true) => await NativePolicy.open(file, { device: "cpu", precision, training })
 const timed = async (work) => {
   const began = performance.now()

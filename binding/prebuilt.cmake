@@ -5,7 +5,7 @@ target_compile_options(core PRIVATE $<$<COMPILE_LANGUAGE:CUDA>:--compress-mode=s
 # File names in the messages of failed checks are relative to this folder.
 if(CMAKE_CXX_COMPILER_ID MATCHES "GNU|Clang")
   set(relative -ffile-prefix-map=${CMAKE_SOURCE_DIR}/=)
-  foreach(target gigpo core system kernels_portable kernels_avx2 kernels_avx512 kernels_avx512_bf16)
+  foreach(target gigpo core system kernels_portable kernels_avx2 kernels_avx512 kernels_avx512_bf16 kernels_amx_bf16 kernels_neon kernels_neon_bf16)
     if(TARGET ${target})
       target_compile_options(${target} PRIVATE
         $<$<COMPILE_LANGUAGE:CXX>:${relative}> $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=${relative}>)

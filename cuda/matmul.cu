@@ -12,6 +12,7 @@
 #include "cuda/launch.h"
 #include "cuda/matmul.h"
 #include "cuda/matmul_output.cuh"
+#include "cuda/matmul_plan.h"
 #include "cuda/matmul_tile.cuh"
 
 namespace gigpo::cuda {
@@ -172,7 +173,8 @@ MatmulTile choose(const Matmul& product, const Product& p, MatmulTile wanted) {
     if (p.m <= 32) return p.m <= 16 ? MatmulTile::rows_16 : MatmulTile::rows_32;
     return p.m <= 64 ? MatmulTile::rows_64 : MatmulTile::rows_128;
   }
-  return p.range >= p.k && tiles_of<Wide>(p) >= multiprocessors ? MatmulTile::wide : MatmulTile::square;
+  static_assert(Wide::rows == Square::rows && Wide::columns == 2 * Square::columns);
+  return p.range >= p.k && wide_is_faster(tiles_of<Wide>(p), tiles_of<Square>(p)) ? MatmulTile::wide : MatmulTile::square;
 }
 
 int64_t blocks_of(const Product& p, MatmulTile tile) {

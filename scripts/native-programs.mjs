@@ -1,4 +1,5 @@
-// Compiling the C++ and CUDA sources and running their test programs, for test-sanitized.mjs, test-emulated.mjs and cross-compile.mjs.
+// Compiling the C++ and CUDA sources and running their test programs, for test-sanitized.mjs, test-emulated.mjs, test-arm.mjs and
+// cross-compile.mjs.
 import { spawnSync } from "node:child_process"
 import { availableParallelism } from "node:os"
 import { fileURLToPath } from "node:url"

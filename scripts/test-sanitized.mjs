@@ -12,10 +12,10 @@ import { compile, root, runPrograms } from "./native-programs.mjs"
 const { values, positionals } = parseArgs({ options: { "build-only": { type: "boolean" } }, allowPositionals: true })
 const [sanitizers = "address,undefined", ...chosen] = positionals
 const build = join(root, `build-${sanitizers.replaceAll(",", "-")}`)
-const programs = readdirSync(join(root, "test/core"))
-  .filter((name) => name.endsWith("_test.cpp"))
-  .map((name) => name.slice(0, -4))
-  .filter((name) => chosen.length === 0 || chosen.includes(name))
+const sources = readdirSync(join(root, "test/core")).filter((name) => name.endsWith("_test.cpp"))
+const programs = [...sources.map((name) => name.slice(0, -4)), "amx_test"].filter(
+  (name) => chosen.length === 0 || chosen.includes(name),
+)
 
 compile(
   build,

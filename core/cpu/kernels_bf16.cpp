@@ -3,6 +3,12 @@
 #include "core/cpu/kernels_bf16.h"
 
 #include "core/cpu/matmul_output.h"
+#include "core/cpu/pack_bf16.h"
+#if defined(GIGPO_AMX)
+#include "core/cpu/tile_amx.h"
+#elif defined(__ARM_FEATURE_BF16_VECTOR_ARITHMETIC)
+#include "core/cpu/tile_bfmmla.h"
+#endif
 
 namespace gigpo::cpu::GIGPO_ISA_NAME {
 namespace {
@@ -19,18 +25,8 @@ void round(int64_t count, const float* from, uint16_t* to) {
   if (i < count) store(to + i, load(from + i, count - i), count - i);
 }
 
-void pack(uint32_t* packed, int64_t width, const uint16_t* source, int64_t ld, int64_t count, int64_t k) {
-  for (int64_t p = 0; p < k; p += 2, packed += width, source += 2 * ld) {
-    const uint16_t* const second = p + 1 < k ? source + ld : nullptr;
-    for (int64_t x = 0; x < count; x += lanes) {
-      const int64_t n = count - x;
-      const UintVec low = n < lanes ? load_bits(source + x, n) : load_bits(source + x);
-      const UintVec high = !second ? UintVec{} : n < lanes ? load_bits(second + x, n) : load_bits(second + x);
-      store((float*)packed + x, (Vec)(low | high << 16), n < lanes ? n : lanes);
-    }
-  }
-}
-
+#if !defined(GIGPO_AMX)
+#if !defined(__ARM_FEATURE_BF16_VECTOR_ARITHMETIC)
 // Adds the two products of a pair of words to a sum, by one instruction or one after the other; each product is exact before the addition.
 // `parts` are the operands of each step.
 #if defined(__AVX512BF16__)
@@ -43,10 +39,9 @@ GIGPO_INLINE Vec part(IntVec words, int step) { return from_bits(step == 0 ? wor
 GIGPO_INLINE Vec add_products(Vec a, Vec b, Vec sum) { return fma(a, b, sum); }
 #endif
 
+// sums[rows][vectors] = product over `pairs` packed words along k.
 template <int rows, int vectors>
-GIGPO_INLINE void tile_of(int64_t pairs, const uint32_t* a, int64_t a_step, const uint32_t* b, int64_t b_step, void* c,
-                          int64_t ldc, bool round, int64_t columns, bool accumulate, const uint16_t* bias) {
-  Vec sums[rows][vectors] = {};
+GIGPO_INLINE void multiply_words(int64_t pairs, const uint32_t* a, int64_t a_step, const uint32_t* b, int64_t b_step, Vec (&sums)[rows][vectors]) {
   for (int64_t p = 0; p < pairs; p++, a += a_step, b += b_step) {
 #pragma GCC unroll 2
     for (int step = 0; step < steps; step++) {
@@ -61,31 +56,51 @@ GIGPO_INLINE void tile_of(int64_t pairs, const uint32_t* a, int64_t a_step, cons
       }
     }
   }
+}
+#endif
+
+template <int rows, int vectors>
+GIGPO_INLINE void tile_of(int64_t pairs, const uint32_t* a, int64_t a_step, const uint32_t* b, int64_t b_step, void* c,
+                          int64_t ldc, bool round, int64_t columns, bool accumulate, const uint16_t* bias) {
+  Vec sums[rows][vectors] = {};
+  multiply_words(pairs, a, a_step, b, b_step, sums);
   const int64_t last = columns - (vectors - 1) * lanes;
   if (round) write(sums, last, (uint16_t*)c, ldc, accumulate, bias);
   else write(sums, last, (float*)c, ldc, accumulate, bias);
 }
 
 template <int rows>
-void tile(int64_t pairs, const uint32_t* a, int64_t a_step, const uint32_t* b, int64_t b_step, void* c, int64_t ldc, bool round,
-          int64_t columns, bool accumulate, const uint16_t* bias) {
+void tile_at(int64_t pairs, const uint32_t* a, int64_t a_step, const uint32_t* b, int64_t b_step, void* c, int64_t ldc, bool round,
+             int64_t columns, bool accumulate, const uint16_t* bias) {
   if (columns > lanes) tile_of<rows, 2>(pairs, a, a_step, b, b_step, c, ldc, round, columns, accumulate, bias);
   else tile_of<rows, 1>(pairs, a, a_step, b, b_step, c, ldc, round, columns, accumulate, bias);
 }
 
-constexpr Bf16Kernels::Tile* tiles[] = {
-    tile<1>, tile<2>, tile<3>,  tile<4>,
-#if defined(__AVX2__)
-    tile<5>, tile<6>,
+constexpr decltype(&tile_at<1>) tiles[] = {
+    tile_at<1>, tile_at<2>, tile_at<3>,  tile_at<4>,
+#if defined(__AVX2__) || defined(GIGPO_NEON)
+    tile_at<5>, tile_at<6>,
+#endif
+#if defined(__AVX512F__) || defined(GIGPO_NEON)
+    tile_at<7>, tile_at<8>, tile_at<9>, tile_at<10>, tile_at<11>, tile_at<12>,
 #endif
 #if defined(__AVX512F__)
-    tile<7>, tile<8>, tile<9>, tile<10>, tile<11>, tile<12>, tile<13>, tile<14>,
+    tile_at<13>, tile_at<14>,
 #endif
 };
 static_assert(sizeof tiles / sizeof *tiles == max_rows);
 
+void tile(int64_t rows, int64_t pairs, const uint32_t* a, int64_t a_step, const uint32_t* b, int64_t b_step, void* c, int64_t ldc, bool round,
+          int64_t columns, bool accumulate, const uint16_t* bias) {
+  tiles[rows - 1](pairs, a, a_step, b, b_step, c, ldc, round, columns, accumulate, bias);
+}
+
+constexpr int tile_rows = max_rows, tile_width = row_width;
+constexpr decltype(Bf16Kernels::pack_rows) pack_rows = nullptr;
+#endif
+
 }  // namespace
 
-extern const Bf16Kernels bf16_kernels = {widen, round, pack, tiles};
+extern const Bf16Kernels bf16_kernels = {widen, round, pack, tile_rows, tile_width, tile, pack_rows};
 
 }  // namespace gigpo::cpu::GIGPO_ISA_NAME

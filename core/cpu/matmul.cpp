@@ -88,7 +88,7 @@ class Product {
       row_parts = std::clamp(ceil_div(threads_, column_parts), row_parts, tiles_);
     }
     const bool share_a = column_parts > 1 && !tiles_in_place();
-    Packed shared_a{nullptr, kernel_.lanes, k1 - k0, 0, k0};
+    Packed shared_a{nullptr, kernel_.row_width, k1 - k0, 0, k0};
     if (share_a) {
       shared_a.data = a_buffer.reserve(size_t(tiles_ * shared_a.depth * shared_a.width));
       for_each(tiles_, [&](int64_t tile) { pack_tile(shared_a, tile, k1 - k0); });

@@ -33,19 +33,20 @@ class Factor {
   int64_t begin(int64_t i) const { return i * group_; }
   int64_t size(int64_t i) const { return std::min(group_, extent_ - begin(i)); }
 
-  // Group i, of k in [k0, k0 + k).
-  void pack(int64_t i, int64_t k0, int64_t k, uint32_t* packed) const {
+  // Group i, of k in [k0, k0 + k). `rows_step`: distance of rows if packed by rows, else 0.
+  void pack(int64_t i, int64_t k0, int64_t k, uint32_t* packed, int64_t rows_step) const {
     const int64_t first = begin(i), n = size(i);
-    if (k_first_) return bf16_kernels(isa()).pack(packed, width_, x_.halves() + k0 * x_.stride + first, x_.stride, n, k);
-    const uint16_t* from = x_.halves() + first * x_.stride + k0;
-    const bool aligned = reinterpret_cast<uintptr_t>(from) % sizeof(float) == 0;
+    const uint16_t* const source = x_.halves() + (k_first_ ? k0 * x_.stride + first : first * x_.stride + k0);
+    if (rows_step > 0) return bf16_kernels(isa()).pack_rows(packed, rows_step, source, x_.stride, k_first_, n, k);
+    if (k_first_) return bf16_kernels(isa()).pack(packed, width_, source, x_.stride, n, k);
+    const bool aligned = reinterpret_cast<uintptr_t>(source) % sizeof(float) == 0;
     if (k % 2 == 0 && x_.stride % 2 == 0 && aligned) {  // already a matrix of words
-      const auto* source = reinterpret_cast<const float*>(from);
-      return matmul_kernel(isa()).pack(reinterpret_cast<float*>(packed), width_, source, x_.stride / 2, true, n, k / 2);
+      const auto* words = reinterpret_cast<const float*>(source);
+      return matmul_kernel(isa()).pack(reinterpret_cast<float*>(packed), width_, words, x_.stride / 2, true, n, k / 2);
     }
     for (int64_t p = 0; p < k; p += 2) {
       for (int64_t x = 0; x < n; x++) {
-        const uint16_t* pair = from + x * x_.stride + p;
+        const uint16_t* pair = source + x * x_.stride + p;
         packed[p / 2 * width_ + x] = pair[0] | (p + 1 < k ? uint32_t(pair[1]) << 16 : 0);
       }
     }
@@ -61,10 +62,10 @@ class Product {
  public:
   // `weight`: packed B, or null.
   Product(ThreadPool& pool, const Bf16Matmul& x, int64_t k, const PackedWeight* weight)
-      : x_(x), k_(k), weight_(weight), kernel_(matmul_kernel(isa())), pool_(pool),
+      : x_(x), k_(k), weight_(weight), kernels_(bf16_kernels(isa())), pool_(pool),
         alone_(x.c.rows * x.c.columns * k <= 2 * small_work),
-        a_(x.a, x.transpose_a, x.c.rows, kernel_.rows, kernel_.lanes),
-        b_(x.b, !x.transpose_b, x.c.columns, kernel_.columns, kernel_.columns) {}
+        a_(x.a, x.transpose_a, x.c.rows, kernels_.rows, kernels_.row_width),
+        b_(x.b, !x.transpose_b, x.c.columns, matmul_kernel(isa()).columns, matmul_kernel(isa()).columns) {}
 
   void run() const {
     for (int64_t k0 = 0; k0 == 0 || k0 < k_; k0 += bf16_k_block) {  // once when k = 0
@@ -75,28 +76,29 @@ class Product {
         const int64_t panels = std::min(weight_ ? b_.count() : b_count, b_.count() - panel);
         // A packed weight is a single block of pairs.
         const Packed b = weight_ ? Packed{reinterpret_cast<uint32_t*>(weight_->data()) + k0 / 2 * b_.width(), weight_->k(), 0}
-                                 : pack(b_, b_buffer, panel, panels, k0, k);
+                                 : pack(b_, b_buffer, panel, panels, k0, k, false);
         for (int64_t tile = 0; tile < a_.count(); tile += a_count) {
           const int64_t tiles = std::min(a_count, a_.count() - tile);
-          multiply(pack(a_, a_buffer, tile, tiles, k0, k), tile, tiles, b, panel, panels, k0, pairs);
+          multiply(pack(a_, a_buffer, tile, tiles, k0, k, kernels_.pack_rows != nullptr), tile, tiles, b, panel, panels, k0, pairs);
         }
       }
     }
   }
 
  private:
-  // Groups starting with `first`; consecutive groups are `depth` pairs apart.
+  // Groups starting with `first`; consecutive groups are `depth` pairs apart, as are the rows of a group that is packed by rows.
   struct Packed {
     uint32_t* data;
     int64_t depth, first;
     uint32_t* at(const Factor& of, int64_t i) const { return data + (i - first) * depth * of.width(); }
   };
 
-  Packed pack(const Factor& factor, AlignedFloats& buffer, int64_t first, int64_t count, int64_t k0, int64_t k) const {
-    const int64_t pairs = (k + 1) / 2;
-    buffer.reserve(size_t(count * pairs * factor.width()));
-    const Packed packed{words(buffer), pairs, first};
-    for_each(count, [&](int64_t i) { factor.pack(first + i, k0, k, packed.at(factor, first + i)); });
+  Packed pack(const Factor& factor, AlignedFloats& buffer, int64_t first, int64_t count, int64_t k0, int64_t k,
+              bool by_rows) const {
+    const int64_t pairs = (k + 1) / 2, depth = by_rows ? ceil_div(pairs, Bf16Kernels::row_pairs) * Bf16Kernels::row_pairs : pairs;
+    buffer.reserve(size_t(count * depth * factor.width()));
+    const Packed packed{words(buffer), depth, first};
+    for_each(count, [&](int64_t i) { factor.pack(first + i, k0, k, packed.at(factor, first + i), by_rows ? depth : 0); });
     return packed;
   }
 
@@ -121,8 +123,9 @@ class Product {
   void write_tile(int64_t tile, const Packed& a, int64_t panel, const Packed& b, int64_t k0, int64_t pairs) const {
     const Tensor c = x_.c.row_range(a_.begin(tile), a_.size(tile)).column_range(b_.begin(panel), b_.size(panel));
     const uint16_t* bias = k0 == 0 && x_.bias ? x_.bias.halves() + b_.begin(panel) : nullptr;
-    bf16_kernels(isa()).tile[c.rows - 1](pairs, a.at(a_, tile), a_.width(), b.at(b_, panel), b_.width(), c.data, c.stride,
-                                         c.type == Type::bf16, c.columns, x_.accumulate || k0 > 0, bias);
+    const int64_t a_step = kernels_.pack_rows ? a.depth : a_.width();
+    kernels_.tile(c.rows, pairs, a.at(a_, tile), a_step, b.at(b_, panel), b_.width(), c.data, c.stride, c.type == Type::bf16, c.columns,
+                  x_.accumulate || k0 > 0, bias);
   }
 
   template <class F>
@@ -134,7 +137,7 @@ class Product {
   const Bf16Matmul& x_;
   const int64_t k_;
   const PackedWeight* const weight_;
-  const MatmulKernel& kernel_;
+  const Bf16Kernels& kernels_;
   ThreadPool& pool_;
   const bool alone_;
   const Factor a_, b_;

@@ -1,10 +1,11 @@
 // Matrix multiplication of bf16 with fp32 sums on the CPU.
 //
 // Every element of a result is determined by its row, its column and k alone: over each block of `bf16_k_block` values
-// of k, in order, one chain of sums over pairs of products from zero; these block sums are added in order (to C first
-// when accumulating, with the bias at the end of the first), in fp32, and rounded once if C is bf16. So results are
-// bit-identical in any batch, with any number of threads and in both functions of this file, but not on every
-// processor: vdpbf16ps adds the products of a pair in a different order, and flushes subnormal numbers to 0.
+// of k, in order, one chain of sums from zero over pairs of products (AMX: over 16 pairs); these block sums are added in
+// order (to C first when accumulating, with the bias at the end of the first), in fp32, and rounded once if C is bf16. So
+// results are bit-identical in any batch, with any number of threads and in both functions of this file, but not on every
+// processor: the instructions for bf16 (vdpbf16ps, tdpbf16ps, bfmmla) add the products of a pair in different orders, and
+// flush subnormal numbers to 0.
 #pragma once
 #include "core/cpu/matmul.h"
 #include "core/tensor.h"

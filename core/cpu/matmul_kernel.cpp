@@ -10,6 +10,14 @@ namespace {
 // Rows of `a` that share a pointer: x86 addressing adds a distance, or twice that, in the load itself.
 constexpr int together = 3;
 
+// Whether a column of `a` is loaded in whole vectors: NEON multiplies by a lane of a register, so a load serves four rows.
+template <int rows, bool apart>
+#if defined(GIGPO_NEON)
+constexpr bool by_lane = !apart && rows % lanes == 0;
+#else
+constexpr bool by_lane = false;
+#endif
+
 template <int rows, int vectors, bool apart>
 GIGPO_INLINE void tile_of(int64_t k, const float* a, int64_t a_step, const float* b, int64_t b_step, float* c,
                           int64_t ldc, int64_t columns, bool accumulate, const float* bias) {
@@ -24,9 +32,14 @@ GIGPO_INLINE void tile_of(int64_t k, const float* a, int64_t a_step, const float
     Vec bs[vectors];
 #pragma GCC unroll 2
     for (int v = 0; v < vectors; v++) bs[v] = load(b + v * lanes);
+    Vec whole[rows / lanes + 1];
+    if (by_lane<rows, apart>)
+#pragma GCC unroll 3
+      for (int i = 0; i < rows; i += lanes) whole[i / lanes] = load(a + i);
 #pragma GCC unroll 16
     for (int i = 0; i < rows; i++) {
-      const Vec ai = broadcast(apart ? row[i / together][i % together * a_step] : a[i]);
+      const Vec ai = by_lane<rows, apart> ? broadcast(whole[i / lanes][i % lanes])
+                                          : broadcast(apart ? row[i / together][i % together * a_step] : a[i]);
 #pragma GCC unroll 2
       for (int v = 0; v < vectors; v++) sums[i][v] = fma(ai, bs[v], sums[i][v]);
     }
@@ -90,18 +103,21 @@ void pack(float* packed, int64_t width, const float* source, int64_t ld, bool tr
 template <bool apart>
 constexpr MatmulKernel::Tile* tiles[] = {
     tile_at<1, apart>,  tile_at<2, apart>,  tile_at<3, apart>,  tile_at<4, apart>,
-#if defined(__AVX2__)
+#if defined(__AVX2__) || defined(GIGPO_NEON)
     tile_at<5, apart>,  tile_at<6, apart>,
 #endif
-#if defined(__AVX512F__)
+#if defined(__AVX512F__) || defined(GIGPO_NEON)
     tile_at<7, apart>,  tile_at<8, apart>,  tile_at<9, apart>,  tile_at<10, apart>,
-    tile_at<11, apart>, tile_at<12, apart>, tile_at<13, apart>, tile_at<14, apart>,
+    tile_at<11, apart>, tile_at<12, apart>,
+#endif
+#if defined(__AVX512F__)
+    tile_at<13, apart>, tile_at<14, apart>,
 #endif
 };
 static_assert(sizeof tiles<true> / sizeof *tiles<true> == max_rows);
 
 }  // namespace
 
-extern const MatmulKernel matmul_kernel = {lanes, max_rows, 2 * lanes, pack, tiles<false>, tiles<true>};
+extern const MatmulKernel matmul_kernel = {lanes, max_rows, 2 * lanes, row_width, pack, tiles<false>, tiles<true>};
 
 }  // namespace gigpo::cpu::GIGPO_ISA_NAME

@@ -8,9 +8,10 @@ namespace gigpo::cpu {
 
 struct MatmulKernel {
   int64_t lanes, rows, columns;  // of a vector; of the largest tile, whose columns are two vectors
+  int64_t row_width;             // rows rounded up to whole vectors
 
   // packed[p][x] = source(x, p) for p < k, x < count <= width; elements beyond count are unspecified. The source is
-  // stored [p][x], or [x][p] if `transposed`, with leading dimension ld. width is `lanes` (for A) or `columns` (for B).
+  // stored [p][x], or [x][p] if `transposed`, with leading dimension ld. width is `row_width` (for A) or `columns` (for B).
   void (*pack)(float* packed, int64_t width, const float* source, int64_t ld, bool transposed, int64_t count,
                int64_t k);
 

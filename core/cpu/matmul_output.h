@@ -5,8 +5,14 @@
 
 namespace gigpo::cpu::GIGPO_ISA_NAME {
 
-// A tile of rows × 2 vectors of sums stays in registers (32, 16 and 16 of them), next to two vectors of b and one of a.
+// A tile of rows × 2 vectors of sums stays in registers, next to two vectors of b and one of a: 32 registers in AVX-512, 32 in NEON (which
+// keeps three vectors of a), 16 otherwise.
+#if defined(GIGPO_NEON)
+constexpr int max_rows = 12;
+#else
 constexpr int max_rows = lanes == 16 ? 14 : lanes == 8 ? 6 : 4;
+#endif
+constexpr int row_width = (max_rows + lanes - 1) / lanes * lanes;  // of packed rows
 
 // c = sums (+ c) (+ bias), rounded once; the last vector has only `last` columns.
 template <int rows, int vectors, class C, class B>

@@ -83,7 +83,7 @@ export async function pretrainedFacts(model: string, environment: Environment, w
   return {
     longestReply: environment.expert && (await longestReply(environment, tokenizer, watch)),
     constrained: environment.completionPattern !== undefined && isByteLevel(tokenizer),
-    bfloat16: deviceReport().cpu.instructionSet === "avx512_bf16",
+    bfloat16: deviceReport().cpu.instructionSet.endsWith("_bf16"),
   }
 }
 

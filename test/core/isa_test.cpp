@@ -1,5 +1,8 @@
-// Detection of supported instruction sets, against the compiler's.
+// Detection of supported instruction sets, against the compiler's and, if GIGPO_TEST_BEST_ISA is set (scripts/test-arm.mjs), against that one.
 #include "core/cpu/isa.h"
+
+#include <cstdlib>
+#include <string>
 
 #include "test/core/each_isa.h"
 
@@ -18,6 +21,12 @@ void test_detection_matches_the_compiler() {
   CHECK(cpu::isa_supported(Isa::avx512) == avx512);
   CHECK(cpu::isa_supported(Isa::avx512_bf16) == (avx512 && __builtin_cpu_supports("avx512bf16")));
 #endif
+#if defined(GIGPO_ARM)
+  CHECK(!cpu::isa_supported(Isa::amx_bf16));
+  CHECK(cpu::isa_supported(Isa::neon) && !cpu::isa_supported(Isa::avx2) && !cpu::isa_supported(Isa::avx512_bf16));
+#else
+  CHECK(!cpu::isa_supported(Isa::neon) && !cpu::isa_supported(Isa::neon_bf16));
+#endif
   CHECK(cpu::isa_supported(Isa::portable));
 }
 
@@ -27,6 +36,8 @@ void test_default_is_the_last_supported() {
   for (const Isa isa : cpu::every_isa)
     if (cpu::isa_supported(isa)) best = isa;
   CHECK(cpu::isa() == best);
+  if (const char* expected = std::getenv("GIGPO_TEST_BEST_ISA"))
+    CHECK(std::string(expected) == cpu::isa_name(best), "%s, not %s", cpu::isa_name(best), expected);
 }
 
 }  // namespace

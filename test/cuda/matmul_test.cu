@@ -3,10 +3,12 @@
 #include <utility>
 #include <vector>
 
+#include "cuda/matmul_plan.h"
 #include "test/cuda/matmul_case.h"
 #include "test/cuda/on_card.h"
 
 using namespace gigpo;
+using namespace gigpo::cuda;
 using namespace gigpo::test;
 
 namespace {
@@ -118,9 +120,25 @@ void test_rows() {
   }
 }
 
+// Products just above a multiple of the multiprocessors take square tiles, and those that fill them take wide ones. Rows are sequences that
+// sample at once; columns are those of gate and up in Qwen2.5 1.5B, 7B and 0.5B, and a vocabulary.
+void test_broad_tiles() {
+  const auto is_wide = [](int64_t m, int64_t n) {
+    return wide_is_faster(steps_of(m, 128) * steps_of(n, 256), steps_of(m, 128) * steps_of(n, 128));
+  };
+  CHECK(!is_wide(256, 17920), "140 wide tiles, 2 at most; 280 square ones, 3 at most");
+  CHECK(!is_wide(128, 37888), "148, 2 at most; 296, 3 at most");
+  CHECK(!is_wide(256, 9728), "76, fewer than multiprocessors");
+  CHECK(is_wide(128, 132 * 256), "one each");
+  CHECK(is_wide(512, 17920), "280, 3 at most; 560, 5 at most");
+  CHECK(is_wide(128, 151936), "594, 5 at most; 1,187, 9 at most");
+  CHECK(is_wide(16384, 17920), "8,960, 68 at most; 17,920, 136 at most");
+}
+
 }  // namespace
 
 int main() {
   return on_card(std::initializer_list<Test>{
+      {"broad tiles", test_broad_tiles},
       {"against double", test_against_double}, {"tiles", test_tiles}, {"rows in any batch", test_rows}});
 }

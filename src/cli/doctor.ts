@@ -2,7 +2,7 @@ import { cpus, totalmem } from "node:os"
 import { NativePolicy } from "../engine/native/native-policy.ts"
 import { stepSequence } from "../engine/rows.ts"
 import { tokenLogProbs } from "../kernels/token-log-probs.ts"
-import type { ModelConfig } from "../model-files/model-config.ts"
+import { newModel } from "../model-files/families.ts"
 import { type DeviceReport, deviceReport, type MatmulLibraryReport, matmulLibraryReport } from "../native/device.ts"
 import { buildCommand } from "../native/native.ts"
 import { Random } from "../util/random.ts"
@@ -108,8 +108,7 @@ function testKernel(): void {
   if (!(Math.abs(got! - expected) < 1e-4)) throw new Error(`a log-probability is ${got} instead of ${expected}`)
 }
 
-const smallModel: ModelConfig = {
-  architecture: "Qwen3",
+const smallModel = newModel({
   vocabularySize: 64,
   hiddenSize: 32,
   intermediateSize: 64,
@@ -117,13 +116,8 @@ const smallModel: ModelConfig = {
   heads: 2,
   keyValueHeads: 1,
   headSize: 16,
-  rmsNormEpsilon: 1e-6,
-  ropeTheta: 10_000,
-  tieEmbeddings: true,
-  queryKeyValueBias: false,
-  queryKeyNorm: true,
   maxPositions: 32,
-}
+})
 
 /** Checks that a small model can overfit one completion. */
 async function testTraining(device: "cpu" | "cuda" | "all"): Promise<void> {

@@ -1,7 +1,4 @@
 import { isInt32Array } from "node:util/types"
-import { architectures, families, fixedByFamily } from "../model-files/families.ts"
-import type { ModelConfig } from "../model-files/model-config.ts"
-import { checkArguments, type KeysOf } from "../options/arguments.ts"
 import { GigpoError } from "../util/errors.ts"
 import type { AdamWStep, ClippedSurrogate, ValueLoss } from "./engine.ts"
 
@@ -82,88 +79,6 @@ export function checkAdamW(step: { readonly [Key in keyof AdamWStep]-?: NonNulla
   if (!(step.epsilon > 0 && Number.isFinite(step.epsilon))) throw bad(`epsilon is ${step.epsilon}; it must be positive`)
   if (!(step.maxGradientNorm > 0))
     throw bad(`maxGradientNorm is ${step.maxGradientNorm}; it must be positive (Infinity turns clipping off)`)
-}
-
-const modelKeys: KeysOf<ModelConfig> = {
-  architecture: true,
-  vocabularySize: true,
-  hiddenSize: true,
-  intermediateSize: true,
-  layers: true,
-  heads: true,
-  keyValueHeads: true,
-  headSize: true,
-  rmsNormEpsilon: true,
-  ropeTheta: true,
-  ropeScaling: true,
-  otherRotary: true,
-  layerTable: true,
-  gate: true,
-  normOffset: true,
-  branchNorms: true,
-  queryScalar: true,
-  embeddingScale: true,
-  tieEmbeddings: true,
-  queryKeyValueBias: true,
-  queryKeyNorm: true,
-  maxPositions: true,
-}
-
-/** Checks a configuration written in code; `parseModelConfig` checks those of files. Throws `BAD_ARGUMENT`. */
-export function checkModelConfig(config: ModelConfig): void {
-  checkArguments("The model's configuration", config, modelKeys)
-  if (!Object.hasOwn(families, config.architecture))
-    throw bad(`architecture is ${String(config.architecture)}; it must be one of ${architectures.join(", ")}`)
-  const sizes = [
-    "vocabularySize",
-    "hiddenSize",
-    "intermediateSize",
-    "layers",
-    "heads",
-    "keyValueHeads",
-    "headSize",
-    "maxPositions",
-  ] as const
-  for (const name of sizes) checkWhole(config[name], name)
-  if (config.maxPositions < leastPositions)
-    throw bad("maxPositions is 1; it must be at least 2, for one token of the prompt and one of the completion")
-  for (const name of ["rmsNormEpsilon", "ropeTheta"] as const) {
-    if (!(config[name] > 0 && Number.isFinite(config[name])))
-      throw bad(`${name} is ${config[name]}; it must be positive`)
-  }
-  const { heads, keyValueHeads, headSize, layerTable, layers, otherRotary = [] } = config
-  if (layerTable && layerTable.length !== layers)
-    throw bad(`layerTable has ${layerTable.length} entries, but there are ${layers} layers`)
-  const tables = otherRotary.length > 0 ? `are the tables 0 to ${otherRotary.length}` : "is the table 0"
-  for (const { window, rope } of layerTable ?? []) {
-    if (!Number.isSafeInteger(window) || window < 0)
-      throw bad(`A window of layerTable is ${window}; it must be a whole number, 0 for none`)
-    if (rope !== "none" && !(Number.isSafeInteger(rope) && rope >= 0 && rope <= otherRotary.length))
-      throw bad(`A rope of layerTable is ${rope}; there ${tables}, or "none"`)
-  }
-  checkForm(config)
-  if (heads % keyValueHeads !== 0) throw bad(`heads (${heads}) must be a multiple of keyValueHeads (${keyValueHeads})`)
-  if (headSize % 2 !== 0) throw bad(`headSize is ${headSize}; rotary positions need it to be even`)
-}
-
-/** Checks that the layers have the form of the architecture, the only one that its config.json can describe. */
-function checkForm(config: ModelConfig): void {
-  const { architecture, queryScalar, otherRotary = [] } = config
-  const fixed: Partial<ModelConfig> = fixedByFamily(config)
-  for (const name of ["gate", "normOffset", "branchNorms", "embeddingScale"] as const)
-    if (config[name] !== fixed[name])
-      throw bad(`${name} is ${config[name]}; in a ${architecture} model it must be ${fixed[name] ?? "left out"}`)
-  const { localRopeTheta, queryScalar: scalar } = families[architecture]
-  if ((queryScalar === undefined) !== (scalar === undefined) || !((queryScalar ?? 1) > 0))
-    throw bad(
-      `queryScalar is ${queryScalar}; ${scalar === undefined ? `${architecture} models have none` : "it must be positive"}`,
-    )
-  const tables = localRopeTheta === undefined ? 0 : 1
-  if (otherRotary.length !== tables)
-    throw bad(`otherRotary has ${otherRotary.length} entries; in a ${architecture} model it must have ${tables}`)
-  for (const { ropeTheta, ropeScaling } of otherRotary)
-    if (!(ropeTheta > 0 && Number.isFinite(ropeTheta)) || ropeScaling)
-      throw bad("An entry of otherRotary must have a positive ropeTheta, and no ropeScaling")
 }
 
 /** Checks an integer of at least 1. Throws `BAD_ARGUMENT`. */

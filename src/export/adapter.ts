@@ -9,7 +9,7 @@ import { type ModelConfig, readModelConfig } from "../model-files/model-config.t
 import { openSafetensors, type TensorFiles } from "../model-files/safetensors.ts"
 import { native } from "../native/native.ts"
 import { GigpoError } from "../util/errors.ts"
-import { familyOf } from "./metadata.ts"
+import { conventionsOf } from "./metadata.ts"
 
 const text = (value: string): TypedValue => ({ type: "string", value })
 
@@ -38,7 +38,7 @@ export async function exportAdapterGguf(adapter: string, path: string): Promise<
       ranks[i] === 0 ? [] : pair(files, model, name, (scales[i]! * ranks[i]!) / alpha),
     )
     const metadata = new Map<string, TypedValue>([
-      ["general.architecture", text(familyOf(model).name)],
+      ["general.architecture", text(conventionsOf(model).name)],
       ["general.type", text("adapter")],
       ["general.name", text(basename(resolve(adapter)))],
       ["adapter.type", text("lora")],
@@ -53,7 +53,7 @@ export async function exportAdapterGguf(adapter: string, path: string): Promise<
 /** The two factors of one projection: [rank, in] and [out, rank]. */
 function pair(files: TensorFiles, model: ModelConfig, module: string, factor: number): GgufSource[] {
   const weight = `${module}.weight`
-  const { family } = familyOf(model)
+  const family = conventionsOf(model)
   const stored = ggufName(weight, family)
   const parts = family.interleaved ? rotaryHeads(weight, model) : undefined
   return (["A", "B"] as const).map((letter) => {

@@ -10,7 +10,7 @@ import type { TensorFiles } from "../model-files/safetensors.ts"
 import { settleHead } from "../model-files/tied-head.ts"
 import { storeTokenizer } from "../tokenizer/gguf/store.ts"
 import { Tokenizer } from "../tokenizer/tokenizer.ts"
-import { familyOf, modelMetadata } from "./metadata.ts"
+import { conventionsOf, modelMetadata } from "./metadata.ts"
 import { type Recipe, tensorType } from "./recipes.ts"
 import { convertTensor } from "./tensors.ts"
 
@@ -46,7 +46,7 @@ export async function exportGguf(
 }
 
 function sources(config: ModelConfig, files: TensorFiles, recipe: Recipe): GgufSource[] {
-  const { family } = familyOf(config)
+  const family = conventionsOf(config)
   return [...tensorShapes(config)].map(([name, shape]) => {
     const stored = ggufName(name, family)
     const type = tensorType(recipe, stored, shape, { layers: config.layers, tied: config.tieEmbeddings })

@@ -1,4 +1,6 @@
-import { type GgufFamily, ggufFamilies } from "../model-files/gguf/families.ts"
+import { families } from "../model-files/families.ts"
+import type { Family } from "../model-files/family.ts"
+import type { GgufConventions } from "../model-files/gguf/conventions.ts"
 import type { TypedValue } from "../model-files/gguf/write.ts"
 import { layerTable } from "../model-files/layer-table.ts"
 import type { ModelConfig } from "../model-files/model-config.ts"
@@ -11,35 +13,35 @@ const u32 = (value: number): TypedValue => ({ type: "uint32", value })
 const f32 = (value: number): TypedValue => ({ type: "float32", value })
 
 /**
- * Returns the conventions of a model's architecture in GGUF files, with their name. Mistral's is that of Llama.
+ * Returns the conventions in GGUF files for a model.
  *
  * @throws GigpoError `BAD_MODEL` if llama.cpp would compute the layers otherwise: it has windows in Gemma 3 only, and in SmolLM3 every fourth
  * layer without rotary positions.
  */
-export function familyOf(config: ModelConfig): { readonly name: string; readonly family: GgufFamily } {
+export function conventionsOf(config: ModelConfig): GgufConventions {
   const { architecture, maxPositions } = config
-  const wanted = architecture === "Mistral" ? "Llama" : architecture
-  const found = Object.entries(ggufFamilies).find(([, family]) => family.architecture === wanted)
-  if (!found) throw new GigpoError("BAD_MODEL", `${architecture} models cannot be exported as GGUF.`)
-  if (found[1].metadata) {
-    found[1].metadata(config)
-    return { name: found[0], family: found[1] }
+  const { exportedAs = architecture }: Family = families[architecture]
+  const { gguf }: Family = families[exportedAs]
+  if (!gguf) throw new GigpoError("BAD_MODEL", `${architecture} models cannot be exported as GGUF.`)
+  if (gguf.metadata) {
+    gguf.metadata(config)
+    return gguf
   }
   const table = layerTable(config)
   if (table.some(({ window }) => window > 0 && window < maxPositions))
     throw new GigpoError("BAD_MODEL", `${architecture} models with sliding windows cannot be exported as GGUF.`)
-  const usual = (i: number) => (architecture === "SmolLM3" && (i + 1) % 4 === 0 ? "none" : 0)
-  if (table.some(({ rope }, i) => rope !== usual(i)))
+  const { notRotatedEvery = Number.POSITIVE_INFINITY } = gguf
+  if (table.some(({ rope }, i) => rope !== ((i + 1) % notRotatedEvery === 0 ? "none" : 0)))
     throw new GigpoError(
       "BAD_MODEL",
       "Other layers without rotary positions than every fourth cannot be exported as GGUF.",
     )
-  return { name: found[0], family: found[1] }
+  return gguf
 }
 
 /** Returns the metadata that describes a model, without its tokenizer. */
 export function modelMetadata(config: ModelConfig, title: string, recipe: Recipe): Map<string, TypedValue> {
-  const { name, family } = familyOf(config)
+  const { name, metadata } = conventionsOf(config)
   const own: Readonly<Record<string, TypedValue>> = {
     block_count: u32(config.layers),
     context_length: u32(config.maxPositions),
@@ -53,7 +55,7 @@ export function modelMetadata(config: ModelConfig, title: string, recipe: Recipe
     "rope.freq_base": f32(config.ropeTheta),
     "rope.dimension_count": u32(config.headSize),
     ...yarnMetadata(config),
-    ...family.metadata?.(config),
+    ...metadata?.(config),
     vocab_size: u32(config.vocabularySize),
   }
   return new Map<string, TypedValue>([

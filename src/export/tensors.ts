@@ -1,4 +1,5 @@
-import { type GgufFamily, isNorm } from "../model-files/gguf/families.ts"
+import type { GgufConventions } from "../model-files/gguf/conventions.ts"
+import { isNorm } from "../model-files/gguf/families.ts"
 import { type Heads, rotaryHeads, toPairs } from "../model-files/gguf/rotary-rows.ts"
 import type { ReadableGgufType } from "../model-files/gguf/types.ts"
 import type { TensorFiles } from "../model-files/safetensors.ts"
@@ -13,7 +14,7 @@ export async function* convertTensor(
   files: TensorFiles,
   name: string,
   type: string,
-  { family, heads }: { readonly family: GgufFamily; readonly heads: Heads },
+  { family, heads }: { readonly family: GgufConventions; readonly heads: Heads },
 ): AsyncGenerator<Uint8Array> {
   const { dtype, shape, bytes } = files.info(name)
   const parts = family.interleaved ? rotaryHeads(name, heads) : undefined

@@ -1,6 +1,6 @@
 import type { ConfigFields } from "./config-fields.ts"
 import { describe } from "./config-fields.ts"
-import type { Family } from "./families.ts"
+import type { Family } from "./family.ts"
 import { keySet, warnOfUnknownKeys, warnOnce } from "./known-keys.ts"
 
 // Fields of config.json and generation_config.json: read, without effect, or refused. All others are named in a warning.

@@ -1,38 +1,5 @@
+import type { Llama3Scaling, RopeScaling, Rotary, YarnScaling } from "../native/model.ts"
 import { type ConfigFields, configFields, describe } from "./config-fields.ts"
-
-/** Table of rotary frequencies. */
-export interface Rotary {
-  readonly ropeTheta: number
-  /** Rescaling of the frequencies; absent if there is none. */
-  readonly ropeScaling?: RopeScaling
-}
-
-/** How rotary frequencies are changed so that a model reads longer texts than it was first trained on. */
-export type RopeScaling = Llama3Scaling | YarnScaling
-
-/** Rescaling of the rotary frequencies of Llama 3 (arXiv 2407.21783). */
-export interface Llama3Scaling {
-  readonly type: "llama3"
-  readonly factor: number
-  readonly lowFrequencyFactor: number
-  readonly highFrequencyFactor: number
-  readonly originalMaxPositions: number
-}
-
-/** YaRN (arXiv 2309.00071). */
-export interface YarnScaling {
-  readonly type: "yarn"
-  readonly factor: number
-  /** Factor of cosines and sines, by which both queries and keys grow. */
-  readonly attentionFactor: number
-  /** Turns over the original length from which on a frequency is kept. */
-  readonly betaFast: number
-  /** Turns over the original length up to which a frequency is divided by `factor`. */
-  readonly betaSlow: number
-  /** Whether the pairs between which frequencies are blended are rounded to whole numbers. */
-  readonly truncate: boolean
-  readonly originalMaxPositions: number
-}
 
 const yarnDefaults = { betaFast: 32, betaSlow: 1 } as const
 

@@ -1,6 +1,7 @@
 import { createRequire } from "node:module"
 import { GigpoError } from "../util/errors.ts"
 import { packageFolder } from "../util/version.ts"
+import type { NativeModel } from "./model.ts"
 
 // Interface to the native addon: types of every native class and function, and how the addon is loaded. Callers in
 // engine/native/ and kernels/ check arguments with detailed messages; native code only refuses what it would misread.
@@ -11,41 +12,6 @@ import { packageFolder } from "../util/version.ts"
 export interface Started<T> {
   readonly promise: Promise<T>
   cancel(): void
-}
-
-export interface NativeModel {
-  readonly vocabularySize: number
-  readonly hiddenSize: number
-  readonly intermediateSize: number
-  readonly layers: number
-  readonly heads: number
-  readonly keyValueHeads: number
-  readonly headSize: number
-  readonly maxPositions: number
-  readonly rmsNormEpsilon: number
-  readonly ropeTheta: number
-  /** Llama 3's, with `lowFrequencyFactor` and `highFrequencyFactor`, or YaRN's, with the rest; see core/rotary.h. */
-  readonly ropeScaling?: {
-    readonly type: "llama3" | "yarn"
-    readonly factor: number
-    readonly originalMaxPositions: number
-    readonly lowFrequencyFactor?: number
-    readonly highFrequencyFactor?: number
-    readonly attentionFactor?: number
-    readonly betaFast?: number
-    readonly betaSlow?: number
-    readonly truncate?: boolean
-  }
-  readonly otherRotary?: readonly Pick<NativeModel, "ropeTheta" | "ropeScaling">[]
-  readonly layerTable?: readonly { readonly window: number; readonly rope: number | "none" }[]
-  readonly gate?: "gelu_tanh"
-  readonly normOffset?: 1
-  readonly branchNorms?: true
-  readonly queryScalar?: number
-  readonly embeddingScale?: number
-  readonly tieEmbeddings: boolean
-  readonly queryKeyValueBias: boolean
-  readonly queryKeyNorm: boolean
 }
 
 /** Low-rank pairs of projections, and fully trained copies of parameters; see core/adapter.h. */

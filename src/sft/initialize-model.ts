@@ -4,6 +4,7 @@ import { join } from "node:path"
 import { NativePolicy } from "../engine/native/native-policy.ts"
 import type { Environment } from "../environment/environment.ts"
 import { writeDirectory } from "../files/atomic-directory.ts"
+import { newModel } from "../model-files/families.ts"
 import type { ModelConfig } from "../model-files/model-config.ts"
 import { checkArguments, type KeysOf } from "../options/arguments.ts"
 import { readOptions } from "../options/read.ts"
@@ -81,8 +82,7 @@ function modelConfig(
   const { hiddenSize, layers, heads } = options
   if (hiddenSize % (2 * heads) !== 0)
     throw new GigpoError("BAD_ARGUMENT", `hiddenSize (${hiddenSize}) must be a multiple of 2 × heads (${heads}).`)
-  return {
-    architecture: "Qwen3",
+  return newModel({
     vocabularySize,
     hiddenSize,
     intermediateSize: options.intermediateSize ?? 3 * hiddenSize,
@@ -90,13 +90,8 @@ function modelConfig(
     heads,
     keyValueHeads: options.keyValueHeads ?? heads,
     headSize: hiddenSize / heads,
-    rmsNormEpsilon: 1e-6,
-    ropeTheta: 10_000,
-    tieEmbeddings: true,
-    queryKeyValueBias: false,
-    queryKeyNorm: true,
     maxPositions: options.maxPositions ?? Math.max(256, 4 * longestPrompt),
-  }
+  })
 }
 
 const sampledTasks = 64

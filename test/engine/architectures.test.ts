@@ -3,7 +3,8 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
 import { NativePolicy } from "../../src/engine/native/native-policy.ts"
-import { readConfigJson, readModelConfig, writeModelConfig } from "../../src/model-files/model-config.ts"
+import { readConfigJson, readModelConfig } from "../../src/model-files/model-config.ts"
+import { writeModelConfig } from "../../src/model-files/write-config.ts"
 import { Random } from "../../src/util/random.ts"
 import {
   allLogits,

@@ -4,8 +4,8 @@ import { join } from "node:path"
 import { expect, it } from "vitest"
 import { NativePolicy } from "../../src/engine/native/native-policy.ts"
 import type { ModelConfig } from "../../src/model-files/model-config.ts"
-import { writeModelConfig } from "../../src/model-files/model-config.ts"
 import { tensorShapes } from "../../src/model-files/model-tensors.ts"
+import { writeModelConfig } from "../../src/model-files/write-config.ts"
 
 // An embedding of 65,536 numbers: every pattern of 16 bits once.
 const config: ModelConfig = {

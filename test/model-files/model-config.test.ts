@@ -7,10 +7,10 @@ import {
   parseModelConfig,
   readConfigJson,
   readModelConfig,
-  writeModelConfig,
 } from "../../src/model-files/model-config.ts"
 import { checkTensors, countParameters, tensorShapes } from "../../src/model-files/model-tensors.ts"
 import type { TensorFiles, TensorInfo } from "../../src/model-files/safetensors.ts"
+import { writeModelConfig } from "../../src/model-files/write-config.ts"
 import { GigpoError } from "../../src/util/errors.ts"
 import { gemma3, gemma3Older, llama32, mistral, qwen3, qwen25, smollm3 } from "./published-configs.ts"
 
@@ -346,15 +346,19 @@ describe("parseModelConfig", () => {
     [
       "key-value heads that do not divide",
       { ...qwen25, num_key_value_heads: 3 },
-      /14\) is not a multiple of num_key_value_heads \(3/,
+      /num_attention_heads \(14\) must be a multiple of num_key_value_heads \(3/,
     ],
-    ["more key-value heads than heads", { ...qwen25, num_key_value_heads: 28 }, /not a multiple/],
+    [
+      "more key-value heads than heads",
+      { ...qwen25, num_key_value_heads: 28 },
+      /num_attention_heads \(14\) must be a multiple of num_key_value_heads \(28/,
+    ],
     [
       "heads that do not divide",
       { ...qwen25, hidden_size: 900 },
       /hidden_size \(900\) is not a multiple of num_attention_heads \(14/,
     ],
-    ["an odd head size", { ...qwen3, head_dim: 63 }, /head size \(63\) is odd/],
+    ["an odd head size", { ...qwen3, head_dim: 63 }, /head_dim is 63; rotary positions need it to be even/],
     ["no layers", { ...qwen25, num_hidden_layers: 0 }, /num_hidden_layers is 0; it must be an integer from 1 to 1000/],
     ["a fraction of a layer", { ...qwen25, num_hidden_layers: 1.5 }, /num_hidden_layers is 1.5/],
     ["a number in quotes", { ...qwen25, hidden_size: "896" }, /hidden_size is "896"/],

@@ -1,6 +1,6 @@
 import { NativePolicy } from "../../engine/native/native-policy.ts"
 import type { Message } from "../../environment/environment.ts"
-import type { ModelConfig } from "../../model-files/model-config.ts"
+import { newModel } from "../../model-files/families.ts"
 import { randomActions, withMessages } from "../../rollout/choosers.ts"
 import { startEpisode } from "../../rollout/environment-episode.ts"
 import { playExpert } from "../../rollout/expert.ts"
@@ -169,8 +169,7 @@ export interface Rates {
   readonly bandwidth: number
 }
 
-const probe: ModelConfig = {
-  architecture: "Qwen3",
+const probe = newModel({
   vocabularySize: 512,
   hiddenSize: 512,
   intermediateSize: 1536,
@@ -178,13 +177,8 @@ const probe: ModelConfig = {
   heads: 8,
   keyValueHeads: 8,
   headSize: 64,
-  rmsNormEpsilon: 1e-6,
-  ropeTheta: 10_000,
-  tieEmbeddings: true,
-  queryKeyValueBias: false,
-  queryKeyNorm: true,
   maxPositions: 512,
-}
+})
 
 /** Measures this CPU: a forward pass of the native engine and a memory copy. Takes about a second. */
 export async function measureCpu(precision: "float32" | "bfloat16", threads: number | undefined): Promise<Rates> {

@@ -6,7 +6,8 @@ import { boolean, field, integer, list, number, oneOf, optionalGroup, required, 
 import { readOptions } from "../../options/read.ts"
 import type { Field, OptionsOf } from "../../options/table.ts"
 import { GigpoError } from "../../util/errors.ts"
-import { checkModelConfig, leastPositions } from "../check-arguments.ts"
+import { leastPositions } from "../check-arguments.ts"
+import { checkModelConfig } from "../check-model.ts"
 import { type DeviceName, devicePattern, deviceProblem, gpusOf, kindOf } from "./devices.ts"
 
 type Names = readonly string[] | string | undefined

@@ -1,3 +1,4 @@
+import type { NativeModel } from "../../native/model.ts"
 import {
   type NativeBatch,
   type NativeBuffer,
@@ -7,7 +8,6 @@ import {
   type NativeLearner,
   type NativeLossReport,
   type NativeMemoryPlan,
-  type NativeModel,
   type NativeParameter,
   type NativeSampleRequest,
   type NativeScores,

@@ -74,7 +74,7 @@ export function ggufConfig(
   if (!family)
     throw badGguf(
       file,
-      `its architecture ${JSON.stringify(name)} is not supported; supported are ${Object.keys(ggufFamilies).join(", ")}`,
+      `its architecture ${JSON.stringify(name)} is not supported; supported are ${[...ggufFamilies.keys()].join(", ")}`,
     )
   const keys = new Map(
     [...metadata]

@@ -1,8 +1,7 @@
 import { GigpoError } from "../../util/errors.ts"
 import type { ConfigJson } from "../config-fields.ts"
-import { layerTable } from "../layer-table.ts"
 import type { ModelConfig } from "../model-config.ts"
-import type { GgufFamily, GgufKeys } from "./families.ts"
+import type { GgufConventions, GgufKeys } from "./conventions.ts"
 import type { TypedValue } from "./write.ts"
 
 /** Rotary base of layers with windows, and period of the layers without, where a file does not state them, as in llama.cpp. */
@@ -13,9 +12,8 @@ const period = 6
  * Gemma 3 in GGUF files: norm weights are stored as 1 + w; the norm before the feed-forward network has the name that the norm after
  * attention has in other architectures.
  */
-export const gemma3: GgufFamily = {
-  architecture: "Gemma3",
-  modelType: "gemma3_text",
+export const gemma3Gguf: GgufConventions = {
+  name: "gemma3",
   interleaved: false,
   normOffset: 1,
   endOfTurn: "<end_of_turn>",
@@ -84,9 +82,9 @@ function gemma3Metadata(config: ModelConfig): Readonly<Record<string, TypedValue
   if (config.ropeScaling) throw refuse("rope scaling")
   if (config.queryScalar !== queryScalar({ layers, hidden, heads, headSize }))
     throw refuse(`query_pre_attn_scalar ${config.queryScalar}`)
-  const table = layerTable(config)
-  const window = Math.max(...table.map((kind) => kind.window))
-  const usual = table.every((kind, i) => kind.window > 0 === (window > 0 && (i + 1) % period !== 0))
+  const windows = Array.from({ length: layers }, (_, i) => config.layerTable?.[i]?.window ?? 0)
+  const window = Math.max(...windows)
+  const usual = windows.every((one, i) => one > 0 === (window > 0 && (i + 1) % period !== 0))
   if (!usual) throw refuse("other layers without windows than every sixth")
   return {
     ...(window > 0 && { "attention.sliding_window": { type: "uint32", value: window } }),

@@ -1,4 +1,4 @@
-import type { Llama3Scaling } from "../rotary-config.ts"
+import type { Llama3Scaling } from "../../native/model.ts"
 
 /** Llama 3.1, 3.2 and 3.3 use these; a GGUF file holds the resulting factors only. */
 const published = { type: "llama3", lowFrequencyFactor: 1, highFrequencyFactor: 4, originalMaxPositions: 8192 } as const

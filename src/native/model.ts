@@ -1,0 +1,82 @@
+// Model as the native engine computes it. binding/engine_request.cpp reads the same fields into `ModelConfig` of core/model.h.
+
+/** Sizes and computation of a decoder with grouped-query attention, rotary positions, RMS norms and a gated feed-forward network. */
+export interface NativeModel extends Rotary, LayerForm {
+  readonly vocabularySize: number
+  readonly hiddenSize: number
+  readonly intermediateSize: number
+  readonly layers: number
+  readonly heads: number
+  readonly keyValueHeads: number
+  /** Columns of one attention head; an even number. */
+  readonly headSize: number
+  readonly rmsNormEpsilon: number
+  /** Rotary tables 1, 2, … of `layerTable`; table 0 is that of the model. Absent if there are none. */
+  readonly otherRotary?: readonly Rotary[]
+  /** Number by whose square root scores are divided. Default the head size. */
+  readonly queryScalar?: number
+  /** Factor of the embeddings, rounded to the type of the weights. Default 1. */
+  readonly embeddingScale?: number
+  /** One entry for each layer. Absent if every layer sees all tokens and is rotated. */
+  readonly layerTable?: readonly LayerKind[]
+  /** Whether the language-model head shares the weights of the embedding. */
+  readonly tieEmbeddings: boolean
+  /** Maximum number of tokens of a sequence. */
+  readonly maxPositions: number
+}
+
+/** Form of all layers of a model. */
+export interface LayerForm {
+  /** Whether the query, key and value projections have biases (Qwen2). */
+  readonly queryKeyValueBias: boolean
+  /** Whether queries and keys of each head are normalized by RMS (Qwen3). */
+  readonly queryKeyNorm: boolean
+  /** Function of the gate of the feed-forward network: gelu with tanh instead of silu. */
+  readonly gate?: "gelu_tanh"
+  /** Number that is added to the weights of RMS norms: x̂ · (w + 1). */
+  readonly normOffset?: 1
+  /** Whether the outputs of attention and feed-forward network are normalized before they are added. */
+  readonly branchNorms?: true
+}
+
+/** What differs between the layers of a model. */
+export interface LayerKind {
+  /** Tokens of its sequence that a token sees, itself and those before it; 0: all. */
+  readonly window: number
+  /** Number of the rotary table: 0, or 1 in layers with windows that have another; "none": queries and keys are not rotated. */
+  readonly rope: number | "none"
+}
+
+/** Table of rotary frequencies. */
+export interface Rotary {
+  readonly ropeTheta: number
+  /** Rescaling of the frequencies; absent if there is none. */
+  readonly ropeScaling?: RopeScaling
+}
+
+/** How rotary frequencies are changed so that a model reads longer texts than it was first trained on. */
+export type RopeScaling = Llama3Scaling | YarnScaling
+
+/** Rescaling of the rotary frequencies of Llama 3 (arXiv 2407.21783). */
+export interface Llama3Scaling {
+  readonly type: "llama3"
+  readonly factor: number
+  readonly lowFrequencyFactor: number
+  readonly highFrequencyFactor: number
+  readonly originalMaxPositions: number
+}
+
+/** YaRN (arXiv 2309.00071). */
+export interface YarnScaling {
+  readonly type: "yarn"
+  readonly factor: number
+  /** Factor of cosines and sines, by which both queries and keys grow. */
+  readonly attentionFactor: number
+  /** Turns over the original length from which on a frequency is kept. */
+  readonly betaFast: number
+  /** Turns over the original length up to which a frequency is divided by `factor`. */
+  readonly betaSlow: number
+  /** Whether the pairs between which frequencies are blended are rounded to whole numbers. */
+  readonly truncate: boolean
+  readonly originalMaxPositions: number
+}

@@ -109,7 +109,7 @@ export function agentLoop<Task>(
     const recorder = new Recorder(context, normalize)
     /** First fault of the expert, however the agent handled it. */
     let fault: unknown
-    const voice = new ReplyGenerator({
+    const replyGenerator = new ReplyGenerator({
       policy: expert ? scripted(expert, context, codec, (error) => (fault ??= error)) : episodeShare(context.policy),
       codec,
       constraints,
@@ -132,7 +132,12 @@ export function agentLoop<Task>(
       },
     }
     using calls = new EpisodeCalls(refusals)
-    const speaker = { generator: voice, models: [agentModel], textOf: tokenText(codec), signal: context.signal }
+    const speaker = {
+      generator: replyGenerator,
+      models: [agentModel],
+      textOf: tokenText(codec),
+      signal: context.signal,
+    }
     const watched: CallObserver = {
       begin: () => calls.begin(),
       // An episode that ends by a limit is no fault of the call.
@@ -156,7 +161,7 @@ export function agentLoop<Task>(
       const end = await Promise.race([playing, calls.silence])
       if (fault) throw fault
       const ended = recorder.end(end, calls.refusal)
-      const counts = { undelivered: voice.attempts!.undelivered, refused: calls.refused }
+      const counts = { undelivered: replyGenerator.attempts!.undelivered, refused: calls.refused }
       return ended && { ...ended, metrics: { ...ended.metrics, ...counts } }
     } catch (error) {
       over.abort(error) // an agent that was given up may still run
@@ -177,10 +182,10 @@ function scripted<Task>(
   const say = async (call: Call, constraint: unknown): Promise<Int32Array> => {
     const tokens = await replyTokens(codec, call, await expert(task, call.messages))
     if (!(constraint instanceof Constraint) || constraint.takes(tokens)) return tokens
-    const said = visible(codec.decode(tokens, { skipSpecial: true }).slice(0, 200))
+    const excerpt = visible(codec.decode(tokens, { skipSpecial: true }).slice(0, 200))
     throw new GigpoError(
       "BAD_ARGUMENT",
-      `The expert's completion "${said}" violates the tools or the format of the call; correct the expert.`,
+      `The expert's completion "${excerpt}" violates the tools or the format of the call; correct the expert.`,
     )
   }
   return {

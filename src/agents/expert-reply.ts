@@ -58,9 +58,11 @@ function readExpertMessage(reply: ExpertMessage, call: Call): AssistantMessage {
   const { role = "assistant", tool_calls: given, ...rest } = filled
   if (role !== "assistant") throw wrong(`has the role ${JSON.stringify(role)}; leave it out`)
   const calls = Array.isArray(given) ? given.map(asCall) : given
-  const said = refusing(() => atOnce(readMessage({ role, ...rest, tool_calls: calls }, "reply"))) as AssistantMessage
-  for (const one of said.toolCalls) checkCall(one, call)
-  return said
+  const assistantMessage = refusing(() =>
+    atOnce(readMessage({ role, ...rest, tool_calls: calls }, "reply")),
+  ) as AssistantMessage
+  for (const one of assistantMessage.toolCalls) checkCall(one, call)
+  return assistantMessage
 }
 
 function isEmpty(value: unknown): boolean {
@@ -95,21 +97,21 @@ function checkCall({ name, arguments: given }: ToolCall, call: Call): void {
 }
 
 /** Completion as the model's chat template renders it, checked by parsing it like the endpoint. */
-async function written(codec: ReplyCodec, call: Call, said: AssistantMessage): Promise<Int32Array> {
+async function written(codec: ReplyCodec, call: Call, assistantMessage: AssistantMessage): Promise<Int32Array> {
   const { messages } = call
-  const chat = [...messages, said].map(forTemplate)
+  const chat = [...messages, assistantMessage].map(forTemplate)
   const writer = await ChatWriter.of(codec, chat, toolVariables(offered(call)))
-  const asked = await writer.write({ end: messages.length })
+  const promptText = await writer.write({ end: messages.length })
   const whole = await writer.write({ addGenerationPrompt: false })
   const format = toolFormat(codec.toolTemplate ?? codec.chatTemplate)
-  const opening = format.opening(asked)
-  const found = splitReply(asked, whole, opening, said.reasoning ?? "")
+  const opening = format.opening(promptText)
+  const found = splitReply(promptText, whole, opening, assistantMessage.reasoning ?? "")
   // The prompt is fixed by the request: a rendering with a different prompt cannot be a completion of it.
-  if (found?.prompt !== asked)
+  if (found?.prompt !== promptText)
     throw wrong("is not rendered at the prompt by the model's chat template: return a string instead")
   const { tokens } = upToEnd(codec, writer.encode, found.reply)
   const text = codec.decode(tokens, { skipSpecial: true })
-  if (!isReadAs(said, readerOf(format, call, opening), text))
+  if (!isReadAs(assistantMessage, readerOf(format, call, opening), text))
     throw wrong(
       `is rendered by the model's chat template as ${JSON.stringify(text.slice(0, 200))}, which is parsed differently: return a string, or ` +
         "use a template with tool calls",

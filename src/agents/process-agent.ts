@@ -128,10 +128,10 @@ function checkEnd(name: string, { code, signal, stderr }: GroupEnd): void {
   // Python traces end with the error, others begin with it.
   const error = lines.findLastIndex((line) => /^\s*(\w*(Error|Exception)\b|error:)/.test(line))
   const last = error >= 0 ? lines.slice(error, error + 3) : lines.slice(-5)
-  const said = last.map((line) => visible(line.trim()).slice(0, 200))
+  const shown = last.map((line) => visible(line.trim()).slice(0, 200))
   throw new GigpoError(
     "ENVIRONMENT_FAILED",
-    `${name} ended ${signal ? `by ${signal}` : `with code ${code}`}${said.length > 0 ? `: ${said.join(" | ")}` : ""}`,
+    `${name} ended ${signal ? `by ${signal}` : `with code ${code}`}${shown.length > 0 ? `: ${shown.join(" | ")}` : ""}`,
   )
 }
 

@@ -49,7 +49,7 @@ export class Recorder implements ReplyObserver {
     }
   }
 
-  said: ReplyObserver["said"] = (reply, call, place, turn) => {
+  record: ReplyObserver["record"] = (reply, call, place, turn) => {
     if (this.#overflown && !turn.beside.has(this.#overflown)) this.#overcome()
     // Successive calls are ordered by time; concurrent calls by content, since their timing is random.
     const order = [padded(turn.now), reply.history, padded(reply.again), padded(reply.number)].join(" ")

@@ -24,7 +24,7 @@ export class Attempt {
   #came: Came | undefined
   #places: readonly number[] | undefined
   /** Number of recorded completions. */
-  said = 0
+  sentReplies = 0
 
   /**
    * Whether the attempt has a number among equal calls, from which random numbers are derived. Refused requests have
@@ -55,7 +55,7 @@ export class Attempt {
     const sampling = sample()
     this.#replies.set(number, sampling)
     const reply = await sampling
-    this.said++
+    this.sentReplies++
     return { reply, earlier: false }
   }
 }
@@ -79,6 +79,6 @@ export class Attempts {
 
   /** Number of recorded completions that were not delivered. */
   get undelivered(): number {
-    return [...this.#lost.values()].flat().reduce((sum, { said }) => sum + said, 0)
+    return [...this.#lost.values()].flat().reduce((sum, { sentReplies }) => sum + sentReplies, 0)
   }
 }

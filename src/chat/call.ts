@@ -32,7 +32,7 @@ export interface Tool {
   /** Field of the request that holds the schema. */
   readonly field: string
   /** Object for the chat template: `{ type, function }` as the client wrote it. */
-  readonly told: object
+  readonly definition: object
 }
 
 /** Which tools may or must be called: any, none, one by name (once), or some of them by their names. */

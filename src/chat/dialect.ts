@@ -79,7 +79,7 @@ export type ReplyDelta =
   | (Extract<Piece, { kind: "call" }> & {
       readonly id: string
       /** Whether the call was reported in parts before. */
-      readonly told?: true
+      readonly reported?: true
     })
 
 /** API format of calls and responses. */

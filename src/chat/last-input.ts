@@ -4,6 +4,6 @@ import type { CallMessage } from "./call.ts"
 export function lastInput(messages: readonly CallMessage[]): string {
   const behind = messages.slice(messages.findLastIndex(({ role }) => role === "assistant") + 1)
   const results = behind.filter(({ role }) => role === "tool")
-  const told = results.length > 0 ? results : behind.filter(({ role }) => role === "user").slice(-1)
-  return told.map(({ content }) => content).join("\n")
+  const input = results.length > 0 ? results : behind.filter(({ role }) => role === "user").slice(-1)
+  return input.map(({ content }) => content).join("\n")
 }

@@ -38,21 +38,21 @@ export async function promptTokens(
   if (call.raw) return await rawPrompt(codec, call.messages[0]!.content, most)
   const { writer, rendered } = await render(codec, call, replies)
   const parts = rendered.split(mark)
-  const said = replies.filter((reply) => reply !== undefined)
-  if (parts.length !== said.length + 1)
+  const knownReplies = replies.filter((reply) => reply !== undefined)
+  if (parts.length !== knownReplies.length + 1)
     throw new ApiError(400, "The model's chat template leaves out some of these messages; change the messages.", {
       param: "messages",
     })
   const before = replies.slice(0, tip + 1).filter((reply) => reply !== undefined).length
   // Templates open a thought before a completion to be sampled, and not before an earlier one.
   const opened = parts.map((part, index) => {
-    const opening = index + 1 > before ? (said[index]?.opening ?? "") : ""
+    const opening = index + 1 > before ? (knownReplies[index]?.opening ?? "") : ""
     return part.endsWith(opening) ? part : part + opening
   })
   const pieces: Int32Array[] = []
   if (tip >= 0) pieces.push(replies[tip]!.prompt)
   else pieces.push(await writer.encodePaced(opened[0]!, most))
-  for (const [index, reply] of said.entries()) {
+  for (const [index, reply] of knownReplies.entries()) {
     if (index + 1 < before) continue // contained in the prompt of the tip
     pieces.push(reply.tokens, behind(codec, reply.tokens, await writer.encodePaced(opened[index + 1]!, most)))
   }
@@ -148,7 +148,7 @@ function behind(codec: PromptCodec, reply: Int32Array, tokens: Int32Array): Int3
 /** Variables of the chat template for tools. */
 export function toolVariables(tools: readonly Tool[]): { readonly tools?: readonly object[] } {
   if (tools.length === 0) return {}
-  return { tools: tools.map(({ told }) => RawJson.known(stringify(told))) }
+  return { tools: tools.map(({ definition }) => RawJson.known(stringify(definition))) }
 }
 
 /** Message as chat templates expect it: arguments are objects, with JSON as written. */

@@ -62,7 +62,7 @@ export interface ReplyGeneratorSetup {
 export interface ReplyObserver {
   /** Called for each completion before it is sampled. The return value is passed to `said`. May throw to refuse. */
   begin(call: Call): number
-  said(reply: GeneratedReply, call: Call, place: number, turn: Turn): void
+  record(reply: GeneratedReply, call: Call, place: number, turn: Turn): void
   /** Called if a call does not fit the model. */
   overflow(turn: Turn): void
 }
@@ -132,7 +132,7 @@ export class ReplyGenerator {
   }
 
   async reply(
-    asked: Call,
+    requested: Call,
     signal: AbortSignal,
     listener?: Listener,
     attempt = new Attempt(),
@@ -141,7 +141,7 @@ export class ReplyGenerator {
     const { transcript, temperature } = this.#setup
     let turn: Turn | undefined
     try {
-      const call = this.#resolved(asked)
+      const call = this.#resolved(requested)
       if (temperature.fixed && call.temperature !== undefined && call.temperature !== temperature.value)
         throw badField(
           "temperature",
@@ -170,8 +170,8 @@ export class ReplyGenerator {
    *
    * @throws ApiError if the prompt does not fit the model's positions
    */
-  async countPrompt(asked: Call, signal: AbortSignal): Promise<number> {
-    const call = this.#resolved(asked)
+  async countPrompt(requested: Call, signal: AbortSignal): Promise<number> {
+    const call = this.#resolved(requested)
     const continued = await new Pace(signal).through(this.#setup.transcript.follow(call))
     const { tokens } = await promptTokens(this.#setup.codec, call, continued, this.maxPositions).catch(
       (error: unknown) => {
@@ -182,9 +182,9 @@ export class ReplyGenerator {
   }
 
   /** Call with what depends on the model and on earlier completions resolved. */
-  #resolved(asked: Call): Call {
+  #resolved(requested: Call): Call {
     const { codec, transcript } = this.#setup
-    const call = withThinking(codec, asked)
+    const call = withThinking(codec, requested)
     return { ...call, messages: separateTurns(call.messages, (id) => transcript.ofCall(id)) }
   }
 
@@ -219,8 +219,8 @@ export class ReplyGenerator {
     const opening = this.#format.opening(text)
     const constraint = await this.#constraints.of(call, opening)
     const room = maxPositions - prompt.length
-    const asked = call.maxTokens ?? maxCompletionTokens.value
-    const maxTokens = Math.min(asked, room, maxCompletionTokens.fixed ? maxCompletionTokens.value : asked)
+    const limit = call.maxTokens ?? maxCompletionTokens.value
+    const maxTokens = Math.min(limit, room, maxCompletionTokens.fixed ? maxCompletionTokens.value : limit)
     if (maxTokens < 1) throw noRoom(String(prompt.length))
     const places = attempt.places(() => Array.from({ length: call.count }, () => observer?.begin(call) ?? 0))
     const request = {
@@ -234,18 +234,18 @@ export class ReplyGenerator {
       signal,
     }
     const one = async (number: number): Promise<GeneratedReply> => {
-      const told = listener && ((piece: ReplyDelta, id: string) => listener(number, piece, id))
+      const onDelta = listener && ((piece: ReplyDelta, id: string) => listener(number, piece, id))
       const { reply, earlier } = await attempt.reply(number, async () => {
         const key = this.#setup.key({ call, history, number, again: call.seed === undefined ? again : 0 })
         const id = replyId(key, history, number, again)
-        const heard = await this.#sample({ ...request, key }, call, opening, id, told)
-        const said = this.#said(heard, { id, prompt, opening, constraint, number, again, continued })
-        transcript.add(said)
+        const sampled = await this.#sample({ ...request, key }, call, opening, id, onDelta)
+        const generated = this.#generated(sampled, { id, prompt, opening, constraint, number, again, continued })
+        transcript.add(generated)
         if (turn) this.#order!.answer(turn, id)
-        observer?.said(said, call, places[number]!, turn!)
-        return said
+        observer?.record(generated, call, places[number]!, turn!)
+        return generated
       })
-      if (earlier && told) tellAgain(reply, told)
+      if (earlier && onDelta) tellAgain(reply, onDelta)
       return reply
     }
     const replies: Promise<GeneratedReply>[] = []
@@ -264,7 +264,7 @@ export class ReplyGenerator {
     call: Call,
     opening: string,
     id: string,
-    told: ((piece: ReplyDelta, reply: string) => void) | undefined,
+    onDelta: ((piece: ReplyDelta, reply: string) => void) | undefined,
   ): Promise<ParsedReply> {
     const { policy, codec } = this.#setup
     const hearing = new ReplyParser({
@@ -273,14 +273,14 @@ export class ReplyGenerator {
         this.#format,
         call,
         opening,
-        told !== undefined && request.constraint !== undefined && call.stop.length === 0,
+        onDelta !== undefined && request.constraint !== undefined && call.stop.length === 0,
       ),
       stop: call.stop,
       id,
-      listener: told && ((piece) => told(piece, id)),
+      listener: onDelta && ((piece) => onDelta(piece, id)),
     })
     // Only if needed: reporting tokens may slow an engine down.
-    const onTokens = told || call.stop.length > 0 ? (tokens: Int32Array) => hearing.hear(tokens) : undefined
+    const onTokens = onDelta || call.stop.length > 0 ? (tokens: Int32Array) => hearing.hear(tokens) : undefined
     try {
       const completion = await policy.sample({ ...request, ...(onTokens && { onTokens }) }, call)
       return await new Pace().through(hearing.end(completion))
@@ -291,7 +291,7 @@ export class ReplyGenerator {
     }
   }
 
-  #said(
+  #generated(
     { completion, content, reasoning, reasoningTokens, toolCalls, finishReason, stop, broken }: ParsedReply,
     about: Pick<GeneratedReply, "id" | "prompt" | "opening" | "constraint" | "number" | "again"> & {
       readonly continued: Continued
@@ -318,9 +318,9 @@ function replyId(...parts: readonly unknown[]): string {
 /** Repeats a completion to a listener, one piece per part. */
 function tellAgain(
   { id, reasoning, content, toolCalls }: GeneratedReply,
-  told: (piece: ReplyDelta, reply: string) => void,
+  onDelta: (piece: ReplyDelta, reply: string) => void,
 ): void {
-  if (reasoning !== "") told({ kind: "reasoning", text: reasoning }, id)
-  if (content !== "") told({ kind: "content", text: content }, id)
-  for (const call of toolCalls) told({ kind: "call", ...call }, id)
+  if (reasoning !== "") onDelta({ kind: "reasoning", text: reasoning }, id)
+  if (content !== "") onDelta({ kind: "content", text: content }, id)
+  for (const call of toolCalls) onDelta({ kind: "call", ...call }, id)
 }

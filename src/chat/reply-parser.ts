@@ -114,7 +114,7 @@ export class ReplyParser {
         const at = this.#toolCalls.length
         const call = { id: callId(id, at), name: piece.name, arguments: piece.arguments }
         this.#toolCalls.push(call)
-        listener?.({ kind: "call", ...call, ...(at < this.#begun && { told: true }) })
+        listener?.({ kind: "call", ...call, ...(at < this.#begun && { reported: true }) })
       } else if (piece.kind === "cut") this.#contents.push(piece.text)
       else {
         const texts = piece.kind === "content" ? this.#contents : this.#thoughts

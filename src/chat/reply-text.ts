@@ -4,7 +4,7 @@ export class ReplyText {
   /** Tokens since the last boundary of token and character: several successive tokens may end within characters. */
   #pending: number[] = []
   /** Number of their characters that were returned. */
-  #told = 0
+  #emitted = 0
 
   constructor(decode: (tokens: Int32Array) => string) {
     this.#decode = decode
@@ -18,12 +18,12 @@ export class ReplyText {
     if (replaced === 0) return this.#rest(text)
     // Replacement characters before those of an incomplete character are text, or will not become a character.
     const held = Math.min(replaced, longestBeginning)
-    const whole = text.slice(this.#told, text.length - held)
-    this.#told = text.length - held
+    const whole = text.slice(this.#emitted, text.length - held)
+    this.#emitted = text.length - held
     if (this.#pending.length > mostPending) {
       // A text boundary does not depend on tokens this far back. Dropping them keeps decoding linear.
       this.#pending = this.#pending.slice(-keptPending)
-      this.#told = this.#decode(Int32Array.from(this.#pending)).length - held
+      this.#emitted = this.#decode(Int32Array.from(this.#pending)).length - held
     }
     return whole
   }
@@ -33,9 +33,9 @@ export class ReplyText {
   }
 
   #rest(text: string): string {
-    const rest = text.slice(this.#told)
+    const rest = text.slice(this.#emitted)
     this.#pending = []
-    this.#told = 0
+    this.#emitted = 0
     return rest
   }
 }

@@ -71,9 +71,10 @@ export class Transcript {
     raw = false,
   }: Pick<Call, "messages" | "tools" | "toolChoice" | "variables" | "raw">): Pieces<Continued> {
     // Tools and variables are part of the prompt, too.
-    const told: string[] = []
-    for (const tool of offered({ tools, toolChoice })) told.push(yield* compactJsonInPieces(stringify(tool.told)))
-    let [history, words] = [digest(raw ? "raw" : "", told), ""]
+    const texts: string[] = []
+    for (const tool of offered({ tools, toolChoice }))
+      texts.push(yield* compactJsonInPieces(stringify(tool.definition)))
+    let [history, words] = [digest(raw ? "raw" : "", texts), ""]
     if (Object.keys(variables).length > 0) history = digest(history, yield* canonicalJsonInPieces(writeJson(variables)))
     let [tip, wordsTip] = [-1, -1]
     const replies: (KnownReply | undefined)[] = []
@@ -81,10 +82,10 @@ export class Transcript {
       const reply = message.role === "assistant" ? yield* this.#recognise(history, message) : undefined
       if (reply?.history === history) tip = index
       if (message.role === "assistant" && this.#byWords.has(words)) wordsTip = index
-      const said = JSON.stringify(yield* plain(message))
+      const ownText = JSON.stringify(yield* plain(message))
       yield
-      history = yield* digestInPieces(history, reply ? JSON.stringify(["reply", [...reply.tokens]]) : said)
-      words = yield* digestInPieces(words, said)
+      history = yield* digestInPieces(history, reply ? JSON.stringify(["reply", [...reply.tokens]]) : ownText)
+      words = yield* digestInPieces(words, ownText)
       replies.push(reply)
     }
     return { history, replies, tip, words, wordsTip }
@@ -166,10 +167,10 @@ function* saysTheSame({ content, reasoning = "", toolCalls }: AssistantMessage, 
 }
 
 /** Whether two calls are equal. Many clients parse arguments into doubles, which is not an intended change. */
-function* isSameCall(call: ToolCall, said: ToolCall): Pieces<boolean> {
-  if (call.id !== said.id || call.name !== said.name) return false
+function* isSameCall(call: ToolCall, other: ToolCall): Pieces<boolean> {
+  if (call.id !== other.id || call.name !== other.name) return false
   const given = yield* asRead(call.arguments)
-  return given === (yield* asRead(said.arguments)) || given === (yield* asRead(inDoubles(said.arguments)))
+  return given === (yield* asRead(other.arguments)) || given === (yield* asRead(inDoubles(other.arguments)))
 }
 
 function inDoubles(json: string): string {

@@ -12,17 +12,22 @@ export interface WrittenReply {
  * A thought that the prompt opened is inserted and closed, as the model would have to; a thought that the prompt
  * forbids is learned after a prompt that does not.
  *
- * @param asked - rendering up to the completion, with the opening of the assistant's turn
+ * @param promptText - rendering up to the completion, with the opening of the assistant's turn
  * @param whole - rendering up to the end of the completion
  * @param opening - part of the completion that `asked` contains
  */
-export function splitReply(asked: string, whole: string, opening: string, reasoning: string): WrittenReply | undefined {
-  if (whole.startsWith(asked)) return { prompt: asked, reply: whole.slice(asked.length) }
-  const before = asked.slice(0, asked.length - opening.length)
+export function splitReply(
+  promptText: string,
+  whole: string,
+  opening: string,
+  reasoning: string,
+): WrittenReply | undefined {
+  if (whole.startsWith(promptText)) return { prompt: promptText, reply: whole.slice(promptText.length) }
+  const before = promptText.slice(0, promptText.length - opening.length)
   if (opening === "" || !whole.startsWith(before)) return undefined
-  const said = whole.slice(before.length)
-  if (said.startsWith("<think>")) return { prompt: before, reply: said }
-  return { prompt: asked, reply: opening.includes("</think>") ? said : `${reasoning}\n</think>\n\n${said}` }
+  const rest = whole.slice(before.length)
+  if (rest.startsWith("<think>")) return { prompt: before, reply: rest }
+  return { prompt: promptText, reply: opening.includes("</think>") ? rest : `${reasoning}\n</think>\n\n${rest}` }
 }
 
 /**

@@ -15,8 +15,8 @@ export class Conversation {
   #system: string | undefined
   #messages: CallMessage[] = []
 
-  constructor(voice: ReplyGenerator, system?: string) {
-    this.#voice = voice
+  constructor(replyGenerator: ReplyGenerator, system?: string) {
+    this.#voice = replyGenerator
     this.#system = system
   }
 
@@ -41,7 +41,7 @@ export class Conversation {
   async say(
     text: string,
     signal: AbortSignal,
-    tell: (said: ReplyPiece) => void,
+    tell: (replyPiece: ReplyPiece) => void,
   ): Promise<"stop" | "length" | "stopped"> {
     const messages: CallMessage[] = [...this.#messages, { role: "user", content: text }]
     let content = ""

@@ -38,7 +38,7 @@ export async function converse({ conversation, view, input, terminal, signal }: 
     reply = new AbortController()
     const unlink = linkAbort(signal, reply)
     try {
-      view.end(await conversation.say(text, reply.signal, (said) => view.tell(said)))
+      view.end(await conversation.say(text, reply.signal, (piece) => view.tell(piece)))
     } catch (error) {
       if (!terminal || !GigpoError.is(error) || error.code !== "BAD_ARGUMENT") throw error
       view.note(`${error.message} /clear removes all messages.`)

@@ -36,7 +36,7 @@ export function starterConfig(environment: string, directory: string): ConfigDoc
   }
   const text = readFileSync(new URL(`${own ? pattern : environment}.yaml`, folder), "utf8")
   // The comment above the keys is about examples/; the copy keeps the rest.
-  const copied = `${schemaLine}\n${withPathsTold(text.replace(/^#.*\n/, ""), own)}`
+  const copied = `${schemaLine}\n${withPathNotes(text.replace(/^#.*\n/, ""), own)}`
   const parsed = parseConfigDocument(copied, own ? environment : "the starting configuration")
   const { document } = parsed
   document.set("model", join(directory, "model"))
@@ -60,7 +60,7 @@ export function starterConfig(environment: string, directory: string): ConfigDoc
  * Corrects the comment on paths: the module of an environment is relative to the file, other paths to the working
  * directory.
  */
-function withPathsTold(text: string, own: boolean): string {
+function withPathNotes(text: string, own: boolean): string {
   const note = "in which gigpo is started."
   return own ? text.replace(note, "in which gigpo is started; that of the environment's module to this file.") : text
 }

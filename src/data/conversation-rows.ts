@@ -53,9 +53,9 @@ export async function conversationRows(
         "messages[0]",
         'is a completion without a prompt: start with a message of the user, or set "weight": 0',
       )
-    const [asked, whole] = [await render(index, true), await render(index + 1, false)]
+    const [promptText, whole] = [await render(index, true), await render(index + 1, false)]
     const { reasoning_content: reasoning = "" } = writer.messages[index]!
-    const written = splitReply(asked, whole, format.opening(asked), reasoning)
+    const written = splitReply(promptText, whole, format.opening(promptText), reasoning)
     if (!written)
       throw badField(
         `messages[${index}]`,

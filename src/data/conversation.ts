@@ -31,8 +31,11 @@ export function readConversation(line: unknown, completions: "all" | "last"): Co
   if (messages !== undefined && messages !== null) return conversation(line, list(messages, "messages"), 0, completions)
   if (prompt === undefined || completion === undefined)
     throw badField("messages", "is missing; give the conversation as a list of messages")
-  const [asked, said] = [talk(prompt, "prompt", "user"), talk(completion, "completion", "assistant")]
-  return conversation(line, [...asked, ...said], asked.length, completions)
+  const [promptMessages, completionMessages] = [
+    talk(prompt, "prompt", "user"),
+    talk(completion, "completion", "assistant"),
+  ]
+  return conversation(line, [...promptMessages, ...completionMessages], promptMessages.length, completions)
 }
 
 /** Makes a conversation whose messages from index `from` on may be learned, with tools and variables of the line. */

@@ -32,9 +32,9 @@ export class GrowingRows {
     const goesOn = last && prompt.startsWith(last.text) ? last : undefined
     const row = goesOn ?? { text: "", length: 0, pieces: [], spans: [] }
     if (!goesOn) this.#rows.push(row)
-    const asked = this.#encode(prompt.slice(row.text.length))
-    const start = row.length + asked.length
-    row.pieces.push(asked, tokens)
+    const added = this.#encode(prompt.slice(row.text.length))
+    const start = row.length + added.length
+    row.pieces.push(added, tokens)
     row.length = start + tokens.length
     row.text = prompt + reply
     const length = tokens.length
@@ -42,7 +42,7 @@ export class GrowingRows {
       const span: CourseSpan = { start, length, ...(course && { course }) }
       row.spans.push(weight === 1 ? span : { ...span, weights: new Float32Array(length).fill(weight) })
     }
-    return goesOn ? undefined : asked.length
+    return goesOn ? undefined : added.length
   }
 
   /** Returns the sequences with a segment, without the tokens after the last segment. */

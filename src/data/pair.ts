@@ -41,8 +41,9 @@ export function readPair(line: unknown): Pair {
   }
   if (prompt === undefined || prompt === null)
     throw badField("prompt", "is missing; give the prompt of the completions")
-  const asked = talk(prompt, "prompt", "user")
-  const on = (said: readonly unknown[]) => conversation(beside, [...asked, ...said], asked.length, "all")
+  const promptMessages = talk(prompt, "prompt", "user")
+  const on = (completion: readonly unknown[]) =>
+    conversation(beside, [...promptMessages, ...completion], promptMessages.length, "all")
   return { chosen: on(one), rejected: on(two) }
 }
 

@@ -11,7 +11,7 @@ import type { ServedModel } from "./endpoint.ts"
 /** Reports how a request was answered. `error` ended a stream that had begun. */
 export type Done = (status: number, replies?: readonly GeneratedReply[], error?: ApiError) => void
 
-export interface Asking {
+export interface CallContext {
   readonly request: Request
   readonly speaker: ServedModel
   readonly call: Call
@@ -26,8 +26,8 @@ export interface Asking {
 }
 
 /** Answers a call with one response or a stream, and tracks whether it is delivered: see attempt.ts. */
-export async function answerCall(asking: Asking): Promise<Response> {
-  const { request, speaker, call, same } = asking
+export async function answerCall(context: CallContext): Promise<Response> {
+  const { request, speaker, call, same } = context
   const { attempts } = speaker.generator
   const attempt = attempts?.take(same)
   const gone = new AbortController()
@@ -44,7 +44,7 @@ export async function answerCall(asking: Asking): Promise<Response> {
   const lose = () => over(false)
   request.signal.addEventListener("abort", lose, { once: true })
   try {
-    return await (call.stream ? stream : whole)(asking, attempt, gone.signal, over)
+    return await (call.stream ? stream : whole)(context, attempt, gone.signal, over)
   } catch (error) {
     over(false)
     throw error
@@ -54,31 +54,31 @@ export async function answerCall(asking: Asking): Promise<Response> {
 }
 
 type Answering = (
-  asking: Asking,
+  context: CallContext,
   attempt: Attempt | undefined,
   gone: AbortSignal,
   over: (arrived: boolean) => void,
 ) => Promise<Response>
 
-const whole: Answering = async (asking, attempt, gone, over) => {
-  const replies = await speak(asking, attempt, gone)
-  asking.done(200, replies)
-  const value = asking.answer.whole(replies)
-  const body = delivered(async () => ({ done: true, value }), asking.request.signal, over)
+const whole: Answering = async (context, attempt, gone, over) => {
+  const replies = await speak(context, attempt, gone)
+  context.done(200, replies)
+  const value = context.answer.whole(replies)
+  const body = delivered(async () => ({ done: true, value }), context.request.signal, over)
   // With a length the response needs no terminating chunk.
   const headers = { "content-type": "application/json", "content-length": String(Buffer.byteLength(value)) }
   return new Response(body, { headers })
 }
 
 /** Errors before the first token are an error response; later ones are an event. */
-const stream: Answering = async (asking, attempt, gone, over) => {
-  const { request, answer, done, onError, streamType = "text/event-stream; charset=utf-8" } = asking
-  const untold = new OutputBuffer()
+const stream: Answering = async (context, attempt, gone, over) => {
+  const { request, answer, done, onError, streamType = "text/event-stream; charset=utf-8" } = context
+  const buffered = new OutputBuffer()
   const first = settleable()
   let begun = false
-  const all = speak(asking, attempt, gone, (index, piece, reply) => {
+  const all = speak(context, attempt, gone, (index, piece, reply) => {
     begun = true
-    untold.add(index, piece, reply)
+    buffered.add(index, piece, reply)
     first.resolve()
   })
   // Sent after everything before it, which may be long after it is known.
@@ -88,21 +88,21 @@ const stream: Answering = async (asking, attempt, gone, over) => {
       return () => answer.end(replies)
     },
     (error) => {
-      const told = gone.aborted
+      const failure = gone.aborted
         ? new ApiError(499, "The client closed the connection.")
         : asApiError(error, request.signal)
       if (!begun) throw error
-      if (told.status === 500) onError?.(error)
-      done(told.status, undefined, told)
+      if (failure.status === 500) onError?.(error)
+      done(failure.status, undefined, failure)
       over(false)
-      return () => answer.fail(told)
+      return () => answer.fail(failure)
     },
   )
-  void last.then(first.resolve, first.reject).finally(() => untold.end())
+  void last.then(first.resolve, first.reject).finally(() => buffered.end())
   await first.promise
   const texts = (async function* () {
     let before = answer.begin()
-    for (let parts = await untold.take(); parts.length > 0; parts = await untold.take()) {
+    for (let parts = await buffered.take(); parts.length > 0; parts = await buffered.take()) {
       yield before + parts.map(({ index, piece, reply }) => answer.piece(index, piece, reply)).join("")
       before = ""
     }
@@ -117,7 +117,7 @@ const stream: Answering = async (asking, attempt, gone, over) => {
 }
 
 async function speak(
-  { request, speaker: { generator, signal }, call, arrival }: Asking,
+  { request, speaker: { generator, signal }, call, arrival }: CallContext,
   attempt: Attempt | undefined,
   gone: AbortSignal,
   listener?: Listener,

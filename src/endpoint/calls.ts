@@ -4,7 +4,7 @@ import { noSuchModel } from "../chat/completions/read-chat.ts"
 import type { Dialect } from "../chat/dialect.ts"
 import { clientNumber } from "../http/address.ts"
 import { Pace } from "../util/pace.ts"
-import { type Asking, answerCall, type Done } from "./answer-call.ts"
+import { answerCall, type CallContext, type Done } from "./answer-call.ts"
 import type { CallObserver, Routed } from "./endpoint.ts"
 import { json } from "./json.ts"
 import { parseBody, readBody } from "./read-body.ts"
@@ -14,8 +14,8 @@ export async function sampleCall(routed: Routed, dialect: Dialect): Promise<Resp
   const { request, path, speaker, done, onError } = routed
   const watched = watchedBy(speaker.calls, done)
   try {
-    const { digest, ...asked } = await readCall(routed, dialect, speaker.generator.arrive())
-    return await answerCall({ request, speaker, ...asked, same: `${path} ${digest}`, done: watched.done, onError })
+    const { digest, ...readFields } = await readCall(routed, dialect, speaker.generator.arrive())
+    return await answerCall({ request, speaker, ...readFields, same: `${path} ${digest}`, done: watched.done, onError })
   } catch (error) {
     watched.end(asApiError(error, request.signal))
     throw error
@@ -47,7 +47,7 @@ function watchedBy(calls: CallObserver | undefined, done: Done): { readonly done
   }
 }
 
-type ReadCall = Pick<Asking, "call" | "answer" | "arrival" | "streamType"> & { readonly digest: string }
+type ReadCall = Pick<CallContext, "call" | "answer" | "arrival" | "streamType"> & { readonly digest: string }
 
 /** Reads the call of a request and takes its place in the order of the episode. */
 async function readCall(

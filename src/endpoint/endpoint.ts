@@ -76,10 +76,10 @@ export function endpoint({ find, ready = () => true, onError, onAnswer }: Endpoi
     try {
       return await respond({ request, path, find, done, onError, client })
     } catch (error) {
-      const told = asApiError(error, request.signal)
-      if (told.status === 500) onError?.(error)
-      done(told.status)
-      return json(told.status, errorBody(path, told))
+      const apiError = asApiError(error, request.signal)
+      if (apiError.status === 500) onError?.(error)
+      done(apiError.status)
+      return json(apiError.status, errorBody(path, apiError))
     }
   }
 }

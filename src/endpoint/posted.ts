@@ -68,12 +68,12 @@ export function readEnd(value: unknown): ReadEnd | null {
     throw contract.broken("success must be true or false")
   if (!isObject(metrics) || Object.keys(metrics).length > mostMetrics)
     throw contract.broken(`metrics must be an object with at most ${mostMetrics} named numbers`)
-  const told = Object.fromEntries(Object.entries(metrics).filter(([, value]) => value !== undefined))
-  checkMetrics(contract, told as Record<string, number>)
+  const posted = Object.fromEntries(Object.entries(metrics).filter(([, value]) => value !== undefined))
+  checkMetrics(contract, posted as Record<string, number>)
   return {
     reward,
     ...(success !== undefined && { success: Boolean(success) }),
-    metrics: told as Record<string, number>,
+    metrics: posted as Record<string, number>,
   }
 }
 

@@ -29,9 +29,9 @@ const sampling = (dialect: Dialect): Route => ({
 const telling = (method: Route["method"], tell: (routed: Routed) => object, error?: Dialect["error"]): Route => ({
   method,
   async answer(routed) {
-    const told = tell(routed)
+    const body = tell(routed)
     routed.done(200)
-    return json(200, told)
+    return json(200, body)
   },
   ...(error && { error }),
 })
@@ -51,9 +51,9 @@ const routes: Readonly<Record<string, Route>> = {
 }
 
 const oneModel = telling("GET", ({ path, speaker: { models } }) => {
-  const asked = path.slice("/v1/models/".length)
-  const name = models.find((one) => encodeURIComponent(one) === asked || one === asked)
-  if (name === undefined) throw noSuchModel(asked, models)
+  const modelName = path.slice("/v1/models/".length)
+  const name = models.find((one) => encodeURIComponent(one) === modelName || one === modelName)
+  if (name === undefined) throw noSuchModel(modelName, models)
   return model(name)
 })
 

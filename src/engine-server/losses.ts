@@ -147,7 +147,7 @@ function rowOf({ tokens, inputs }: Datum, index: number, needed: readonly string
 /** Returns the log-probabilities of all targets, without a gradient. */
 export async function score(policy: Trainable, prepared: Prepared, departures: Departures): Promise<TrainingResult> {
   const { logProbs } = await policy.logProbs(prepared.rows)
-  return await told(prepared, split(prepared.rows, logProbs), departures)
+  return await reported(prepared, split(prepared.rows, logProbs), departures)
 }
 
 /**
@@ -168,7 +168,7 @@ export async function learn(
     const [low, high] = loss.bounds(config)
     const credit = await pace.through(credited(prepared, scale))
     const report = await policy.forwardBackward(credit, { ...surrogate, clipLow: 1 - low, clipHigh: high - 1 })
-    return await told(prepared, split(rows, report.logProbs!), departures)
+    return await reported(prepared, split(rows, report.logProbs!), departures)
   }
   // Only the derivatives of a cross-entropy do not depend on the log-probabilities.
   const before = name === "cross_entropy" ? undefined : split(rows, (await policy.logProbs(rows)).logProbs)
@@ -178,7 +178,7 @@ export async function learn(
   const coefficients = await pace.through(derivatives(prepared, scale, before, derivative))
   const linear: LinearLoss = { kind: "linear", coefficients }
   const report = await policy.forwardBackward(rows, linear)
-  return await told(prepared, before ?? split(rows, report.logProbs!), departures)
+  return await reported(prepared, before ?? split(rows, report.logProbs!), departures)
 }
 
 /** Returns sequences with the inputs of the native loss. */
@@ -221,7 +221,7 @@ const surrogate: Omit<ClippedSurrogate, "clipLow" | "clipHigh"> = {
   skipZeroAdvantage: false,
 }
 
-async function told(
+async function reported(
   prepared: Prepared,
   logProbs: readonly Float32Array[],
   departures: Departures,

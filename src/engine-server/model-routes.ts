@@ -15,33 +15,14 @@ interface Lora {
 
 /** Returns the routes that create, train and unload models. */
 export function modelRoutes(serving: Serving): Routes {
-  const { options, departures, sessions, kept } = serving
-  const { model: baseModel, maxPositions } = options
+  return { ...lifeRoutes(serving), ...trainingRoutes(serving), ...infoRoutes(serving) }
+}
+
+/** Routes that create, load and unload models. */
+function lifeRoutes(serving: Serving): Routes {
+  const { options, sessions, kept } = serving
+  const { model: baseModel } = options
   const make = modelMaker(serving)
-
-  const changing = async (
-    request: Request,
-    kind: string,
-    start: (model: ServedModel, fields: FieldReader) => () => Promise<Result>,
-  ) => {
-    const fields = await readFields(request)
-    const { model } = sessions.model(fields.required("model_id"))
-    return { request_id: model.take(kind, seqIdOf(fields), () => start(model, fields)), model_id: model.id }
-  }
-  const training = async (request: Request, forwardOnly: boolean) => {
-    const call = await readCall(request, forwardOnly, { departures, maxPositions })
-    const { model } = sessions.model(call.modelId)
-    const holds = call.data.reduce((sum, { tokens, inputs }) => sum + tokens.byteLength * (2 + inputs.size), 0)
-    const request_id = model.take("forward_backward", call.seqId, await model.checked(call), holds)
-    return { request_id, model_id: model.id }
-  }
-  const about = ({ id, rank }: ServedModel) => ({
-    training_run_id: id,
-    base_model: baseModel,
-    is_lora: rank > 0,
-    lora_rank: rank,
-  })
-
   return {
     "POST /create_model": async (request) => {
       const fields = await readFields(request)
@@ -65,13 +46,6 @@ export function modelRoutes(serving: Serving): Routes {
       }
       return { request_id: model.take("load_weights", seqIdOf(fields), () => work), model_id: model.id }
     },
-    "POST /get_info": async (request) => {
-      const { id, rank } = sessions.model((await readFields(request)).required("model_id")).model
-      return {
-        ...{ type: "get_info", model_id: id, model_name: baseModel, is_lora: rank > 0, lora_rank: rank },
-        model_data: { model_name: baseModel, arch: "gigpo", tokenizer_id: options.tokenizer ?? baseModel },
-      }
-    },
     "POST /unload_model": async (request) => {
       const { session, model } = sessions.model((await readFields(request)).required("model_id"))
       const work = async (): Promise<Result> => {
@@ -80,6 +54,29 @@ export function modelRoutes(serving: Serving): Routes {
       }
       return { request_id: session.results.take("unload_model", work), model_id: model.id }
     },
+  }
+}
+
+/** Routes that compute gradients and updates. */
+function trainingRoutes({ options, departures, sessions }: Serving): Routes {
+  const { maxPositions } = options
+  const changing = async (
+    request: Request,
+    kind: string,
+    start: (model: ServedModel, fields: FieldReader) => () => Promise<Result>,
+  ) => {
+    const fields = await readFields(request)
+    const { model } = sessions.model(fields.required("model_id"))
+    return { request_id: model.take(kind, seqIdOf(fields), () => start(model, fields)), model_id: model.id }
+  }
+  const training = async (request: Request, forwardOnly: boolean) => {
+    const call = await readCall(request, forwardOnly, { departures, maxPositions })
+    const { model } = sessions.model(call.modelId)
+    const holds = call.data.reduce((sum, { tokens, inputs }) => sum + tokens.byteLength * (2 + inputs.size), 0)
+    const request_id = model.take("forward_backward", call.seqId, await model.checked(call), holds)
+    return { request_id, model_id: model.id }
+  }
+  return {
     "POST /forward_backward": (request) => training(request, false),
     "POST /forward": (request) => training(request, true),
     "POST /optim_step": (request) =>
@@ -90,6 +87,26 @@ export function modelRoutes(serving: Serving): Routes {
       "POST /gigpo/clear_gradients": (request: Request) =>
         changing(request, "clear_gradients", (model) => model.forget()),
     }),
+  }
+}
+
+/** Routes that describe models. */
+function infoRoutes({ options, sessions }: Serving): Routes {
+  const { model: baseModel } = options
+  const about = ({ id, rank }: ServedModel) => ({
+    training_run_id: id,
+    base_model: baseModel,
+    is_lora: rank > 0,
+    lora_rank: rank,
+  })
+  return {
+    "POST /get_info": async (request) => {
+      const { id, rank } = sessions.model((await readFields(request)).required("model_id")).model
+      return {
+        ...{ type: "get_info", model_id: id, model_name: baseModel, is_lora: rank > 0, lora_rank: rank },
+        model_data: { model_name: baseModel, arch: "gigpo", tokenizer_id: options.tokenizer ?? baseModel },
+      }
+    },
     "GET /training_runs": async () => ({
       training_runs: [...sessions].flatMap(({ models }) => [...models.values()].map(about)),
     }),

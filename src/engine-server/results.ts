@@ -47,7 +47,7 @@ interface Entry {
   readonly settle: (value: Settled) => void
   readonly same: string | undefined
   bytes: number
-  asked: number
+  polls: number
   fetched: boolean
   timer?: NodeJS.Timeout
 }
@@ -101,7 +101,7 @@ export class Results {
     const settled = new Promise<Settled>((resolve) => {
       settle = resolve
     })
-    const entry: Entry = { settled, settle, same, bytes, asked: 0, fetched: false }
+    const entry: Entry = { settled, settle, same, bytes, polls: 0, fetched: false }
     this.#entries.set(id, entry)
     if (same !== undefined) this.#same.set(same, id)
     this.#bytes += bytes
@@ -122,7 +122,7 @@ export class Results {
     const settled = await Promise.race([entry.settled, tooLong])
     late.abort()
     signal.removeEventListener("abort", leave)
-    if (!settled || (plain && entry.asked++ === 0))
+    if (!settled || (plain && entry.polls++ === 0))
       return Response.json({ type: "try_again", ...(!plain && { request_id: id, queue_state: "active" }) })
     if (departures.has("results-once") && entry.fetched) return written(gone, false)
     this.#wasFetched(id, entry)
@@ -141,9 +141,9 @@ export class Results {
     try {
       return await work
     } catch (error) {
-      const { log, ...told } = reportedFailure(error)
+      const { log, ...reportedError } = reportedFailure(error)
       if (log) this.#setup.onError(error)
-      return { kind: "failed", ...told }
+      return { kind: "failed", ...reportedError }
     }
   }
 

@@ -31,17 +31,17 @@ export function sampleRoutes({ options, departures, sessions, kept, frozen }: Se
       const id = fields.required("sampling_session_id")
       const { session, source } = sessions.sampling(id)
       const number = fields.whole("seq_id", 0, 2 ** 53) ?? 0
-      const asked = readDraw(fields, options)
+      const requestedDraw = readDraw(fields, options)
       const start = async (): Promise<Result> => {
         const result = await withPolicy(source, frozen, departures, (policy) =>
-          draw(policy, asked, { session, departures }),
+          draw(policy, requestedDraw, { session, departures }),
         )
         return { kind: "sample", result }
       }
       const same = departures.has("no-duplicates") ? undefined : `${id} ${number}`
-      const holds = asked.prompt.byteLength + 8 * asked.stopTokens.length
+      const holds = requestedDraw.prompt.byteLength + 8 * requestedDraw.stopTokens.length
       const request_id = session.results.take("sample", start, { same, holds })
-      const sample_sequence_ids = Array.from({ length: asked.samples }, (_, i) => `${request_id}:${i}`)
+      const sample_sequence_ids = Array.from({ length: requestedDraw.samples }, (_, i) => `${request_id}:${i}`)
       return { request_id, sample_sequence_ids }
     },
     "GET /samplers/:id": async (_, id) => {

@@ -43,17 +43,17 @@ const scoring = new FairQueue(Number.POSITIVE_INFINITY)
 /** Samples completions and, if requested, scores the prompt. */
 export async function draw(
   policy: NativePolicy,
-  asked: Draw,
+  requestedDraw: Draw,
   { session, departures }: DrawOptions,
 ): Promise<SampleResult> {
-  const { prompt, samples, maxTokens, temperature, stopTokens, topTokens } = asked
+  const { prompt, samples, maxTokens, temperature, stopTokens, topTokens } = requestedDraw
   const { signal, client, group } = session
-  const seed = asked.seed ?? randomInt(2 ** 32)
+  const seed = requestedDraw.seed ?? randomInt(2 ** 32)
   const raw = departures.has("raw-log-probs") && temperature !== 1 && temperature !== 0
   const score = (tokens: Int32Array, start: number) =>
     session.scoring.run(1, () => scoring.take(session.address, () => logProbsFrom(policy, tokens, start, signal)))
   const one = async (index: number) => {
-    const key = asked.key ?? ([seed >>> 0, index] as const)
+    const key = requestedDraw.key ?? ([seed >>> 0, index] as const)
     const request = { prompt, maxTokens, temperature, stopTokens, key, topTokens, signal, client, group }
     const completion = await (policy as Sampler).sample(request)
     const { tokens } = completion
@@ -78,7 +78,7 @@ export async function draw(
     })
     if (pace.due()) await pace.rest()
   }
-  const promptLogProbs = asked.promptLogProbs ? await ofPrompt(prompt, score, departures) : undefined
+  const promptLogProbs = requestedDraw.promptLogProbs ? await ofPrompt(prompt, score, departures) : undefined
   return { sequences: await Promise.all(sequences), ...(promptLogProbs && { promptLogProbs }) }
 }
 

@@ -30,7 +30,7 @@ export class Session {
   /** Slot for scoring prompts: one at a time per session. */
   readonly scoring = new Slots(1)
   /** Time of the last request, on the clock of `performance.now()`. */
-  heard: number = performance.now()
+  lastContact: number = performance.now()
   readonly #samplings = new Map<string, Source>()
   readonly #ended = new AbortController()
 

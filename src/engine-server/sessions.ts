@@ -78,14 +78,14 @@ export class Sessions {
 
   /** Returns a session. Throws `ApiError` 404 for an unknown or ended one. */
   find(id: string): Session {
-    const session = this.#heard(id)
+    const session = this.#contacted(id)
     if (!session) throw new ApiError(404, `The session ${short(id)} does not exist or has ended.`)
     return session
   }
 
   /** Returns the session of the id of a model, sampler or request. */
   of(id: string): Session | undefined {
-    return this.#heard(id.split(":", 1)[0]!)
+    return this.#contacted(id.split(":", 1)[0]!)
   }
 
   /** Returns a model and its session. Throws `ApiError` 404. */
@@ -115,15 +115,15 @@ export class Sessions {
     await Promise.all([...this.#sessions.values()].map((session) => this.end(session)))
   }
 
-  #heard(id: string): Session | undefined {
+  #contacted(id: string): Session | undefined {
     const session = this.#sessions.get(id)
-    if (session) session.heard = performance.now()
+    if (session) session.lastContact = performance.now()
     return session
   }
 
   #endSilent(): void {
     for (const session of this.#sessions.values())
-      if (performance.now() - session.heard > this.#setup.silence * 1000)
+      if (performance.now() - session.lastContact > this.#setup.silence * 1000)
         void this.end(session).catch(this.#setup.onError)
   }
 

@@ -84,10 +84,10 @@ export function tinkerServer(options: TinkerServerOptions): TinkerServer {
       try {
         return await respond(request, client)
       } catch (error) {
-        const told = asApiError(error, request.signal)
-        if (told.status === 500) onError(error)
-        const headers = { ...(told.status === 429 && { "retry-after": "1" }) }
-        return Response.json({ ...told.toJSON(), detail: told.message }, { status: told.status, headers })
+        const apiError = asApiError(error, request.signal)
+        if (apiError.status === 500) onError(error)
+        const headers = { ...(apiError.status === 429 && { "retry-after": "1" }) }
+        return Response.json({ ...apiError.toJSON(), detail: apiError.message }, { status: apiError.status, headers })
       }
     },
     async [Symbol.asyncDispose]() {

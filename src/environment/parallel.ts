@@ -74,8 +74,8 @@ export function parallel<Task>(environment: Environment<Task>, options: Parallel
       const system = shown[0]!.filter(({ role }) => role === "system")
       const live = numbers.filter((e) => copies[e])
       const parts = shown.map((messages, at) => {
-        const said = messages.filter(({ role }) => role !== "system").map(({ content }) => content)
-        return `# Environment ${live[at]! + 1}\n${said.join("\n\n")}`
+        const texts = messages.filter(({ role }) => role !== "system").map(({ content }) => content)
+        return `# Environment ${live[at]! + 1}\n${texts.join("\n\n")}`
       })
       const tags = live.map((e) => `<env${e + 1}>…</env${e + 1}>`).join(" ")
       const ask = `You act in ${live.length} environments at once. Reply to each in a part of its own: ${tags}`

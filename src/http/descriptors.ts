@@ -13,8 +13,8 @@ export function connectionsFor(openFiles = openFilesLimit()): number {
 
 /** Limit of open files of this process; infinite without a limit. */
 function openFilesLimit(): number {
-  const told = limitOfLinux() ?? limitOfReport()
-  return Number.isSafeInteger(told) ? Number(told) : Number.POSITIVE_INFINITY
+  const limit = limitOfLinux() ?? limitOfReport()
+  return Number.isSafeInteger(limit) ? Number(limit) : Number.POSITIVE_INFINITY
 }
 
 function limitOfLinux(): number | undefined {

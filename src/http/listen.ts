@@ -185,8 +185,8 @@ async function serve(serving: Serving): Promise<void> {
   try {
     response = await answer(asRequest(incoming, url, body, gone.signal), connection.client)
   } catch (error) {
-    const told = apiErrorOf(error)
-    response = Response.json(told, { status: told.status, headers: refusalHeaders(told) })
+    const apiError = apiErrorOf(error)
+    response = Response.json(apiError, { status: apiError.status, headers: refusalHeaders(apiError) })
   }
   if (incoming.method === "HEAD" || outgoing.destroyed) void response.body?.cancel().catch(() => {})
   if (outgoing.destroyed) return
@@ -205,14 +205,14 @@ async function serve(serving: Serving): Promise<void> {
  * cost of a short response, and anyone can send such requests.
  */
 async function refuse(error: unknown, { incoming, outgoing, connection, reader }: Serving): Promise<void> {
-  const told = apiErrorOf(error)
+  const apiError = apiErrorOf(error)
   connection.closing = true
   outgoing.once("error", () => {})
-  outgoing.writeHead(told.status, {
+  outgoing.writeHead(apiError.status, {
     ...{ "content-type": "application/json", connection: "close", "x-content-type-options": "nosniff" },
-    ...refusalHeaders(told),
+    ...refusalHeaders(apiError),
   })
-  await writeText(incoming.method === "HEAD" ? undefined : JSON.stringify(told), outgoing, reader)
+  await writeText(incoming.method === "HEAD" ? undefined : JSON.stringify(apiError), outgoing, reader)
 }
 
 function apiErrorOf(error: unknown): ApiError {

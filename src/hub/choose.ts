@@ -57,10 +57,10 @@ function needed<File extends ListedFile>(tensors: readonly File[], files: readon
   return isUsual ? tensors.filter(({ path }) => !/^consolidated\b/.test(path)) : tensors
 }
 
-function named<File extends ListedFile>(files: readonly File[], asked: string): readonly File[] {
-  const exact = files.filter(({ path }) => path.toLowerCase() === asked.toLowerCase())
-  if (gguf.test(asked)) return partsOf(files, exact)
-  const word = asked.replace(/[.+\-*?^${}()|[\]\\]/g, "\\$&")
+function named<File extends ListedFile>(files: readonly File[], requested: string): readonly File[] {
+  const exact = files.filter(({ path }) => path.toLowerCase() === requested.toLowerCase())
+  if (gguf.test(requested)) return partsOf(files, exact)
+  const word = requested.replace(/[.+\-*?^${}()|[\]\\]/g, "\\$&")
   const pattern = new RegExp(`(^|[-._/])${word}([-._/]|$)`, "i")
   return files.filter(({ path }) => pattern.test(path))
 }

@@ -10,7 +10,7 @@ import { describeFiles } from "./file-info.ts"
 import { readListing } from "./listing.ts"
 import { formatHubName, type HubName, isCommit } from "./names.ts"
 import type { HubOptions } from "./progress.ts"
-import { type Asking, isLost, pauseFor } from "./request.ts"
+import { type HubRequest, isLost, pauseFor } from "./request.ts"
 import { cachedRepositories } from "./scan.ts"
 import { hubSettings } from "./settings.ts"
 
@@ -24,32 +24,36 @@ export type Patience = typeof usual
 export async function downloadModel(name: HubName, options: HubOptions, patience: Partial<Patience>): Promise<string> {
   const settings = await hubSettings()
   const onNote = (text: string) => options.onProgress?.({ kind: "note", text })
-  const asking = { ...usual, ...patience, settings, name, signal: options.signal, onNote }
+  const hubRequest = { ...usual, ...patience, settings, name, signal: options.signal, onNote }
   const place = placeOf(settings.cache, name.repository)
   const cached = await cachedModel(place, name, options.weights ?? true)
   if (cached && (settings.offline || isCommit(name.revision))) return cached.path
-  if (settings.offline) throw refused(await notCached(asking))
+  if (settings.offline) throw refused(await notCached(hubRequest))
   try {
-    return await downloaded(asking, place, options)
+    return await downloaded(hubRequest, place, options)
   } catch (error) {
     if (!GigpoError.is(error)) throw error
-    if (cached && isLost(error)) return usedInstead(cached, asking, error, options)
-    throw error.code === "HUB_REFUSED" ? await explained(error, asking, cached) : error
+    if (cached && isLost(error)) return usedInstead(cached, hubRequest, error, options)
+    throw error.code === "HUB_REFUSED" ? await explained(error, hubRequest, cached) : error
   }
 }
 
-async function downloaded(asking: Asking, place: Place, { onProgress, weights = true }: HubOptions): Promise<string> {
-  const { name } = asking
-  const listing = await readListing(asking)
+async function downloaded(
+  hubRequest: HubRequest,
+  place: Place,
+  { onProgress, weights = true }: HubOptions,
+): Promise<string> {
+  const { name } = hubRequest
+  const listing = await readListing(hubRequest)
   const { commit } = listing
   const { files: chosen, gguf } = chooseFiles(name, listing.files, weights)
-  const files = await describeFiles(asking, commit, chosen)
+  const files = await describeFiles(hubRequest, commit, chosen)
   const placed = await Promise.all(files.map((file) => isPlaced(place, commit, file)))
   const missing = files.filter((_, index) => !placed[index])
   if (missing.length > 0) {
     await makeFolders(place, commit)
     const what = formatHubName({ ...name, revision: commit })
-    await fetchFiles(asking, place, { commit, files, missing, what, onProgress })
+    await fetchFiles(hubRequest, place, { commit, files, missing, what, onProgress })
   }
   await noteRef(place, name.revision ?? "main", commit)
   const folder = join(place.snapshots, commit)
@@ -63,7 +67,7 @@ async function noteRef(place: Place, revision: string, commit: string): Promise<
 
 function usedInstead(
   { commit, path }: Cached,
-  { name }: Asking,
+  { name }: HubRequest,
   error: GigpoError,
   { onProgress }: HubOptions,
 ): string {
@@ -72,7 +76,7 @@ function usedInstead(
   return path
 }
 
-async function notCached({ name, settings }: Asking): Promise<string> {
+async function notCached({ name, settings }: HubRequest): Promise<string> {
   const near = await nearest(settings.cache, name.repository)
   return (
     `${formatHubName(name)} is not in the cache ${settings.cache}, or incomplete, and HF_HUB_OFFLINE prevents the download: unset ` +
@@ -83,7 +87,7 @@ async function notCached({ name, settings }: Asking): Promise<string> {
 /** Adds a hint to an error: the commit of the model in the cache, or a cached model with a similar name. */
 async function explained(
   error: GigpoError,
-  { name, settings }: Asking,
+  { name, settings }: HubRequest,
   cached: Cached | undefined,
 ): Promise<GigpoError> {
   const help = cached
@@ -95,10 +99,10 @@ async function explained(
 }
 
 async function nearest(cache: string, repository: string): Promise<string> {
-  const asked = repository.toLowerCase()
+  const lowerCase = repository.toLowerCase()
   const known = (await cachedRepositories(cache).catch(() => [])).filter((one) => one !== repository)
   const near = known
-    .map((one) => ({ one, distance: editDistance(asked, one.toLowerCase()) }))
+    .map((one) => ({ one, distance: editDistance(lowerCase, one.toLowerCase()) }))
     .toSorted((a, b) => a.distance - b.distance)[0]
   return near && near.distance <= 3 ? ` Did you mean ${near.one}, which is in the cache?` : ""
 }

@@ -7,7 +7,7 @@ import { io } from "../files/io-error.ts"
 import { hasBlob, type Place } from "./cache.ts"
 import { badAnswer, lost } from "./errors.ts"
 import type { HubFile } from "./listing.ts"
-import { type Asking, request, waitBeforeRetry } from "./request.ts"
+import { type HubRequest, request, waitBeforeRetry } from "./request.ts"
 
 /** Bytes per read of a partial download. */
 const piece = 2 ** 20
@@ -29,7 +29,7 @@ export function partialOf({ blobs }: Place, { blob }: HubFile): string {
  * @throws GigpoError `HUB_LOST`, `HUB_REFUSED`, `IO`; the reason of the signal
  */
 export async function downloadBlob(
-  asking: Asking,
+  hubRequest: HubRequest,
   place: Place,
   { commit, file }: { readonly commit: string; readonly file: HubFile },
   onBytes: (done: number) => void,
@@ -39,17 +39,17 @@ export async function downloadBlob(
   const handle = await io("create", path, open(path, O_RDWR | O_CREAT | O_NOFOLLOW, 0o644))
   try {
     const partial = new Partial(path, handle, file, onBytes)
-    await partial.reopen(asking.signal)
+    await partial.reopen(hubRequest.signal)
     const begun = partial.done > 0
-    await fill(asking, partial, commit)
+    await fill(hubRequest, partial, commit)
     if (!partial.isRight && begun) {
       // The partial file from an earlier download was corrupt: a crash may leave blocks of zeros.
       await partial.clear()
-      await fill(asking, partial, commit)
+      await fill(hubRequest, partial, commit)
     }
     if (!partial.isRight) {
       await io("remove", path, rm(path, { force: true }))
-      throw badAnswer(hostOf(asking), `the digest of ${file.path} differs from its listing (${file.blob})`)
+      throw badAnswer(hostOf(hubRequest), `the digest of ${file.path} differs from its listing (${file.blob})`)
     }
     await io("write", path, handle.sync())
   } finally {
@@ -61,26 +61,26 @@ export async function downloadBlob(
 }
 
 /** Requests the missing bytes until the file is complete. The number of attempts is reset whenever bytes arrive. */
-async function fill(asking: Asking, partial: Partial, commit: string): Promise<void> {
-  const { settings, name } = asking
+async function fill(hubRequest: HubRequest, partial: Partial, commit: string): Promise<void> {
+  const { settings, name } = hubRequest
   const path = partial.file.path.split("/").map(encodeURIComponent).join("/")
   const url = `${settings.endpoint}/${name.repository}/resolve/${commit}/${path}`
   for (let attempt = 1; partial.missing > 0; attempt++) {
     const before = partial.done
     try {
-      await fetchRest(asking, url, partial)
+      await fetchRest(hubRequest, url, partial)
     } catch (error) {
       if (partial.done > before) attempt = 1
-      await waitBeforeRetry(asking, attempt, error)
+      await waitBeforeRetry(hubRequest, attempt, error)
     }
   }
 }
 
-async function fetchRest(asking: Asking, url: string, partial: Partial): Promise<void> {
+async function fetchRest(hubRequest: HubRequest, url: string, partial: Partial): Promise<void> {
   const { file } = partial
-  const host = hostOf(asking)
+  const host = hostOf(hubRequest)
   const headers = partial.done > 0 ? { range: `bytes=${partial.done}-` } : {}
-  await request(asking, url, { headers, accept: [416] }, async (response, alive) => {
+  await request(hubRequest, url, { headers, accept: [416] }, async (response, alive) => {
     if (response.status === 416) {
       await partial.clear()
       throw lost(host, `does not send the rest of ${file.path}`)
@@ -93,7 +93,7 @@ async function fetchRest(asking: Asking, url: string, partial: Partial): Promise
       alive()
       if (chunk.length > partial.missing) await refuseLonger(partial, host)
       await partial.add(chunk)
-      asking.signal?.throwIfAborted()
+      hubRequest.signal?.throwIfAborted()
     }
     if (partial.missing > 0)
       throw lost(host, `ended the download of ${file.path} after ${partial.done} of ${file.size} bytes`)
@@ -111,7 +111,7 @@ async function refuseLonger(partial: Partial, host: string): Promise<never> {
   throw badAnswer(host, `${partial.file.path} is longer than the ${partial.file.size} bytes in its listing`)
 }
 
-function hostOf({ settings }: Asking): string {
+function hostOf({ settings }: HubRequest): string {
   return new URL(settings.endpoint).host
 }
 

@@ -7,7 +7,7 @@ import { downloadBlob, partialOf } from "./download.ts"
 import type { HubFile } from "./listing.ts"
 import { locked } from "./lock.ts"
 import type { HubProgress } from "./progress.ts"
-import type { Asking } from "./request.ts"
+import type { HubRequest } from "./request.ts"
 
 /** Number of files that are downloaded in parallel. */
 const atOnce = 4
@@ -27,7 +27,7 @@ interface Fetching {
  *
  * @throws GigpoError `IO` for too little disk space, before anything is downloaded; errors of `downloadBlob`
  */
-export async function fetchFiles(asking: Asking, place: Place, fetching: Fetching): Promise<void> {
+export async function fetchFiles(hubRequest: HubRequest, place: Place, fetching: Fetching): Promise<void> {
   const { commit, files, missing, what, onProgress = () => {} } = fetching
   const bytes = total(files)
   const there = new Map(await Promise.all(missing.map(async (file) => [file, await begun(place, file)] as const)))
@@ -36,8 +36,8 @@ export async function fetchFiles(asking: Asking, place: Place, fetching: Fetchin
   await checkWritable(place.blobs, left)
   let done = bytes - left
   const controller = new AbortController()
-  const unlink = linkAbort(asking.signal, controller)
-  const own = { ...asking, signal: controller.signal }
+  const unlink = linkAbort(hubRequest.signal, controller)
+  const own = { ...hubRequest, signal: controller.signal }
   const queue = missing.toSorted((a, b) => a.size - b.size)
   const one = async (file: HubFile): Promise<void> => {
     const onWait = () =>

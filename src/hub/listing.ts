@@ -1,7 +1,7 @@
 import type { GigpoError } from "../util/errors.ts"
 import { badAnswer } from "./errors.ts"
 import { isCommit } from "./names.ts"
-import { type Asking, bounded, request, withRetries } from "./request.ts"
+import { bounded, type HubRequest, request, withRetries } from "./request.ts"
 
 /** File of a repository. */
 export interface HubFile {
@@ -31,13 +31,13 @@ const longest = 120_000
  *
  * @throws GigpoError `HUB_REFUSED` for a model that the Hub refuses, and for invalid names and sizes; `HUB_LOST`
  */
-export async function readListing(asking: Asking): Promise<Listing> {
-  const { settings, name } = asking
+export async function readListing(hubRequest: HubRequest): Promise<Listing> {
+  const { settings, name } = hubRequest
   const { endpoint } = settings
   const { host } = new URL(endpoint)
   const url = `${endpoint}/api/models/${name.repository}/revision/${encodeURIComponent(name.revision ?? "main")}?blobs=true`
-  const text = await withRetries(asking, () =>
-    request(asking, url, { headers: { accept: "application/json" } }, async (response, alive) => {
+  const text = await withRetries(hubRequest, () =>
+    request(hubRequest, url, { headers: { accept: "application/json" } }, async (response, alive) => {
       const end = performance.now() + longest
       const timed = () => {
         if (performance.now() > end) throw badAnswer(host, `a listing that takes more than ${longest / 1000} s`)

@@ -9,7 +9,7 @@ import { proxiedFetch } from "./proxy.ts"
 import type { HubSettings } from "./settings.ts"
 
 /** Request for a model, with settings for retries. */
-export interface Asking {
+export interface HubRequest {
   readonly settings: HubSettings
   readonly name: HubName
   readonly signal: AbortSignal | undefined
@@ -45,7 +45,7 @@ type Use<T> = (response: Response, alive: () => void) => Promise<T>
  * @throws GigpoError `HUB_LOST` for a missing or interrupted response; `HUB_REFUSED`; the reason of the signal; errors of `use`
  */
 export async function request<T>(
-  asking: Asking,
+  hubRequest: HubRequest,
   url: string,
   init: {
     readonly method?: "GET" | "HEAD"
@@ -54,7 +54,7 @@ export async function request<T>(
   },
   use: Use<T>,
 ): Promise<T> {
-  const { signal, silence, settings, name } = asking
+  const { signal, silence, settings, name } = hubRequest
   const { host } = new URL(url)
   const controller = new AbortController()
   const unlink = linkAbort(signal, controller)
@@ -141,12 +141,12 @@ function nextAddress(location: string, from: URL, endpoint: URL): URL {
 }
 
 /** Calls a function, and calls it again when it fails with `HUB_LOST`, up to the maximum number of attempts. */
-export async function withRetries<T>(asking: Asking, call: () => Promise<T>): Promise<T> {
+export async function withRetries<T>(hubRequest: HubRequest, call: () => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt++) {
     try {
       return await call()
     } catch (error) {
-      await waitBeforeRetry(asking, attempt, error)
+      await waitBeforeRetry(hubRequest, attempt, error)
     }
   }
 }
@@ -157,8 +157,8 @@ export async function withRetries<T>(asking: Asking, call: () => Promise<T>): Pr
  * @throws the error, if it is permanent, if there are no attempts left, or if the server asks to wait more than five minutes; the reason of
  * the signal
  */
-export async function waitBeforeRetry(asking: Asking, attempt: number, error: unknown): Promise<void> {
-  const { tries, pause, signal, sleep, onNote } = asking
+export async function waitBeforeRetry(hubRequest: HubRequest, attempt: number, error: unknown): Promise<void> {
+  const { tries, pause, signal, sleep, onNote } = hubRequest
   if (!GigpoError.is(error) || !isLost(error) || attempt >= tries) throw error
   const requested = requestedWaits.get(error) ?? 0
   if (requested > longestRequestedWait) throw error

@@ -61,18 +61,18 @@ interface Refusing {
 function checkStart(start: unknown, refuse: Refusing["refuse"]): void {
   const name = typeof start === "string" ? start.toLowerCase() : start
   if (plainStarts.includes(name)) return
-  const said = `init_lora_weights is ${describe(start)}`
+  const setting = `init_lora_weights is ${describe(start)}`
   if (typeof name === "string" && /^(pissa(_niter_\d+)?|olora|corda|lora_ga)$/.test(name))
-    throw refuse(`${said}, ${changed.replace(/, or $/, "")}`, merge)
+    throw refuse(`${setting}, ${changed.replace(/, or $/, "")}`, merge)
   if (name === "loftq")
-    throw refuse(`${said}, which is trained on quantized weights, not on the unchanged model`, merge)
+    throw refuse(`${setting}, which is trained on quantized weights, not on the unchanged model`, merge)
   if (name === "mica")
     throw refuse(
-      `${said}, which never trains matrix B; gigpo trains both matrices`,
+      `${setting}, which never trains matrix B; gigpo trains both matrices`,
       "set it to true in adapter_config.json to train both",
     )
   throw refuse(
-    `${said}, which PEFT 0.21 does not support`,
+    `${setting}, which PEFT 0.21 does not support`,
     "set it to true if the adapter belongs to the unchanged model",
   )
 }

@@ -8,8 +8,7 @@ import { type ConfigFields, type ConfigJson, configFields, describe, largestConf
 import { checkConfigKeys } from "./config-keys.ts"
 import { architectures, families, formOf, silu } from "./families.ts"
 import type { Family } from "./family.ts"
-import { readGgufConfig } from "./gguf/config.ts"
-import { isGguf } from "./gguf/open.ts"
+import { isGguf } from "./gguf/is-gguf.ts"
 import { parseLayerTable } from "./layer-table.ts"
 import { misfitOf, modelFields, readFields } from "./model-fields.ts"
 import { parseLayerRotary, parseRotary } from "./rotary-config.ts"
@@ -34,7 +33,7 @@ export async function readModelConfig(directory: string): Promise<ModelConfig> {
  * @throws GigpoError `BAD_MODEL`, `IO`
  */
 export async function readConfigJson(directory: string): Promise<ConfigJson> {
-  if (await isGguf(directory)) return await readGgufConfig(directory)
+  if (await isGguf(directory)) return await (await import("./gguf/config.ts")).readGgufConfig(directory)
   const path = join(directory, "config.json")
   try {
     return configFields(parseJson(await readLinked(path, largestConfig)), path).json

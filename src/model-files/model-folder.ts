@@ -6,7 +6,7 @@ import { settleFolder } from "../files/replace-files.ts"
 import { parentOf, parseHubName } from "../hub/names.ts"
 import { GigpoError } from "../util/errors.ts"
 import { copiedName } from "./copied-files.ts"
-import { isGguf } from "./gguf/open.ts"
+import { isGguf } from "./gguf/is-gguf.ts"
 import { isRun, stateOfRun } from "./run-models.ts"
 
 /**

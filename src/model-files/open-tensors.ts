@@ -1,5 +1,4 @@
-import { isGguf, openGguf } from "./gguf/open.ts"
-import { ggufTensors } from "./gguf/tensors.ts"
+import { isGguf } from "./gguf/is-gguf.ts"
 import type { ModelConfig } from "./model-config.ts"
 import { openSafetensors, type TensorFiles } from "./safetensors.ts"
 
@@ -9,5 +8,7 @@ import { openSafetensors, type TensorFiles } from "./safetensors.ts"
  * @throws GigpoError `BAD_MODEL`, `IO`
  */
 export async function openTensors(path: string, config: ModelConfig): Promise<TensorFiles> {
-  return (await isGguf(path)) ? ggufTensors(await openGguf(path), config) : await openSafetensors(path)
+  if (!(await isGguf(path))) return await openSafetensors(path)
+  const [{ openGguf }, { ggufTensors }] = await Promise.all([import("./gguf/open.ts"), import("./gguf/tensors.ts")])
+  return ggufTensors(await openGguf(path), config)
 }

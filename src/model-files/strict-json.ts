@@ -22,108 +22,120 @@ const constants = [
  * @throws SyntaxError with the problem and its position
  */
 export function parseStrictJson(text: string): JsonValue {
-  let at = 0
-  let values = 0
-  const fail: (what: string) => never = (what) => {
-    throw new SyntaxError(`${what} at character ${at}`)
+  return new Parser(text).whole()
+}
+
+class Parser {
+  readonly #text: string
+  #at = 0
+  #values = 0
+
+  constructor(text: string) {
+    this.#text = text
   }
 
-  const skipSpace = (): void => {
-    space.lastIndex = at
-    space.test(text)
-    at = space.lastIndex
+  whole(): JsonValue {
+    const result = this.#value(0)
+    this.#skipSpace()
+    if (this.#at < this.#text.length) this.#fail("unexpected text after the value")
+    return result
+  }
+
+  #value(depth: number): JsonValue {
+    if (depth > maxDepth) this.#fail(`nested deeper than ${maxDepth} levels`)
+    if (++this.#values > maxValues) this.#fail(`more than ${maxValues} values`)
+    this.#skipSpace()
+    const first = this.#text[this.#at]
+    if (first === "{") return this.#object(depth)
+    if (first === "[") return this.#array(depth)
+    if (first === '"') return this.#string()
+    for (const [word, constant] of constants) {
+      if (!this.#text.startsWith(word, this.#at)) continue
+      this.#at += word.length
+      return constant
+    }
+    return this.#number()
+  }
+
+  #object(depth: number): Map<string, JsonValue> {
+    const result = new Map<string, JsonValue>()
+    if (this.#isEmpty("}")) return result
+    do {
+      this.#skipSpace()
+      const key = this.#string()
+      if (result.has(key)) this.#fail(`the key ${quote(key)} occurs twice`)
+      this.#skipSpace()
+      if (this.#text[this.#at] !== ":") this.#fail('expected ":"')
+      this.#at++
+      result.set(key, this.#value(depth + 1))
+    } while (this.#more("}"))
+    return result
+  }
+
+  #array(depth: number): JsonValue[] {
+    const result: JsonValue[] = []
+    if (this.#isEmpty("]")) return result
+    do result.push(this.#value(depth + 1))
+    while (this.#more("]"))
+    return result
+  }
+
+  /** Skips the opening bracket, and the closing one if it follows at once. */
+  #isEmpty(close: string): boolean {
+    this.#at++
+    this.#skipSpace()
+    if (this.#text[this.#at] !== close) return false
+    this.#at++
+    return true
   }
 
   /** Skips a comma (returns true) or the closing bracket (returns false). */
-  const more = (close: string): boolean => {
-    skipSpace()
-    const mark = text[at]
-    if (mark !== "," && mark !== close) fail(`expected "," or "${close}"`)
-    at++
+  #more(close: string): boolean {
+    this.#skipSpace()
+    const mark = this.#text[this.#at]
+    if (mark !== "," && mark !== close) this.#fail(`expected "," or "${close}"`)
+    this.#at++
     return mark === ","
   }
 
-  const string = (): string => {
-    if (text[at] !== '"') fail("expected a string")
-    let end = at
+  #string(): string {
+    const text = this.#text
+    if (text[this.#at] !== '"') this.#fail("expected a string")
+    let end = this.#at
     let backslashes: number
     do {
       end = text.indexOf('"', end + 1)
-      if (end < 0) fail("unterminated string")
+      if (end < 0) this.#fail("unterminated string")
       backslashes = 0
       while (text[end - 1 - backslashes] === "\\") backslashes++
     } while (backslashes % 2 === 1)
     let result = ""
     try {
-      result = JSON.parse(text.slice(at, end + 1))
+      result = JSON.parse(text.slice(this.#at, end + 1))
     } catch {
-      fail("invalid string")
+      this.#fail("invalid string")
     }
-    if (loneSurrogate.test(result)) fail("a string that is not valid Unicode")
-    at = end + 1
+    if (loneSurrogate.test(result)) this.#fail("a string that is not valid Unicode")
+    this.#at = end + 1
     return result
   }
 
-  const object = (depth: number): Map<string, JsonValue> => {
-    const result = new Map<string, JsonValue>()
-    at++
-    skipSpace()
-    if (text[at] === "}") {
-      at++
-      return result
-    }
-    do {
-      skipSpace()
-      const key = string()
-      if (result.has(key)) fail(`the key ${quote(key)} occurs twice`)
-      skipSpace()
-      if (text[at] !== ":") fail('expected ":"')
-      at++
-      result.set(key, value(depth + 1))
-    } while (more("}"))
-    return result
-  }
-
-  const array = (depth: number): JsonValue[] => {
-    const result: JsonValue[] = []
-    at++
-    skipSpace()
-    if (text[at] === "]") {
-      at++
-      return result
-    }
-    do result.push(value(depth + 1))
-    while (more("]"))
-    return result
-  }
-
-  const number = (): number | bigint => {
-    numeral.lastIndex = at
-    const digits = numeral.exec(text)?.[0] ?? fail("expected a value")
-    at += digits.length
+  #number(): number | bigint {
+    numeral.lastIndex = this.#at
+    const digits = numeral.exec(this.#text)?.[0] ?? this.#fail("expected a value")
+    this.#at += digits.length
     return /^[0-9]{1,18}$/.test(digits) ? BigInt(digits) : Number(digits)
   }
 
-  const value = (depth: number): JsonValue => {
-    if (depth > maxDepth) fail(`nested deeper than ${maxDepth} levels`)
-    if (++values > maxValues) fail(`more than ${maxValues} values`)
-    skipSpace()
-    const first = text[at]
-    if (first === "{") return object(depth)
-    if (first === "[") return array(depth)
-    if (first === '"') return string()
-    for (const [word, constant] of constants) {
-      if (!text.startsWith(word, at)) continue
-      at += word.length
-      return constant
-    }
-    return number()
+  #skipSpace(): void {
+    space.lastIndex = this.#at
+    space.test(this.#text)
+    this.#at = space.lastIndex
   }
 
-  const result = value(0)
-  skipSpace()
-  if (at < text.length) fail("unexpected text after the value")
-  return result
+  #fail(what: string): never {
+    throw new SyntaxError(`${what} at character ${this.#at}`)
+  }
 }
 
 /** Quotes a name from an untrusted file for a message: escaped, and cut to 200 characters. */

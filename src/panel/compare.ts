@@ -43,7 +43,7 @@ export function compareEvaluations(a: PanelEvaluation, b: PanelEvaluation): Comp
   checkEvaluation("BAD_ARGUMENT", "compareEvaluations, its first", a)
   checkEvaluation("BAD_ARGUMENT", "compareEvaluations, its second", b)
   const pairs = pairsOf(a, b)
-  const told = [...a.episodes, ...b.episodes].some(({ metrics }) => metrics.success !== undefined)
+  const haveSuccess = [...a.episodes, ...b.episodes].some(({ metrics }) => metrics.success !== undefined)
   const scored = pairs
     .map(({ first, second }) => ({ first: first.filter(isScored), second: second.filter(isScored) }))
     .filter(({ first, second }) => first.length > 0 && second.length > 0)
@@ -52,7 +52,7 @@ export function compareEvaluations(a: PanelEvaluation, b: PanelEvaluation): Comp
     tasks: pairs.length,
     differing: differences(a.header, b.header),
     failed: { first: countFailed(a), second: countFailed(b) },
-    ...(told && { success: compareSuccess(pairs) }),
+    ...(haveSuccess && { success: compareSuccess(pairs) }),
     ...(scored.length > 0 && { return: compareMeans("return", scored), steps: compareMeans("steps", scored) }),
   }
 }

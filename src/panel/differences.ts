@@ -13,14 +13,14 @@ export interface Difference {
 
 /** Returns the differences between two evaluations of one panel, except for the model and the version of gigpo. */
 export function differences(a: EvaluationHeader, b: EvaluationHeader): Difference[] {
-  const [first, second] = [told(a), told(b)]
+  const [first, second] = [comparedSettings(a), comparedSettings(b)]
   const names = new Set([...first.keys(), ...second.keys()])
   return [...names]
     .map((what) => ({ what, first: first.get(what), second: second.get(what) }))
     .filter((one) => !isDeepStrictEqual(one.first, one.second))
 }
 
-function told({ digests, repeats, seed, settings }: EvaluationHeader): Map<string, unknown> {
+function comparedSettings({ digests, repeats, seed, settings }: EvaluationHeader): Map<string, unknown> {
   return new Map([["prompt", digests.prompt], ["repeats", repeats], ["seed", seed], ...leaves(settings)])
 }
 

@@ -19,7 +19,12 @@ const files: readonly string[] = [
 export const places: readonly string[] = [...files, "retriever", "url"]
 
 /** Options of requests to a server. */
-export const asking: readonly string[] = ["requestForm", "retrieverTimeout", "retrieverAttempts", "retrieverDelay"]
+export const retrieverOptions: readonly string[] = [
+  "requestForm",
+  "retrieverTimeout",
+  "retrieverAttempts",
+  "retrieverDelay",
+]
 
 /** Options that depend on the machine. */
 export const limits: readonly string[] = [
@@ -38,7 +43,7 @@ export function pick(options: Options, keys: readonly string[]): Options {
 
 /** Options that determine the world. */
 export function worldOf(options: Options): Options {
-  const others = [...speech, ...places, ...asking, ...limits]
+  const others = [...speech, ...places, ...retrieverOptions, ...limits]
   return Object.fromEntries(Object.entries(options).filter(([key]) => !others.includes(key)))
 }
 

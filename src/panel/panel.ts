@@ -9,7 +9,7 @@ import { panelDigests, promptDigest, worldDigest } from "./digest.ts"
 import type { PanelDigests } from "./evaluation-file.ts"
 import { describePanel } from "./find.ts"
 import { withTasks } from "./fixed-tasks.ts"
-import { asking, limits, located, pick, speech, training } from "./options.ts"
+import { limits, located, pick, retrieverOptions, speech, training } from "./options.ts"
 import { withKinds } from "./plays.ts"
 import { type OpenPanelOptions, open, surveyWorld } from "./survey.ts"
 import type { PanelTask } from "./tasks.ts"
@@ -60,11 +60,11 @@ export async function openPanel(
   const environment = isUsual ? survey.environment : await open(definition.environment, opened, how.signal)
   const prompt = await promptDigest(environment, plays, how.signal)
   const { name } = definition
-  const told = withKinds(tasks, plays)
+  const described = withKinds(tasks, plays)
   const digests = await panelDigests(world, prompt)
   const usualPrompt = prompt === definition.digests.prompt
-  const own = withTasks(name, environment, told)
-  return { name, tasks: told, digests, usualPrompt, environment: own, options: opened, replaced }
+  const own = withTasks(name, environment, described)
+  return { name, tasks: described, digests, usualPrompt, environment: own, options: opened, replaced }
 }
 
 /** Options for the environment of a panel, and names of the given options that the panel replaces. */
@@ -76,7 +76,7 @@ function settle(definition: PanelDefinition, given: Readonly<Record<string, unkn
       "BAD_CONFIG",
       `The panel ${name} needs the option ${missing} of ${environment}, the location of its data.`,
     )
-  const taken = [...speech, ...limits, ...definition.places, ...(definition.places.length > 0 ? asking : [])]
+  const taken = [...speech, ...limits, ...definition.places, ...(definition.places.length > 0 ? retrieverOptions : [])]
   const fields = environmentFields[environment]!
   const unknown = Object.keys(given).filter((key) => !Object.hasOwn(fields, key))
   // Unknown options are passed on, so that the environment rejects them with its own message.

@@ -49,11 +49,11 @@ export async function chooseTasks(
     openings.add(opening)
     tasks.push(task)
   }
-  const told = tasks.map((task) => ({ task, text: withoutPlaces(canonicalJson(stringify(task)), options) }))
+  const texts = tasks.map((task) => ({ task, text: withoutPlaces(canonicalJson(stringify(task)), options) }))
   // Order of code units, which does not depend on locale or file system.
-  if (sorted) told.sort((a, b) => (a.text < b.text ? -1 : Number(a.text > b.text)))
+  if (sorted) texts.sort((a, b) => (a.text < b.text ? -1 : Number(a.text > b.text)))
   const seen = new Map<string, number>()
-  return told.slice(0, count).map(({ task, text }) => {
+  return texts.slice(0, count).map(({ task, text }) => {
     const digest = shortDigest(createHash("sha256").update(text).digest("hex"))
     const times = (seen.get(digest) ?? 0) + 1
     seen.set(digest, times)

@@ -96,7 +96,7 @@ export async function runAgent<Task>(
   const sample: AgentLoopContext["sample"] = async (messages, options = {}) => {
     const step = reserve() // before anything is waited for
     checkKeys("the options of sample()", options, sampleKeys)
-    const { maxTokens = maxCompletionTokens, stopTokens = tokenizer.eosTokens, parse, ...said } = options
+    const { maxTokens = maxCompletionTokens, stopTokens = tokenizer.eosTokens, parse, ...rest } = options
     checkMessages(contract, messages)
     checkWhole(maxTokens, "maxTokens")
     const { tokens: prompt, attachments } = await encodePrompt(tokenizer, messages, vocabularySize)
@@ -109,7 +109,7 @@ export async function runAgent<Task>(
     const { action, valid } = parse ? checkParsed(contract, "parse()", parse(text)) : { action: text, valid: true }
     const observation = options.observation ?? messages.at(-1)!.content
     const reply = { reply: tokens, logProbs, entropies, text, action, valid, finishReason }
-    fill(step, { ...said, ...came, prompt, ...reply, observation })
+    fill(step, { ...rest, ...came, prompt, ...reply, observation })
     return { step, text, tokens, action, valid, finishReason }
   }
 

@@ -45,8 +45,8 @@ export function checkPlayers<Task>({ environment, play, hooks, tasks }: Players<
   if (play !== undefined && typeof play !== "function")
     throw bad(`play is ${shown(play)}; it must be a function that plays an episode`)
   if (environment !== undefined) {
-    const asked = play ? [] : (["start", "prompt", "parse"] as const)
-    checkMethods("environment", environment, tasks === undefined ? [...asked, "tasks"] : asked)
+    const required = play ? [] : (["start", "prompt", "parse"] as const)
+    checkMethods("environment", environment, tasks === undefined ? [...required, "tasks"] : required)
     if (environment.memory !== undefined) checkMethods("environment.memory", environment.memory, ["begin"])
   }
   if (hooks !== undefined) checkHooks(hooks, play !== undefined)

@@ -182,7 +182,7 @@ async function* playCourse<Task>(
   try {
     deadline.set("episodeTimeout", `${name}: the episode`, setup.episodeTimeout)
     const start = origin?.start ?? (await orEndRollout(begin()))
-    const { maxSteps = setup.maxSteps, replay = [], ...said } = start
+    const { maxSteps = setup.maxSteps, replay = [], ...rest } = start
     const world = (origin?.random ?? random).fork("environment")
     await using episode = await startEpisode({ ...within, random: world, ask: calls.ask })
     if (origin) checkBrought(name, origin, 0, { observation: episode.first })
@@ -194,7 +194,7 @@ async function* playCourse<Task>(
         fork({ ...at, start, turns: [...turns] })
       })
     const taken = origin?.turns.map(({ choice }) => choice) ?? replay
-    const choose = firstTake(taken, policyReplies(within, { ...said, origin, fork: branchOff }), replay.length)
+    const choose = firstTake(taken, policyReplies(within, { ...rest, origin, fork: branchOff }), replay.length)
     const played = playTurns(episode, choose, { maxTurns: replay.length + maxSteps })
     for (let turn = 0; ; turn++) {
       deadline.set("turnTimeout", `${name}: turn ${turn}`, setup.turnTimeout)
@@ -214,7 +214,7 @@ async function* playCourse<Task>(
         ...recordedReply(choice as PolicyChoice),
         reward: result.reward,
         ...(result.metrics && { metrics: { ...result.metrics } }), // a copy: the environment may reuse its object
-        ...(said.offPolicy && { offPolicy: true }),
+        ...(rest.offPolicy && { offPolicy: true }),
       }
     }
   } catch (error) {

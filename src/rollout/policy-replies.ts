@@ -54,7 +54,7 @@ export function policyReplies<Task>(
     const first = await show(situation, rendered, hint)
     if (!first) return "overflow"
     const constraint = setup.constrained ? completionConstraint(setup, now) : undefined
-    const asked =
+    const request =
       hooks?.candidates &&
       callHook(
         "hooks.candidates",
@@ -63,7 +63,7 @@ export function policyReplies<Task>(
         (to) => hooks.candidates!(first.turn, to),
         checkCandidates,
       )
-    const candidates = asked && (await orEndRollout(asked))
+    const candidates = request && (await orEndRollout(request))
     const bare = offPolicy ? await encodePrompt(tokenizer, rendered, vocabularySize) : undefined
     let shown = first
     for (let attempt = 0; ; attempt++) {

@@ -60,7 +60,7 @@ export interface Chosen {
   readonly settled: ResolvedLearningRates
   readonly promptDate: string | undefined
   /** Options of the training or fine-tuning, which must agree with the configuration. */
-  readonly asked: CallOptions
+  readonly callOptions: CallOptions
 }
 
 const optionKeys: KeysOf<RunOptions> = {
@@ -342,17 +342,17 @@ export class Run {
    * for files of others in the folder of the final model; `IO` for a disk that cannot be written or has too little space.
    */
   async check(saved: Partial<Saved & Room & Chosen>): Promise<void> {
-    const { parts, files: copied, frozen, settled = {}, promptDate, asked, store, critic, room = 2 } = saved
+    const { parts, files: copied, frozen, settled = {}, promptDate, callOptions, store, critic, room = 2 } = saved
     const { kind, text } = this.#start
-    const resolved = asked && checkStated(this.directory, this.#given, asked)
+    const resolved = callOptions && checkStated(this.directory, this.#given, callOptions)
     this.#checkParts(parts)
     if (this.#goesOn) {
       checkSameEnvironment(this.#checkpoint!, saved)
       await checkSameTokenizer(this.#checkpoint!.directory, copied)
     }
     const origin = await this.origin()
-    if (origin && !origin.forked && asked)
-      checkRecorded(this.directory, origin.config, resolved!, asked, this.#mayChange)
+    if (origin && !origin.forked && callOptions)
+      checkRecorded(this.directory, origin.config, resolved!, callOptions, this.#mayChange)
     const frozenWeights = goesOnWith(frozen, origin, this.#onWarning)
     const chosen = Object.keys(settled).length > 0
     const recorded = resolved && Object.keys(resolved).length > 0

@@ -52,8 +52,8 @@ export class SftRun {
     const frozen = await policy.frozen?.({ reference, signal })
     const parts = { epoch, ...(loss.state && { loss }) }
     const saved = { store, files: tokenizer.files ?? [], parts, frozen }
-    const asked = { call: "sft", section: "sft", fields, resolved, mayChange: ["epochs"] } as const
-    await run.check({ ...saved, ...settled, asked })
+    const callOptions = { call: "sft", section: "sft", fields, resolved, mayChange: ["epochs"] } as const
+    await run.check({ ...saved, ...settled, callOptions })
     return new SftRun(run, saved, epoch)
   }
 

@@ -28,10 +28,10 @@ function windowedEnds(decode: Decode, tokens: Int32Array, text: string): number[
   let leading = 0 // length of their text
   for (let t = 0; t < tokens.length; t++) {
     const window = tokens.subarray(from, t + 1)
-    const said = decode(joined(Int32Array, [lead, window])).slice(leading)
-    const shared = sharedLength(said, text, at)
+    const decoded = decode(joined(Int32Array, [lead, window])).slice(leading)
+    const shared = sharedLength(decoded, text, at)
     ends.push(at + shared)
-    if (shared === said.length) {
+    if (shared === decoded.length) {
       if (shared > 0) {
         lead = window
         leading = decode(lead).length
@@ -62,8 +62,8 @@ function wholeEnds(decode: Decode, tokens: Int32Array, text: string): number[] {
 }
 
 /** Length of the common prefix of `said` and the text from `at`. */
-function sharedLength(said: string, text: string, at: number): number {
+function sharedLength(decoded: string, text: string, at: number): number {
   let length = 0
-  while (length < said.length && said[length] === text[at + length]) length++
+  while (length < decoded.length && decoded[length] === text[at + length]) length++
   return length
 }

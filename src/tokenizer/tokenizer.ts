@@ -4,7 +4,7 @@ import { checkIntact } from "../files/intact.ts"
 import { resolveModel } from "../hub/resolve-model.ts"
 import { checkGenerationKeys } from "../model-files/config-keys.ts"
 import { templateFolder, tokenizerFiles } from "../model-files/copied-files.ts"
-import { isGguf } from "../model-files/gguf/open.ts"
+import { isGguf } from "../model-files/gguf/is-gguf.ts"
 import { checkModelFolder } from "../model-files/model-folder.ts"
 import { checkArguments, type KeysOf } from "../options/arguments.ts"
 import { readOptions } from "../options/read.ts"
@@ -17,7 +17,6 @@ import { ChatWriter } from "./chat-writer.ts"
 import { checkTokenizerKeys } from "./config-keys.ts"
 import type { Encode, EncodeInPieces } from "./encoder.ts"
 import { badTokenizer, type JsonObject, readJson, sizeLimits } from "./files.ts"
-import { ggufTokenizerFolder } from "./gguf/open.ts"
 import { wallClock } from "./jinja/strftime.ts"
 import type { AddedToken } from "./marks.ts"
 import { endOfTurnIds, specialTokens } from "./special-tokens.ts"
@@ -115,7 +114,7 @@ export class Tokenizer implements ChatCodec {
     const given = readOptions("Tokenizer.open: chat", chat, chatFields)
     const model = await resolveModel(named, { weights: false })
     await checkModelFolder(model)
-    const directory = (await isGguf(model)) ? await ggufTokenizerFolder(model) : model
+    const directory = (await isGguf(model)) ? await (await import("./gguf/open.ts")).ggufTokenizerFolder(model) : model
     await checkIntact(directory, "tokenizer")
     const path = (name: string) => join(directory, name)
     const json = await readJson(path("tokenizer.json"), sizeLimits.tokenizer)

@@ -182,10 +182,10 @@ export async function prepare<Task>(all: PlayedSetup<Task>): Promise<Training<Ta
   const taskFiles = run && (await digestTasks(environment?.taskFiles))
   const kept = { environment: environment?.name, taskFiles, files: tokenizer.files ?? [], parts, frozen }
   const saved = policy.store && { store: policy.store, critic, ...kept }
-  const asked = { call: "train", section: "training", fields: trainFields, resolved } as const
+  const callOptions = { call: "train", section: "training", fields: trainFields, resolved } as const
   const settled = chosenRates(resolved, options, needs.has("value"))
   const promptDate = await runDate(tokenizer, run)
-  if (saved) await run?.check({ ...saved, settled, promptDate, asked, room: mostCheckpoints(options) })
+  if (saved) await run?.check({ ...saved, settled, promptDate, callOptions, room: mostCheckpoints(options) })
   return { ...setup, ...steered, options, estimator, loss, kl, needs, scale, sight, parts, saved }
 }
 

@@ -61,13 +61,13 @@ export async function describeRun(
   checkArguments("describeRun", options, { reports: true, within: true })
   const { reports, within } = options
   const config = await checkRun(directory)
-  const told = reports ?? (await readReports(join(directory, runFiles.metrics)))
-  const last = told.at(-1)
+  const known = reports ?? (await readReports(join(directory, runFiles.metrics)))
+  const last = known.at(-1)
   const iteration = last?.iteration ?? 0
   const iterations = plannedIterations(config, last)
   const isDone = last?.stopped !== undefined || (iterations !== undefined && iteration >= iterations)
   const running = await isHeld(join(directory, runFiles.lock))
-  const left = isDone || iterations === undefined ? undefined : secondsLeft(told, iterations)
+  const left = isDone || iterations === undefined ? undefined : secondsLeft(known, iterations)
   const checkpoints = await listCheckpoints(join(directory, runFiles.checkpoints)).catch(() => [])
   const name = (within && relative(within, directory)) || basename(directory)
   return {

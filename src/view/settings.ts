@@ -8,10 +8,15 @@ import type { RunInfo } from "./data/source.ts"
 export function settingsOf(config: RunConfig): RunInfo["settings"] {
   return Object.fromEntries(
     [...leaves(config)].map(([key, value]) => {
-      const told = withoutSecrets(value, key.split(".").map(secrecyOfKey).find(Boolean))
-      if (told === null || typeof told === "string" || typeof told === "boolean" || Number.isFinite(told))
-        return [key, told as string]
-      return [key, typeof told === "number" ? String(told) : JSON.stringify(told)]
+      const cleanedValue = withoutSecrets(value, key.split(".").map(secrecyOfKey).find(Boolean))
+      if (
+        cleanedValue === null ||
+        typeof cleanedValue === "string" ||
+        typeof cleanedValue === "boolean" ||
+        Number.isFinite(cleanedValue)
+      )
+        return [key, cleanedValue as string]
+      return [key, typeof cleanedValue === "number" ? String(cleanedValue) : JSON.stringify(cleanedValue)]
     }),
   )
 }
@@ -57,8 +62,8 @@ function jsonWithoutSecrets(text: string): string | undefined {
   if (!/^\s*[[{]/.test(text)) return undefined
   try {
     const parsed: unknown = JSON.parse(text)
-    const told = JSON.stringify(withoutSecrets(parsed, undefined))
-    return told === JSON.stringify(parsed) ? text : told
+    const cleaned = JSON.stringify(withoutSecrets(parsed, undefined))
+    return cleaned === JSON.stringify(parsed) ? text : cleaned
   } catch {
     return undefined
   }

@@ -10,7 +10,7 @@ const strict = (parameters: unknown, at: number): Tool => ({
   parameters,
   strict: true,
   field: `tools[${at}].function.parameters`,
-  told: {},
+  definition: {},
 })
 const callOf = (schemas: readonly unknown[]): Call => ({
   ...{ model: "policy", messages: [], tools: schemas.map(strict), toolChoice: "required", parallel: true },

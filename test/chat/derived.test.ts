@@ -22,7 +22,7 @@ const marks = [
 ]
 
 const tool = (name: string, parameters: object, strict: boolean): Tool => ({
-  ...{ name, parameters, strict, field: "tools[0]", told: {} },
+  ...{ name, parameters, strict, field: "tools[0]", definition: {} },
 })
 const loose = tool("any", {}, false)
 const strict = tool(

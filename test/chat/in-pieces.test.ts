@@ -112,7 +112,13 @@ it("parses a finished completion in pieces", () => {
 
 it("compares a large request with earlier ones in pieces", () => {
   const large = JSON.stringify({ a: ones })
-  const tool = { name: "f", parameters: schema, strict: false, field: "f", told: { words: many(() => "a", 60_000) } }
+  const tool = {
+    name: "f",
+    parameters: schema,
+    strict: false,
+    field: "f",
+    definition: { words: many(() => "a", 60_000) },
+  }
   const call = { id: "c", name: "f", arguments: large }
   const requests = [
     { tools: [], messages: [{ role: "assistant", content: "", toolCalls: [call] }] },

@@ -183,9 +183,9 @@ const tools: readonly Tool[] = [
     },
     strict: true,
     field: "tools[0]",
-    told: {},
+    definition: {},
   },
-  { name: "any", parameters: {}, strict: false, field: "tools[1]", told: {} },
+  { name: "any", parameters: {}, strict: false, field: "tools[1]", definition: {} },
 ]
 const [one, two, other] = [written("add", '{"a": 1}'), written("any", '{"x": []}'), written("add", '{"a": "1"}')]
 

@@ -357,11 +357,11 @@ describe.skipIf(!installed)("clients (npm ci --prefix examples/agents installs t
 
   it("openai: a retry by the client itself gets the reply that was lost", async () => {
     const { default: OpenAI } = await load("openai")
-    const said: string[] = []
+    const recorded: string[] = []
     const observer = {
       begin: () => 0,
       overflow: () => {},
-      said: ({ content }: { content: string }) => void said.push(content),
+      record: ({ content }: { content: string }) => void recorded.push(content),
     }
     const { fetch, baseURL, apiKey } = await speaking(["one", "two"], { observer })
     let lost = 0
@@ -374,7 +374,7 @@ describe.skipIf(!installed)("clients (npm ci --prefix examples/agents installs t
     }
     const client = new OpenAI({ baseURL, apiKey, fetch: broken })
     const { choices } = await client.chat.completions.create({ model: "policy", messages: [{ role: "user", content: "Hi" }] }) // biome-ignore format: one line
-    expect([choices[0].message.content, said, lost]).toEqual(["one", ["one"], 3])
+    expect([choices[0].message.content, recorded, lost]).toEqual(["one", ["one"], 3])
   })
 
   it("openai: an abort ends the sampling", async () => {

@@ -59,8 +59,8 @@ describe.skipIf(!installed).each(Object.entries(clients))("%s", (_, client) => {
 
 describe.skipIf(!installed)("a model of random weights, sampled natively", () => {
   let policy: NativePolicy | undefined
-  const saids: GeneratedReply[] = []
-  const observer = { begin: () => 0, overflow: () => {}, said: (reply: GeneratedReply) => void saids.push(reply) }
+  const recorded: GeneratedReply[] = []
+  const observer = { begin: () => 0, overflow: () => {}, record: (reply: GeneratedReply) => void recorded.push(reply) }
   const endpoint = async () => {
     const speaks = await speaking([""], { observer })
     const shape = {
@@ -105,13 +105,13 @@ describe.skipIf(!installed)("a model of random weights, sampled natively", () =>
   )
 
   it("all that was recorded has the same log-probabilities when it is scored again", async () => {
-    expect(saids.length).toBe(2 * Object.keys(clients).length)
-    const rows = saids.map(({ prompt, tokens, logProbs, constraint }) =>
+    expect(recorded.length).toBe(2 * Object.keys(clients).length)
+    const rows = recorded.map(({ prompt, tokens, logProbs, constraint }) =>
       stepSequence(prompt, tokens, { logProbs, constraint }),
     )
     const scored = byRow(rows, await policy!.logProbs(rows))
     for (const [i, { logProbs }] of scored.entries())
       for (const [j, logProb] of logProbs.entries())
-        expect(Math.abs(logProb - saids[i]!.logProbs[j]!)).toBeLessThan(1e-4)
+        expect(Math.abs(logProb - recorded[i]!.logProbs[j]!)).toBeLessThan(1e-4)
   })
 })

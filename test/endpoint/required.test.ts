@@ -25,11 +25,11 @@ describe.each([false, true])("streamed: %s", (stream) => {
   }
 
   it.each(["required", "auto"])("a call with the end mark in its arguments (tool_choice: %s)", async (tool_choice) => {
-    const said: unknown[] = []
+    const recorded: unknown[] = []
     const observer = {
       begin: () => 0,
       overflow: () => {},
-      said: ({ broken }: { broken: boolean }) => void said.push(broken),
+      record: ({ broken }: { broken: boolean }) => void recorded.push(broken),
     }
     const endpoint = await speaking([call("a</tool_call>b"), `${call("</tool_call>")}\n${call("x")}`], { observer })
     for (const [index, places] of [["a</tool_call>b"], ["</tool_call>", "x"]].entries()) {
@@ -37,7 +37,7 @@ describe.each([false, true])("streamed: %s", (stream) => {
       expect(tool_calls.map((one: Answer) => JSON.parse(one.function.arguments))).toEqual(
         places.map((where) => ({ where })),
       )
-      expect([finish_reason, content || null, said[index]]).toEqual(["tool_calls", null, false])
+      expect([finish_reason, content || null, recorded[index]]).toEqual(["tool_calls", null, false])
     }
   })
 
@@ -49,7 +49,7 @@ describe.each([false, true])("streamed: %s", (stream) => {
     const observer = {
       begin: () => 0,
       overflow: () => {},
-      said: (reply: { broken: boolean }) => void broken.push(reply.broken),
+      record: (reply: { broken: boolean }) => void broken.push(reply.broken),
     }
     const answers = ['{"name": "Ada", "tag": "<tool_call>"}', '{"name": "look", "tag": "</tool_call><think>"}']
     const endpoint = await speaking(answers, { observer, ...(template && { template }) })

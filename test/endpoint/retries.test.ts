@@ -6,7 +6,7 @@ import { type Answer, events, joined, type Speaking, speaking } from "./speaking
 
 /** Keeps what is recorded, by its place. */
 class Record implements ReplyObserver {
-  readonly said: ReplyObserver["said"] = (reply, _call, place) => {
+  readonly record: ReplyObserver["record"] = (reply, _call, place) => {
     expect(this.places[place]).toBeNull()
     this.places[place] = reply
     this.onSaid?.()

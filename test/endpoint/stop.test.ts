@@ -11,8 +11,12 @@ it.each(manners)(
   async (manner) => {
     for (const stop of ["END", "o EN", "two END", "E"])
       for (const stream of [false, true]) {
-        const said: GeneratedReply[] = []
-        const observer = { begin: () => 0, overflow: () => {}, said: (reply: GeneratedReply) => void said.push(reply) }
+        const recorded: GeneratedReply[] = []
+        const observer = {
+          begin: () => 0,
+          overflow: () => {},
+          record: (reply: GeneratedReply) => void recorded.push(reply),
+        }
         const { post, policy, tokenizer } = await speaking([script], { ...manner, observer })
         const messages = [{ role: "user", content: "Count." }]
         const body = {
@@ -35,7 +39,7 @@ it.each(manners)(
         expect(choice.logprobs.content.map(({ top_logprobs }: Answer) => top_logprobs.length)).toEqual(
           tokens.map(() => 2),
         )
-        const [{ tokens: row, logProbs, completion }] = said as [GeneratedReply]
+        const [{ tokens: row, logProbs, completion }] = recorded as [GeneratedReply]
         expect([...row]).toEqual(tokens)
         expect([...logProbs]).toEqual(tokens.map((_, place) => -1 - place / 1024))
         const entropies = Float32Array.from(tokens, (_, place) => 2 + place / 1024)

@@ -96,8 +96,8 @@ describe.each(Object.entries(formats))("calls in the format of %s", (name, { tem
   })
 
   it("end incomplete where the completion is truncated, without becoming text as well", async () => {
-    const said: Answer[] = []
-    const observer = { begin: () => 0, overflow: () => {}, said: (reply: Answer) => void said.push(reply) }
+    const recorded: Answer[] = []
+    const observer = { begin: () => 0, overflow: () => {}, record: (reply: Answer) => void recorded.push(reply) }
     const { post } = await speaking([write(given)], { observer, ...(template && { template }) })
     const cut = { messages, tools, max_tokens: 60 }
     const whole: Answer = await (await post("chat/completions", cut)).json()
@@ -105,7 +105,7 @@ describe.each(Object.entries(formats))("calls in the format of %s", (name, { tem
     expect(choice).toMatchObject({ content: "", finish_reason: "length" })
     expect(given[0]!.startsWith(choice.tool_calls[0].function.arguments)).toBe(true)
     // What is learned from is the same.
-    expect(said.map(({ content, broken }) => [content, broken])).toEqual(
+    expect(recorded.map(({ content, broken }) => [content, broken])).toEqual(
       [1, 2].map(() => [whole.choices[0].message.content, true]),
     )
   })

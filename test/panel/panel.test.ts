@@ -4,7 +4,7 @@ import { openEnvironment } from "../../src/environment/open-environment.ts"
 import { environmentFields } from "../../src/environment/registry.ts"
 import { promptDigest, tasksDigest, worldDigest } from "../../src/panel/digest.ts"
 import { describePanel, panelNames } from "../../src/panel/find.ts"
-import { asking, limits, places, speech, training, withoutPlaces } from "../../src/panel/options.ts"
+import { limits, places, retrieverOptions, speech, training, withoutPlaces } from "../../src/panel/options.ts"
 import { openPanel } from "../../src/panel/panel.ts"
 import { playTasks } from "../../src/panel/plays.ts"
 import { chooseTasks } from "../../src/panel/tasks.ts"
@@ -111,7 +111,7 @@ describe("the digest of a world", () => {
 
 describe("the options of a panel", () => {
   it("are of some environment each, and of one kind", () => {
-    const all = [...speech, ...places, ...asking, ...limits, ...training]
+    const all = [...speech, ...places, ...retrieverOptions, ...limits, ...training]
     expect(new Set(all).size).toBe(all.length)
     const known = new Set(Object.values(environmentFields).flatMap((fields) => Object.keys(fields)))
     expect(all.filter((key) => !known.has(key))).toEqual([])

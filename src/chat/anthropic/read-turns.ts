@@ -25,8 +25,8 @@ export function* readTurns(
   if (!turns || turns.length === 0) throw badField("messages", "must be a list of at least one message")
   if (turns.length > mostMessages)
     throw badField("messages", `has ${turns.length} messages; send at most ${mostMessages}`)
-  const told = system === undefined ? "" : yield* readTexts(system, "system")
-  const messages: CallMessage[] = told === "" ? [] : [{ role: "system", content: told }]
+  const systemText = system === undefined ? "" : yield* readTexts(system, "system")
+  const messages: CallMessage[] = systemText === "" ? [] : [{ role: "system", content: systemText }]
   const open = new OpenCalls()
   const references = new References(tools)
   for (const [index, value] of turns.entries()) {
@@ -150,7 +150,7 @@ class References {
   follow(name: string, field: string): string {
     const tool = this.#tools.get(name)
     if (!tool) throw badField(field, `is ${JSON.stringify(name.slice(0, 100))}, which is not in tools`)
-    const text = this.#texts.get(name) ?? `${stringify((tool.told as { readonly function: object }).function)}\n`
+    const text = this.#texts.get(name) ?? `${stringify((tool.definition as { readonly function: object }).function)}\n`
     this.#texts.set(name, text)
     this.#characters += text.length
     if (this.#characters <= mostReferenced) return text

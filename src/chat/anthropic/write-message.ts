@@ -38,7 +38,7 @@ export class MessageAnswer implements Answer {
   }
 
   piece(_index: number, piece: ReplyDelta, reply: string): string {
-    if (piece.kind === "call" && piece.told) return ""
+    if (piece.kind === "call" && piece.reported) return ""
     const continues = piece.kind === "part" ? piece.name === undefined : this.#open?.kind === piece.kind
     const closed = continues && piece.kind !== "call" ? "" : this.#close()
     const begun = this.#open ? "" : this.#begin(piece, reply)

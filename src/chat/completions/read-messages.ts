@@ -66,10 +66,10 @@ function* readReply(read: FieldReader, content: string | undefined): Pieces<Call
   if (refusal && content) throw badField(read.name("refusal"), "is given together with content; give one of them")
   read.neutral({ audio: [], function_call: [] })
   const reasoning = thought ?? other
-  const said = content ?? refusal
-  if (said === undefined && reasoning === undefined && toolCalls.length === 0)
+  const written = content ?? refusal
+  if (written === undefined && reasoning === undefined && toolCalls.length === 0)
     throw badField(read.name("content"), "is missing; give content or tool_calls")
-  return { role: "assistant", content: said ?? "", toolCalls, ...(reasoning !== undefined && { reasoning }) }
+  return { role: "assistant", content: written ?? "", toolCalls, ...(reasoning !== undefined && { reasoning }) }
 }
 
 function* readToolCalls(read: FieldReader): Pieces<readonly ToolCall[]> {

@@ -42,7 +42,7 @@ export class ChatAnswer extends ChoicesAnswer {
   }
 
   #callPart(index: number, piece: Extract<ReplyDelta, { kind: "part" | "call" }>): object | undefined {
-    if (piece.kind === "call" && piece.told) return undefined
+    if (piece.kind === "call" && piece.reported) return undefined
     const given = piece.kind === "call" ? piece.arguments : piece.text
     if (piece.name === undefined)
       return { delta: { tool_calls: [{ index: this.#calls[index]! - 1, function: { arguments: given } }] } }

@@ -15,7 +15,7 @@ export function* readInput(value: unknown): Pieces<readonly CallMessage[]> {
   if (value.length > mostItems) throw badField("input", `has ${value.length} items; send at most ${mostItems}`)
   const messages: CallMessage[] = []
   const open = new OpenCalls()
-  let said: Writable<Assistant> | undefined
+  let turn: Writable<Assistant> | undefined
   let calls: ToolCall[] = []
   for (const [index, item] of value.entries()) {
     const path = `input[${index}]`
@@ -24,18 +24,18 @@ export function* readInput(value: unknown): Pieces<readonly CallMessage[]> {
     follow(open, part, path)
     if ("role" in part) {
       messages.push(part)
-      said = undefined
+      turn = undefined
       continue
     }
-    if (!said || beginsTurn(part, said)) {
+    if (!turn || beginsTurn(part, turn)) {
       calls = []
-      said = { role: "assistant", content: "", toolCalls: calls }
-      messages.push(said)
+      turn = { role: "assistant", content: "", toolCalls: calls }
+      messages.push(turn)
     }
-    if (part.content !== undefined) said.content += part.content
-    if (part.reasoning !== undefined) said.reasoning = (said.reasoning ?? "") + part.reasoning
+    if (part.content !== undefined) turn.content += part.content
+    if (part.reasoning !== undefined) turn.reasoning = (turn.reasoning ?? "") + part.reasoning
     if (part.call) calls.push(part.call)
-    if (part.reference !== undefined) said.reference = part.reference
+    if (part.reference !== undefined) turn.reference = part.reference
   }
   open.done()
   return messages
@@ -53,10 +53,10 @@ function follow(open: OpenCalls, part: CallMessage | Part, path: string): void {
  * Whether a part starts a new turn: a second message, thinking after anything else, or a part known to be of another
  * completion.
  */
-function beginsTurn(part: Part, said: Assistant): boolean {
-  if (part.reference !== undefined && said.reference !== undefined) return part.reference !== said.reference
+function beginsTurn(part: Part, turn: Assistant): boolean {
+  if (part.reference !== undefined && turn.reference !== undefined) return part.reference !== turn.reference
   const first = part.content !== undefined || part.reasoning !== undefined
-  return first && (said.content !== "" || said.toolCalls.length > 0)
+  return first && (turn.content !== "" || turn.toolCalls.length > 0)
 }
 
 type Assistant = Extract<CallMessage, { role: "assistant" }>

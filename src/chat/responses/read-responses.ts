@@ -14,7 +14,7 @@ import { readInput } from "./read-input.ts"
 
 export interface ResponsesCall extends Call {
   /** Values as received, which the response repeats. */
-  readonly asked: {
+  readonly requested: {
     readonly instructions: string | null
     readonly tools: readonly unknown[]
     readonly toolChoice: unknown
@@ -53,7 +53,7 @@ export function* readResponses(body: unknown): Pieces<ResponsesCall> {
     logProbs,
     topLogProbs: topLogProbs ?? 0,
     stream: read.boolean("stream") ?? false,
-    asked: {
+    requested: {
       instructions: instructions ?? null,
       tools: given,
       toolChoice: toolChoice ?? "auto",

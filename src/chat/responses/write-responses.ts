@@ -15,7 +15,7 @@ type Item = Readonly<Record<string, unknown>> & { readonly type: string }
 export class ResponsesAnswer implements Answer {
   readonly #id = `resp_${randomUUID()}`
   readonly #created = Math.floor(Date.now() / 1000)
-  readonly #asked: ResponsesCall
+  readonly #request: ResponsesCall
   readonly #textOf: TokenText
   /** Completed items, and the item in progress: a call, or a text. */
   readonly #items: Item[] = []
@@ -24,7 +24,7 @@ export class ResponsesAnswer implements Answer {
   #number = 0
 
   constructor(call: ResponsesCall, textOf: TokenText) {
-    this.#asked = call
+    this.#request = call
     this.#textOf = textOf
   }
 
@@ -44,7 +44,7 @@ export class ResponsesAnswer implements Answer {
   piece(_index: number, piece: ReplyDelta, reply: string): string {
     if (piece.kind === "part") return this.#callPart(piece)
     if (piece.kind !== "call") return this.#text(piece.kind, piece.text, reply)
-    if (piece.told) return ""
+    if (piece.reported) return ""
     const { id, name, arguments: text } = piece
     return this.#callPart({ id, name, text, last: true })
   }
@@ -163,12 +163,12 @@ export class ResponsesAnswer implements Answer {
   }
 
   #logProbs(reply: GeneratedReply | undefined): object[] {
-    if (!reply || !this.#asked.logProbs) return []
+    if (!reply || !this.#request.logProbs) return []
     return logProbEntries(reply, this.#textOf)
   }
 
   #response(reply?: GeneratedReply): object {
-    const { model, parallel, temperature, maxTokens, asked } = this.#asked
+    const { model, parallel, temperature, maxTokens, requested } = this.#request
     const cut = reply?.finishReason === "length"
     const counted = reply && countTokens([reply])
     return {
@@ -176,11 +176,11 @@ export class ResponsesAnswer implements Answer {
       status: reply === undefined ? "in_progress" : cut ? "incomplete" : "completed",
       incomplete_details: cut ? { reason: "max_output_tokens" } : null,
       ...{
-        instructions: asked.instructions,
-        tools: asked.tools,
-        tool_choice: asked.toolChoice,
-        text: asked.text,
-        metadata: asked.metadata,
+        instructions: requested.instructions,
+        tools: requested.tools,
+        tool_choice: requested.toolChoice,
+        text: requested.text,
+        metadata: requested.metadata,
       },
       ...{
         parallel_tool_calls: parallel,

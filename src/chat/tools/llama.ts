@@ -51,11 +51,11 @@ class LlamaReader implements ReplyReader {
   read(text: string): Piece[] {
     if (this.#state === "plain") return [{ kind: "content", text }]
     this.#held += text
-    if (this.#state === "object") return this.#told(text)
+    if (this.#state === "object") return this.#arguments(text)
     const begun = text.trimStart()
     if (begun === "") return []
     this.#state = this.#tools && begun.startsWith("{") ? "object" : "plain"
-    return this.#state === "plain" ? [{ kind: "content", text: begun }] : this.#told(begun)
+    return this.#state === "plain" ? [{ kind: "content", text: begun }] : this.#arguments(begun)
   }
 
   end(): Piece[] {
@@ -67,7 +67,7 @@ class LlamaReader implements ReplyReader {
     return [{ kind: this.#parts && this.#parts.count > 0 ? "cut" : "content", text: held }]
   }
 
-  #told(text: string): Piece[] {
+  #arguments(text: string): Piece[] {
     return (this.#parts?.read(text) ?? []).map((part) => ({ kind: "part", ...part }))
   }
 

@@ -32,8 +32,8 @@ export function qwen(thinks: boolean): ToolFormat {
       if (calls && must) return sequence(thoughts, calls)
       if (answer) return sequence(thoughts, calls ? choice([answer, calls]) : answer)
       if (!calls || !held) return undefined
-      const said = rule(() => choice([without(call), sequence(without(call), calls)]))
-      const thought = choice([without(endThink), sequence(without(endThink), text(endThink), said)])
+      const reply = rule(() => choice([without(call), sequence(without(call), calls)]))
+      const thought = choice([without(endThink), sequence(without(endThink), text(endThink), reply)])
       if (isOpen(opening)) return thought
       const plain = without(call, think)
       const blank = repeat(character(spaces), 0, Number.POSITIVE_INFINITY)

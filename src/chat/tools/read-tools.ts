@@ -24,7 +24,7 @@ export function readFlatTools(values: readonly unknown[] = []): Pieces<readonly 
     const called = yield* parseJsonInPieces(
       `{${texts.map(([key, text]) => `${JSON.stringify(key)}: ${text}`).join(", ")}}`,
     )
-    return { ...tool, told: { type: "function", function: called as object } }
+    return { ...tool, definition: { type: "function", function: called as object } }
   })
 }
 
@@ -43,7 +43,7 @@ export function readInputTools(values: readonly unknown[] = []): Pieces<readonly
     const tool = yield* readFunction(read, path, "input_schema")
     const { name, description, parameters, strict } = tool
     const called = { name, ...(description !== undefined && { description }), parameters, ...(strict && { strict }) }
-    return { ...tool, deferred, told: { type: "function", function: called } }
+    return { ...tool, deferred, definition: { type: "function", function: called } }
   })
 }
 
@@ -54,7 +54,7 @@ function* readTool(value: unknown, path: string): Pieces<Tool> {
   const tool = yield* readFunction(new FieldReader(called, `${path}.function`), `${path}.function`)
   read.done()
   const whole = withoutNulls(called as Values)
-  return { ...tool, told: whole === called ? (value as object) : { ...(value as object), function: whole } }
+  return { ...tool, definition: whole === called ? (value as object) : { ...(value as object), function: whole } }
 }
 
 function few(values: readonly unknown[], field = "tools"): readonly unknown[] {
@@ -67,7 +67,7 @@ function checkType(read: FieldReader): void {
     throw badField(read.name("type"), "must be function: other tools are not supported")
 }
 
-function* readFunction(read: FieldReader, path: string, within = "parameters"): Pieces<Omit<Tool, "told">> {
+function* readFunction(read: FieldReader, path: string, within = "parameters"): Pieces<Omit<Tool, "definition">> {
   const name = read.required("name")
   if (!/^[\w.-]{1,128}$/.test(name)) throw badField(`${path}.name`, "must consist of letters, digits, _, - and .")
   const description = read.string("description")

@@ -35,7 +35,7 @@ async function runChat(named: string, options: ChatArguments, signal: AbortSigna
   const conversation = new Conversation(model.generator, options.system)
   if (piped === undefined)
     return await activity.idle(() => converse({ conversation, view, input: stdin, terminal, signal }))
-  view.end(await conversation.say(piped, signal, (said) => view.tell(said)))
+  view.end(await conversation.say(piped, signal, (piece) => view.tell(piece)))
   signal.throwIfAborted()
 }
 

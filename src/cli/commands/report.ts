@@ -43,14 +43,14 @@ async function runReport(
     writeReport(folders, out, { ...options, onProgress, onRead, onWarning, signal }),
   )
   screen.clear()
-  const runsTold = `${written.runs} ${written.runs === 1 ? "run" : "runs"}`
-  const groupsTold =
+  const runsText = `${written.runs} ${written.runs === 1 ? "run" : "runs"}`
+  const groupsText =
     written.recorded === 0
       ? "no recorded episodes"
       : `${written.groups} of ${written.recorded} groups of episodes complete`
-  const curvesTold = written.iterations
+  const curvesText = written.iterations
     ? `, curves of ${written.iterations.shown} of ${written.iterations.all} iterations`
     : ""
-  screen.print(`${runsTold}, ${groupsTold}${curvesTold}, ${(written.bytes / 1e6).toFixed(2)} MB.`)
+  screen.print(`${runsText}, ${groupsText}${curvesText}, ${(written.bytes / 1e6).toFixed(2)} MB.`)
   process.stdout.write(`${visible(written.path)}\n`)
 }

@@ -1,5 +1,6 @@
 import { dirname, join, relative } from "node:path"
 import { type Command, InvalidArgumentError, Option } from "commander"
+import type { OpenedEngine } from "../../engine/custom-engine.ts"
 import { isThere } from "../../files/io-error.ts"
 import { without } from "../../options/fixed.ts"
 import { changeableKeys } from "../../runs/config.ts"
@@ -9,6 +10,7 @@ import { readReports } from "../../runs/metrics-log.ts"
 import type { IterationReport } from "../../runs/report.ts"
 import { Run } from "../../runs/run.ts"
 import { needsOf } from "../../training/make.ts"
+import type { SettledOptimizerOptions } from "../../training/optimizer.ts"
 import { resolveLearningRates } from "../../training/settle-rates.ts"
 import { train } from "../../training/train.ts"
 import { GigpoError } from "../../util/errors.ts"
@@ -127,14 +129,7 @@ async function runTrain(
 
   const { iterations } = config.training
   // Printed only after all checks have passed.
-  const begin = () => {
-    const place = describePlace(model.policy)
-    if (place !== undefined) say(place)
-    if (run.iteration > 0) say(`${beginning(run)} after iteration ${run.iteration} of ${iterations}.`)
-    else if (config.training.optimizer.learningRate === undefined)
-      say(chosenRate("training.optimizer.learningRate", settled.optimizer, model.policy))
-    say(`To watch it in a browser: ${commandLine("view", config.run)}`)
-  }
+  const begin = () => sayBeginning(config, run, { policy: model.policy, optimizer }, say)
   const view = new TrainingView(screen, iterations, run.iteration, await reportsBefore(run))
   const work = async (signal: AbortSignal) => {
     const stopping = () => say("Stopping after saving the state. Ctrl-C again stops at once.")
@@ -154,7 +149,6 @@ async function runTrain(
       optimizer,
       critic,
       observers,
-
       signal,
       handleSignals: false, // the command does
       onWarning: say,
@@ -182,18 +176,47 @@ async function runTrain(
     screen.keep()
     if (!run.begun) throw error
     await sayOutcome().catch(() => {}) // the first error is the one to report
-
-    const goOn = nextCommand("train", config, "--resume")
-    const again = typedCommand(file, options.set, program)
-    if (run.replaces) say(`Nothing was saved; the earlier run in ${config.run} was restored.`)
-    else if (run.saved) {
-      say(`The state after iteration ${run.iteration} is saved. To resume: ${goOn}`)
-      if (diverged(error))
-        say(`To continue from there with a lower learning rate: ${await lowerRate(config, settled.optimizer)}`)
-    } else if (signal.aborted) say(`Nothing was saved yet. To restart: ${goOn}`)
-    else say(`Nothing was saved yet. After fixing the error, restart: ${again}`)
+    const lower = diverged(error) ? await lowerRate(config, optimizer) : undefined
+    const restart = signal.aborted ? undefined : typedCommand(file, options.set, program)
+    sayHowToContinue(config, run, { lower, restart }, say)
     throw error
   }
+}
+
+/** Prints where the model is trained, where training begins, and how to watch it. */
+function sayBeginning(
+  config: Config,
+  run: Run,
+  { policy, optimizer }: { readonly policy: OpenedEngine; readonly optimizer: SettledOptimizerOptions },
+  say: (text: string) => void,
+): void {
+  const place = describePlace(policy)
+  if (place !== undefined) say(place)
+  if (run.iteration > 0) say(`${beginning(run)} after iteration ${run.iteration} of ${config.training.iterations}.`)
+  else if (config.training.optimizer.learningRate === undefined)
+    say(chosenRate("training.optimizer.learningRate", optimizer, policy))
+  say(`To watch it in a browser: ${commandLine("view", config.run)}`)
+}
+
+/**
+ * Prints what is saved of a run that ended early, and the commands that continue it.
+ *
+ * @param commands.lower - command with a lower learning rate, after divergence.
+ * @param commands.restart - command after an error without a checkpoint; undefined if the user stopped the run.
+ */
+function sayHowToContinue(
+  config: Config,
+  run: Run,
+  { lower, restart }: { readonly lower: string | undefined; readonly restart: string | undefined },
+  say: (text: string) => void,
+): void {
+  const resume = nextCommand("train", config, "--resume")
+  if (run.replaces) say(`Nothing was saved; the earlier run in ${config.run} was restored.`)
+  else if (run.saved) {
+    say(`The state after iteration ${run.iteration} is saved. To resume: ${resume}`)
+    if (lower !== undefined) say(`To continue from there with a lower learning rate: ${lower}`)
+  } else if (restart === undefined) say(`Nothing was saved yet. To restart: ${resume}`)
+  else say(`Nothing was saved yet. After fixing the error, restart: ${restart}`)
 }
 
 function beginning(run: Run): string {

@@ -57,14 +57,14 @@ function describeSpeed(parts: readonly Part[], speed: Speed, peak: number, inDet
   const { name, source, operations, bandwidth } = speed
   const total = secondsOf(parts, speed)
   const rates = `${formatRate(operations)}FLOP/s and ${formatRate(bandwidth)}B/s`
-  const said =
+  const described =
     source === "measured"
       ? `about ${formatTime(total)} on ${name}, at the rates measured in a short test (${rates})`
       : `at least ${formatTime(total)} on ${name} by its datasheet (${rates}); at an assumed ${formatNumber(peak)} % of that ` +
         `(not measured) ${formatTime((100 * total) / peak)}`
-  if (!inDetail) return [`  ${said}`]
+  if (!inDetail) return [`  ${described}`]
   return [
-    `  ${said}`,
+    `  ${described}`,
     ...parts.map((part) => {
       const amounts = [
         ...(part.operations > 0 ? [`${formatRate(part.operations)}FLOP`] : []),
@@ -128,14 +128,14 @@ export function estimateJson(estimate: Estimate, peak: number): object {
   const { speeds, plan, episodes: _, ...rest } = estimate
   const { text: __, ...memory } = plan
   const times = speeds.map((speed) => {
-    const said = (seconds: number) =>
+    const described = (seconds: number) =>
       speed.source === "measured" ? { seconds } : { floorSeconds: seconds, assumedSeconds: (100 * seconds) / peak }
     return {
       ...speed,
       ...(speed.source === "datasheet" && { assumedPeakPercent: peak }),
-      ...said(secondsOf(estimate.parts, speed)),
-      run: said(runSeconds(estimate, speed)),
-      ...(estimate.cloning && { cloning: said(secondsOf(estimate.cloning.parts, speed)) }),
+      ...described(secondsOf(estimate.parts, speed)),
+      run: described(runSeconds(estimate, speed)),
+      ...(estimate.cloning && { cloning: described(secondsOf(estimate.cloning.parts, speed)) }),
     }
   })
   return { ...rest, memory, times }

@@ -64,11 +64,11 @@ export interface Estimate {
   /** Seconds to write checkpoints and model at the measured rate; undefined if the rate was not measured. */
   readonly savingSeconds: number | undefined
   /** Estimate of the fine-tuning before training, if the configuration has `sft`. */
-  readonly cloning: CloningEstimate | undefined
+  readonly cloning: FineTuningEstimate | undefined
   readonly speeds: readonly Speed[]
 }
 
-interface CloningEstimate {
+interface FineTuningEstimate {
   readonly tasks: number
   readonly epochs: number
   readonly rows: number
@@ -105,20 +105,12 @@ export async function estimateTraining(
   const { plan, refusal } = planMemory((bytes) => memoryPlan(positions, policy, bytes), available)
 
   const lengths = await findLengths(config, given, positions.maxPositions, signal)
-  const { groups, groupSize, batchSteps, batchEpisodes, updates, epochs, rollout, critic } = config.training
-  const episodes = groups * groupSize
-  const updatesOf = (size: number) => Math.ceil((episodes * lengths.steps) / size)
   const { precision, moments, adapter } = resolvePolicyOptions(policy, positions)
   const work = {
-    ...lengths,
-    episodes,
-    concurrency: rollout.concurrency,
-    epochs,
-    updates: updates ?? (batchEpisodes === undefined ? updatesOf(batchSteps) : Math.ceil(episodes / batchEpisodes)),
+    ...iterationSizes(config, lengths, policy.critic ?? false),
     recomputed: needs.has("old"),
     reference: policy.reference ?? false,
     teacher: teacher?.model ?? (needs.has("privileged") ? positions : undefined),
-    critic: policy.critic ? { epochs: critic.epochs, updates: updatesOf(critic.batchSteps) } : undefined,
   }
   const bytesPerNumber = precision === "bfloat16" ? 2 : 4
   const how = {
@@ -134,9 +126,6 @@ export async function estimateTraining(
   const disk = diskUse(config.training, saved.checkpoint + beside, saved.model, recordedBytes(config, lengths))
   const rate =
     device === "cpu" ? await activity.during("the speed of the disk", () => measureDisk(config.run)) : undefined
-  const { tasks, epochs: passes, batchSteps: cloned } = config.sft
-  const rows = Math.ceil(tasks * lengths.steps)
-  const { secondsPerEpisode } = lengths
   return {
     device,
     devices,
@@ -147,21 +136,13 @@ export async function estimateTraining(
     refusal,
     cacheBytesPerToken: modelSizes(positions, adapter).cacheNumbersPerToken * bytesPerNumber,
     lengths,
-    episodes,
+    episodes: work.episodes,
     parts: iterationWork(positions, work, how),
     evaluation: samplingWork(positions, { ...work, episodes: run.evaluationEpisodes }, how),
     run,
     disk,
     savingSeconds: rate && (run.checkpoints * disk.checkpoint + disk.model) / rate,
-    cloning: clones
-      ? {
-          tasks,
-          epochs: passes,
-          rows,
-          parts: sftWork(positions, { ...lengths, rows, epochs: passes, batchSteps: cloned }, how),
-          expertSeconds: secondsPerEpisode && tasks * secondsPerEpisode,
-        }
-      : undefined,
+    cloning: clones ? estimateFineTuning(config, lengths, (rows) => sftWork(positions, rows, how)) : undefined,
     speeds: await activity.during("the speed of this machine", () =>
       findSpeeds({ device, devices, precision, threads: config.threads, card: given.card }),
     ),
@@ -171,6 +152,39 @@ export async function estimateTraining(
 /** Device of a configuration; a GPU if a card is named. */
 function selectedDevice(device: DeviceName = "auto", card: Card | undefined): DeviceName {
   return card && (device === "auto" || device === "cpu") ? "cuda" : device
+}
+
+/** Returns what is sampled and learned from in an iteration. */
+function iterationSizes({ training }: Config, lengths: Lengths, hasCritic: boolean) {
+  const { groups, groupSize, batchSteps, batchEpisodes, updates, epochs, rollout, critic } = training
+  const episodes = groups * groupSize
+  const updatesOf = (size: number) => Math.ceil((episodes * lengths.steps) / size)
+  return {
+    ...lengths,
+    episodes,
+    concurrency: rollout.concurrency,
+    epochs,
+    updates: updates ?? (batchEpisodes === undefined ? updatesOf(batchSteps) : Math.ceil(episodes / batchEpisodes)),
+    critic: hasCritic ? { epochs: critic.epochs, updates: updatesOf(critic.batchSteps) } : undefined,
+  }
+}
+
+/** @param workOf - work of training on rows. */
+function estimateFineTuning(
+  { sft }: Config,
+  lengths: Lengths,
+  workOf: (rows: Parameters<typeof sftWork>[1]) => readonly Part[],
+): FineTuningEstimate {
+  const { tasks, epochs, batchSteps } = sft
+  const rows = Math.ceil(tasks * lengths.steps)
+  const { secondsPerEpisode } = lengths
+  return {
+    tasks,
+    epochs,
+    rows,
+    parts: workOf({ ...lengths, rows, epochs, batchSteps }),
+    expertSeconds: secondsPerEpisode && tasks * secondsPerEpisode,
+  }
 }
 
 /**

@@ -1,7 +1,7 @@
 import { join } from "node:path"
 import type { Message } from "../../environment/environment.ts"
 import { isThere } from "../../files/io-error.ts"
-import { isGguf } from "../../model-files/gguf/open.ts"
+import { isGguf } from "../../model-files/gguf/is-gguf.ts"
 import { Tokenizer } from "../../tokenizer/tokenizer.ts"
 import { GigpoError } from "../../util/errors.ts"
 import type { Config } from "../config/config.ts"

@@ -4,7 +4,7 @@ import { parseHubName } from "../../hub/names.ts"
 import type { HubOptions } from "../../hub/progress.ts"
 import { nameOf, resolveModel } from "../../hub/resolve-model.ts"
 import { isAdapterFolder, placeOfBase, readAdapterConfig, type StoredAdapter } from "../../model-files/adapter-files.ts"
-import { isGguf } from "../../model-files/gguf/open.ts"
+import { isGguf } from "../../model-files/gguf/is-gguf.ts"
 import { GigpoError } from "../../util/errors.ts"
 
 interface BaseOptions extends HubOptions {

@@ -301,18 +301,18 @@ export class NativePolicy implements Trainable {
       if (!nativeStatistics.includes(need)) throw new GigpoError("BAD_ARGUMENT", unknownStatistic(need))
     }
     checkTemperature(temperature)
-    let asked: ReturnType<typeof topTokenColumns> = {}
+    let columns: ReturnType<typeof topTokenColumns> = {}
     const prepare = async () => {
       const batch = await packRows(rows, { temperature }, signal)
-      if (needs.includes("top")) asked = topTokenColumns(placesOf(batch), top)
-      return () => this.#engine.logProbs({ ...batch, ...asked }, of, temperature, needs.includes("hellinger"))
+      if (needs.includes("top")) columns = topTokenColumns(placesOf(batch), top)
+      return () => this.#engine.logProbs({ ...batch, ...columns }, of, temperature, needs.includes("hellinger"))
     }
     const found = await this.#turns.prepared(prepare, signal)
     return {
       logProbs: found.logProbs,
       ...(needs.includes("entropy") && { entropies: found.entropies }),
       ...(needs.includes("hellinger") && { hellingers: found.hellingers }),
-      ...(needs.includes("top") && { top: topTokensOf(asked, found) }),
+      ...(needs.includes("top") && { top: topTokensOf(columns, found) }),
     }
   }
 
@@ -537,19 +537,19 @@ export async function readPolicyShape(named: string): Promise<{ model: ModelConf
 /** Checks that options equal the adapter's stored configuration, if given. */
 function checkLoraOptions(directory: string, stored: AdapterConfig, options: LoraOptions | undefined): void {
   if (!options) return
-  const asked = adapterConfig(options)
+  const requested = adapterConfig(options)
   const { rank, alpha } = stored
   const same = "remove lora, or set the same values"
-  if (asked.rank !== rank || asked.alpha !== alpha) {
-    const both = `rank ${rank} and alpha ${alpha}, not rank ${asked.rank} and alpha ${asked.alpha}`
+  if (requested.rank !== rank || requested.alpha !== alpha) {
+    const both = `rank ${rank} and alpha ${alpha}, not rank ${requested.rank} and alpha ${requested.alpha}`
     throw new GigpoError("BAD_ARGUMENT", `The adapter in ${directory} has ${both}: ${same}.`)
   }
-  const keys = Object.keys(asked) as (keyof AdapterConfig)[]
-  const other = keys.find((key) => JSON.stringify(asked[key]) !== JSON.stringify(stored[key]))
+  const keys = Object.keys(requested) as (keyof AdapterConfig)[]
+  const other = keys.find((key) => JSON.stringify(requested[key]) !== JSON.stringify(stored[key]))
   if (other === undefined) return
   const has = JSON.stringify(stored[other]) ?? "nothing"
   throw new GigpoError(
     "BAD_ARGUMENT",
-    `The adapter in ${directory} has ${has} as ${other}, not ${JSON.stringify(asked[other])}: ${same}.`,
+    `The adapter in ${directory} has ${has} as ${other}, not ${JSON.stringify(requested[other])}: ${same}.`,
   )
 }

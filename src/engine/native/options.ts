@@ -260,10 +260,10 @@ export function adapterConfig({ rank, alpha = 2 * rank, seed: _, ...rest }: Lora
     typeof targetModules === "string"
       ? targetModules.toLowerCase() === "all-linear"
       : targetModules?.length === projections.length && projections.every((name) => targetModules.includes(name))
-  const said = Object.entries({ ...rest, ...(isAll && { targetModules: undefined }) }).filter(([, value]) => {
+  const stated = Object.entries({ ...rest, ...(isAll && { targetModules: undefined }) }).filter(([, value]) => {
     return value !== undefined && value !== false && !(typeof value === "object" && Object.keys(value).length === 0)
   })
-  return { rank, alpha, ...Object.fromEntries(said) }
+  return { rank, alpha, ...Object.fromEntries(stated) }
 }
 
 /** Layout of the adapter for a model. */

@@ -62,11 +62,11 @@ export class Futures {
    *
    * @throws LostResult; GigpoError `ENGINE_REFUSED` for a failed request, `ENGINE_LOST` if no result arrives in time.
    */
-  async result(requestId: string, path: string, asked: ResultOptions = {}): Promise<Settled> {
+  async result(requestId: string, path: string, options: ResultOptions = {}): Promise<Settled> {
     const since = Date.now()
     this.#pending.set(requestId, { path, since, state: undefined, reason: undefined })
     try {
-      return await this.#poll(requestId, path, since, asked)
+      return await this.#poll(requestId, path, since, options)
     } finally {
       this.#pending.delete(requestId)
     }
@@ -81,7 +81,7 @@ export class Futures {
     let [failures, failing, refusals, warned] = [0, 0, 0, false]
     const began = performance.now() // monotonic, unlike the system clock
     for (let iteration = 0; ; iteration++) {
-      const asked = performance.now()
+      const start = performance.now()
       const outcome = await this.#connection.attempt({
         path: "/retrieve_future",
         body: { request_id, allow_metadata_only: false },
@@ -116,7 +116,7 @@ export class Futures {
       }
       if (age > this.#deadline) throw lost(this.#connection.url, path, `no result within ${this.#deadline / 1000} s`)
       // A server that holds polls open is polled again immediately, others after a pause.
-      const quick = performance.now() - asked < 1000
+      const quick = performance.now() - start < 1000
       const pause = outcome.kind === "answered" ? 50 : Math.min(125 * 2 ** failures, 30_000)
       if (quick) await wait(outcome.kind !== "answered" && outcome.status === 402 ? 5000 : pause, undefined, { signal })
     }

@@ -65,16 +65,16 @@ export class GradientSize {
     if (Number.isNaN(rate)) return rate
     const model = await this.#trials.make()
     try {
-      const before = await this.#said(model)
+      const before = await this.#totalLogProb(model)
       await trainOn(model, loss, this.#wire)
       await stepOf(model, { ...still, learningRate: rate * large, epsilon, maxGradientNorm })
-      return (await this.#said(model)) - before
+      return (await this.#totalLogProb(model)) - before
     } finally {
       await this.#trials.free(model)
     }
   }
 
-  async #said(model: RemoteModel): Promise<number> {
+  async #totalLogProb(model: RemoteModel): Promise<number> {
     const { logProbs } = await trainOn(model, weighted(this.#row, 1), this.#wire, { forwardOnly: true })
     const start = this.#row.spans[0]!.start - 1
     return logProbs[0]!.subarray(start).reduce((sum, value) => sum + value, 0)

@@ -105,13 +105,13 @@ type Size = (name: string, loss: RemoteLoss) => Promise<number>
 async function findWire(
   model: RemoteModel,
   row: Sequence,
-  asked: Wire | undefined,
+  requestedWire: Wire | undefined,
 ): Promise<{ readonly wire: Wire; readonly now: Float32Array }> {
   const score = async (wire: Wire) => {
     const { logProbs } = await trainOn(model, weighted(row, 1), wire, { forwardOnly: true })
     return { wire, now: logProbs[0]! }
   }
-  if (asked) return await score(asked)
+  if (requestedWire) return await score(requestedWire)
   return (await unlessRefused(() => score("protobuf"))) ?? (await score("json"))
 }
 
@@ -125,8 +125,8 @@ async function isKnownAgain(model: RemoteModel, row: Sequence, wire: Wire): Prom
 }
 
 async function forward(model: RemoteModel, row: Sequence, wire: Wire, repeat: boolean) {
-  const { path, asked } = requestOf(weighted(row, 1), wire, true)
-  return await model.submit(path, asked, { protobuf: wire === "protobuf", repeat })
+  const { path, request } = requestOf(weighted(row, 1), wire, true)
+  return await model.submit(path, request, { protobuf: wire === "protobuf", repeat })
 }
 
 /** Whether the initial model can be queried; also measures the difference of sampler and trainer. */

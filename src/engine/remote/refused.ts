@@ -7,19 +7,21 @@ interface ServerResponse {
 
 /** Returns the error for a refused request. */
 export function refused(path: string, status: number, reason: string): GigpoError {
-  const said: ServerResponse = { status }
-  return new GigpoError("ENGINE_REFUSED", `The engine refused ${path} (${status}): ${reason}`, { cause: said })
+  const serverResponse: ServerResponse = { status }
+  return new GigpoError("ENGINE_REFUSED", `The engine refused ${path} (${status}): ${reason}`, {
+    cause: serverResponse,
+  })
 }
 
 /** Returns the first 500 characters of a server's message, for error messages. */
-export function excerpt(said: unknown): string {
-  const text = typeof said === "string" ? said : written(said)
+export function excerpt(content: unknown): string {
+  const text = typeof content === "string" ? content : written(content)
   return text.slice(0, 500).trim()
 }
 
-function written(said: unknown): string {
+function written(content: unknown): string {
   try {
-    return JSON.stringify(said) ?? ""
+    return JSON.stringify(content) ?? ""
   } catch {
     return "it is nested too deep" // JSON.parse accepts deeper nesting than JSON.stringify
   }

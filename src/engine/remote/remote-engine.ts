@@ -31,7 +31,6 @@ import type {
 } from "../engine.ts"
 import { type Sequence, sampledTokens } from "../rows.ts"
 import { TokenTable } from "../token-table.ts"
-import { downloadAdapter } from "./adapter-archive.ts"
 import type { Capabilities, ProbeReport } from "./capabilities.ts"
 import { refusals, runs } from "./check-plan.ts"
 import { checkRows } from "./check-rows.ts"
@@ -47,19 +46,15 @@ import {
   sftCoefficients,
   surrogateLoss,
 } from "./data.ts"
-import { findModel } from "./find-model.ts"
 import type { Pending } from "./futures.ts"
-import { Models, type Saved } from "./models.ts"
+import type { Models, Saved } from "./models.ts"
 import { openFields } from "./options.ts"
-import { type Found, probe } from "./probe.ts"
-import { Published } from "./published.ts"
+import type { Found } from "./probe.ts"
+import type { Published } from "./published.ts"
 import { cannot } from "./refused.ts"
 import type { RemoteModel } from "./remote-model.ts"
-import { readKept, remoteStore, saveThere } from "./remote-store.ts"
-import { Samplers } from "./samplers.ts"
-import { isOurs, openSession, type Session } from "./session.ts"
-import { remoteSnapshots } from "./snapshots.ts"
-import { stepOf, trainOn } from "./trainer.ts"
+import type { Samplers } from "./samplers.ts"
+import type { Session } from "./session.ts"
 
 /** Options of `RemoteEngine`. */
 export type RemoteEngineOptions = OptionsOf<typeof openFields> & {
@@ -68,6 +63,9 @@ export type RemoteEngineOptions = OptionsOf<typeof openFields> & {
   readonly onWarning?: ((message: string) => void) | undefined
 }
 type Resolved = ReturnType<typeof readOpenOptions>
+
+/** Code of connected engines. It is loaded when an engine is opened, so that importing the package does not load it. */
+type Connected = typeof import("./connected.ts")
 
 /** Parameters of a model that are needed to use its tokens. */
 export interface RemoteShape {
@@ -78,11 +76,11 @@ export interface RemoteShape {
 }
 
 /** Refuses a requested maximum beyond the server's context. The model's own limit is reduced silently. */
-function checkLongest(asked: number | undefined, longest: number, model: string): void {
-  if (asked === undefined || asked <= longest) return
+function checkLongest(requested: number | undefined, longest: number, model: string): void {
+  if (requested === undefined || requested <= longest) return
   throw new GigpoError(
     "ENGINE_REFUSED",
-    `maxPositions is ${asked}, but the longest context of ${model} on this engine is ${longest} tokens: set maxPositions to at most ${longest}.`,
+    `maxPositions is ${requested}, but the longest context of ${model} on this engine is ${longest} tokens: set maxPositions to at most ${longest}.`,
   )
 }
 
@@ -105,6 +103,7 @@ export class RemoteEngine implements Trainable {
   /** Reference policy: the initial model, through the server's sampler. */
   readonly reference: { freeze(): Promise<void> }
   readonly snapshots: Snapshots
+  readonly #code: Connected
   readonly #session: Session
   readonly #samplers: Samplers
   readonly #options: Resolved
@@ -117,7 +116,7 @@ export class RemoteEngine implements Trainable {
   /** Whether the server holds gradients that no optimizer step has used. */
   #holds = false
   /** Latest log-probabilities of sequences from the trainer, under the current weights. */
-  #said = new WeakMap<Sequence, Float32Array>()
+  #known = new WeakMap<Sequence, Float32Array>()
 
   /**
    * Connects to a server.
@@ -132,6 +131,7 @@ export class RemoteEngine implements Trainable {
     await refuseAdapter(directory)
     await checkIntact(directory, "shape")
     const config = await readModelConfig(directory)
+    const { readKept } = await import("./connected.ts")
     const from = resolved.from ?? (await readKept(directory))?.path
     const shape = { ...config, parameters: countParameters(config) }
     return await RemoteEngine.#connect(shape, { ...resolved, from }, directory)
@@ -143,12 +143,13 @@ export class RemoteEngine implements Trainable {
   }
 
   static async #connect(shape: RemoteShape, options: Resolved, directory?: string): Promise<RemoteEngine> {
-    const session = await openSession({ ...options, key: options.key ?? process.env.TINKER_API_KEY })
+    const code = await import("./connected.ts")
+    const session = await code.openSession({ ...options, key: options.key ?? process.env.TINKER_API_KEY })
     try {
-      const { name, longest } = await findModel(session, options.model)
+      const { name, longest } = await code.findModel(session, options.model)
       checkLongest(options.maxPositions, longest, name)
       const maxPositions = Math.min(options.maxPositions ?? shape.maxPositions, longest)
-      return new RemoteEngine(session, name, options, { ...shape, maxPositions }, directory)
+      return new RemoteEngine(code, session, name, options, { ...shape, maxPositions }, directory)
     } catch (error) {
       await session.close()
       throw error
@@ -156,6 +157,7 @@ export class RemoteEngine implements Trainable {
   }
 
   private constructor(
+    code: Connected,
     session: Session,
     baseModel: string,
     options: Resolved,
@@ -166,15 +168,16 @@ export class RemoteEngine implements Trainable {
     this.maxPositions = maxPositions
     this.parameters = parameters
     this.baseModel = baseModel
-    this.deterministic = isOurs(session)
+    this.deterministic = code.isOurs(session)
+    this.#code = code
     this.#session = session
-    this.#samplers = new Samplers(session)
+    this.#samplers = new code.Samplers(session)
     this.#options = options
     this.#from = options.from === undefined ? undefined : { path: options.from, optimizer: false }
     const { rank, seed, from } = options
     this.lora = rank === 0 ? undefined : { rank }
-    this.#models = new Models({ session, baseModel, rank, seed, directory })
-    this.#published = new Published({
+    this.#models = new code.Models({ session, baseModel, rank, seed, directory })
+    this.#published = new code.Published({
       ...{ samplers: this.#samplers, baseModel, from },
       untouched: () => !this.#found && !this.#model,
       trained: () => this.#trained(),
@@ -185,14 +188,14 @@ export class RemoteEngine implements Trainable {
         await this.#published.frozen()
       },
     }
-    this.snapshots = remoteSnapshots({
+    this.snapshots = code.remoteSnapshots({
       ...{ session, samplers: this.#samplers, policy: this },
       version: () => this.#published.version,
       trained: () => this.#trained(),
       sample: (request, of, version) => this.#sample(request, async () => of, version),
       score: (rows, options, of) => this.#scored(rows, options, async () => of),
     })
-    this.store = remoteStore({
+    this.store = code.remoteStore({
       ...{
         url: session.connection.url,
         baseModel,
@@ -273,10 +276,10 @@ export class RemoteEngine implements Trainable {
     if (of !== "current") throw cannot(`query the model "${of}"`, 'besides the policy there is only "reference"')
     const { wire } = await this.#probed()
     const loss: RemoteLoss = { loss: "cross_entropy", config: {}, data: scoringData(rows) }
-    const { logProbs } = await trainOn(await this.#trained(), loss, wire, { forwardOnly: true, signal })
+    const { logProbs } = await this.#code.trainOn(await this.#trained(), loss, wire, { forwardOnly: true, signal })
     const scores = rows.map((row, r) => ofSpans(row, logProbs[r]!))
     const found = finite(scores)
-    for (const [r, row] of rows.entries()) this.#said.set(row, scores[r]!)
+    for (const [r, row] of rows.entries()) this.#known.set(row, scores[r]!)
     return { logProbs: found }
   }
 
@@ -321,15 +324,15 @@ export class RemoteEngine implements Trainable {
     const model = await this.#trained()
     this.#holds = true
     const { logProbs } = await this.#orForget(
-      trainOn(model, only(remote, kept, capabilities), wire, { signal }),
+      this.#code.trainOn(model, only(remote, kept, capabilities), wire, { signal }),
       signal,
     )
-    const said = capabilities.tellsLogProbs ? gathered(rows, kept, logProbs) : undefined
+    const reported = capabilities.tellsLogProbs ? gathered(rows, kept, logProbs) : undefined
     return {
       loss: loss.kind === "linear" || learned.length === 0 ? 0 : Number.NaN,
       tokens: sampledTokens(learned.map((index) => rows[index]!)),
       metrics: {},
-      ...(said && { logProbs: said }),
+      ...(reported && { logProbs: reported }),
     }
   }
 
@@ -355,15 +358,15 @@ export class RemoteEngine implements Trainable {
   }
 
   async #now(rows: readonly Sequence[], signal: AbortSignal | undefined): Promise<Float32Array[]> {
-    const unknown = rows.filter((row) => !this.#said.has(row))
+    const unknown = rows.filter((row) => !this.#known.has(row))
     if (unknown.length > 0) await this.logProbs(unknown, { signal })
-    return rows.map((row) => this.#said.get(row)!)
+    return rows.map((row) => this.#known.get(row)!)
   }
 
   async optimizerStep(step: AdamWStep): Promise<StepReport> {
     const complete = completeStep(step)
     checkUnclaimed(this, "optimizerStep()")
-    const report = await stepOf(await this.#trained(), complete)
+    const report = await this.#code.stepOf(await this.#trained(), complete)
     this.#holds = false
     this.#changed()
     return report
@@ -419,11 +422,11 @@ export class RemoteEngine implements Trainable {
     const { overwrite, signal } = options
     if (this.#options.rank === 0) throw cannot("export an adapter if the whole model is trained", "set engine.rank")
     const bringHome = async (into: string) => {
-      const path = await saveThere(await this.#trained(), "/save_weights_for_sampler", signal)
+      const path = await this.#code.saveThere(await this.#trained(), "/save_weights_for_sampler", signal)
       // Each matrix of the model has two of this rank, in float32; adapters of small models are larger than their
       // weights.
       const most = 2 ** 26 + 4 * this.parameters * (1 + this.#options.rank / 64)
-      await downloadAdapter(this.#session.connection, path, into, { most, signal })
+      await this.#code.downloadAdapter(this.#session.connection, path, into, { most, signal })
     }
     await writeDirectory(directory, bringHome, { overwrite })
   }
@@ -443,9 +446,9 @@ export class RemoteEngine implements Trainable {
     const { capabilities, wire = "protobuf", rank } = this.#options
     this.#found ??= capabilities
       ? Promise.resolve({ capabilities, wire, measured: {} })
-      : probe({
+      : this.#code.probe({
           ...{ session: this.#session, samplers: this.#samplers, vocabularySize: this.vocabularySize },
-          ...{ baseModel: this.baseModel, wire: this.#options.wire, movable: rank > 0 || isOurs(this.#session) },
+          ...{ baseModel: this.baseModel, wire: this.#options.wire, movable: rank > 0 || this.deterministic },
           trials: { make: () => this.#models.create(false), free: (model) => this.#models.free(model) },
         })
     try {
@@ -478,7 +481,7 @@ export class RemoteEngine implements Trainable {
 
   #changed(): void {
     this.#published.changed()
-    this.#said = new WeakMap()
+    this.#known = new WeakMap()
   }
 }
 

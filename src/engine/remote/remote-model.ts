@@ -38,12 +38,13 @@ export class RemoteModel {
   }
 
   /** Sends a request after all earlier ones have been accepted. */
-  async submit(path: string, asked: ModelRequest, { repeat, ...options }: SubmitOptions = {}): Promise<Submitted> {
+  async submit(path: string, request: ModelRequest, { repeat, ...options }: SubmitOptions = {}): Promise<Submitted> {
     const sent = this.#last.then(async () => {
       options.signal?.throwIfAborted()
       if (this.#spoiled) throw this.#spoiled
       const seq = repeat ? this.#seq : ++this.#seq
-      const body = typeof asked === "function" ? asked(this.id, seq) : { model_id: this.id, seq_id: seq, ...asked }
+      const body =
+        typeof request === "function" ? request(this.id, seq) : { model_id: this.id, seq_id: seq, ...request }
       try {
         // Not abortable: the outcome would be unknown.
         const answer = (await this.#session.connection.send({ path, body }, this.#again)).body
@@ -76,8 +77,8 @@ export class RemoteModel {
   }
 
   /** Sends a request and waits for the result. */
-  async call(path: string, asked: ModelRequest, options?: SubmitOptions): Promise<Settled> {
-    return await (await this.submit(path, asked, options)).result()
+  async call(path: string, request: ModelRequest, options?: SubmitOptions): Promise<Settled> {
+    return await (await this.submit(path, request, options)).result()
   }
 
   /** Makes all further requests fail, because the state on the server is not the expected one. */

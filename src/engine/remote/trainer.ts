@@ -29,9 +29,9 @@ export async function trainOn(
   const { forwardOnly = false, signal } = options
   const results: (() => Promise<TrainingResult>)[] = []
   for (const part of parts(data)) {
-    const { path, asked } = requestOf({ loss, config, data: part }, wire, forwardOnly)
+    const { path, request } = requestOf({ loss, config, data: part }, wire, forwardOnly)
     const most = shortAnswer + bytesPerToken * part.reduce((sum, { tokens }) => sum + tokens.length, 0)
-    const { result } = await model.submit(path, asked, { protobuf: wire === "protobuf", most, signal })
+    const { result } = await model.submit(path, request, { protobuf: wire === "protobuf", most, signal })
     results.push(async () => {
       const { body, bytes } = await result()
       const count = part.length
@@ -63,11 +63,11 @@ export function requestOf(
   { loss, config, data }: RemoteLoss,
   wire: Wire,
   forwardOnly: boolean,
-): { readonly path: string; readonly asked: (modelId: string, seqId: number) => Uint8Array | object } {
+): { readonly path: string; readonly request: (modelId: string, seqId: number) => Uint8Array | object } {
   const encode: (call: TrainingCall) => Uint8Array | object = wire === "json" ? callToJson : encodeCall
   return {
     path: wire === "json" && forwardOnly ? "/forward" : "/forward_backward",
-    asked: (modelId, seqId) => encode({ modelId, seqId, data, loss, config, forwardOnly }),
+    request: (modelId, seqId) => encode({ modelId, seqId, data, loss, config, forwardOnly }),
   }
 }
 

@@ -106,8 +106,8 @@ export async function connect(
       signal.throwIfAborted()
       if (busy)
         throw new GigpoError("BAD_ARGUMENT", "An OpenEnv episode takes one step at a time; await the previous step.")
-      const unasked = frames.length > 0
-      if (!unasked) {
+      const unsolicited = frames.length > 0
+      if (!unsolicited) {
         if (failure !== undefined) throw failure
         socket.send(JSON.stringify(message), () => {})
         busy = true
@@ -119,7 +119,7 @@ export async function connect(
       const frame = readFrame(text)
       if (typeof frame === "string") failed(`sent ${show(text)}, which is not of the OpenEnv protocol: ${frame}.`)
       // Only errors may come without a request, such as that all slots are taken.
-      else if (unasked && frame.type !== "error") failed("answered before a request; check url.")
+      else if (unsolicited && frame.type !== "error") failed("answered before a request; check url.")
       else return frame
       throw failure
     },

@@ -49,10 +49,11 @@ export async function parseRetrieval(body: string, topk: number, signal: AbortSi
   if (queries.length > mostQueries) throw new ApiError(400, `A request may have at most ${mostQueries} queries.`)
   if (queries.some((one) => one.length > longestQuery))
     throw new ApiError(400, `A query may have at most ${longestQuery} characters.`)
-  const asked = fields.topk ?? 0
-  if (!isPassageCount(asked)) throw new ApiError(400, `"topk" must be an integer from 0 to ${mostPassages}, or null.`)
+  const requestedCount = fields.topk ?? 0
+  if (!isPassageCount(requestedCount))
+    throw new ApiError(400, `"topk" must be an integer from 0 to ${mostPassages}, or null.`)
   if (typeof scores !== "boolean") throw new ApiError(400, '"return_scores" must be true or false.')
-  const limit = asked || topk
+  const limit = requestedCount || topk
   if (queries.length * limit > mostResults)
     throw new ApiError(
       400,

@@ -85,10 +85,10 @@ export async function serveRetriever(options: ServeRetrieverOptions): Promise<Re
   const answer = async (request: Request, client: string): Promise<Response> => {
     try {
       const body = await readRetrieval(request)
-      const asked = await searches.take(client, () => parseRetrieval(body, topk, request.signal))
+      const retrieval = await searches.take(client, () => parseRetrieval(body, topk, request.signal))
       const find = async (query: string) =>
-        await searches.take(client, () => corpus.retrieve(query, asked.limit, request.signal))
-      return json(200, streamOf(inBytes(await search(asked, find, request.signal))))
+        await searches.take(client, () => corpus.retrieve(query, retrieval.limit, request.signal))
+      return json(200, streamOf(inBytes(await search(retrieval, find, request.signal))))
     } catch (error) {
       if (error instanceof ApiError) return json(error.status, JSON.stringify({ error: error.message }))
       if (!request.signal.aborted) onError?.(error)
@@ -112,13 +112,13 @@ export async function serveRetriever(options: ServeRetrieverOptions): Promise<Re
 
 /** JSON of the results of all queries, in parts. Yields to the event loop between queries and stops if the client has disconnected. */
 async function search(
-  asked: RetrievalRequest,
+  retrieval: RetrievalRequest,
   find: (query: string) => Promise<readonly Passage[]>,
   signal: AbortSignal,
 ): Promise<string[]> {
   const results: string[] = []
   let length = 0
-  for (const query of asked.queries) {
+  for (const query of retrieval.queries) {
     signal.throwIfAborted()
     const passages = await find(query)
     length += passages.reduce((sum, { contents }) => sum + contents.length, 0)
@@ -127,7 +127,7 @@ async function search(
         400,
         `The passages have more than ${longestAnswer} characters; send fewer queries at once, or a smaller topk.`,
       )
-    results.push(JSON.stringify(passages.map((passage) => formatPassage(passage, asked.scores))))
+    results.push(JSON.stringify(passages.map((passage) => formatPassage(passage, retrieval.scores))))
     await setImmediate()
   }
   return ['{"result":[', ...results.map((result, at) => (at > 0 ? `,${result}` : result)), "]}"]

@@ -21,7 +21,7 @@ export class SqlDatabases implements AsyncDisposable {
   readonly #workers: readonly DatabaseWorker[]
   readonly #idle: DatabaseWorker[]
   readonly #waiting = new Set<(worker: DatabaseWorker) => void>()
-  readonly #asked = new Set<AbortController>()
+  readonly #controllers = new Set<AbortController>()
   #disposed: GigpoError | undefined
 
   /** Throws `BAD_CONFIG` for invalid options. */
@@ -50,23 +50,23 @@ export class SqlDatabases implements AsyncDisposable {
     if (this.#disposed) throw this.#disposed
     const problem = readOnlyProblem(sql)
     if (problem !== undefined) return { error: problem }
-    const asked = new AbortController()
-    const unlink = linkAbort(signal, asked)
-    this.#asked.add(asked)
+    const controller = new AbortController()
+    const unlink = linkAbort(signal, controller)
+    this.#controllers.add(controller)
     try {
-      const answer = await this.#ask({ database, sql }, asked.signal)
+      const answer = await this.#ask({ database, sql }, controller.signal)
       if (!("failure" in answer)) return answer
       const name = "file" in database ? database.file : "a database's script"
       throw new GigpoError("BAD_DATA", `SQLite cannot open ${name}: ${answer.failure}.`)
     } finally {
-      this.#asked.delete(asked)
+      this.#controllers.delete(controller)
       unlink()
     }
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#disposed ??= new GigpoError("DISPOSED", "These databases were disposed.")
-    for (const asked of this.#asked) asked.abort(this.#disposed)
+    for (const controller of this.#controllers) controller.abort(this.#disposed)
     await Promise.all(this.#workers.map((worker) => worker.end()))
   }
 

@@ -28,10 +28,10 @@ export async function startEpisode(
     throw new GigpoError("BAD_DATA", `sql: ${sql} of question ${task.id} fails: ${result.error}.`)
   }
   const schema = await know("SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL ORDER BY rowid")
-  const asked = [...schema.rows.map(([table]) => `${table}`), "", question].join("\n")
+  const prompt = [...schema.rows.map(([table]) => `${table}`), "", question].join("\n")
   let [steps, queries, failed] = [0, 0, 0]
   return {
-    first: { text: asked, anchor: asked },
+    first: { text: prompt, anchor: prompt },
     async step(action): Promise<StepResult> {
       life.check()
       const statement = statementOf(action)

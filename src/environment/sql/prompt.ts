@@ -9,14 +9,14 @@ export function promptText(
   now: Observation,
   { rules, thinking, history: length, memory }: PromptSettings<Pick<SqlSettings, "rules" | "thinking" | "history">>,
 ): string {
-  const asked = (history[0]?.observation ?? now).text
+  const questionText = (history[0]?.observation ?? now).text
   const past = memory
     ? [memory(history)]
     : recentTurns(history, length).map(({ step, action }) => `${action}\n${(history[step]?.observation ?? now).text}`)
-  if (!rules) return [asked, ...past].join("\n\n")
+  if (!rules) return [questionText, ...past].join("\n\n")
   return [
     "You answer a question about a SQLite database with one SQL statement.",
-    asked,
+    questionText,
     ...(past.length > 0 ? ["What you asked the database, and what it gave:", ...past] : []),
     `${thoughts[thinking]} do one of two things:
 (1) If you need to see more of the database, write a SELECT inside <sql> </sql>; you will be shown what it gives.

@@ -42,10 +42,10 @@ export function informationGain(options: InformationGainOptions = {}): Pick<Roll
         Int32Array,
         Int32Array,
       ]
-      const told: Episode[] = []
+      const scored: Episode[] = []
       for (const episode of episodes)
-        told.push(isScored(episode) ? await withGains(episode, before, answer, context) : episode)
-      return told
+        scored.push(isScored(episode) ? await withGains(episode, before, answer, context) : episode)
+      return scored
     },
   }
 }

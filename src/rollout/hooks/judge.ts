@@ -52,7 +52,7 @@ export function judge(given: JudgeOptions = {}): Pick<RolloutHooks, "score"> & S
   if (!/^https?:$/.test(URL.canParse(options.url) ? new URL(options.url).protocol : ""))
     throw new GigpoError("BAD_ARGUMENT", `judge: url is ${JSON.stringify(options.url)}; give an http or https address.`)
   const known = new Map<string, readonly number[]>()
-  const asking = new Map<string, Promise<readonly number[]>>()
+  const pending = new Map<string, Promise<readonly number[]>>()
   return {
     state: () => ({ json: [...known].sort(([a], [b]) => (a < b ? -1 : 1)) }),
     restore({ json }) {
@@ -65,9 +65,9 @@ export function judge(given: JudgeOptions = {}): Pick<RolloutHooks, "score"> & S
       const texts = [...new Set(judged.map((episode) => shortened(transcriptOf(episode), options.longest)))]
       const prompt = promptOf(options.rubric, texts)
       const key = createHash("sha256").update(`${options.url}\n${options.model}\n${prompt}`).digest("hex")
-      const asked = known.get(key) ?? asking.get(key) ?? askJudge(options, prompt, texts.length, signal)
-      if (!known.has(key)) asking.set(key, Promise.resolve(asked))
-      const scores = await Promise.resolve(asked).finally(() => asking.delete(key))
+      const pendingScores = known.get(key) ?? pending.get(key) ?? askJudge(options, prompt, texts.length, signal)
+      if (!known.has(key)) pending.set(key, Promise.resolve(pendingScores))
+      const scores = await Promise.resolve(pendingScores).finally(() => pending.delete(key))
       if (known.size >= mostKnown) known.clear()
       known.set(key, scores)
       return episodes.map((episode) => {

@@ -14,9 +14,9 @@ export function monteCarlo(): Pick<RolloutHooks, "guide"> {
   return {
     async guide({ episodes }, { play }) {
       const values = new Map<string, Promise<number | undefined>>()
-      const told: Episode[] = []
-      for (const episode of episodes) told.push(isScored(episode) ? await withValues(episode, values, play) : episode)
-      return told
+      const scored: Episode[] = []
+      for (const episode of episodes) scored.push(isScored(episode) ? await withValues(episode, values, play) : episode)
+      return scored
     },
   }
 }

@@ -67,16 +67,35 @@ export function strftime(moment: Moment, format: string): string {
   })
 }
 
+/** Directives that stand for a format. */
+const formats: Readonly<Record<string, string>> = {
+  c: "%a %b %e %H:%M:%S %Y",
+  x: "%m/%d/%y",
+  D: "%m/%d/%y",
+  X: "%H:%M:%S",
+  T: "%H:%M:%S",
+  F: "%Y-%m-%d",
+  R: "%H:%M",
+  r: "%I:%M:%S %p",
+}
+
+const signs: Readonly<Record<string, string>> = { z: "", Z: "", n: "\n", t: "\t", "%": "%" }
+
 function directive(moment: Moment, letter: string): string | undefined {
-  const { year, month, day, hour, minute, second, microsecond } = moment
-  const number = (value: number, width = 2) => String(value).padStart(width, "0")
-  const also = (format: string) => strftime(moment, format)
+  if (Object.hasOwn(formats, letter)) return strftime(moment, formats[letter]!)
+  return Object.hasOwn(signs, letter) ? signs[letter] : (dateDirective(moment, letter) ?? timeDirective(moment, letter))
+}
+
+const number = (value: number, width = 2) => String(value).padStart(width, "0")
+const spaced = (value: number) => String(value).padStart(2, " ")
+
+function dateDirective({ year, month, day }: Moment, letter: string): string | undefined {
   const yearDay = dayOfYear(year, month, day)
   const weekday = weekdayOf(year, month, day)
   const iso = isoWeek(year, yearDay, weekday)
   switch (letter) {
     case "a":
-      return (days[weekday] as string).slice(0, 3)
+      return days[weekday]!.slice(0, 3)
     case "A":
       return days[weekday]
     case "w":
@@ -86,10 +105,10 @@ function directive(moment: Moment, letter: string): string | undefined {
     case "d":
       return number(day)
     case "e":
-      return String(day).padStart(2, " ")
+      return spaced(day)
     case "b":
     case "h":
-      return (months[month - 1] as string).slice(0, 3)
+      return months[month - 1]!.slice(0, 3)
     case "B":
       return months[month - 1]
     case "m":
@@ -106,14 +125,27 @@ function directive(moment: Moment, letter: string): string | undefined {
       return number(iso.year % 100)
     case "V":
       return number(iso.week)
+    case "j":
+      return number(yearDay, 3)
+    case "U":
+      return number(Math.floor((yearDay + 6 - weekday) / 7))
+    case "W":
+      return number(Math.floor((yearDay + 6 - ((weekday + 6) % 7)) / 7))
+    default:
+      return undefined
+  }
+}
+
+function timeDirective({ hour, minute, second, microsecond }: Moment, letter: string): string | undefined {
+  switch (letter) {
     case "H":
       return number(hour)
     case "k":
-      return String(hour).padStart(2, " ")
+      return spaced(hour)
     case "I":
       return number(hour % 12 || 12)
     case "l":
-      return String(hour % 12 || 12).padStart(2, " ")
+      return spaced(hour % 12 || 12)
     case "p":
       return hour < 12 ? "AM" : "PM"
     case "P":
@@ -124,35 +156,6 @@ function directive(moment: Moment, letter: string): string | undefined {
       return number(second)
     case "f":
       return number(microsecond, 6)
-    case "z":
-    case "Z":
-      return ""
-    case "j":
-      return number(yearDay, 3)
-    case "U":
-      return number(Math.floor((yearDay + 6 - weekday) / 7))
-    case "W":
-      return number(Math.floor((yearDay + 6 - ((weekday + 6) % 7)) / 7))
-    case "c":
-      return also("%a %b %e %H:%M:%S %Y")
-    case "x":
-    case "D":
-      return also("%m/%d/%y")
-    case "X":
-    case "T":
-      return also("%H:%M:%S")
-    case "F":
-      return also("%Y-%m-%d")
-    case "R":
-      return also("%H:%M")
-    case "r":
-      return also("%I:%M:%S %p")
-    case "n":
-      return "\n"
-    case "t":
-      return "\t"
-    case "%":
-      return "%"
     default:
       return undefined
   }

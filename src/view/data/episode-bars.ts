@@ -41,15 +41,15 @@ export function successBars(table: EpisodeTable): Bars {
   return {
     edges: Float64Array.from({ length: bars + 1 }, (_, at) => first + at),
     heights(selected) {
-      const [told, succeeded] = [new Float64Array(bars), new Float64Array(bars)]
+      const [known, succeeded] = [new Float64Array(bars), new Float64Array(bars)]
       for (let at = 0; at < selected.length; at++) {
         const place = selected[at]!
         const result = table.result[place]!
         if (result === 2) continue
-        told[table.iteration[place]! - first]!++
+        known[table.iteration[place]! - first]!++
         succeeded[table.iteration[place]! - first]! += result
       }
-      return succeeded.map((count, at) => count / (told[at] || 1))
+      return succeeded.map((count, at) => count / (known[at] || 1))
     },
   }
 }

@@ -120,6 +120,6 @@ export function selectEpisodes(
   return found.slice(0, count)
 }
 
-function allowed<Name>(names: readonly Name[], asked: readonly Name[]): Uint8Array {
-  return Uint8Array.from(names, (name) => Number(asked.length === 0 || asked.includes(name)))
+function allowed<Name>(names: readonly Name[], selected: readonly Name[]): Uint8Array {
+  return Uint8Array.from(names, (name) => Number(selected.length === 0 || selected.includes(name)))
 }

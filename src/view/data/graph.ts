@@ -135,48 +135,49 @@ export function stateGraph({ episodes }: RecordedGroup): StateGraph {
       edges,
     }
   })
-  const edges = actions.map((steps, key): ActionEdge => {
-    const [from, to, action] = JSON.parse(key) as [number, number, string]
-    return {
-      from,
-      to,
-      action,
-      places: steps.map(placeOf),
-      stepAdvantage: mean(steps.map(({ recorded }) => recorded.stepAdvantage)),
-      advantage: mean(steps.map(({ recorded }) => advantageOf(recorded))),
-      endings: countEndings(steps),
-    }
-  })
+  const edges = actions.map(actionEdge)
   const decisions = decisionsOf(edges)
+  const stateNodes = states.map((steps, stepGroup, at) =>
+    stateNode(steps, { stepGroup, starts: starts.get(at) ?? 0, decision: decisions.get(at) }),
+  )
+  return { nodes: [...stateNodes, ...ends.map(endNode)], edges, paths, discounted }
+}
+
+function actionEdge(steps: readonly (Taken & { readonly ending: Ending })[], key: string): ActionEdge {
+  const [from, to, action] = JSON.parse(key) as [number, number, string]
   return {
-    nodes: [
-      ...states.map((steps, stepGroup, at): StateNode => {
-        const earned = steps.map((step) => step.earned)
-        return {
-          kind: "state",
-          stepGroup,
-          observation: steps[0]!.recorded.observation,
-          places: steps.map(placeOf),
-          episodes: new Set(steps.map(({ member }) => member)).size,
-          starts: starts.get(at) ?? 0,
-          mean: mean(earned),
-          spread: spread(earned),
-          decision: decisions.get(at),
-        }
-      }),
-      ...ends.map(
-        (over): EndNode => ({
-          kind: "end",
-          ending: endingOf(over[0]!),
-          observation: over[0]!.last?.text,
-          members: [...new Set(over)].map(({ member }) => member),
-          mean: mean([...new Set(over)].map((episode) => episode.return))!,
-        }),
-      ),
-    ],
-    edges,
-    paths,
-    discounted,
+    from,
+    to,
+    action,
+    places: steps.map(placeOf),
+    stepAdvantage: mean(steps.map(({ recorded }) => recorded.stepAdvantage)),
+    advantage: mean(steps.map(({ recorded }) => advantageOf(recorded))),
+    endings: countEndings(steps),
+  }
+}
+
+function stateNode(steps: readonly Taken[], state: Pick<StateNode, "stepGroup" | "starts" | "decision">): StateNode {
+  const earned = steps.map((step) => step.earned)
+  return {
+    kind: "state",
+    ...state,
+    observation: steps[0]!.recorded.observation,
+    places: steps.map(placeOf),
+    episodes: new Set(steps.map(({ member }) => member)).size,
+    mean: mean(earned),
+    spread: spread(earned),
+  }
+}
+
+/** @param over - episodes that end here, once for each path. */
+function endNode(over: readonly RecordedEpisode[]): EndNode {
+  const episodes = [...new Set(over)]
+  return {
+    kind: "end",
+    ending: endingOf(over[0]!),
+    observation: over[0]!.last?.text,
+    members: episodes.map(({ member }) => member),
+    mean: mean(episodes.map((episode) => episode.return))!,
   }
 }
 

@@ -28,7 +28,7 @@ const views: Readonly<Record<string, { readonly title: string; readonly view: Vi
 // Reads the inlined data before the body is replaced.
 const inlined = inlineSource()
 const main = element("main", { id: "main", tabindex: -1 })
-const told = element("p", { role: "status", class: "unseen" })
+const statusNote = element("p", { role: "status", class: "unseen" })
 const trouble = element("p", { role: "status", class: "trouble", hidden: true })
 const links = Object.entries(views).map(([name, { title }]) =>
   element("a", { href: `#/${name}`, "data-view": name }, title),
@@ -38,7 +38,7 @@ const skip = element("button", { class: "skip", click: () => main.focus() }, "Sk
 const bar = element("div", { class: "bar" }, element("h1", {}, "gigpo"))
 bar.append(element("nav", { "aria-label": "Views" }, ...links), themeChoice())
 const header = element("header", {}, bar)
-document.body.replaceChildren(skip, header, trouble, main, told)
+document.body.replaceChildren(skip, header, trouble, main, statusNote)
 main.append(element("p", { class: "loading" }, "Loading runs …"))
 
 try {
@@ -78,7 +78,7 @@ async function start(source: Source): Promise<void> {
   }
   const fill = async (root: HTMLElement, view: View, route: Route, signal: AbortSignal) => {
     const announce = (text: string) => {
-      told.textContent = text
+      statusNote.textContent = text
     }
     const go = (to: Route, { replace = false } = {}) => {
       if (replace) history.replaceState(null, "", writeRoute(to))

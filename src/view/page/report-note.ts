@@ -27,10 +27,10 @@ export function reportNote({ time, recorded, iterations, groups }: Kept, runs: r
       .sort((a, b) => a.iteration - b.iteration || a.group - b.group)
       .map(({ iteration, group }) => {
         const path = [view, id, String(iteration), String(group)]
-        const said = `Iteration ${iteration}, group ${group}`
+        const text = `Iteration ${iteration}, group ${group}`
         // The linked group is shown at the top of the page.
         const up = () => scrollTo(0, 0)
-        return element("li", {}, element("a", { href: writeRoute({ path, query: {} }), click: up }, said))
+        return element("li", {}, element("a", { href: writeRoute({ path, query: {} }), click: up }, text))
       })
     if (links.length > 0) details.append(element("h2", {}, visible(name)), element("ul", {}, ...links))
   }

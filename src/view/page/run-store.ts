@@ -79,11 +79,11 @@ export class RunStore {
       for (const { id } of before) if (!infos.some((info) => info.id === id)) this.#remove(id)
     }
     const held = await Promise.all(
-      Array.from(this.#held, async ([run, asked]): Promise<boolean> => {
+      Array.from(this.#held, async ([run, request]): Promise<boolean> => {
         const now = this.#runs.find(({ id }) => id === run)
         const same = now === before.find(({ id }) => id === run)
         if (now?.state === "deleted" || (now?.state !== "running" && same)) return false
-        const old = await asked
+        const old = await request
         const next = await this.#ask(run, old)
         if (next.reports === old.reports) return false
         this.#held.set(run, Promise.resolve(next))

@@ -6,18 +6,18 @@ import type { RunStore } from "./run-store.ts"
  * not cached.
  */
 export function sharedSource(source: Source, store: RunStore): Source {
-  const asked = new Map<string, { readonly when: string; readonly page: Promise<EpisodePage | undefined> }>()
+  const requests = new Map<string, { readonly when: string; readonly page: Promise<EpisodePage | undefined> }>()
   return {
     ...source,
     episodes(run, cursor, signal) {
       if (cursor !== undefined) return source.episodes(run, cursor, signal)
       const when = JSON.stringify(store.runs.find(({ id }) => id === baseRun(run)))
-      const before = asked.get(run)
+      const before = requests.get(run)
       if (before?.when === when) return before.page
       // Without the signal, because leaving a view must not abort a request that the next view waits for.
       const page = source.episodes(run)
-      asked.set(run, { when, page })
-      page.catch(() => asked.delete(run))
+      requests.set(run, { when, page })
+      page.catch(() => requests.delete(run))
       return page
     },
   }

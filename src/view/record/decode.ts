@@ -112,13 +112,13 @@ class PartDecoder {
         throw new Error("a prompt shares more tokens than the previous step has")
       const length = promptTokens + replyTokens
       this.#take(length)
-      const said = this.#next.length < length ? new Int32Array(2 * length) : this.#next
-      copy(this.#before.tokens, 0, shared, said, 0)
-      copy(columns.prompts!, prompt, prompt + promptTokens - shared, said, shared)
-      copy(columns.replies!, token, token + replyTokens, said, promptTokens)
+      const longer = this.#next.length < length ? new Int32Array(2 * length) : this.#next
+      copy(this.#before.tokens, 0, shared, longer, 0)
+      copy(columns.prompts!, prompt, prompt + promptTokens - shared, longer, shared)
+      copy(columns.replies!, token, token + replyTokens, longer, promptTokens)
       this.#next = this.#before.tokens
-      this.#before = { tokens: said, length }
-      this.#take(this.#tokens.length(said, 0, length))
+      this.#before = { tokens: longer, length }
+      this.#take(this.#tokens.length(longer, 0, length))
       from.prompt += promptTokens - shared
       from.token += replyTokens
       const perToken = (name: string) => listOf(columns[name]!, token, token + replyTokens)
@@ -131,9 +131,9 @@ class PartDecoder {
       steps.push({
         observation: String(text("observation")),
         anchor: String(text("anchor")),
-        prompt: isWhole ? this.#tokens.textsOf(said, 0, promptTokens).join("") : "",
+        prompt: isWhole ? this.#tokens.textsOf(longer, 0, promptTokens).join("") : "",
         promptTokens,
-        ...this.#said(said, promptTokens, isWhole ? length : promptTokens, perToken, flagged),
+        ...this.#completion(longer, promptTokens, isWhole ? length : promptTokens, perToken, flagged),
         ...(isSkipped && { skipped: true }),
         ...(!isSkipped && earned.advantages && { advantage: value("advantages") }),
         ...(!isSkipped && earned.tokenAdvantages && { advantage: perToken("tokenAdvantages") }),
@@ -164,7 +164,7 @@ class PartDecoder {
       this.#take(this.#tokens.length(column("replies"), token, end))
       const perToken = (name: string) => listOf(column(name), token, end)
       return {
-        ...this.#said(column("replies"), token, end, perToken, column("flags")[step]!),
+        ...this.#completion(column("replies"), token, end, perToken, column("flags")[step]!),
         action: String(this.#text(column("actions")[step]!)),
         score: column("scores")[step]!,
       }
@@ -184,7 +184,7 @@ class PartDecoder {
   }
 
   /** Decodes a completion with the values of its tokens. */
-  #said(tokens: Numbers, from: number, to: number, perToken: (name: string) => number[], flagged: number) {
+  #completion(tokens: Numbers, from: number, to: number, perToken: (name: string) => number[], flagged: number) {
     return {
       reply: this.#tokens.textsOf(tokens, from, to),
       logProbs: perToken("logProbs"),

@@ -29,8 +29,12 @@ export class BlockEncoder {
   async part(recordables: readonly Recordable[]): Promise<Buffer> {
     const [{ group, task }] = recordables as [Recordable]
     const steps = recordables.flatMap(({ episode }) => episode.steps)
-    const said = { ...(await this.#read(steps)), ...(await this.#said(steps)), ...(await this.#candidates(steps)) }
-    const columns = { ...said, ...(await this.#done(steps)), ...earned(recordables) }
+    const stepColumns = {
+      ...(await this.#read(steps)),
+      ...(await this.#completions(steps)),
+      ...(await this.#candidates(steps)),
+    }
+    const columns = { ...stepColumns, ...(await this.#done(steps)), ...earned(recordables) }
     const about: AboutPart = {
       group,
       ...(group !== this.#group && { task }),
@@ -55,7 +59,7 @@ export class BlockEncoder {
   }
 
   /** Columns of completions, as token places, with the values of tokens; unknown values are 0. */
-  async #said(replies: readonly EncodedReply[]): Promise<Record<string, Numbers>> {
+  async #completions(replies: readonly EncodedReply[]): Promise<Record<string, Numbers>> {
     const places: Int32Array[] = []
     for (const { reply } of replies) {
       places.push(this.#tokens.places(reply))
@@ -81,7 +85,7 @@ export class BlockEncoder {
     if (steps.every(({ score, candidates }) => score === undefined && candidates === undefined)) return {}
     const all = steps.flatMap(({ candidates = [] }) => candidates)
     const columns = {
-      ...(await this.#said(all)),
+      ...(await this.#completions(all)),
       actions: Int32Array.from(all, ({ action }) => this.#texts.place(action)),
       scores: Float64Array.from(all, ({ score }) => score),
       flags: Uint8Array.from(all, flagsOf),

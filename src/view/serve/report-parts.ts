@@ -3,7 +3,7 @@ import { packPart } from "./report-html.ts"
 import { thinReports } from "./thin-reports.ts"
 
 interface PartsOf extends Pick<Inlined, "evaluations"> {
-  readonly told: Inlined["runs"]
+  readonly inlinedRuns: Inlined["runs"]
   readonly recorded: number
   /** Size from which reports are left out. */
   readonly most: number
@@ -11,12 +11,12 @@ interface PartsOf extends Pick<Inlined, "evaluations"> {
 
 /** Packed parts of a report besides the groups, with the iterations of the reports if some are left out. */
 export async function partsOf(
-  { told, evaluations = [], recorded, most }: PartsOf,
+  { inlinedRuns, evaluations = [], recorded, most }: PartsOf,
   signal: AbortSignal | undefined,
 ): Promise<{ parts: string[]; iterations?: NonNullable<Inlined["made"]>["iterations"] }> {
-  const all = told.reduce((sum, { reports }) => sum + reports.reports.length, 0)
+  const all = inlinedRuns.reduce((sum, { reports }) => sum + reports.reports.length, 0)
   for (let every = 1; ; every *= 2) {
-    const runs = told.map((run) => ({
+    const runs = inlinedRuns.map((run) => ({
       ...run,
       reports: { ...run.reports, reports: thinReports(run.reports.reports, every) },
     }))

@@ -89,23 +89,23 @@ export async function writeReport(
   await checkReportPath(target, overwrite)
   const page = await readPage()
   const source = await runSource(runs, reader, ({ message }) => onWarning(message))
-  const told = await Promise.all(
+  const inlinedRuns = await Promise.all(
     (await source.runs()).map(async (info) => {
       const [reports, episodes] = [await source.reports(info.id), await source.episodes(info.id)]
       return { info, reports, episodes, groups: [] }
     }),
   )
   const evaluations = await Promise.all(
-    told.map(async ({ info, ...rest }) => {
+    inlinedRuns.map(async ({ info, ...rest }) => {
       const id = evaluationsOf(info.id)
       return { ...rest, info: { ...info, id }, episodes: await source.episodes(id) }
     }),
   )
-  const withEpisodes = [...told, ...evaluations.filter(({ episodes }) => episodes.iteration.length > 0)]
+  const withEpisodes = [...inlinedRuns, ...evaluations.filter(({ episodes }) => episodes.iteration.length > 0)]
   const recorded = withEpisodes.reduce((sum, { episodes }) => sum + groupCount(episodes), 0)
   const most = maxMegabytes * 1e6
   const mostReports = mostOfReports * (most - Buffer.byteLength(reportHtml(page, [])))
-  const { parts, iterations } = await partsOf({ told, evaluations, recorded, most: mostReports }, options.signal)
+  const { parts, iterations } = await partsOf({ inlinedRuns, evaluations, recorded, most: mostReports }, options.signal)
   let room = most - Buffer.byteLength(reportHtml(page, parts))
   if (room < 0)
     throw new GigpoError(
@@ -147,7 +147,7 @@ export async function writeReport(
   return {
     path: target,
     bytes: Buffer.byteLength(html),
-    runs: told.length,
+    runs: inlinedRuns.length,
     groups,
     recorded,
     ...(iterations && { iterations }),

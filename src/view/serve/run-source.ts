@@ -34,10 +34,10 @@ export async function runSource(
   tell: (error: GigpoError) => void,
   evaluations: EpisodeReader = recordedEvaluations,
 ): Promise<RunSource> {
-  const told = new Set<string>()
+  const reported = new Set<string>()
   const onUnreadable = (error: GigpoError) => {
-    if (!told.has(error.message)) tell(error)
-    told.add(error.message)
+    if (!reported.has(error.message)) tell(error)
+    reported.add(error.message)
   }
   const folders = await RunFolders.open(paths)
   const readerOf = (id: string) => (isEvaluations(id) ? evaluations : reader)

@@ -99,11 +99,11 @@ async function answer(request: Request, client: string, shown: Shown): Promise<R
   try {
     response = await answered(request, client, shown)
   } catch (error) {
-    const told = error instanceof ApiError ? error : new ApiError(500, whatFailed(error))
-    if (told !== error && !request.signal.aborted) shown.onError?.(error)
-    response = Response.json(told, { status: told.status, headers: { "cache-control": "no-store" } })
-    if (told.status === 405) response.headers.set("allow", "GET, HEAD")
-    if (told.status === 401) response.headers.set("www-authenticate", "Bearer")
+    const apiError = error instanceof ApiError ? error : new ApiError(500, whatFailed(error))
+    if (apiError !== error && !request.signal.aborted) shown.onError?.(error)
+    response = Response.json(apiError, { status: apiError.status, headers: { "cache-control": "no-store" } })
+    if (apiError.status === 405) response.headers.set("allow", "GET, HEAD")
+    if (apiError.status === 401) response.headers.set("www-authenticate", "Bearer")
   }
   for (const [name, value] of Object.entries(policy)) response.headers.set(name, value)
   return response

@@ -25,8 +25,8 @@ export class MlflowRefusal extends GigpoError {
     const fix = [401, 403].includes(status)
       ? " Set MLFLOW_TRACKING_TOKEN, or MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD."
       : ""
-    const said = String(message ?? "").slice(0, 300)
-    super("IO", `MLflow answered ${call} with HTTP status ${status}${said && `: ${said}`}.${fix}`)
+    const serverMessage = String(message ?? "").slice(0, 300)
+    super("IO", `MLflow answered ${call} with HTTP status ${status}${serverMessage && `: ${serverMessage}`}.${fix}`)
     this.status = status
     this.reason = typeof reason === "string" ? reason : undefined
   }

@@ -147,9 +147,9 @@ class Reader {
       fits: (thing, receptacle) => {
         if (this.#refusals.has(this.#pair(thing, receptacle))) return false
         const [one, other] = [kindOfName(thing), kindOfName(receptacle)]
-        const asked = one === this.#goal.object && other === this.#goal.target
+        const isGoal = one === this.#goal.object && other === this.#goal.target
         const origin = thing === this.#held?.name && receptacle === this.#held.origin
-        return asked || origin || places.get(one)?.includes(other) === true
+        return isGoal || origin || places.get(one)?.includes(other) === true
       },
     }
   }

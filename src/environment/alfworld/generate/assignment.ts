@@ -70,10 +70,10 @@ export function goal({ taskType, object, target }: Assignment): string {
   }
   const there = (o: string) => `(objectType ${o} ${object}Type) (inReceptacle ${o} ?r)`
   const treatment = treatments[taskType]
-  const asked =
+  const wantedObjects =
     taskType === "pick_two_obj_and_place"
       ? `${there("?o1")} (exists (?o2 - object) (and (not (= ?o1 ?o2)) ${there("?o2")}))`
       : there("?o1") + (treatment ? ` (${treatment.verb}able ?o1) (${treatment.result} ?o1)` : "")
   return `(exists (?r - receptacle) (and (receptacleType ?r ${target}Type)
-      (exists (?o1 - object) (and ${asked}))))`
+      (exists (?o1 - object) (and ${wantedObjects}))))`
 }

@@ -35,13 +35,13 @@ export function householdTexts(task: HouseholdTask, { size, wording }: ResolvedH
   const assignment = assign(taskType, scene, random)
   const count = objects[0] + random.below(objects[1] - objects[0] + 1)
   const household = fill(scene, assignment, count, random)
-  const asked = sentence(assignment, random)
+  const instruction = sentence(assignment, random)
 
   return {
     assignment,
-    sentence: asked,
+    sentence: instruction,
     domain,
-    grammar: grammarText(asked, wording),
+    grammar: grammarText(instruction, wording),
     problem: problemText(`household_${seed}_${number}`, household, goal(assignment)),
   }
 }

@@ -109,9 +109,9 @@ function pathsFrom(world: World, entity: Entity, hops: Hops): string[][] {
 
 function questionOf(world: World, entity: Entity, path: readonly string[]): SearchTask {
   let at = entity
-  let asked = entity.name
+  let described = entity.name
   for (const relation of path.slice(0, -1)) {
-    asked = kinds[at.kind].relations[relation]!.phrase!.replace("{}", asked)
+    described = kinds[at.kind].relations[relation]!.phrase!.replace("{}", described)
     at = world.get(at.facts[relation]!)!
   }
   const last = path.at(-1)!
@@ -119,7 +119,7 @@ function questionOf(world: World, entity: Entity, path: readonly string[]): Sear
   return {
     id: `${entity.name}: ${path.join(", ")}`,
     // "the {}" is for names; phrases bring their own article.
-    question: (path.length > 1 ? question.replace("the {}", "{}") : question).replace("{}", asked),
+    question: (path.length > 1 ? question.replace("the {}", "{}") : question).replace("{}", described),
     answers: [at.facts[last]!],
     source: path.length === 1 ? "world-1-hop" : "world-2-hop",
     subject: entity.name,

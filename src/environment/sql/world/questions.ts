@@ -100,7 +100,7 @@ const firstTestShop = 2 ** 20
 /** Endless questions, each about a different shop: drawn at random for training, and fixed for the test. */
 export function* shopQuestions(
   split: "train" | "test",
-  asked: readonly QuestionKind[],
+  requestedKinds: readonly QuestionKind[],
   random: Random,
 ): Generator<SqlTask & { readonly plan: Pick<ShopQuestion, "lookups" | "sum"> }, never, undefined> {
   const draw = random.fork("sql questions")
@@ -108,7 +108,7 @@ export function* shopQuestions(
     const seed = split === "train" ? draw.below(firstTestShop) : firstTestShop + i
     const own = new Random(seed).fork("shop")
     const shop = makeShop(own)
-    const kind = split === "train" ? one(asked, draw) : asked[i % asked.length]!
+    const kind = split === "train" ? one(requestedKinds, draw) : requestedKinds[i % requestedKinds.length]!
     const { question, gold, ...plan } = kinds[kind](shop, own.fork(kind))
     yield { id: `${seed}, ${kind}`, database: { script: shopScript(shop) }, question, gold, source: kind, plan }
   }

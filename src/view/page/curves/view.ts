@@ -31,12 +31,12 @@ export const curves: View = async (root, route, { store, signal, go }) => {
   const cards = new Cards(board, signal, (name) => choose({ metrics: chosen.filter((one) => one !== name) }))
   const legend = new MarkLegend()
   const keys = element("p", { id: "chart-keys" }, keysInWords)
-  let asked = 0
+  let requested = 0
   const draw = async () => {
-    const mine = ++asked
+    const mine = ++requested
     const runs = await shownRuns(store)
     // Another choice was made in the meantime, or the view was left.
-    if (mine !== asked || signal.aborted) return
+    if (mine !== requested || signal.aborted) return
     const names = metricNames(runs.flatMap(({ reports }) => reports))
     chosen = choice.metrics?.filter((name) => names.has(name)) ?? firstMetrics(names)
     metrics.show(names, chosen)

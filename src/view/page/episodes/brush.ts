@@ -41,7 +41,7 @@ export function brush({ title, full, bars, all, ends, ask }: BrushSetup): Brush 
     const { left, width } = svg.getBoundingClientRect()
     return Math.max(0, Math.min(Math.floor(((clientX - left) / width) * count), count - 1))
   }
-  let asked = open
+  let wanted = open
   let drag: { readonly from: number; to: number; readonly clears: boolean } | undefined
   const dragTo = (bar: number) => {
     if (!drag || bar === drag.to) return
@@ -52,7 +52,7 @@ export function brush({ title, full, bars, all, ends, ask }: BrushSetup): Brush 
     if (count === 0 || event.button !== 0) return
     svg.setPointerCapture(event.pointerId)
     const from = barAt(event)
-    const clears = asked !== open && edges[from]! >= asked[0] && edges[from + 1]! <= asked[1]
+    const clears = wanted !== open && edges[from]! >= wanted[0] && edges[from + 1]! <= wanted[1]
     drag = { from, to: clears ? from : -1, clears }
     dragTo(from)
   })
@@ -70,11 +70,11 @@ export function brush({ title, full, bars, all, ends, ask }: BrushSetup): Brush 
       element("div", { class: "ends" }, ...ends.map((end) => element("span", {}, end))),
     ),
     show(places, range) {
-      asked = range.some(Number.isFinite) ? range : open
+      wanted = range.some(Number.isFinite) ? range : open
       const place = (value: number) => ((Math.max(first, Math.min(value, last)) - first) / (last - first || 1)) * count
       selected.setAttribute("d", outline(bars.heights(places)))
       frame.setAttribute("x", String(place(range[0])))
-      frame.setAttribute("width", String(asked === open ? 0 : place(range[1]) - place(range[0])))
+      frame.setAttribute("width", String(wanted === open ? 0 : place(range[1]) - place(range[0])))
       svg.setAttribute("aria-label", `${title}, from ${ends[0]} to ${ends[1]}`)
     },
   }

@@ -38,8 +38,8 @@ export function conversation(
   const { run, recorded, episode } = found
   const read: Read = { ...found, states: standings(recorded), scale: tokenScale(recorded) }
   const last = episode.steps.length - 1
-  const asked = route.query.step === undefined ? undefined : Math.trunc(Number(route.query.step)) || 0
-  let current = Math.max(0, Math.min(asked ?? 0, last))
+  const requestedStep = route.query.step === undefined ? undefined : Math.trunc(Number(route.query.step)) || 0
+  let current = Math.max(0, Math.min(requestedStep ?? 0, last))
   let measure = measures.find((name) => name === route.query.colour) ?? "advantage"
   let isAllOpen = route.query.open === "all"
 
@@ -108,7 +108,7 @@ export function conversation(
   handleKeys(root.parentElement!, head, move, signal)
   if (last < 0) return
   if (isAllOpen || episode.steps.length <= fewSteps) outline.openAll(true)
-  if (asked === undefined) stand(current, false)
+  if (requestedStep === undefined) stand(current, false)
   else jump(current)
 }
 

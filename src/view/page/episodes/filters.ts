@@ -49,11 +49,11 @@ export function filters(ask: (change: Partial<EpisodeFilter>) => void): Filters 
       get isUseful() {
         return all.some(({ root }) => !root.hidden)
       },
-      show(asked: readonly Name[], places: Uint8Array, count: (values: Uint8Array, kinds: number) => Uint32Array) {
+      show(chosen: readonly Name[], places: Uint8Array, count: (values: Uint8Array, kinds: number) => Uint32Array) {
         if (places !== counted) counts = count(places, names.length)
         counted = places
         for (const [at, { name, box, count, root }] of all.entries()) {
-          box.checked = asked.includes(name)
+          box.checked = chosen.includes(name)
           count.textContent = counts[at]!.toLocaleString("en")
           root.hidden = counts[at] === 0 && !box.checked
         }

@@ -109,12 +109,12 @@ export function grid({ sort, route }: GridSetup): Grid {
     else return
     event.preventDefault()
   })
-  let asked = false
+  let requested = false
   const soon = () => {
-    if (asked) return
-    asked = true
+    if (requested) return
+    requested = true
     requestAnimationFrame(() => {
-      asked = false
+      requested = false
       measure()
     })
   }

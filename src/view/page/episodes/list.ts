@@ -67,13 +67,7 @@ export async function episodeList(root: HTMLElement, run: RunInfo, route: Route,
     for (const one of [count, form.root, texts.root, rows.root]) one.hidden = table.length === 0
     // Only some episodes of an evaluation are recorded, which have no distribution.
     strips.hidden = table.length === 0 || isEvaluations(run.id)
-    empty.replaceChildren(
-      ...(table.length === 0 && table.unreadable.length === 0
-        ? [noEpisodes()]
-        : places.length === 0
-          ? ["No episode matches the filters."]
-          : []),
-    )
+    empty.replaceChildren(...emptyNote(table, places.length))
     form.show(filter, table)
     brushes.success.show(places, [filter.iteration[0], filter.iteration[1] + 1])
     brushes.earned.show(places, filter.return)
@@ -85,17 +79,7 @@ export async function episodeList(root: HTMLElement, run: RunInfo, route: Route,
     show(stay)
   }
   root.append(
-    element(
-      "div",
-      { class: "title" },
-      element("h2", {}, isEvaluations(run.id) ? "Evaluation episodes" : "Episodes"),
-      count,
-      other,
-    ),
-    broken,
-    isEvaluations(run.id)
-      ? element("p", { class: "faint" }, "Some episodes of each evaluation are recorded, unsuccessful ones first.")
-      : "",
+    ...heading(run, count, other, broken),
     ...(task ? [task.root] : []),
     strips,
     form.root,
@@ -111,6 +95,23 @@ export async function episodeList(root: HTMLElement, run: RunInfo, route: Route,
     order = orderedBy(table, filter.column, filter.descending)
     renew(true)
   })
+}
+
+/** Title with the number of episodes and a link to others, damaged files, and what is recorded of evaluations. */
+function heading(run: RunInfo, count: HTMLElement, other: HTMLElement, broken: HTMLElement): (HTMLElement | string)[] {
+  const title = isEvaluations(run.id) ? "Evaluation episodes" : "Episodes"
+  return [
+    element("div", { class: "title" }, element("h2", {}, title), count, other),
+    broken,
+    isEvaluations(run.id)
+      ? element("p", { class: "faint" }, "Some episodes of each evaluation are recorded, unsuccessful ones first.")
+      : "",
+  ]
+}
+
+function emptyNote({ length, unreadable }: EpisodeTable, found: number): (HTMLElement | string)[] {
+  if (length === 0 && unreadable.length === 0) return [noEpisodes()]
+  return found === 0 ? ["No episode matches the filters."] : []
 }
 
 /** Link from the episodes of training to those of evaluations, if some were recorded, and back. */

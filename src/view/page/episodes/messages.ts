@@ -11,8 +11,8 @@ import { observation } from "./observation.ts"
 const longestSystem = 300
 
 /** Messages of a conversation, each with its role. */
-export function messages(said: readonly PromptMessage[]): HTMLElement[] {
-  return said.map(({ role, text }) => {
+export function messages(promptMessages: readonly PromptMessage[]): HTMLElement[] {
+  return promptMessages.map(({ role, text }) => {
     const [, result] = /^\s*<tool_response>([\s\S]*?)(?:<\/tool_response>)?\s*$/.exec(text) ?? []
     const title = result === undefined ? roleTitle(role) : "Tool"
     const content = role === "system" ? longText(text, longestSystem) : observation((result ?? text).trim())

@@ -14,11 +14,11 @@ export function promptOf(step: RecordedStep, earlier: RecordedStep | undefined):
     element("summary", {}, `Prompt · ${counted(step.promptTokens, "token")}`),
   )
   const open = () => {
-    const said = messagesOf(step.prompt) ?? []
+    const given = messagesOf(step.prompt) ?? []
     const body = element("div")
     const asText = () => body.replaceChildren(...text(step, earlier))
-    if (said.length < 2) asText()
-    else body.replaceChildren(...messages(said), element("button", { type: "button", click: asText }, "Show as text"))
+    if (given.length < 2) asText()
+    else body.replaceChildren(...messages(given), element("button", { type: "button", click: asText }, "Show as text"))
     details.append(body)
   }
   details.addEventListener("toggle", open, { once: true })

@@ -41,11 +41,11 @@ export function drawStep(card: HTMLElement, at: number, read: ReadStep): void {
       ".",
     )
   // A conversation of an agent is read as such; other prompts are mostly the observation with instructions.
-  const said = step.conversation === undefined ? undefined : newMessages(step.prompt, earlier?.prompt)
+  const added = step.conversation === undefined ? undefined : newMessages(step.prompt, earlier?.prompt)
   card.append(
     ...(marks.length > 0 ? [element("div", { class: "head" }, ...marks)] : []),
     ...(back ? [back] : []),
-    ...(said && said.length > 0 ? messages(said) : [labelled("Observation", observation(step.observation))]),
+    ...(added && added.length > 0 ? messages(added) : [labelled("Observation", observation(step.observation))]),
     promptOf(step, earlier),
     labelled("Completion", replyTokens(step, at, scale)),
     labelled("Action", action(step)),

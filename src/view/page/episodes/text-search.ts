@@ -20,7 +20,7 @@ export function textSearch(run: RunInfo, { source, signal }: PageContext, tell: 
   let text = ""
   let found: Map<string, number> | undefined
   let next: number | undefined
-  let asked = 0
+  let latest = 0
   const input = element("input", {
     type: "search",
     placeholder: "observation, completion or action",
@@ -40,20 +40,20 @@ export function textSearch(run: RunInfo, { source, signal }: PageContext, tell: 
   const begin = (wanted: string) => {
     text = wanted.trim()
     next = undefined
-    asked++
+    latest++
     found = text === "" ? undefined : new Map()
     if (text === "") show("")
     else void search()
   }
   const search = async () => {
-    const mine = ++asked
+    const mine = ++latest
     status.textContent = "Searching …"
     try {
       const part = await source.search(run.id, text, next, signal)
-      if (mine !== asked || signal.aborted) return
+      if (mine !== latest || signal.aborted) return
       add(part ?? { matches: [] })
     } catch (error) {
-      if (mine === asked && !signal.aborted) show(error instanceof Error ? error.message : String(error))
+      if (mine === latest && !signal.aborted) show(error instanceof Error ? error.message : String(error))
     }
   }
   const add = (part: Found) => {

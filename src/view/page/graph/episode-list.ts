@@ -14,12 +14,12 @@ export function episodeList(
   tell: { readonly point: (path: number | undefined) => void; readonly keep: () => void },
 ): HTMLElement {
   // An agent or conversation is named if there are several.
-  const told = (["agent", "conversation"] as const).filter((name) =>
+  const labels = (["agent", "conversation"] as const).filter((name) =>
     paths.some((path) => path[name] !== paths[0]![name]),
   )
   const item = (at: number) => {
     const path = paths[at]!
-    const parts = told.map((name) => path[name]).filter((part) => part !== undefined)
+    const parts = labels.map((name) => path[name]).filter((part) => part !== undefined)
     const button = element(
       "button",
       {

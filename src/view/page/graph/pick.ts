@@ -23,13 +23,13 @@ export function placesOf(table: EpisodeTable): Place[] {
   const { length, iteration, group, task, result } = table
   for (let from = 0, to = 0; from < length; from = to) {
     while (to < length && iteration[to] === iteration[from] && group[to] === group[from]) to++
-    const told = [...result.subarray(from, to)].map((place) => results[place]!)
+    const picked = [...result.subarray(from, to)].map((place) => results[place]!)
     places.push({
       iteration: iteration[from]!,
       group: group[from]!,
       task: task[from]!,
       episodes: to - from,
-      successes: told.every((one) => one === "untold") ? undefined : told.filter((one) => one === "success").length,
+      successes: picked.every((one) => one === "untold") ? undefined : picked.filter((one) => one === "success").length,
       isVaried: table.return.subarray(from, to).some((one) => one !== table.return[from]),
     })
   }

@@ -79,16 +79,7 @@ export async function drawGraph(
   }
   const layers = [drawing("g"), drawing("g")] as const
   const world = drawing("g", {}, ...layers)
-  const states = graph.nodes.filter(({ kind }) => kind === "state").length
-  const svg = drawing(
-    "svg",
-    {
-      role: "group",
-      tabindex: 0,
-      "aria-label": `${counted(states, "state")} and ${counted(graph.edges.length, "action")} of ${counted(graph.paths.length, "path")}. Arrow keys move the picture, plus and minus zoom, 0 fits it; Tab leads to the states.`,
-    },
-    world,
-  )
+  const svg = drawing("svg", { role: "group", tabindex: 0, "aria-label": labelFor(graph) }, world)
   // Built in pieces while hidden, so that the page stays responsive. The previous drawing stays visible until then.
   svg.style.visibility = "hidden"
   frame.append(svg)
@@ -122,6 +113,28 @@ export async function drawGraph(
     for (const name of ["pointerleave", "blur"]) made.addEventListener(name, () => tell.point(undefined), { signal })
   }
   frame.append(zoomControls(zoom))
+  return pictureOf({ svg, graph, drawn, boxes, boxOf, links, arrows, reveal: (box) => zoom.reveal(centres[box]!) })
+}
+
+function labelFor({ nodes, edges, paths }: StateGraph): string {
+  const states = counted(nodes.filter(({ kind }) => kind === "state").length, "state")
+  const content = `${states} and ${counted(edges.length, "action")} of ${counted(paths.length, "path")}`
+  return `${content}. Arrow keys move the picture, plus and minus zoom, 0 fits it; Tab leads to the states.`
+}
+
+/** Elements of a complete drawing. */
+interface Drawn extends Pick<ReturnType<typeof foldChains>, "boxes" | "boxOf" | "links"> {
+  readonly svg: SVGSVGElement
+  readonly graph: StateGraph
+  /** Per box. */
+  readonly drawn: readonly Box[]
+  /** Per link. */
+  readonly arrows: readonly SVGGElement[]
+  /** Scrolls a box into view. */
+  reveal(box: number): void
+}
+
+function pictureOf({ svg, graph, drawn, boxes, boxOf, links, arrows, reveal }: Drawn): Picture {
   return {
     light(paths) {
       svg.classList.toggle("lit", paths !== undefined)
@@ -149,7 +162,7 @@ export async function drawGraph(
     select(node) {
       for (const [at, { element: box }] of drawn.entries())
         box.classList.toggle("selected", node !== undefined && boxOf[node] === at)
-      if (node !== undefined) zoom.reveal(centres[boxOf[node]!]!)
+      if (node !== undefined) reveal(boxOf[node]!)
     },
     focus: (node) => drawn[boxOf[node]!]!.element.focus({ preventScroll: true }),
   }

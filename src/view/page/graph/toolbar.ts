@@ -36,18 +36,18 @@ export function toolbar(
     choose(at)
   }
   const output = element("span", { class: "value", "aria-hidden": "true" }, `${at.iteration}`)
-  const told = () => iterations[Number(slider.value)]!
+  const current = () => iterations[Number(slider.value)]!
   const slider = element("input", {
     type: "range",
     min: 0,
     "aria-label": "Iteration",
     "aria-valuetext": `${at.iteration}`,
     input: () => {
-      output.textContent = `${told()}`
-      slider.setAttribute("aria-valuetext", `${told()}`)
+      output.textContent = `${current()}`
+      slider.setAttribute("aria-valuetext", `${current()}`)
     },
     change: () => {
-      move(told(), sameTask(places, at, told()))
+      move(current(), sameTask(places, at, current()))
       taskSelect.replaceChildren(...taskOptions())
     },
   })

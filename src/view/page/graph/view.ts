@@ -57,10 +57,10 @@ export const graph: View = async (root, route, context) => {
     await shown.show(await read.finally(() => body.removeAttribute("aria-busy")), chosen)
     context.announce(`Iteration ${chosen.iteration}, group ${chosen.group}`)
   }
-  const told = (error: unknown) => {
+  const showError = (error: unknown) => {
     if (!signal.aborted) body.replaceChildren(element("p", { role: "alert" }, String(error)))
   }
-  const bar = toolbar(choice, chosen, (change) => void choose(change).catch(told))
+  const bar = toolbar(choice, chosen, (change) => void choose(change).catch(showError))
   bar.offer(all, page.tasks)
   root.append(bar.root, body)
   // New groups only extend the choice, so that the shown group does not change while it is read.
@@ -93,9 +93,9 @@ function oneOf<Name extends string>(
 }
 
 function missing([, , iteration, group]: readonly string[]): HTMLElement {
-  const asked = [iteration && `iteration ${iteration}`, group && `group ${group}`].filter(Boolean).join(", ")
+  const filterText = [iteration && `iteration ${iteration}`, group && `group ${group}`].filter(Boolean).join(", ")
   return notice(
-    `The episodes of ${asked || "this run"} are not available.`,
+    `The episodes of ${filterText || "this run"} are not available.`,
     "They were not recorded, their file was removed or is damaged, or this report does not contain them.",
   )
 }

@@ -31,17 +31,76 @@ export function zoomable(
   start: Point,
   signal: AbortSignal,
 ): Zoom {
-  let [x, y, scale] = [0, 0, 1]
+  const place = new Placement(world)
+  followPointers(frame, place, signal)
   // Size of the visible part of the frame, which may be larger.
   const seen = () => ({ wide: frame.parentElement!.clientWidth, high: frame.clientHeight })
-  const apply = () => world.setAttribute("transform", `translate(${x} ${y}) scale(${scale})`)
-  const around = (at: Point, factor: number) => {
-    const next = Math.max(scales.least, Math.min(scales.most, scale * factor))
-    x = at.x - ((at.x - x) * next) / scale
-    y = at.y - ((at.y - y) * next) / scale
-    scale = next
-    apply()
+  const scaleTo = (least: number) => {
+    const { wide, high } = seen()
+    const scale = Math.max(Math.min(wide / size.width, high / size.height, 1.6), least)
+    // A drawing that does not fit is placed so that `start` is near the middle, without empty space at the edges.
+    const begin = (room: number, taken: number, start: number) =>
+      taken <= room ? (room - taken) / 2 : Math.min(0, Math.max(room - taken, room / 2 - start))
+    const x = begin(wide, size.width * scale, start.x * scale)
+    place.set(x, begin(high, size.height * scale, start.y * scale), scale)
   }
+  return {
+    begin: () => scaleTo(readable),
+    fit: () => scaleTo(scales.least),
+    by(factor) {
+      const { wide, high } = seen()
+      place.around({ x: wide / 2, y: high / 2 }, factor)
+    },
+    pan: (right, down) => place.pan(right, down),
+    reveal(at) {
+      const margin = 60
+      const into = (place: number, room: number) =>
+        place < margin ? margin - place : place > room - margin ? room - margin - place : 0
+      const { wide, high } = seen()
+      const { x, y } = place.shown(at)
+      const [right, down] = [into(x, wide), into(y, high)]
+      if (right !== 0 || down !== 0) place.pan(right, down)
+    },
+  }
+}
+
+/** Position and scale of the drawing in the frame. */
+class Placement {
+  readonly #world: SVGGElement
+  #x = 0
+  #y = 0
+  #scale = 1
+
+  constructor(world: SVGGElement) {
+    this.#world = world
+  }
+
+  set(x: number, y: number, scale: number): void {
+    this.#x = x
+    this.#y = y
+    this.#scale = scale
+    this.#world.setAttribute("transform", `translate(${x} ${y}) scale(${scale})`)
+  }
+
+  pan(right: number, down: number): void {
+    this.set(this.#x + right, this.#y + down, this.#scale)
+  }
+
+  /** Scales by a factor; `at`, a point of the frame, stays where it is. */
+  around(at: Point, factor: number): void {
+    const next = Math.max(scales.least, Math.min(scales.most, this.#scale * factor))
+    const x = at.x - ((at.x - this.#x) * next) / this.#scale
+    this.set(x, at.y - ((at.y - this.#y) * next) / this.#scale, next)
+  }
+
+  /** Point of the frame at which a point of the drawing is shown. */
+  shown({ x, y }: Point): Point {
+    return { x: x * this.#scale + this.#x, y: y * this.#scale + this.#y }
+  }
+}
+
+/** Scales by the mouse wheel and by two fingers, moves by one. */
+function followPointers(frame: SVGSVGElement, place: Placement, signal: AbortSignal): void {
   const fingers = new Map<number, Point>()
   let moved = 0
   const inside = ({ clientX, clientY }: MouseEvent): Point => {
@@ -62,7 +121,7 @@ export function zoomable(
     (event) => {
       event.preventDefault()
       const lines = event.deltaMode === WheelEvent.DOM_DELTA_LINE ? 16 : 1
-      around(inside(event), Math.exp((-event.deltaY * lines) / 400))
+      place.around(inside(event), Math.exp((-event.deltaY * lines) / 400))
     },
     { passive: false },
   )
@@ -81,10 +140,8 @@ export function zoomable(
     if (moved <= still) return
     // This is a drag, not a click. Captured events do not reach the elements under the pointer.
     if (!frame.hasPointerCapture(event.pointerId)) frame.setPointerCapture(event.pointerId)
-    x += (now.x - before.x) / fingers.size
-    y += (now.y - before.y) / fingers.size
-    if (apart === undefined) apply()
-    else around(now, spread() / apart)
+    place.pan((now.x - before.x) / fingers.size, (now.y - before.y) / fingers.size)
+    if (apart !== undefined) place.around(now, spread() / apart)
   })
   for (const name of ["pointerup", "pointercancel"] as const) on(name, (event) => fingers.delete(event.pointerId))
   on(
@@ -95,35 +152,4 @@ export function zoomable(
     },
     { capture: true },
   )
-  const scaleTo = (least: number) => {
-    const { wide, high } = seen()
-    scale = Math.max(Math.min(wide / size.width, high / size.height, 1.6), least)
-    // A drawing that does not fit is placed so that `start` is near the middle, without empty space at the edges.
-    const place = (room: number, taken: number, start: number) =>
-      taken <= room ? (room - taken) / 2 : Math.min(0, Math.max(room - taken, room / 2 - start))
-    x = place(wide, size.width * scale, start.x * scale)
-    y = place(high, size.height * scale, start.y * scale)
-    apply()
-  }
-  return {
-    begin: () => scaleTo(readable),
-    fit: () => scaleTo(scales.least),
-    by(factor) {
-      const { wide, high } = seen()
-      around({ x: wide / 2, y: high / 2 }, factor)
-    },
-    pan(right, down) {
-      x += right
-      y += down
-      apply()
-    },
-    reveal(at) {
-      const margin = 60
-      const into = (place: number, room: number) =>
-        place < margin ? margin - place : place > room - margin ? room - margin - place : 0
-      const { wide, high } = seen()
-      const [right, down] = [into(at.x * scale + x, wide), into(at.y * scale + y, high)]
-      if (right !== 0 || down !== 0) this.pan(right, down)
-    },
-  }
 }

@@ -61,11 +61,13 @@ function sentences({ findings, warnings, stopped, ...rest }: Overview, run: RunI
     ...findings.map(({ text }) => element("li", { class: "finding" }, visible(text))),
     ...(stopped === undefined ? [] : [element("li", {}, `The run has stopped early: ${visible(stopped)}`)]),
   ]
-  const told = warnings.map(({ iteration, text }) => element("li", {}, `Iteration ${iteration}: `, longText(text, 600)))
+  const items = warnings.map(({ iteration, text }) =>
+    element("li", {}, `Iteration ${iteration}: `, longText(text, 600)),
+  )
   return [
     ...(says.length > 0 ? [element("ul", { class: "says" }, ...says)] : []),
-    ...(told.length > 0
-      ? [element("details", {}, element("summary", {}, "Warnings of the guards"), element("ul", {}, ...told))]
+    ...(items.length > 0
+      ? [element("details", {}, element("summary", {}, "Warnings of the guards"), element("ul", {}, ...items))]
       : []),
   ]
 }

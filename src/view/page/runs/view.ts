@@ -18,7 +18,7 @@ const averaged: readonly FactColumn[] = ["success", "evaluation"]
 export const runs: View = (root, route, { store, source, signal, go, announce }) => {
   let column = columns.find((name) => name === route.query.sort?.replace(/^-/, "")) ?? "name"
   let isDescending = route.query.sort?.startsWith("-") ?? false
-  const overviews = new Map<string, { readonly of: string; readonly overview: Overview | undefined }>()
+  const overviews: Overviews = new Map()
   const search = element("input", {
     type: "search",
     placeholder: "name, key or key=value",
@@ -28,33 +28,15 @@ export const runs: View = (root, route, { store, source, signal, go, announce })
   const bySeed = element("input", { type: "checkbox", checked: "seeds" in route.query, change: () => change() })
   const seedChoice = element("label", {}, bySeed, " Group seeds")
   const found = element("output")
-  const choose = (name: string, shown: boolean) =>
-    element(
-      "button",
-      {
-        type: "button",
-        click: () =>
-          store.showAll(
-            matching().map(({ id }) => id),
-            shown,
-          ),
-      },
-      name,
-    )
-  const heads = columns.map((name) =>
-    element(
-      "th",
-      { scope: "col", class: name in factColumns ? "number" : name },
-      element("button", { type: "button", click: () => sort(name) }, titles[name]),
-    ),
-  )
-  const corner = element("th", { scope: "col" }, element("span", { class: "unseen" }, "Shown"))
-  const table = element(
-    "table",
-    { class: "ruled" },
-    element("caption", { class: "unseen" }, "Runs"),
-    element("thead", {}, element("tr", {}, corner, ...heads)),
-  )
+  const choose = (name: string, shown: boolean) => {
+    const click = () =>
+      store.showAll(
+        matching().map(({ id }) => id),
+        shown,
+      )
+    return element("button", { type: "button", click }, name)
+  }
+  const { heads, table } = emptyTable((name) => sort(name))
   const matching = () => store.runs.filter((run) => matchesSearch(run, search.value))
   const note = () => {
     const sorted = `${isDescending ? "-" : ""}${column}`
@@ -92,10 +74,10 @@ export const runs: View = (root, route, { store, source, signal, go, announce })
     const isGrouped = bySeed.checked && !seedChoice.hidden
     const parts = isGrouped
       ? ordered(
-          groups.map((group) => ({ group, rows: ordered(group.runs.map(rowFor), (one) => sortKey(one, column)) })),
-          ({ rows }) => groupKey(rows),
+          groups.map((group) => ({ group, rows: rowsOf(group.runs) })),
+          ({ rows }) => groupKey(rows, column),
         )
-      : [{ group: undefined, rows: ordered(all.map(rowFor), (one) => sortKey(one, column)) }]
+      : [{ group: undefined, rows: rowsOf(all) }]
     const focused = document.activeElement
     const [own, kind] = [focused?.closest<HTMLElement>("[data-run]")?.dataset.run, focused?.localName]
     for (const old of [...table.tBodies]) old.remove()
@@ -104,12 +86,9 @@ export const runs: View = (root, route, { store, source, signal, go, announce })
     )
     if (own !== undefined) table.querySelector<HTMLElement>(`[data-run="${CSS.escape(own)}"] ${kind}`)?.focus()
   }
-  const groupKey = (rows: readonly Row[]) => {
-    const keys = rows.map((one) => sortKey(one, column)).filter((key) => key !== undefined)
-    return typeof keys[0] === "number" ? meanInterval(keys as number[])?.mean : keys[0]
-  }
   const ordered = <Item>(items: readonly Item[], key: (item: Item) => string | number | undefined): Item[] =>
     items.toSorted((a, b) => compare(key(a), key(b), isDescending))
+  const rowsOf = (of: readonly RunInfo[]) => ordered(of.map(rowFor), (one) => sortKey(one, column))
 
   root.append(
     element("div", { class: "title" }, element("h2", {}, "Runs"), found),
@@ -124,8 +103,26 @@ export const runs: View = (root, route, { store, source, signal, go, announce })
     element("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Runs" }, table),
   )
   const frames = new Frames()
+  const read = reader(overviews, { store, source, signal }, () => frames.add(table, draw))
+  store.subscribe(() => {
+    draw()
+    void read()
+  }, signal)
+  draw()
+  void read()
+}
+
+/** Overviews by run, each with the run as it was then. */
+type Overviews = Map<string, { readonly of: string; readonly overview: Overview | undefined }>
+
+/** Returns a function that reads the overviews of runs that have changed, those of the shown runs first. A later call ends an earlier one. */
+function reader(
+  overviews: Overviews,
+  { store, source, signal }: Pick<Parameters<View>[2], "store" | "source" | "signal">,
+  changed: () => void,
+): () => Promise<void> {
   let reading = 0
-  const read = async () => {
+  return async () => {
     const mine = ++reading
     for (const run of [...store.shown, ...store.runs]) {
       const of = JSON.stringify(run)
@@ -133,15 +130,34 @@ export const runs: View = (root, route, { store, source, signal, go, announce })
       const overview = await source.overview(run.id, signal).catch(() => undefined)
       if (signal.aborted || mine !== reading) return
       overviews.set(run.id, { of, overview })
-      frames.add(table, draw)
+      changed()
     }
   }
-  store.subscribe(() => {
-    draw()
-    void read()
-  }, signal)
-  draw()
-  void read()
+}
+
+/** Table without rows, and the heads of its columns. */
+function emptyTable(sort: (name: RunColumn) => void) {
+  const heads = columns.map((name) =>
+    element(
+      "th",
+      { scope: "col", class: name in factColumns ? "number" : name },
+      element("button", { type: "button", click: () => sort(name) }, titles[name]),
+    ),
+  )
+  const corner = element("th", { scope: "col" }, element("span", { class: "unseen" }, "Shown"))
+  const table = element(
+    "table",
+    { class: "ruled" },
+    element("caption", { class: "unseen" }, "Runs"),
+    element("thead", {}, element("tr", {}, corner, ...heads)),
+  )
+  return { heads, table }
+}
+
+/** Sort key of runs with different seeds: the mean of numbers, or that of the first run. */
+function groupKey(rows: readonly Row[], column: RunColumn): string | number | undefined {
+  const keys = rows.map((one) => sortKey(one, column)).filter((key) => key !== undefined)
+  return typeof keys[0] === "number" ? meanInterval(keys as number[])?.mean : keys[0]
 }
 
 /** Order of two keys. Undefined keys are last in both directions. */

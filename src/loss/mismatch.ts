@@ -1,5 +1,6 @@
+import { atOnce, type Pieces } from "../util/pace.ts"
 import { clamp, maxLogRatio } from "./policy-ratio.ts"
-import { trainerLogRatios } from "./trainer-log-ratios.ts"
+import { trainerLogRatiosInPieces } from "./trainer-log-ratios.ts"
 
 /** Largest exponent x such that sums of many e^x are finite. */
 const largestExponent = 700
@@ -31,10 +32,20 @@ export function mismatch(
   sampler: ArrayLike<number>,
   offsets: ArrayLike<number>,
 ): Readonly<Record<string, number>> {
-  const logRatios = trainerLogRatios(trainer, sampler, offsets)
+  return atOnce(mismatchInPieces(trainer, sampler, offsets))
+}
+
+/** `mismatch` for many tokens, which pauses between sequences. */
+export function* mismatchInPieces(
+  trainer: ArrayLike<number>,
+  sampler: ArrayLike<number>,
+  offsets: ArrayLike<number>,
+): Pieces<Readonly<Record<string, number>>> {
+  const logRatios = yield* trainerLogRatiosInPieces(trainer, sampler, offsets)
   const sequences: { training: number; rollout: number; difference: number; logRatio: number }[] = []
   let [tokens, kl, k3, chi2] = [0, 0, 0, 0]
   for (let s = 0; s + 1 < offsets.length; s++) {
+    yield
     let [count, training, rollout] = [0, 0, 0]
     for (let t = offsets[s]!; t < offsets[s + 1]!; t++) {
       const logRatio = logRatios[t]!

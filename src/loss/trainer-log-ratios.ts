@@ -1,4 +1,5 @@
 import { GigpoError } from "../util/errors.ts"
+import { atOnce, type Pieces, tokensOfPiece } from "../util/pace.ts"
 
 /**
  * Returns the log-ratios log p_trainer - log p_sampler, [tokens]. NaN if the log-probability of the trainer is NaN, which marks tokens
@@ -13,6 +14,15 @@ export function trainerLogRatios(
   sampler: ArrayLike<number>,
   offsets: ArrayLike<number>,
 ): Float64Array {
+  return atOnce(trainerLogRatiosInPieces(trainer, sampler, offsets))
+}
+
+/** `trainerLogRatios` for many tokens, which pauses after every 4,096. */
+export function* trainerLogRatiosInPieces(
+  trainer: ArrayLike<number>,
+  sampler: ArrayLike<number>,
+  offsets: ArrayLike<number>,
+): Pieces<Float64Array> {
   const tokens = trainer.length
   if (sampler.length !== tokens)
     throw new GigpoError(
@@ -22,13 +32,17 @@ export function trainerLogRatios(
   const bounds = Array.from(offsets)
   if (bounds[0] !== 0 || bounds.at(-1) !== tokens || bounds.some((bound, s) => s > 0 && !(bound >= bounds[s - 1]!)))
     throw new GigpoError("BAD_ARGUMENT", `offsets must not decrease from 0 to ${tokens}, the number of tokens.`)
-  return new Float64Array(tokens).map((_, t) => {
+  const ratios = new Float64Array(tokens)
+  for (let t = 0; t < tokens; t++) {
+    if (t % tokensOfPiece === 0) yield
     const difference = trainer[t]! - sampler[t]!
-    if (Number.isFinite(difference) || (Number.isNaN(trainer[t]) && Number.isFinite(sampler[t]))) return difference
-    throw new GigpoError(
-      "NON_FINITE",
-      `Token ${t} has log-probability ${trainer[t]} by the trainer and ${sampler[t]} by the sampler; give finite numbers ` +
-        "(NaN where the trainer did not compute one).",
-    )
-  })
+    if (!Number.isFinite(difference) && !(Number.isNaN(trainer[t]) && Number.isFinite(sampler[t])))
+      throw new GigpoError(
+        "NON_FINITE",
+        `Token ${t} has log-probability ${trainer[t]} by the trainer and ${sampler[t]} by the sampler; give finite numbers ` +
+          "(NaN where the trainer did not compute one).",
+      )
+    ratios[t] = difference
+  }
+  return ratios
 }

@@ -1,8 +1,9 @@
 import type { Sequence } from "../engine/rows.ts"
 import { integer, oneOf } from "../options/field.ts"
 import type { Resolved } from "../options/table.ts"
+import type { Pieces } from "../util/pace.ts"
 import type { Random } from "../util/random.ts"
-import { batches, byEpisode, byTask } from "./rows.ts"
+import { batchesInPieces, episodeOf, gatherInPieces, taskOf } from "./rows.ts"
 
 /** Options that divide the steps of an iteration into updates. */
 export const batchFields = {
@@ -36,19 +37,24 @@ export function batchProblem({ batchEpisodes, updates }: BatchOptions): string |
   return "updates and batchEpisodes both set the batch size; give only one of them."
 }
 
-/** Returns the batches of one iteration in order of updates. Each epoch has its own random order of tasks. */
-export function planUpdates(rows: readonly Sequence[], options: BatchOptions, random: Random): Sequence[][] {
-  const { batchSteps, batchEpisodes, updates, epochs, unit } = options
-  const tasks = byTask(rows)
-  const pass = (order: Random): Sequence[][] => {
-    if (batchEpisodes === undefined)
-      return batches(
-        tasks,
-        updates === undefined ? batchSteps : { parts: updates },
-        order,
-        unit === "sequence" ? () => 1 : undefined,
-      )
-    return batches(tasks.map(byEpisode), batchEpisodes, order, () => 1).map((episodes) => episodes.flat())
+/**
+ * Returns the batches of one iteration in order of updates, in pieces of one sequence. Each epoch has its own random order of tasks.
+ */
+export function* planUpdates(
+  rows: readonly Sequence[],
+  { batchSteps, batchEpisodes, updates, epochs, unit }: BatchOptions,
+  random: Random,
+): Pieces<Sequence[][]> {
+  const tasks = yield* gatherInPieces(rows, taskOf)
+  const episodes: Sequence[][][] = []
+  if (batchEpisodes !== undefined) for (const task of tasks) episodes.push(yield* gatherInPieces(task, episodeOf))
+  const size = updates === undefined ? batchSteps : { parts: updates }
+  const count = unit === "sequence" ? () => 1 : undefined
+  const plan: Sequence[][][] = []
+  for (let epoch = 0; epoch < epochs; epoch++) {
+    const order = random.fork(epoch)
+    if (batchEpisodes === undefined) plan.push(yield* batchesInPieces(tasks, size, order, count))
+    else plan.push((yield* batchesInPieces(episodes, batchEpisodes, order, () => 1)).map((batch) => batch.flat()))
   }
-  return Array.from({ length: epochs }, (_, epoch) => pass(random.fork(epoch))).flat()
+  return plan.flat()
 }

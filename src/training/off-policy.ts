@@ -3,7 +3,8 @@ import type { SequenceUnit } from "../engine/engine.ts"
 import type { Column, Sequence } from "../engine/rows.ts"
 import { TokenTable } from "../engine/token-table.ts"
 import { type ImportanceOptions, importanceWeights } from "../loss/importance-weights.ts"
-import { mismatch } from "../loss/mismatch.ts"
+import { mismatchInPieces } from "../loss/mismatch.ts"
+import { type Pace, type Pieces, tokensOfPiece } from "../util/pace.ts"
 import type { SequenceTable } from "./sequence-table.ts"
 
 // Differences between the log-probabilities of sampler and trainer.
@@ -14,20 +15,34 @@ import type { SequenceTable } from "./sequence-table.ts"
  *
  * @param trainer - log-probabilities of the trainer, [sampled tokens of all sequences].
  */
-export function rowMismatch(rows: readonly Sequence[], trainer: Column | undefined): Record<string, number> {
-  const { spans, offsets } = TokenTable.of(rows)
-  if (!trainer || !spans.every((span) => span.logProbs)) return {}
-  return mismatch(known(trainer), joinTokens(spans.map((span) => span.logProbs!)), offsets)
+export async function rowMismatch(
+  rows: readonly Sequence[],
+  trainer: Column | undefined,
+  pace: Pace,
+): Promise<Record<string, number>> {
+  if (!trainer || !rows.every(({ spans }) => spans.every((span) => span.logProbs))) return {}
+  const { spans, offsets } = await TokenTable.paced(rows, pace)
+  const sampler = joinTokens(spans.map((span) => span.logProbs!))
+  return await pace.through(knownMismatch(trainer, sampler, offsets))
 }
 
 /** Returns the metrics of the mismatch of a table with recomputed log-probabilities. */
-export function recomputedMismatch(table: SequenceTable): Record<string, number> {
-  return mismatch(known(table.columns.oldLogProbs!), table.logProbs, table.layout.offsets)
+export async function recomputedMismatch(table: SequenceTable, pace: Pace): Promise<Record<string, number>> {
+  return await pace.through(knownMismatch(table.columns.oldLogProbs!, table.logProbs, table.layout.offsets))
 }
 
-/** Log-probabilities of the trainer, NaN if unknown. */
-function known(trainer: Column): Column {
-  return trainer.map((value) => (Number.isFinite(value) ? value : Number.NaN))
+/** Metrics of log-probabilities of the trainer that are not finite where they are unknown. */
+function* knownMismatch(
+  trainer: Column,
+  sampler: Column,
+  offsets: Int32Array,
+): Pieces<Readonly<Record<string, number>>> {
+  const known = new Float64Array(trainer)
+  for (let t = 0; t < known.length; t++) {
+    if (t % tokensOfPiece === 0) yield
+    if (!Number.isFinite(known[t])) known[t] = Number.NaN
+  }
+  return yield* mismatchInPieces(known, sampler, offsets)
 }
 
 /**

@@ -1,5 +1,6 @@
 import type { Credit } from "../credit/estimator.ts"
 import type { Sequence } from "../engine/rows.ts"
+import { atOnce, type Pieces } from "../util/pace.ts"
 import type { Random } from "../util/random.ts"
 import { SequenceTable } from "./sequence-table.ts"
 import type { CollectedStep } from "./steps.ts"
@@ -25,14 +26,26 @@ export function toSequences(steps: readonly CollectedStep[], credit: Credit | Cr
  * its own.
  */
 export function byTask(rows: readonly Sequence[]): Sequence[][] {
-  return gather(rows, ({ spans }) => spans[0]!.task)
+  return gather(rows, taskOf)
 }
+
+export const taskOf = ({ spans }: Sequence): number | undefined => spans[0]!.task
+export const episodeOf = ({ spans }: Sequence): number | undefined => spans[0]!.episode
 
 /** Groups items by key, in order of first occurrence. An item without a key forms a separate group. */
 export function gather<Item>(items: readonly Item[], keyOf: (item: Item) => number | string | undefined): Item[][] {
+  return atOnce(gatherInPieces(items, keyOf))
+}
+
+/** `gather` for long lists, which pauses between items. */
+export function* gatherInPieces<Item>(
+  items: readonly Item[],
+  keyOf: (item: Item) => number | string | undefined,
+): Pieces<Item[][]> {
   const open = new Map<number | string, Item[]>()
   const groups: Item[][] = []
   for (const item of items) {
+    yield
     const key = keyOf(item)
     const group = key === undefined ? undefined : open.get(key)
     if (group) {
@@ -46,11 +59,6 @@ export function gather<Item>(items: readonly Item[], keyOf: (item: Item) => numb
   return groups
 }
 
-/** Groups sequences by episode, in order of first occurrence. A sequence without an episode forms a separate group. */
-export function byEpisode(rows: readonly Sequence[]): Sequence[][] {
-  return gather(rows, ({ spans }) => spans[0]!.episode)
-}
-
 /**
  * Divides items (sequences, or the sequences of an episode) into batches of nearly equal size, with the groups in random order. Items of a
  * group are adjacent. A group may be split between two batches; an item is never split.
@@ -62,12 +70,23 @@ export function batches<Item>(
   groups: readonly (readonly Item[])[],
   size: number | { readonly parts: number },
   random: Random,
-  count: (item: Item) => number = countSpans as (item: Item) => number,
+  count?: (item: Item) => number,
 ): Item[][] {
+  return atOnce(batchesInPieces(groups, size, random, count))
+}
+
+/** `batches` for long lists, which pauses between items. */
+export function* batchesInPieces<Item>(
+  groups: readonly (readonly Item[])[],
+  size: number | { readonly parts: number },
+  random: Random,
+  count: (item: Item) => number = countSpans as (item: Item) => number,
+): Pieces<Item[][]> {
   const items = random.shuffled(groups).flat()
   const starts: number[] = []
   let total = 0
   for (const item of items) {
+    yield
     starts.push(total)
     total += count(item)
   }
@@ -75,6 +94,7 @@ export function batches<Item>(
   const made: Item[][] = []
   let from = 0
   for (let part = 1; part <= parts; part++) {
+    yield
     const end = Math.round((part * total) / parts)
     let to = from
     while (to < items.length && starts[to]! < end) to++

@@ -5,6 +5,7 @@ import type { Sequence } from "../engine/rows.ts"
 import { klEstimators } from "../loss/kl-estimators.ts"
 import { scheduleValue, type TrainingProgress } from "../options/schedule.ts"
 import { GigpoError } from "../util/errors.ts"
+import { Pace } from "../util/pace.ts"
 import { predictValues } from "./critic.ts"
 import { longestSequence } from "./longest-sequence.ts"
 import { recomputedMismatch } from "./off-policy.ts"
@@ -45,7 +46,7 @@ export async function compute(
     if (needs.has("old")) {
       columns.oldLogProbs = withoutHints(table, current.logProbs)
       statistics.old = table.byStep(current.logProbs)
-      metrics = recomputedMismatch(table)
+      metrics = await recomputedMismatch(table, new Pace(signal))
     }
     if (entropy) statistics.entropy = table.byStep(current.entropies!)
     if (squares) statistics.squares = table.byStep(sumsOfSquares(current.top!))

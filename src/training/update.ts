@@ -1,6 +1,7 @@
 import type { Sequence } from "../engine/rows.ts"
 import { scheduleValue, type TrainingProgress } from "../options/schedule.ts"
 import { delayAbort } from "../util/linked-abort.ts"
+import { Pace } from "../util/pace.ts"
 import { planUpdates } from "./batching.ts"
 import { updateCritic } from "./critic.ts"
 import type { StepGuard } from "./guards/non-finite.ts"
@@ -48,13 +49,14 @@ export async function update(
     totals.critic = await updateCritic(critic, rows, options.critic, progress, random.fork("critic"), stop)
     if (progress.iteration < options.critic.warmupIterations) return totals
   }
-  const plan = planUpdates(rows, options, random.fork("batches"))
+  const pace = new Pace()
+  const plan = await pace.through(planUpdates(rows, options, random.fork("batches")))
   for (const [index, batch] of plan.entries()) {
     const how = { progress, random: random.fork("loss", index), temperature, unit: options.unit, signal: stop() }
     const { report, step: taken } = await guard.step(batch, how, step, change)
     // At the first batch the weights are those of the rollout: any difference is the mismatch of sampler and trainer. With recomputed
     // log-probabilities the mismatch has been reported for all sequences.
-    if (index === 0 && report && !needs.has("old")) totals.mismatch = rowMismatch(batch, report.logProbs)
+    if (index === 0 && report && !needs.has("old")) totals.mismatch = await rowMismatch(batch, report.logProbs, pace)
     if (report) totals.losses.push(report)
     totals.steps.push(taken)
     onProgress?.({ stage: "update", done: index + 1, total: plan.length })

@@ -4,6 +4,9 @@
  */
 const stretch = 0.25
 
+/** Number of tokens after which work on each of many pauses: below 0.1 ms of simple work. */
+export const tokensOfPiece = 4096
+
 /** Work in pieces, which can pause where it yields. */
 export type Pieces<T> = Generator<undefined, T, undefined>
 

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest"
-import { mismatch } from "../../src/loss/mismatch.ts"
+import { mismatch, mismatchInPieces } from "../../src/loss/mismatch.ts"
 import { badArgument } from "../kernels/bad-argument.ts"
 
 const sampler = [-1, -2, -0.5, -3, -1.5]
@@ -32,6 +32,15 @@ it("computes metrics from the log-probabilities of two engines for the same toke
   expect(Object.keys(found).sort()).toEqual(Object.keys(wanted).sort())
   for (const [name, value] of Object.entries(wanted))
     expect([name, found[name]]).toEqual([name, expect.closeTo(value, 12)])
+})
+
+it("pauses between sequences, and between thousands of tokens", () => {
+  const tokens = 40_000
+  const column = new Float64Array(tokens).fill(-1)
+  const pieces = mismatchInPieces(column, column, [0, 10_000, 20_000, 30_000, tokens])
+  let count = 0
+  while (!pieces.next().done) count++
+  expect(count).toBe(Math.ceil(tokens / 4096) + 4)
 })
 
 it("skips tokens that the trainer has not computed, and sequences without others", () => {

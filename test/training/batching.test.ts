@@ -1,9 +1,11 @@
 import { describe, expect, it } from "vitest"
 import type { Sequence } from "../../src/engine/rows.ts"
 import { readOptions } from "../../src/options/read.ts"
-import { batchFields, batchProblem, planUpdates } from "../../src/training/batching.ts"
+import { batchFields, batchProblem, planUpdates as planInPieces } from "../../src/training/batching.ts"
+import { atOnce } from "../../src/util/pace.ts"
 import { Random } from "../../src/util/random.ts"
 
+const planUpdates = (...given: Parameters<typeof planInPieces>) => atOnce(planInPieces(...given))
 const options = (given: object) => readOptions("batches", given, batchFields)
 
 /** `episodes[e]` rows of episode e, of which each three are of one task. */
@@ -41,6 +43,15 @@ describe("the batches of an iteration", () => {
       expect(plan.every((batch) => Math.abs(batch.length - (9 * count) / 6) <= 1)).toBe(true)
     }
     expect(planUpdates(rows([1, 1]), options({ updates: 6 }), new Random(3))).toHaveLength(2)
+  })
+
+  it.each([{ batchSteps: 5 }, { batchEpisodes: 2 }])("are planned in pieces of one row: %j", (how) => {
+    const many = rows(Array(9).fill(40))
+    const pieces = planInPieces(many, options(how), new Random(1))
+    let count = 0
+    while (!pieces.next().done) count++
+    // Grouping by task, or by task and episode; then a pass over the items of the batches, and the batches.
+    expect(count).toBeGreaterThanOrEqual(2 * many.length)
   })
 
   it("cannot have two sizes", () => {

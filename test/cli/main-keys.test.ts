@@ -81,8 +81,9 @@ describe("one branch", () => {
     ["training.estimator.hgp", "training.estimator.hgpo"],
     ["training.estimator.hgpo.gama", "training.estimator.hgpo.gamma"],
     ["environment.sokobn", "environment.sokoban"],
+    ["training.estimator.gigpo.stepWeight", "training.estimator.gigpo.omega"],
   ])("that is unknown is refused: %s was meant to be %s", (key, meant) => {
-    expect(() => part(key)).toThrow(`${key} is not a configuration key; did you mean ${meant}?`)
+    expect(() => part(key)).toThrow(`${key} is not an option; did you mean ${meant}?`)
   })
 
   it("names the setting of a file where the key has the name of a variant", () => {
@@ -101,7 +102,7 @@ describe("one branch", () => {
     expect(part("training.loss.name")).toMatch(/One of act-guide, chord, cispo.* {4}name: clipped-surrogate\n$/s)
     expect(part("environment.name")).toMatch(/One of sokoban, .*\n {2}# name:\n$/s)
     expect(part("environment.use")).toMatch(/^# .*\nenvironment:\n {2}# Path of a module.*\n {2}# use:\n$/)
-    expect(() => part("training.estimator.name.more")).toThrow("training.estimator.name is not a configuration key")
+    expect(() => part("training.estimator.name.more")).toThrow("training.estimator.name is not an option")
   })
 
   it("of an option that several variants have is that of the default variant", () => {

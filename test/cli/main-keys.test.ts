@@ -68,7 +68,7 @@ describe("one branch", () => {
 
   it("lists the other choices without explanation, unless all are requested", () => {
     const text = part("training")
-    expect(text).toContain("    # Options of another: gigpo config training.estimator.")
+    expect(text).toContain("    # Options of a different choice: gigpo config training.estimator.")
     expect(text.split("\n").length).toBeLessThan(500)
     expect(renderConfig(undefined, undefined, { key: "training", all: true }).split("\n").length).toBeGreaterThan(1000)
   })
@@ -103,6 +103,22 @@ describe("one branch", () => {
     expect(part("environment.name")).toMatch(/One of sokoban, .*\n {2}# name:\n$/s)
     expect(part("environment.use")).toMatch(/^# .*\nenvironment:\n {2}# Path of a module.*\n {2}# use:\n$/)
     expect(() => part("training.estimator.name.more")).toThrow("training.estimator.name is not an option")
+  })
+
+  it("of a choice without names asks for the path of a module", () => {
+    expect(part("observer")).toMatch(/# The path of a module \(\.\/mine\.mjs\), relative to this file\.\n/)
+  })
+
+  it("ends a default with one full stop", () => {
+    expect(part("training.turnHooks.think-when-unsure.brief")).toMatch(/Default "[^"]*"\.\n/)
+    expect(renderConfig()).not.toMatch(/[^.]\.\.(\s|$)/)
+  })
+
+  it("says in the full output where options of a variant were explained before", () => {
+    const lines = renderConfig().replace(/\n +# (?! )/g, " ")
+    expect(lines).toMatch(/Options of grpo: normalization, .* penaltyPlacement \(explained above\)\./)
+    expect(lines).toMatch(/Options of hgpo: .* normalization \(those not below are explained above\)\./)
+    expect(lines).toMatch(/Options of beliefs: longest \(explained above\)\./)
   })
 
   it("of an option that several variants have is that of the default variant", () => {

@@ -40,7 +40,7 @@ const guess: Environment<{ secret: number }> = {
   }),
 }
 
-await checkEnvironment(guess) // throws at the first promise that is broken
+await checkEnvironment(guess) // throws at the first violated requirement
 const [directory, environment] = ["runs/guess/model", guess]
 await initialize({ directory, environment, overwrite: true })
 const optimizer = { learningRate: 1e-3 } // larger than its default: these are few steps
@@ -53,4 +53,4 @@ const options = { iterations: 30, groups: 48, batchSteps: 1024, rollout, optimiz
 for await (const { iteration, metrics } of train({ policy, tokenizer, environment, ...options })) {
   console.log(iteration, metrics["episode/success"])
 }
-console.log(await evaluate({ policy, tokenizer, environment, rollout })) // success: 70 to 90 %
+console.log(await evaluate({ policy, tokenizer, environment, rollout })) // typical success rate: 85 to 100 %

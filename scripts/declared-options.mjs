@@ -29,7 +29,9 @@ export function optionsIn(text) {
     if (text[at] === "{") {
       names.push(name)
       name = ""
-    } else if (text[at] === "}") name = names.pop() ?? "" // for the next braces of the same type
+    } else if (text[at] === "}")
+      name = names.pop() ?? "" // for the next braces of the same type
+    else if (text[at] === ";") name = "" // end of the declaration
     at = afterToken(text, at)
   }
   return found

@@ -55,7 +55,7 @@ it.skipIf(!installed).each(["ai-sdk", "openai", "anthropic", "langchain", "mcp"]
       expect(new Set(calls)).toEqual(new Set([3, 4]))
 
       const reports = await sft({ ...player, expert, ...cloning, tasks: 24, epochs: 4 })
-      expect(reports.at(-1)!.rows).toBeGreaterThan(24 * 2.5)
+      expect(reports.at(-1)!.completions).toBeGreaterThan(24 * 2.5)
       expect(reports.at(-1)!.loss).toBeLessThan(reports[0]!.loss)
 
       const iterations = await train({ ...player, ...training, iterations: 2, groups: 2, groupSize: 2 })

@@ -20,7 +20,7 @@ export default function rewardWeights({ channels, validation, size }: Options): 
   return {
     name: "reward-weights",
     open() {
-      // `tried` are what the policy has learned by since `best` were confirmed.
+      // `tried`: weights in use since `best` was last confirmed.
       let state = { best: channels.map(() => 1), tried: channels.map(() => 1), score: 0 }
       const worth = (metrics: Readonly<Record<string, number>> = {}) =>
         channels.reduce((sum, name, i) => sum + state.tried[i]! * (metrics[name] ?? 0), 0)

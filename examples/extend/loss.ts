@@ -9,7 +9,7 @@ export const options = {
 export default function cispo({ high }: { high: number }): TokenLoss {
   return {
     name: "cispo",
-    // KL, entropy bonus and aggregation are composed around it; `shares` is what each token counts, `weights` what the estimator says.
+    // KL, entropy bonus and aggregation are composed around it; `shares`: weight of each token in the aggregation; `weights`: token weights from the estimator.
     evaluate({ tokens, logProbs, oldLogProbs, advantages, weights, shares }) {
       const gradient = new Float32Array(tokens)
       let [loss, clipped] = [0, 0]

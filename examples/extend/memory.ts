@@ -1,4 +1,4 @@
-// A memory: a notebook of at most so many lines. Before every action the policy is asked for one line about what came of the last; its
+// A memory: a notebook of at most so many lines. Before every action the policy is asked for one line about the result of the last action; its
 // calls are steps of their own, learned from with the episode.
 import { fields } from "gigpo"
 import type { Memory } from "gigpo/prompts"

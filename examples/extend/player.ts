@@ -1,5 +1,5 @@
-// A player: an agent that calls the policy as it likes, here two drafts side by side and then an answer. Everything it samples is
-// recorded and learned from; what it was worth is said at the end.
+// An agent loop that calls the policy as it likes, here for two drafts in parallel and then an answer. Everything it samples is
+// recorded and learned from; the reward is returned at the end.
 import type { AgentLoop, TaskSource } from "gigpo/loop"
 
 interface Sum {

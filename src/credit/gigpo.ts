@@ -68,7 +68,7 @@ export const gigpo = defineEstimator({
     "gigpo-verl-agent": {
       defaults: presets.verlAgent,
       about: {
-        system: "GiGPO as verl-agent has it",
+        system: "GiGPO (verl-agent variant)",
         origin: "gigpo",
         changes: ["credit", "keys"],
         equation: "as GiGPO, with mean R over steps, penalties per row only, raw returns of singletons",
@@ -80,7 +80,7 @@ export const gigpo = defineEstimator({
     "gigpo-roll": {
       defaults: presets.roll,
       about: {
-        system: "GiGPO as ROLL has it",
+        system: "GiGPO (ROLL variant)",
         origin: "gigpo",
         changes: ["credit", "keys"],
         equation: "as GiGPO, with mean R over steps, comparing equal states of all tasks; whitened",
@@ -91,7 +91,7 @@ export const gigpo = defineEstimator({
     "gigpo-trinity": {
       defaults: presets.trinity,
       about: {
-        system: "GiGPO as Trinity-RFT has it",
+        system: "GiGPO (Trinity-RFT variant)",
         origin: "gigpo",
         changes: ["credit", "keys"],
         equation: "as GiGPO, with γ = 1, comparing equal states of all tasks",

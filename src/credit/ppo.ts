@@ -88,7 +88,7 @@ export const ppo = defineEstimator({
         system: "turn-level PPO",
         origin: "relative",
         changes: ["credit"],
-        equation: "as above, whitened by n",
+        equation: "δ = r + γ V' - V, A = δ + γ λ A' over steps, whitened over steps by n",
         source: "thu-nics/VPR",
         status: "exact",
       },

@@ -29,7 +29,7 @@ const kinds: readonly SpanKind[] = ["think", "action", "tool", "other"]
  * Returns an estimator with token weights by purpose: thought, action, tool call. Actions determine the outcome and should not be
  * outweighed by the longer thoughts before them. This is the static form of ActFocus (arXiv 2605.14558), whose own weights (from the
  * variance of rewards and an energy) are not established. Our interpretation: tags belong to the part that they enclose, and a token
- * belongs to the part in which its text begins (see `replySpans`). Weights of the inner estimator are multiplied. Reports the share of
+ * belongs to the part in which its text begins (see `completionSpans`). Weights of the inner estimator are multiplied. Reports the share of
  * each purpose in all tokens: "tokens/think-share", "tokens/action-share", "tokens/tool-share".
  *
  * @throws BAD_ARGUMENT for an invalid option

@@ -44,7 +44,7 @@ export interface GigpoDiagnostics extends GrpoDiagnostics {
   readonly constantStepGroups: number
   /** Share of steps in step groups with different values. These steps have a step advantage. */
   readonly comparedShare: number
-  /** Share of steps in such step groups with steps of at least two episodes. The others are loops within one episode. */
+  /** Share of all steps that are compared with a step of another episode. `comparedShare` minus this are loops within one episode. */
   readonly comparedAcrossShare: number
   /** Share of the episode level in Σ (|A^E| + |ω A^S|). */
   readonly episodeShare: number

@@ -132,7 +132,7 @@ export interface LogProbsOptions {
   readonly signal?: AbortSignal | undefined
 }
 
-/** Loss aggregation over the whole batch, not over a micro-batch. `Unit` defines what a sequence is. */
+/** Loss aggregation over the whole batch, not over a micro-batch. `SequenceUnit` defines what a sequence is. */
 export type Aggregation =
   | "token-mean" // equal weight per token
   | "token-sum" // sum over tokens, without a division

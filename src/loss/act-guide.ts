@@ -48,7 +48,7 @@ export type ActGuideOptions = OptionsOf<typeof actGuideFields>
  *
  *     r = p(token | prompt) / p_old(token | prompt and hint);  with shaping γ (LUFFY, arXiv 2504.14945) -A stop-gradient(r / (r + γ)) log p
  *
- * `Span.offPolicy` marks segments that were sampled with a hint. Their sequence holds the prompt without the hint and the log-probabilities
+ * `Segment.offPolicy` marks segments that were sampled with a hint. Their sequence holds the prompt without the hint and the log-probabilities
  * of the rollout; the `extraRows` of an estimator can provide such sequences. Implementation choice: tokens of both kinds count equally in
  * one batch. Reports the metrics of `clippedSurrogate`, where the ratio of a shaped token is 1, and "policy/off-policy-fraction".
  *

@@ -27,9 +27,10 @@ function chosen(choice: Choice, given: unknown): Fields | undefined {
   return use === undefined && Object.hasOwn(choice.variants, String(name)) ? choice.variants[String(name)] : {}
 }
 
-/** Returns the paths of all keys, with `name` and `use` of each choice. */
+/** Returns the paths of all keys that are not hidden, with `name` and `use` of each choice. */
 export function listKeys(fields: Fields, given: unknown, above: readonly string[] = []): (readonly string[])[] {
-  return walk(fields, given, above).flatMap(({ path, entry }) =>
-    "variants" in entry ? [path, [...path, "name"], [...path, "use"]] : [path],
-  )
+  return walk(fields, given, above).flatMap(({ path, entry }) => {
+    if ("hidden" in entry) return []
+    return "variants" in entry ? [path, [...path, "name"], [...path, "use"]] : [path]
+  })
 }

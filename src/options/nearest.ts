@@ -1,4 +1,5 @@
 import { editDistance } from "../util/edit-distance.ts"
+import type { Fields } from "./table.ts"
 
 /**
  * Returns the key that `path` probably is a misspelling of: the key whose last name has the smallest edit distance, with 1 added for a
@@ -28,6 +29,25 @@ export function nearestName(name: string, names: readonly string[]): string | un
     [name],
     names.map((one) => [one]),
   )?.[0]
+}
+
+/**
+ * Returns the only option whose description contains every word of a name: "stepWeight" in "Weight ω of the step advantage". undefined for
+ * a name of one word.
+ */
+export function describedBy(name: string, fields: Fields): string | undefined {
+  if (name.length > longestName) return undefined
+  const words = wordsOf(name.replaceAll(/(?=\p{Lu})/gu, " "))
+  if (words.length < 2) return undefined
+  const found = Object.keys(fields).filter((key) => {
+    const said = new Set(wordsOf(fields[key]!.help))
+    return words.every((word) => said.has(word))
+  })
+  return found.length === 1 ? found[0] : undefined
+}
+
+function wordsOf(text: string): readonly string[] {
+  return text.toLowerCase().match(/\p{L}+/gu) ?? []
 }
 
 /** Name in lower case without hyphens and underscores, so that maxSteps, max_steps and max-steps are equal. */

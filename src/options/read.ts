@@ -2,7 +2,7 @@ import { GigpoError, type GigpoErrorCode } from "../util/errors.ts"
 import { display, ended, notThis } from "./display.ts"
 import { listKeys } from "./keys.ts"
 import { isModulePath } from "./module-path.ts"
-import { nearestKey, nearestName } from "./nearest.ts"
+import { describedBy, nearestKey, nearestName } from "./nearest.ts"
 import { newName, newValue } from "./renamed.ts"
 import type { Schedule, TrainingProgress } from "./schedule.ts"
 import type { Choice, Entry, Field, Fields, Resolved } from "./table.ts"
@@ -96,7 +96,7 @@ function readFields(
     return {}
   }
   const found = readKnown(reader, given, fields, path)
-  for (const key of unknownKeys(given, fields)) refuseUnknown(reader, [...path, key], Object.keys(fields), none)
+  for (const key of unknownKeys(given, fields)) refuseUnknown(reader, [...path, key], fields, { none })
   return found
 }
 
@@ -198,7 +198,8 @@ function readNamed(reader: Reader, given: Values, choice: Choice, path: readonly
   const found = readKnown(reader, rest, fields, path)
   for (const key of unknownKeys(rest, fields)) {
     const owners = names.filter((other) => Object.hasOwn(choice.variants[other]!, key))
-    if (owners.length === 0) refuseUnknown(reader, [...path, key], ["name", "use", ...Object.keys(fields)])
+    if (names.includes(key)) reader.complain([...path, key], namedAsGroup(path, key, rest[key]))
+    else if (owners.length === 0) refuseUnknown(reader, [...path, key], fields, { names: ["name", "use"] })
     else if (choice.asGiven)
       reader.complain([...path, key], ` is an option of ${owners.join(" and ")}, not of ${name}.`)
     // Options of another variant are accepted where that variant accepts them, so that changing `name` alone switches GiGPO to GRPO.
@@ -232,12 +233,31 @@ function nothingBeside(path: readonly string[]): string {
   return `${path.join(".")} takes no options besides use`
 }
 
-function refuseUnknown(reader: Reader, path: readonly string[], siblings: readonly string[], none?: string): void {
+/** Message about the name of a variant as a key, as `gigpo config` takes it: training.estimator.gigpo.omega. */
+function namedAsGroup(path: readonly string[], name: string, given: unknown): string {
+  const key = path.join(".")
+  const options = isObject(given) ? Object.keys(given).map((option) => `${key}.${option}`) : []
+  return ` is not an option; did you mean ${[`${key}.name: ${name}`, ...options].join(" and ")}?`
+}
+
+/** Complains about an unknown key of a group. `names` are keys besides its options; `none` ends the message if there are no keys. */
+function refuseUnknown(
+  reader: Reader,
+  path: readonly string[],
+  fields: Fields,
+  { names = [], none }: { readonly names?: readonly string[]; readonly none?: string },
+): void {
+  const siblings = [...names, ...Object.keys(fields)]
   const renamed = newName(path, siblings)
-  const meant = renamed ? undefined : nearestKey(path, reader.keys())
+  const meant = renamed ? undefined : (nearestKey(path, reader.keys()) ?? described(path, fields))
   const known = siblings.length === 0 ? `${none}.` : `known: ${siblings.join(", ")}.`
   const hint = meant ? `did you mean ${meant.join(".")}?` : known
   reader.complain(path, renamed ? ` was renamed to ${renamed.join(".")}.` : ` is not an option; ${hint}`)
+}
+
+function described(path: readonly string[], fields: Fields): readonly string[] | undefined {
+  const option = describedBy(path.at(-1)!, fields)
+  return option === undefined ? undefined : [...path.slice(0, -1), option]
 }
 
 /** Whether a value is an object and not an array. */

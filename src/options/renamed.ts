@@ -55,7 +55,8 @@ export const renamed: {
     "rows/unmerged": "sequence/unmerged",
     "clone/epoch": "sft/epoch",
     "clone/loss": "sft/loss",
-    "clone/rows": "sft/rows",
+    "clone/rows": "sft/completions",
+    "sft/rows": "sft/completions",
   },
 }
 

@@ -17,6 +17,8 @@ export interface Field<T, Help extends string = string> {
   readonly objectForm?: Fields
   /** Whether the option is available in programs only. */
   readonly codeOnly?: true
+  /** Whether only gigpo sets the option, so that messages do not suggest it. */
+  readonly hidden?: true
   /** JSON Schema of the values that a file can give, without description and default. Left out if any JSON value may be valid. */
   readonly schema?: ValueSchema | undefined
 }

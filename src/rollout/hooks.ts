@@ -107,7 +107,7 @@ export interface EpisodeStart {
   readonly hint?: string | undefined
   /**
    * Whether to train as if the policy had played without the hint: training sequences contain the prompt without the hint, with the
-   * log-probabilities of sampling, and are marked by `Span.offPolicy`. Default false.
+   * log-probabilities of sampling, and are marked by `Segment.offPolicy`. Default false.
    */
   readonly offPolicy?: boolean | undefined
 }

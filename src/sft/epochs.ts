@@ -75,7 +75,7 @@ export async function* fineTune<Task>(setup: SftSetup<Task>): AsyncGenerator<Sft
         onProgress?.({ stage: "sft", done: step, total })
       }
       const { loss: mean, seconds, metrics } = epoch
-      const report = { epoch: epoch.index + 1, epochs, loss: mean, rows: steps, seconds, metrics }
+      const report = { epoch: epoch.index + 1, epochs, loss: mean, completions: steps, seconds, metrics }
       await cloning?.log(step, report)
       epoch.next()
       if (epoch.index === epochs || epoch.index % checkpointEvery === 0) await cloning?.save(step)

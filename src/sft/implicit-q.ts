@@ -38,7 +38,15 @@ export const implicitQFields = {
   epochs: integer(20, "Passes over the data in the training of the values.", { min: 1 }),
   batchSteps: integer(64, "Steps per update (optimizer step) of the values.", { min: 1 }),
   optimizer: group(
-    { ...optimizerFields, learningRate: learningRateField(rateRules.critic) },
+    {
+      ...optimizerFields,
+      learningRate: learningRateField(rateRules.critic),
+      warmup: number(
+        3,
+        "Learning-rate warm-up in passes over the data (fractions allowed), over which the rate rises from 0.",
+        { min: 0 },
+      ),
+    },
     "Optimizer of the values (AdamW).",
   ),
 }

@@ -64,8 +64,8 @@ export class SftRun {
     this.#kept = this.#place(this.#run.iteration)
   }
 
-  async log(step: number, { epoch, loss, rows, seconds, metrics }: SftReport): Promise<void> {
-    const own = { "sft/epoch": epoch, "sft/loss": loss, "sft/rows": rows, "time/epoch": seconds }
+  async log(step: number, { epoch, loss, completions, seconds, metrics }: SftReport): Promise<void> {
+    const own = { "sft/epoch": epoch, "sft/loss": loss, "sft/completions": completions, "time/epoch": seconds }
     await this.#run.log({ iteration: step, metrics: { ...own, ...metrics } })
   }
 

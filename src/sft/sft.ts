@@ -39,8 +39,8 @@ export interface SftReport {
   readonly epochs: number
   /** Mean loss of the epoch: cross-entropy over the learned tokens, in nats, or DPO over pairs. */
   readonly loss: number
-  /** Number of learned steps (completions) per epoch. */
-  readonly rows: number
+  /** Number of completions that an epoch learns from. */
+  readonly completions: number
   /** Duration of the optimizer steps of the epoch in seconds. */
   readonly seconds: number
   /** Means of the metrics of loss and engine by full name, such as "preference/accuracy". */

@@ -52,7 +52,7 @@ export interface AnchorCoverage extends LimitShares {
   readonly sharedWithoutNoise: number
   /** Share of steps in step groups whose discounted returns differ. */
   readonly compared: number
-  /** Share of steps in such step groups with steps of at least two episodes. */
+  /** Share of all steps in step groups whose discounted returns differ and that contain steps of at least two episodes. */
   readonly comparedAcross: number
   /** Length of the episodes divided by that of an expert's episodes. Absent if no task has a number of expert steps. */
   readonly length?: number

@@ -13,7 +13,7 @@ export const optimizerFields = {
   schedule: oneOf(
     "constant",
     ["constant", "linear", "cosine"],
-    "Learning-rate schedule after the warm-up: constant, or linear or cosine decay to 0 at the last iteration.",
+    "Learning-rate schedule after the warm-up: constant, or linear or cosine decay to 0 at the end of training.",
   ),
   weightDecay: scheduled(number(0.01, "Decoupled weight decay, applied to matrices only.", { min: 0 })),
   beta1: number(0.9, "Decay rate of the running mean of gradients.", { min: 0, below: 1 }),

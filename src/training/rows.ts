@@ -7,7 +7,7 @@ import type { CollectedStep } from "./steps.ts"
 
 /**
  * Returns the training sequences of steps, without advantages, in the order of their first steps. A step whose prompt extends the previous
- * step of the same conversation, token for token, joins the sequence of that step. Any other step starts a sequence. `Span.step` is the index
+ * step of the same conversation, token for token, joins the sequence of that step. Any other step starts a sequence. `Segment.step` is the index
  * of a segment's step.
  */
 export function layOutSequences(steps: readonly CollectedStep[]): Sequence[] {

@@ -34,7 +34,7 @@ describe.skipIf(!built)("gigpo sft --data (needs dist: npm run build:ts)", () =>
     expect(await sft("talks.jsonl", "told")).toMatchObject({
       code: 0,
       stderr: "",
-      stdout: expect.stringMatching(/^epoch 2\/2 {2}loss .* 12 sequences/m),
+      stdout: expect.stringMatching(/^epoch 2\/2 {2}loss .* 12 completions/m),
     })
     const [before, after] = await Promise.all(
       ["small/model", "told"].map((model) => readFile(join(folder, model, "model.safetensors"))),
@@ -48,7 +48,7 @@ describe.skipIf(!built)("gigpo sft --data (needs dist: npm run build:ts)", () =>
     expect(dpo).toMatchObject({
       code: 0,
       stderr: "",
-      stdout: expect.stringMatching(/^epoch 2\/2 {2}loss .* preferred .* % {2}24 sequences/m),
+      stdout: expect.stringMatching(/^epoch 2\/2 {2}loss .* preferred .* % {2}24 completions/m),
     })
   })
 
@@ -66,7 +66,7 @@ describe.skipIf(!built)("gigpo sft --data (needs dist: npm run build:ts)", () =>
     const credit = { advantages: new Float64Array(3) }
     await record(join(folder, "runs/one"), [[1, { groups: [group(0, episodes)], credit }]], { tokenizer })
     await tokenizer.dispose()
-    const said = (count: number) => ({ code: 0, stderr: "", stdout: expect.stringContaining(`  ${count} sequences`) })
+    const said = (count: number) => ({ code: 0, stderr: "", stdout: expect.stringContaining(`  ${count} completions`) })
     expect(await sft("runs/one/episodes", "again")).toMatchObject(said(2))
     expect(await sft("runs/one", "all", "-s", "sft.successes=false")).toMatchObject(said(3))
     const refused = await sft("runs", "never")

@@ -155,6 +155,12 @@ describe("an invalid configuration", () => {
     ["iterations: 3", "my.yaml, line 4: iterations is not an option; did you mean training.iterations?"],
     ["training: { learningrate: 3 }", "did you mean training.optimizer.learningRate?"],
     [
+      "training: { estimator: { gigpo: { omega: 2 } } }",
+      "training.estimator.gigpo is not an option; did you mean training.estimator.name: gigpo and training.estimator.omega?",
+    ],
+    ["training: { gigpo: { omega: 2 } }", "training.gigpo is not an option; known: "],
+    ["training: { estimator: { stepWeight: 2 } }", "did you mean training.estimator.omega?"],
+    [
       "training: { rollout: { zzz: 3 } }",
       "training.rollout.zzz is not an option; known: temperature, maxCompletionTokens, constrained, concurrency, maxSteps, environmentTimeout, turnTimeout, episodeTimeout, groupTimeout, maxRetries, minGroupSize, maxResamples, maxForks, maxRefillRounds.",
     ],
@@ -337,8 +343,8 @@ describe("a branch of a configuration", () => {
 
   it("that is unknown is refused with a suggestion", () => {
     expect(() => part("training.estimatr")).toThrow(
-      /training\.estimatr is not a configuration key; did you mean training\.estimator\?/,
+      /training\.estimatr is not an option; did you mean training\.estimator\?/,
     )
-    expect(() => part("seed.more")).toThrow(/seed\.more is not a configuration key; known: none/)
+    expect(() => part("seed.more")).toThrow(/seed\.more is not an option; known: none/)
   })
 })

@@ -68,7 +68,7 @@ describe("one branch", () => {
 
   it("lists the other choices without explanation, unless all are requested", () => {
     const text = part("training")
-    expect(text).toContain("    # Options of another: gigpo config training.estimator.")
+    expect(text).toContain("    # Options of a different choice: gigpo config training.estimator.")
     expect(text.split("\n").length).toBeLessThan(500)
     expect(renderConfig(undefined, undefined, { key: "training", all: true }).split("\n").length).toBeGreaterThan(1000)
   })
@@ -81,8 +81,9 @@ describe("one branch", () => {
     ["training.estimator.hgp", "training.estimator.hgpo"],
     ["training.estimator.hgpo.gama", "training.estimator.hgpo.gamma"],
     ["environment.sokobn", "environment.sokoban"],
+    ["training.estimator.gigpo.stepWeight", "training.estimator.gigpo.omega"],
   ])("that is unknown is refused: %s was meant to be %s", (key, meant) => {
-    expect(() => part(key)).toThrow(`${key} is not a configuration key; did you mean ${meant}?`)
+    expect(() => part(key)).toThrow(`${key} is not an option; did you mean ${meant}?`)
   })
 
   it("names the setting of a file where the key has the name of a variant", () => {
@@ -101,7 +102,23 @@ describe("one branch", () => {
     expect(part("training.loss.name")).toMatch(/One of act-guide, chord, cispo.* {4}name: clipped-surrogate\n$/s)
     expect(part("environment.name")).toMatch(/One of sokoban, .*\n {2}# name:\n$/s)
     expect(part("environment.use")).toMatch(/^# .*\nenvironment:\n {2}# Path of a module.*\n {2}# use:\n$/)
-    expect(() => part("training.estimator.name.more")).toThrow("training.estimator.name is not a configuration key")
+    expect(() => part("training.estimator.name.more")).toThrow("training.estimator.name is not an option")
+  })
+
+  it("of a choice without names asks for the path of a module", () => {
+    expect(part("observer")).toMatch(/# The path of a module \(\.\/mine\.mjs\), relative to this file\.\n/)
+  })
+
+  it("ends a default with one full stop", () => {
+    expect(part("training.turnHooks.think-when-unsure.brief")).toMatch(/Default "[^"]*"\.\n/)
+    expect(renderConfig()).not.toMatch(/[^.]\.\.(\s|$)/)
+  })
+
+  it("says in the full output where options of a variant were explained before", () => {
+    const lines = renderConfig().replace(/\n +# (?! )/g, " ")
+    expect(lines).toMatch(/Options of grpo: normalization, .* penaltyPlacement \(explained above\)\./)
+    expect(lines).toMatch(/Options of hgpo: .* normalization \(those not below are explained above\)\./)
+    expect(lines).toMatch(/Options of beliefs: longest \(explained above\)\./)
   })
 
   it("of an option that several variants have is that of the default variant", () => {

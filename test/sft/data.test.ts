@@ -59,14 +59,14 @@ describe("SFT on transcripts", () => {
     const long = { messages: [user("red 0"), said("a"), user("green 1"), said("b".repeat(2 * policy.maxPositions))] }
     const data = file([talks[0], long, talks[1]])
     const left = await cloned({ data, epochs: 1 })
-    expect(left.reports[0]!.rows).toBe(2)
+    expect(left.reports[0]!.completions).toBe(2)
     expect(left.warnings).toEqual([
       expect.stringMatching(
         /: 1 conversation is longer than the \d+ tokens that the model can train on \(line 2; the longest has \d+\), and is left out;/,
       ),
     ])
     const cut = await cloned({ data, epochs: 1, tooLong: "cut" })
-    expect(cut.reports[0]!.rows).toBe(4)
+    expect(cut.reports[0]!.completions).toBe(4)
     expect(cut.warnings).toEqual([expect.stringMatching(/and is cut\.$/)])
     await refused({ data: file([long]) }, "BAD_DATA", /is left out.* No example is left/)
   })
@@ -147,7 +147,7 @@ describe("DPO", () => {
     const { policy } = await tiny.open()
     const long = { prompt: "red 0", chosen: "a", rejected: "b".repeat(2 * policy.maxPositions) }
     const { reports, warnings } = await cloned({ ...dpo, data: file([pairs[0], long]), epochs: 1 })
-    expect([reports[0]!.rows, warnings.length]).toEqual([2, 1])
+    expect([reports[0]!.completions, warnings.length]).toEqual([2, 1])
   })
 })
 
@@ -226,8 +226,10 @@ describe("recorded episodes", () => {
         [`${asked("red 1")}[a<|im_end|>]`],
       ])
     }
-    expect((await cloned({ data: recordedEpisodes(directory), epochs: 1 })).reports[0]!.rows).toBe(4)
-    expect((await cloned({ data: recordedEpisodes(directory), epochs: 1, successes: false })).reports[0]!.rows).toBe(5)
+    expect((await cloned({ data: recordedEpisodes(directory), epochs: 1 })).reports[0]!.completions).toBe(4)
+    expect(
+      (await cloned({ data: recordedEpisodes(directory), epochs: 1, successes: false })).reports[0]!.completions,
+    ).toBe(5)
   })
 
   it("are required", async () => {

@@ -76,7 +76,7 @@ describe("SFT with a run", () => {
     expect(await log(directory)).toMatchObject(
       without.reports.map(({ epoch, loss }) => ({
         iteration: 3 * epoch,
-        metrics: { "sft/epoch": epoch, "sft/loss": loss, "sft/rows": 24, "time/epoch": expect.any(Number) },
+        metrics: { "sft/epoch": epoch, "sft/loss": loss, "sft/completions": 24, "time/epoch": expect.any(Number) },
       })),
     )
   })

@@ -84,7 +84,7 @@ describe("a failed episode of the expert", () => {
     const model = await tiny.open()
     const onWarning = (message: string) => warnings.push(message)
     const reports = await all(sft({ ...model, environment, ...small, onWarning }))
-    return { rows: reports[0]!.rows, warnings }
+    return { rows: reports[0]!.completions, warnings }
   }
 
   it("is skipped and reported", async () => {

@@ -51,7 +51,7 @@ export const prompts: readonly Algorithm[] = [
     system: "SEARL",
     origin: "successor",
     changes: ["prompt", "reward"],
-    equation: "the same",
+    equation: "skills of successful episodes with the same start, weighted by (successes + 1) / (uses + 2)",
     source: "abstract",
     file: "src/environment/memory/skills.ts",
     set: memory("skills"),

@@ -131,10 +131,10 @@ async function runClone(file: string, options: CloneArguments, signal: AbortSign
   say(`The model is in ${out}.`)
 }
 
-function describe({ epoch, epochs, loss, rows, seconds, metrics }: SftReport): string {
+function describe({ epoch, epochs, loss, completions, seconds, metrics }: SftReport): string {
   const { "preference/accuracy": accuracy } = metrics
   const preferred = accuracy === undefined ? [] : [`preferred ${formatNumber(100 * accuracy)} %`]
-  const words = [`epoch ${epoch}/${epochs}`, `loss ${formatNumber(loss)}`, ...preferred, `${rows} sequences`]
+  const words = [`epoch ${epoch}/${epochs}`, `loss ${formatNumber(loss)}`, ...preferred, `${completions} completions`]
   return [...words, formatDuration(seconds)].join("  ")
 }
 

@@ -1,4 +1,4 @@
-import { nearestKey, nearestName } from "../../options/nearest.ts"
+import { describedBy, nearestKey, nearestName } from "../../options/nearest.ts"
 import { newName } from "../../options/renamed.ts"
 import type { Choice, Entry, Fields } from "../../options/table.ts"
 import { GigpoError } from "../../util/errors.ts"
@@ -45,12 +45,7 @@ export function entryAt(key: string): Branch {
     } else {
       const selector = entry && "variants" in entry ? selectors.find((key) => key === name) : undefined
       if (selector !== undefined && depth === names.length - 1) return { path, entry: entry!, chosen, selector }
-      if (!Object.hasOwn(fields, name))
-        throw unknown(
-          names.slice(0, depth + 1),
-          Object.keys({ ...fields, ...variantsOf(entry) }),
-          listed(entry, fields),
-        )
+      if (!Object.hasOwn(fields, name)) throw unknown(names.slice(0, depth + 1), fields, entry)
       entry = fields[name]!
       path.push(name)
     }
@@ -82,12 +77,16 @@ function listed(entry: Entry | undefined, fields: Fields): readonly string[] {
   return [...selectors, ...Object.keys({ ...entry.variants[entry.default ?? ""], ...entry.common })]
 }
 
-function unknown(path: readonly string[], known: readonly string[], shown: readonly string[]): GigpoError {
+/** Error for a path that ends with an unknown key of `entry`, whose options are `fields`. */
+function unknown(path: readonly string[], fields: Fields, entry: Entry | undefined): GigpoError {
+  const known = Object.keys({ ...fields, ...variantsOf(entry) })
   const renamed = newName(path, known)
-  const meant = renamed ?? meantBy(path, known)
+  const meant = renamed ?? meantBy(path, known, fields)
   const hint =
-    meant === undefined ? `known: ${shown.join(", ") || "none"}` : `did you mean ${meant.join(".")}?${inFile(meant)}`
-  const reason = renamed ? `was renamed to ${renamed.join(".")}.` : `is not a configuration key; ${hint}`
+    meant === undefined
+      ? `known: ${listed(entry, fields).join(", ") || "none"}`
+      : `did you mean ${meant.join(".")}?${inFile(meant)}`
+  const reason = renamed ? `was renamed to ${renamed.join(".")}.` : `is not an option; ${hint}`
   return new GigpoError("BAD_ARGUMENT", `${path.join(".")} ${reason}`)
 }
 
@@ -99,10 +98,10 @@ function inFile(key: readonly string[]): string {
   return ` In a file: ${[...[...chosen].map(([place, name]) => `${place}.name: ${name}`), ...option].join(" and ")}.`
 }
 
-/** Most similar key: the same name elsewhere, a similar name here, or a similar name elsewhere. */
-function meantBy(path: readonly string[], known: readonly string[]): readonly string[] | undefined {
+/** Most similar key: the same name elsewhere, a similar name or a description with its words here, or a similar name elsewhere. */
+function meantBy(path: readonly string[], known: readonly string[], fields: Fields): readonly string[] | undefined {
   const all = everyKey(configFields)
-  const near = nearestName(path.at(-1)!, known)
+  const near = nearestName(path.at(-1)!, known) ?? describedBy(path.at(-1)!, fields)
   const same = all.find((key) => key.at(-1) === path.at(-1))
   return same ?? (near === undefined ? nearestKey(path, all) : [...path.slice(0, -1), near])
 }

@@ -32,25 +32,23 @@ import { mlflowFields } from "../../view/sinks/mlflow.ts"
  */
 export const policyFields = without(nativePolicyFields, "training", "reference", "critic", "lora")
 
+const stored = (help: string) => ({
+  ...field<object | undefined, string>(undefined, `${help}; not read.`, (value) =>
+    isObject(value) ? undefined : "must be a group of keys",
+  ),
+  hidden: true as const,
+})
+
 /** Additional keys of the config.json of a run. Such a file is a valid configuration. */
 export const runConfigFields = {
-  gigpo: string(undefined, "Version of gigpo that wrote the file; not read."),
-  frozen: field<object | undefined, string>(
-    undefined,
-    "Digests of the weights that the run depends on; not read.",
-    (value) => (isObject(value) ? undefined : "must be a group of keys"),
-  ),
-  resolved: field<object | undefined, string>(
-    undefined,
-    "Options of a run started from code that its configuration does not contain; not read.",
-    (value) => (isObject(value) ? undefined : "must be a group of keys"),
-  ),
-  settled: field<object | undefined, string>(
-    undefined,
-    "Defaults that a run started from code resolved; not read.",
-    (value) => (isObject(value) ? undefined : "must be a group of keys"),
-  ),
-  promptDate: string(undefined, "Date in the prompts of the run, if chat.now is not set."),
+  gigpo: { ...string(undefined, "Version of gigpo that wrote the file; not read."), hidden: true as const },
+  frozen: stored("Digests of the weights that the run depends on"),
+  resolved: stored("Options of a run started from code that its configuration does not contain"),
+  settled: stored("Defaults that a run started from code resolved"),
+  promptDate: {
+    ...string(undefined, "Date in the prompts of the run, if chat.now is not set."),
+    hidden: true as const,
+  },
 }
 
 /** Every key of a configuration file. The seed exists only at the top level. */

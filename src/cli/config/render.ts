@@ -44,7 +44,7 @@ export function renderConfig(
   comment(
     page,
     "",
-    `A number that "may change" also accepts a schedule, ${ramp}: a ramp from one number to another. ${rampWords}`,
+    `A number that "accepts a schedule" may be ${ramp}: a ramp from one number to another. ${rampWords}`,
   )
   for (const [key, entry] of Object.entries(configFields)) {
     page.lines.push("")
@@ -116,11 +116,12 @@ function renderChoice(page: Page, path: readonly string[], choice: Choice, given
   const names = Object.keys(choice.variants).join(", ")
   const shows = (key: Selector) => page.selector === undefined || page.selector === key
   if (shows("name")) {
-    if (!named) comment(page, below, `One of ${names}; or the path of a module (./mine.mjs), relative to this file.`)
+    const module = "path of a module (./mine.mjs), relative to this file"
+    if (!named) comment(page, below, names === "" ? `The ${module}.` : `One of ${names}; or the ${module}.`)
     line("name", name)
   }
   if (!named && shows("use")) {
-    comment(page, below, "Path of a module, instead of a name; its options are written next to it.")
+    comment(page, below, "Path of a module, instead of `name`. Write the module's options next to it.")
     line("use", use)
   }
   if (page.selector !== undefined) return
@@ -142,8 +143,14 @@ function renderOthers(
     if (variant === fallback) continue
     const names = Object.keys(fields)
     page.lines.push("")
-    comment(page, below, `Options of ${variant}: ${names.length === 0 ? "none" : names.join(", ")}.`)
     const fresh = Object.entries(fields).filter(([, entry]) => !explained.has(entry))
+    const where =
+      fresh.length === names.length
+        ? ""
+        : fresh.length === 0
+          ? " (explained above)"
+          : " (those not below are explained above)"
+    comment(page, below, `Options of ${variant}: ${names.length === 0 ? "none" : names.join(", ")}${where}.`)
     renderFields(page, path, Object.fromEntries(fresh), undefined, "# ")
     for (const [, entry] of fresh) explained.add(entry)
   }
@@ -153,7 +160,7 @@ function renderOthers(
 function nameOthers(page: Page, path: readonly string[], { variants, default: fallback }: Choice, below: string): void {
   const other = Object.keys(variants).find((name) => name !== fallback)
   if (other === undefined) return
-  comment(page, below, `Options of another: gigpo config ${path.join(".")}.${other}.`)
+  comment(page, below, `Options of a different choice: gigpo config ${path.join(".")}.${other}.`)
 }
 
 /** Line of a key with its value; commented out without a value, with the default. */

@@ -1,4 +1,5 @@
 import { stringify } from "yaml"
+import { ended } from "../../options/display.ts"
 import type { Entry, Field } from "../../options/table.ts"
 import { visible } from "../../util/visible.ts"
 import { escaped } from "../terminal/print-json.ts"
@@ -6,9 +7,9 @@ import { escaped } from "../terminal/print-json.ts"
 /** Description of an option: help, and default if there is one. */
 export function explain(entry: Entry): string {
   const words = [entry.help]
-  if ("changes" in entry) words.push("May change.")
+  if ("changes" in entry) words.push("Accepts a schedule.")
   const { defaultText, default: fallback } = entry as Partial<Field<unknown>>
-  if ("validate" in entry && fallback !== undefined) words.push(`Default ${inline(fallback)}.`)
+  if ("validate" in entry && fallback !== undefined) words.push(ended(`Default ${inline(fallback)}`))
   else if (defaultText !== undefined) words.push(`Default: ${defaultText}.`)
   return words.join(" ")
 }

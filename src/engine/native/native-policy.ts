@@ -478,7 +478,11 @@ export class NativePolicy implements Trainable {
       )
   }
 
-  /** Writes AdamW's moments and step count to one safetensors file. */
+  /**
+   * Writes AdamW's moments and step count to one safetensors file.
+   *
+   * @param path - path of the file. `loadOptimizer` reads a folder, in which the file must have the name model.safetensors.
+   */
   async saveOptimizer(path: string): Promise<void> {
     this.#checkTraining()
     await this.#turns.reading(() => this.#files.saveOptimizer(path))

@@ -68,7 +68,7 @@ export const gigpo = defineEstimator({
     "gigpo-verl-agent": {
       defaults: presets.verlAgent,
       about: {
-        system: "GiGPO (verl-agent variant)",
+        system: "GiGPO in verl-agent",
         origin: "gigpo",
         changes: ["credit", "keys"],
         equation: "as GiGPO, with mean R over steps, penalties per row only, raw returns of singletons",
@@ -80,7 +80,7 @@ export const gigpo = defineEstimator({
     "gigpo-roll": {
       defaults: presets.roll,
       about: {
-        system: "GiGPO (ROLL variant)",
+        system: "GiGPO in ROLL",
         origin: "gigpo",
         changes: ["credit", "keys"],
         equation: "as GiGPO, with mean R over steps, comparing equal states of all tasks; whitened",
@@ -91,7 +91,7 @@ export const gigpo = defineEstimator({
     "gigpo-trinity": {
       defaults: presets.trinity,
       about: {
-        system: "GiGPO (Trinity-RFT variant)",
+        system: "GiGPO in Trinity-RFT",
         origin: "gigpo",
         changes: ["credit", "keys"],
         equation: "as GiGPO, with γ = 1, comparing equal states of all tasks",

@@ -303,7 +303,7 @@ describe("the description of all keys", () => {
   it("shows the options of every environment, and for a configuration those of its own", () => {
     expect(text).toContain("  # Options of sokoban: size, boxes,")
     expect(text).toContain(
-      "    # Options of ppo: level, gamma, lambda, whiten, whitenOver, deviation, epsilon, invalidActionPenalty.\n",
+      "    # Options of ppo: level, gamma, lambda, whiten, whitenOver, deviation, epsilon, invalidActionPenalty (those\n    # not below are explained above).\n",
     )
     expect(text).toContain("    # lambda: 1\n")
     expect(text).toContain("  # size: [6, 6]\n")

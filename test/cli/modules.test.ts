@@ -275,7 +275,7 @@ describe("a custom module", () => {
     const config = await load(`training: { estimator: { use: ./${name}, strength: 2 } }\n`)
     const text = renderConfig(config, await moduleFields(config))
     expect(text).toContain("    # How strong it is. Default 1.\n    strength: 2\n")
-    expect(text).toContain("    # How steep. May change. Default 0.5.\n    slope: 0.5\n")
+    expect(text).toContain("    # How steep. Accepts a schedule. Default 0.5.\n    slope: 0.5\n")
     expect(text).not.toContain("omega:") // of gigpo
     expect(await loadConfig(join(folder, await put(text, "yaml")))).toEqual(config)
   })

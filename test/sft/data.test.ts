@@ -39,7 +39,7 @@ describe("SFT on transcripts", () => {
   it("learns their completions, also in conversations", async () => {
     const long = { messages: rooms.flatMap(([room, door]) => [user(room), said(door)]) }
     const { policy, tokenizer, reports } = await cloned({ data: file([...talks, long]), epochs: 40 })
-    expect(reports[0]).toMatchObject({ epoch: 1, epochs: 40, rows: 18 })
+    expect(reports[0]).toMatchObject({ epoch: 1, epochs: 40, completions: 18 })
     expect(reports.at(-1)!.loss).toBeLessThan(reports[0]!.loss / 4)
     for (const [room, door] of rooms) {
       const { tokens: prompt } = await tokenizer.encodeChat([{ role: "user", content: room }])
@@ -124,7 +124,7 @@ describe("DPO", () => {
     const before = await lead()
     const { reports } = await cloned({ ...dpo, data: file(pairs), loss, epochs: 30 }, model)
     const after = await lead()
-    expect(reports[0]).toMatchObject({ rows: 18 })
+    expect(reports[0]).toMatchObject({ completions: 18 })
     expect(reports.at(-1)!.metrics).toMatchObject({ "preference/accuracy": 1 })
     expect(reports.at(-1)!.metrics["preference/margin"]).toBeGreaterThan(0.3)
     const moved = after.map((value, at) => value - before[at]!)

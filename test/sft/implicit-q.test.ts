@@ -181,7 +181,7 @@ it("fits values with the critic of the native engine", async () => {
   const options = { ...implicitQ, epochs: 60, batchSteps: 8, optimizer: { ...flat, learningRate: 3e-3 } }
   const setup = { policy, tokenizer: characters, data: told(episodes), epochs: 1, implicitQ: options }
   const [report] = await all(sft({ ...setup, optimizer: { learningRate: 1e-3 } } as SftSetup))
-  expect(report).toMatchObject({ rows: episodes.flat().length, loss: expect.any(Number) })
+  expect(report).toMatchObject({ completions: episodes.flat().length, loss: expect.any(Number) })
   const states = [0, 1, 2].map((place) => rowOf({ place, reply: "f", reward: 0 }))
   const found = [...(await (await policy.critic()).predict(states))]
   // Where the expectile loss is least: τ Σ_f (Q - V) = (1 - τ) Σ_b V, of f replies forward and b back, from the last place on.

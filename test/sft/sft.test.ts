@@ -22,7 +22,7 @@ async function run(options: SftOptions = {}, environment = doors()) {
 describe("SFT", () => {
   it("passes over every step of the expert in each epoch, with falling loss", async () => {
     const { reports, policy } = await run()
-    expect(reports).toMatchObject([1, 2, 3].map((epoch) => ({ epoch, epochs: 3, rows: 24 })))
+    expect(reports).toMatchObject([1, 2, 3].map((epoch) => ({ epoch, epochs: 3, completions: 24 })))
     expect(policy.steps).toBe(9)
     // Before it has learned anything a token costs about the logarithm of the vocabulary.
     expect(reports[0]!.loss).toBeGreaterThan(2)

@@ -111,7 +111,7 @@ describe("an expert that answers the calls of an agent", () => {
     const onProgress = ({ stage, done, total }: Progress) => stage === "sft" && told.push(done / total)
     const optimizer = { learningRate: 5e-3 }
     const reports = await sft({ ...setup, expert, tasks: 30, epochs: 12, batchSteps: 7, optimizer, onProgress })
-    expect(reports.at(-1)).toMatchObject({ epoch: 12, rows: 60 })
+    expect(reports.at(-1)).toMatchObject({ epoch: 12, completions: 60 })
     expect([told.length, told.at(-1)]).toEqual([policy.steps, 1])
     expect(policy.steps).toBe(12 * Math.ceil(60 / 7))
     const { success } = await evaluate({ ...setup, tasks: 20, rollout })

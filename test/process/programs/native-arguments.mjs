@@ -136,6 +136,7 @@ const calls = [
   ["prepareGrammar", kernels.prepareGrammar, asOften],
   ["grammar.allowed", (...given) => grammar.allowed(...given), [Int32Array.of(0, 0)]],
   ["memoryPlan", memoryPlan, [model, options, 2 ** 32]],
+  ["replicas", kernels.replicas, [2]],
   ["setErrorClass", (given) => (typeof given === "function" ? 0 : setErrorClass(given)), [GigpoError]],
   ["deviceReport", deviceReport, []],
   ["hideProcess", kernels.hideProcess, []],

@@ -58,8 +58,8 @@ export const pretrainedWorlds = {
   chest: pretrained("chest"),
   "hidden-chest": pretrained("hidden-chest"),
   doors: pretrained("doors", { sft: false }),
-  maze: pretrained("maze", { name: "maze, pretrained" }),
-  "number-line": pretrained("number-line", { name: "number-line, pretrained", sft: false }),
+  maze: pretrained("maze", { name: "maze-rules" }),
+  "number-line": pretrained("number-line", { name: "number-line-rules", sft: false }),
 }
 
 /** Setting in which reinforcement learning undoes SFT: short SFT, a small batch, and no limits on updates. */

@@ -100,13 +100,15 @@ bool isa_supported(Isa isa) {
 #endif
 }
 
+// The last supported set, or GIGPO_ISA. AMX has to be named: its kernels have not run on hardware yet.
 static Isa choose() {
   const char* wanted = std::getenv("GIGPO_ISA");
   std::string supported;
   for (int i = int(std::size(every_isa)) - 1; i >= 0; i--) {
     const Isa candidate = every_isa[i];
     if (!isa_supported(candidate)) continue;
-    if (!wanted || !*wanted || std::string(wanted) == isa_name(candidate)) return candidate;
+    const bool by_default = !wanted || !*wanted;
+    if (by_default ? candidate != Isa::amx_bf16 : std::string(wanted) == isa_name(candidate)) return candidate;
     supported += std::string(supported.empty() ? "" : ", ") + isa_name(candidate);
   }
   throw Error("BAD_ARGUMENT", "GIGPO_ISA is \"" + std::string(wanted) +

@@ -206,7 +206,7 @@ describe.skipIf(!built)("gigpo (needs dist: npm run build:ts)", () => {
       const cloned = await run(["sft", "small/config.yaml", "--out", "cloned"])
       expect(cloned).toMatchObject({ code: 0, stderr: "" })
       expect(cloned.stdout).toMatch(
-        /^Learning rate .*\nepoch 1\/2 {2}loss [\d.]+ {2}\d+ sequences {2}[\d.]+ s\nepoch 2\/2 .*\nThe model is in cloned.\n$/,
+        /^Learning rate .*\nepoch 1\/2 {2}loss [\d.]+ {2}\d+ completions {2}[\d.]+ s\nepoch 2\/2 .*\nThe model is in cloned.\n$/,
       )
 
       const trained = await run(["train", "small/config.yaml", "--set", "model=cloned"])

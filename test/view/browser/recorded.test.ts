@@ -3,7 +3,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { pathToFileURL } from "node:url"
 import type { Browser, Page } from "playwright-core"
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest"
+import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from "vitest"
 import { episodesPath } from "../../../src/view/record/folder.ts"
 import { recordEpisodes } from "../../../src/view/record/recorder.ts"
 import { writeReport } from "../../../src/view/serve/report.ts"
@@ -145,7 +145,7 @@ describe.skipIf(noBrowser)(`what takes time (${noBrowser ?? "in Chromium"})`, ()
   it("is named while it is read", async () => {
     const browser = await openBrowser()
     const run = madeRun("0", 2, 1)
-    let release = () => {}
+    let release: (() => void) | undefined
     const { page, errors, close } = await openServed(browser, async (path) => {
       if (path === "runs") return [run.info]
       if (path.endsWith("reports")) return run.reports
@@ -169,7 +169,9 @@ describe.skipIf(noBrowser)(`what takes time (${noBrowser ?? "in Chromium"})`, ()
     ] as const) {
       await go(hash)
       await page.getByRole("status").filter({ hasText: told }).waitFor()
-      release()
+      await vi.waitFor(() => expect(release).toBeDefined()) // the text may still be that of the last page
+      release!()
+      release = undefined
       await page.waitForSelector(ready)
       expect(await page.getByText("Reading").count()).toBe(0)
     }

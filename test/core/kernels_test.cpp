@@ -8,8 +8,6 @@
 #include <utility>
 #include <vector>
 
-#include "core/cpu/isa.h"
-#include "core/error.h"
 #include "core/kernels/clipped_surrogate.h"
 #include "core/kernels/hellinger.h"
 #include "core/kernels/token_log_probs.h"

@@ -11,7 +11,6 @@ import {
   adapters,
   allLogits,
   architectures,
-  credited,
   crossEntropy,
   gradients,
   modelPath,
@@ -20,6 +19,7 @@ import {
   readTensors,
   relativeError,
   rolloutRows,
+  rowsForCritic,
   weightNames,
 } from "../engine/fixtures.ts"
 
@@ -136,12 +136,7 @@ onCard(titled("training on a CUDA device"), () => {
     const train = async (options: NativePolicyOptions): Promise<number[]> => {
       let found: number[] = []
       await using({ ...options, critic: true, ...(lora && { lora }) }, "qwen3", async (policy) => {
-        const random = new Random(3)
-        const numbers = (length: number) => Float32Array.from({ length }, () => 2 * random.uniform() - 1)
-        const rows = (await rolloutRows(policy, new Random(4))).map((row) => {
-          const { length } = row.spans[0]!
-          return credited(row, { returns: numbers(length), values: numbers(length) })
-        })
+        const rows = await rowsForCritic(policy)
         const critic = await policy.critic()
         for (let step = 0; step < 4; step++) {
           found.push((await critic.forwardBackward(rows, { kind: "clipped-value", clip: 0.3 })).loss)

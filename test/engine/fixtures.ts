@@ -4,7 +4,7 @@ import type { AdamWStep, ClippedSurrogate, CrossEntropy, LogProbsOptions, LossRe
 import type { NativePolicy } from "../../src/engine/native/native-policy.ts"
 import { type SegmentAdvantages, type Sequence, stepSequence } from "../../src/engine/rows.ts"
 import { clippedSurrogate } from "../../src/loss/clipped-surrogate.ts"
-import type { Random } from "../../src/util/random.ts"
+import { Random } from "../../src/util/random.ts"
 import { columnByRow } from "./by-row.ts"
 
 // The tiny models of test/fixtures and what transformers computes with them; see the README there.
@@ -132,6 +132,16 @@ export function partsOf({ tokens, spans }: Sequence): { prompt: Int32Array; repl
 /** A step with other credit. */
 export function credited(row: Sequence, credit: SegmentAdvantages): Sequence {
   return { ...row, spans: [{ ...row.spans[0]!, ...credit }] }
+}
+
+/** Rows of a rollout with random returns and earlier values, to train a critic on. */
+export async function rowsForCritic(policy: NativePolicy): Promise<Sequence[]> {
+  const random = new Random(3)
+  const numbers = (length: number) => Float32Array.from({ length }, () => 2 * random.uniform() - 1)
+  return (await rolloutRows(policy, new Random(4))).map((row) => {
+    const { length } = row.spans[0]!
+    return credited(row, { returns: numbers(length), values: numbers(length) })
+  })
 }
 
 /** Log-probabilities alone, one array a row. */

@@ -8,13 +8,13 @@ import type { NativeEngine } from "../../src/native/native.ts"
 import { GigpoError } from "../../src/util/errors.ts"
 import { Random } from "../../src/util/random.ts"
 import {
-  credited,
   crossEntropy,
   modelPath,
   randomTokens,
   readExpected,
   relativeError,
   rolloutRows,
+  rowsForCritic,
   surrogate,
   weightNames,
 } from "./fixtures.ts"
@@ -153,12 +153,7 @@ describe("replicas", () => {
   it("train a critic as one engine does", async () => {
     const train = (count: number) =>
       using(count, {}, async (policy) => {
-        const random = new Random(3)
-        const numbers = (length: number) => Float32Array.from({ length }, () => 2 * random.uniform() - 1)
-        const rows = (await rolloutRows(policy, new Random(4))).map((row) => {
-          const { length } = row.spans[0]!
-          return credited(row, { returns: numbers(length), values: numbers(length) })
-        })
+        const rows = await rowsForCritic(policy)
         const critic = await policy.critic()
         const found: number[] = []
         for (let i = 0; i < 10; i++) {

@@ -22,9 +22,9 @@ import {
 } from "node:fs"
 import { createRequire } from "node:module"
 import { tmpdir } from "node:os"
-import { dirname, join } from "node:path"
+import { dirname, join, resolve } from "node:path"
 import { Runtime, wordsOf } from "./package-runtime.mjs"
-import { cli, journey, pretrained, serve, train, view } from "./package-steps.mjs"
+import { cli, journey, playSql, pretrained, serve, train, view } from "./package-steps.mjs"
 import { makeProject, npm, packages, root, run, timeout, userEnvironment } from "./package-user.mjs"
 import { packageName } from "./platforms.mjs"
 
@@ -80,7 +80,7 @@ async function check(command, project, tarball) {
   const { ok, findings } = JSON.parse(gigpo("doctor", "--json"))
   for (const { name, state, value } of findings) console.log(`  ${state} ${name}: ${value}`)
   if (!ok) throw new Error("gigpo doctor found a problem.")
-  const model = process.env.GIGPO_SMOLLM2
+  const model = process.env.GIGPO_SMOLLM2 && resolve(process.env.GIGPO_SMOLLM2)
   if (!model) console.log("  without a pretrained model: set GIGPO_SMOLLM2")
   journey(runtime, model)
   train(gigpo)
@@ -88,6 +88,7 @@ async function check(command, project, tarball) {
   await view(runtime, "demo/run")
   if (!runtime.isNative) return
   if (model) await pretrained(runtime, model)
+  playSql(runtime)
   runtime.run(npm, "exec", "--", "gigpo", "--version")
   checkTypes(project)
   runExample(runtime)

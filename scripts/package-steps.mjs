@@ -1,5 +1,6 @@
 // What a new user does with an installed package, in this order: package-journey.mjs, and then by the command line train, resume, evaluate,
-// export, serve, and look at the dashboard. Each step throws an error if it does not do what the documentation says.
+// export, serve, look at the dashboard, adapt a pretrained model, and play an environment that needs SQLite. Each step throws an error if it
+// does not do what the documentation says.
 import { copyFileSync, statSync } from "node:fs"
 import { join } from "node:path"
 import { root } from "./package-user.mjs"
@@ -96,4 +97,24 @@ export async function view(runtime, folder) {
     if (run?.state !== "done" || run.iteration !== 4) throw new Error(`The dashboard shows ${JSON.stringify(run)}.`)
     console.log(`  the dashboard shows ${run.iteration} iterations`)
   })
+}
+
+/** Plays an environment on SQL, which must name the missing package in a Node without SQLite: `better-sqlite3` is not installed here. */
+export function playSql(runtime) {
+  const [major, minor] = runtime.version.split(".").map(Number)
+  const hasSqlite = major > 22 || (major === 22 && minor >= 16)
+  const play = [cli, "play", "node_modules/gigpo/examples/sql.yaml", "--expert"]
+  if (!hasSqlite) assertRefused(() => runtime.run(...play), "npm install better-sqlite3")
+  else if (!/SELECT/i.test(runtime.run(...play))) throw new Error("The expert of sql wrote no statement.")
+  console.log(hasSqlite ? "  sql runs on Node's own SQLite" : "  sql names the missing better-sqlite3")
+}
+
+function assertRefused(call, reason) {
+  try {
+    call()
+  } catch ({ message }) {
+    if (message.includes(reason)) return
+    throw new Error(`The error does not say ${reason}: ${message}`)
+  }
+  throw new Error(`There was no error with ${reason}.`)
 }

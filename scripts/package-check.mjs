@@ -11,7 +11,6 @@ import { spawn, spawnSync } from "node:child_process"
 import { once } from "node:events"
 import {
   copyFileSync,
-  existsSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
@@ -22,21 +21,15 @@ import {
 } from "node:fs"
 import { createRequire } from "node:module"
 import { tmpdir } from "node:os"
-import { dirname, join, resolve } from "node:path"
+import { basename, dirname, join, resolve } from "node:path"
 import { Runtime, wordsOf } from "./package-runtime.mjs"
 import { cli, journey, playSql, pretrained, serve, train, view } from "./package-steps.mjs"
-import { makeProject, npm, packages, root, run, timeout, userEnvironment } from "./package-user.mjs"
+import { mainTarball, makeProject, npm, root, run, timeout, userEnvironment } from "./package-user.mjs"
 import { packageName } from "./platforms.mjs"
 
 const commands = process.argv.length > 2 ? process.argv.slice(2) : [process.execPath]
 const builders = ["cc", "gcc", "c++", "g++", "clang", "clang++", "cmake", "make", "ninja", "nvcc", "python3", "git"]
 const kilobytes = (bytes) => `${Math.round(bytes / 1000).toLocaleString("en-US")} kB`
-/** Tools that read a package as other tools do. Run by npx: they are no dependencies, and only this check needs them. */
-const readers = [
-  ["publint@0.3.25", "--strict"],
-  ["@arethetypeswrong/cli@0.18.5", "--profile", "esm-only"],
-]
-
 const scratch = mkdtempSync(join(tmpdir(), "package-check-"))
 const registry = spawn(process.execPath, [join(root, "scripts/package-registry.mjs")], {
   stdio: ["ignore", "pipe", "inherit"],
@@ -44,9 +37,7 @@ const registry = spawn(process.execPath, [join(root, "scripts/package-registry.m
 try {
   const [address] = await once(registry.stdout, "data")
   const tarball = mainTarball()
-  for (const [tool, ...options] of readers)
-    run(process.execPath, [npm, "exec", "--yes", "--", tool, tarball, ...options], { cwd: scratch })
-  console.log(`${readers.map(([tool]) => tool).join(" and ")} find nothing.`)
+  console.log(`${basename(tarball)}: ${kilobytes(statSync(tarball).size)}`)
   for (const [index, command] of commands.entries()) {
     const project = join(scratch, `project${index}`)
     makeProject(project)
@@ -57,13 +48,6 @@ try {
 } finally {
   registry.kill()
   rmSync(scratch, { recursive: true, force: true })
-}
-
-function mainTarball() {
-  const file = existsSync(packages) && readdirSync(packages).find((name) => /^gigpo-\d.*\.tgz$/.test(name))
-  if (!file) throw new Error("There are no packages: npm run package")
-  console.log(`${file}: ${kilobytes(statSync(join(packages, file)).size)}`)
-  return join(packages, file)
 }
 
 async function check(command, project, tarball) {
@@ -120,7 +104,8 @@ function install({ isNative, words, project, env, os, cpu, libc }, tarball) {
   const warnings = installed.stderr
     .split("\n")
     .filter((line) => line !== "" && !/Unknown \w+ config|^npm notice/.test(line))
-  if (installed.status !== 0 || warnings.length > 0) throw new Error(`npm install said:\n${installed.stderr}`)
+  if (installed.status !== 0 || warnings.length > 0)
+    throw new Error(`npm install ended with ${installed.signal ?? installed.status}:\n${installed.stderr}`)
 }
 
 /** Of the packages for platforms, only the one that fits. */

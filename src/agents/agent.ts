@@ -124,7 +124,7 @@ export function agentLoop<Task>(
       maxPositions: context.maxPositions,
       // By content and not by time: concurrent calls may arrive in any order.
       key: ({ call: { seed = 0 }, history, number, again }) =>
-        context.random.fork("call", history, number, again, seed).key,
+        context.random.derive("call", history, number, again, seed).key,
       observer: recorder,
     })
     let posted: AgentResult | null | undefined
@@ -156,7 +156,7 @@ export function agentLoop<Task>(
       const { index, member, random, temperature } = context
       const { signal } = over
       const playing = agent(context.task, {
-        ...{ index, member, signal, random: random.fork("own"), postedResult: () => posted },
+        ...{ index, member, signal, random: random.derive("own"), postedResult: () => posted },
         openai: { baseURL: gateway.baseURL, apiKey, fetch: gateway.fetch },
         anthropic: { baseURL: gateway.url, apiKey, fetch: gateway.fetch },
         ...{ model: agentModel, temperature, controlKey },

@@ -106,7 +106,7 @@ function environmentOf(
     GIGPO_TEMPERATURE: String(temperature),
     GIGPO_TASK: Buffer.byteLength(task) <= longestVariable ? task : undefined,
     GIGPO_EPISODE: `${index}/${member}`,
-    GIGPO_SEED: String(random.fork("seed").below(2 ** 31)),
+    GIGPO_SEED: String(random.derive("seed").below(2 ** 31)),
     NO_PROXY: direct,
     no_proxy: direct,
   }

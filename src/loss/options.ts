@@ -24,7 +24,11 @@ export const clippedSurrogateFields = {
       },
     ),
   ),
-  ratio: oneOf("token", ["token", "sequence"], "Importance ratio per token, or one ratio per sequence as in GSPO."),
+  importanceSamplingLevel: oneOf(
+    "token",
+    ["token", "sequence"],
+    "Importance ratio per token, or one ratio per sequence as in GSPO.",
+  ),
   skipZeroAdvantage: boolean(
     true,
     "Whether steps with advantage 0 are left out of the computation where the loss has no KL and entropy term: their gradient is 0. They " +

@@ -157,7 +157,7 @@ export type NativeTrainingLoss =
       readonly clipLow: number
       readonly clipHigh: number
       readonly clipDual: number
-      readonly ratio: "token" | "sequence"
+      readonly importanceSamplingLevel: "token" | "sequence"
       readonly klWeight: number
       readonly klEstimator: string
       readonly entropyWeight: number
@@ -447,7 +447,7 @@ export interface Native {
       klEstimator: string
       aggregation: string
       fixedLength?: number | undefined
-      ratio: string
+      importanceSamplingLevel: string
     },
     device: "cpu" | "cuda",
   ): NativeSurrogateReport

@@ -57,7 +57,7 @@ export async function evaluatePanel<Task>(
       tasks: panel.tasks.map(({ task }) => task),
       groups: panel.tasks.length,
       groupSize: repeats,
-      random: new Random(seed).fork("panel", panel.name),
+      random: new Random(seed).derive("panel", panel.name),
       ...rollout,
       // The panel determines the maximum number of steps.
       maxSteps: rolloutDefaults.maxSteps,

@@ -10,7 +10,7 @@ export function withTasks(panel: string, environment: Environment, tasks: readon
   const keys = new Map(tasks.map(({ task, key }) => [task, key]))
   const fixed = (task: unknown, context: EpisodeContext): EpisodeContext => {
     const key = keys.get(task)
-    return key === undefined ? context : { ...context, random: new Random(0).fork("panel", panel, key) }
+    return key === undefined ? context : { ...context, random: new Random(0).derive("panel", panel, key) }
   }
   return {
     ...environment,

@@ -92,8 +92,8 @@ function oneByOne(pace: Pace): () => Promise<void> {
 }
 
 async function playTask(stage: Stage, task: PanelTask): Promise<Play[]> {
-  const random = new Random(0).fork("panel play", task.key)
-  const atRandom = await playOne(stage, task, randomCompletions(random.fork("dice")), random)
+  const random = new Random(0).derive("panel play", task.key)
+  const atRandom = await playOne(stage, task, randomCompletions(random.derive("dice")), random)
   const expert = stage.environment.expert?.(task.task)
   return expert ? [await playOne(stage, task, expertCompletions(expert), random), atRandom] : [atRandom]
 }

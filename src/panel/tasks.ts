@@ -39,7 +39,7 @@ export async function chooseTasks(
   const tasks: unknown[] = []
   const openings = new Set<string>()
   const pace = new Pace(signal)
-  using drawn = drawnTasks(environment, "test", new Random(0).fork("panel"))
+  using drawn = drawnTasks(environment, "test", new Random(0).derive("panel"))
   for (let misses = 0; misses < mostMisses && (sorted || tasks.length < count); ) {
     if (pace.due()) await pace.rest()
     const task = drawn.next()

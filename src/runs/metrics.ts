@@ -79,9 +79,9 @@ export const metricDescriptions: Readonly<Record<string, string>> = {
   "preference/chosen": "Implicit reward of the chosen completion (DPO).",
   "preference/rejected": "Implicit reward of the rejected completion (DPO).",
   "rollout/staleness":
-    "Number of iterations between the weights of the rollout and those that its first update changed (`pipeline`).",
+    "Number of iterations between the weights of the rollout and those that its first update changed (`maxStaleness`).",
   "mismatch/kl":
-    "KL divergence between sampler and trainer at the same weights, in nats per token; with `pipeline`, the sampler's weights are older.",
+    "KL divergence between sampler and trainer at the same weights, in nats per token; with `maxStaleness`, the sampler's weights are older.",
   "mismatch/k3": "The same divergence by the k3 estimator.",
   "mismatch/chi2-token": "χ² divergence between sampler and trainer over tokens.",
   "mismatch/chi2-sequence": "χ² divergence between sampler and trainer over sequences.",
@@ -115,8 +115,8 @@ export const metricDescriptions: Readonly<Record<string, string>> = {
   "sft/completions": "Number of completions of an epoch (SFT).",
   "time/run": "Duration of the run, in seconds, across resumptions.",
   "time/iteration": "Duration of the iteration, in seconds.",
-  "time/rollout": "Seconds spent on the rollout, including those during the updates before it (`pipeline`).",
-  "time/rollout-wait": "Seconds that the iteration waited for its rollout, which began earlier (`pipeline`).",
+  "time/rollout": "Seconds spent on the rollout, including those during the updates before it (`maxStaleness`).",
+  "time/rollout-wait": "Seconds that the iteration waited for its rollout, which began earlier (`maxStaleness`).",
   "time/advantage": "Seconds spent on advantages and the statistics that they need.",
   "time/update": "Seconds spent on updates.",
   "time/epoch": "Duration of the epoch, in seconds (SFT).",

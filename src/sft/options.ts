@@ -40,7 +40,7 @@ export const sftFields = {
   ),
   tasks: integer(1000, "Number of tasks that the expert plays.", { min: 1 }),
   epochs: integer(10, "Passes over the data.", { min: 1 }),
-  stepsPerUpdate: integer(
+  completionsPerUpdate: integer(
     64,
     "Completions per update (TRL: per_device_train_batch_size × gradient_accumulation_steps); both completions of a pair count.",
     { min: 1 },

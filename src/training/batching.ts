@@ -56,7 +56,7 @@ export function* planUpdates(
   const count = unit === "sequence" ? () => 1 : undefined
   const plan: Sequence[][][] = []
   for (let epoch = 0; epoch < epochs; epoch++) {
-    const order = random.fork(epoch)
+    const order = random.derive(epoch)
     if (episodesPerUpdate === undefined) plan.push(yield* batchesInPieces(tasks, size, order, count))
     else plan.push((yield* batchesInPieces(episodes, episodesPerUpdate, order, () => 1)).map((batch) => batch.flat()))
   }

@@ -46,13 +46,13 @@ export async function update(
   const totals: UpdateTotals = { losses: [], steps: [], learningRate: step.learningRate }
   if (critic) {
     change()
-    totals.critic = await updateCritic(critic, rows, options.critic, progress, random.fork("critic"), stop)
+    totals.critic = await updateCritic(critic, rows, options.critic, progress, random.derive("critic"), stop)
     if (progress.iteration < options.critic.warmupIterations) return totals
   }
   const pace = new Pace()
-  const plan = await pace.through(planUpdates(rows, options, random.fork("batches")))
+  const plan = await pace.through(planUpdates(rows, options, random.derive("batches")))
   for (const [index, batch] of plan.entries()) {
-    const how = { progress, random: random.fork("loss", index), temperature, unit: options.unit, signal: stop() }
+    const how = { progress, random: random.derive("loss", index), temperature, unit: options.unit, signal: stop() }
     const { report, step: taken } = await guard.step(batch, how, step, change)
     // At the first batch the weights are those of the rollout: any difference is the mismatch of sampler and trainer. With recomputed
     // log-probabilities the mismatch has been reported for all sequences.

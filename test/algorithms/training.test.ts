@@ -39,7 +39,7 @@ training:
   optimizer: { learningRate: 0.01, warmup: 0 }
   critic: { stepsPerUpdate: 16 }
   rollout: { maxCompletionTokens: 48, constrained: true }
-sft: { epochs: 2, stepsPerUpdate: 4, optimizer: { learningRate: 2, warmup: 0 } }
+sft: { epochs: 2, completionsPerUpdate: 4, optimizer: { learningRate: 2, warmup: 0 } }
 `
 
 /** Settings without which a part of an algorithm would not take part in such short episodes, by the name that the table gives. */

@@ -292,11 +292,11 @@ it("bytes that are no request are refused, whatever they are", async () => {
   bodies.push(`{"messages": "${"\\".repeat(1e5)}`, new Uint8Array(1000).fill(0xff))
   for (let i = 0; i < 200; i++) {
     const bytes = new Uint8Array(valid)
-    for (let flips = 0; flips < 4; flips++) bytes[random.fork("at", i, flips).below(bytes.length)] = random.fork("to", i, flips).below(256) // biome-ignore format: one line
+    for (let flips = 0; flips < 4; flips++) bytes[random.derive("at", i, flips).below(bytes.length)] = random.derive("to", i, flips).below(256) // biome-ignore format: one line
     bodies.push(
       bytes.subarray(
         0,
-        i % 3 === 0 ? random.fork("cut", i).below(bytes.length) : bytes.length,
+        i % 3 === 0 ? random.derive("cut", i).below(bytes.length) : bytes.length,
       ) as Uint8Array<ArrayBuffer>,
     )
   }

@@ -20,7 +20,7 @@ describe.skipIf(!built)("gigpo sft --data (needs dist: npm run build:ts)", () =>
   let folder: string
   const run = (...words: string[]) => gigpo(words, { cwd: folder })
   const sft = (data: string, out: string, ...words: string[]) =>
-    run("sft", "small/config.yaml", "--data", data, "--out", out, "-s", "sft.stepsPerUpdate=4", ...words)
+    run("sft", "small/config.yaml", "--data", data, "--out", out, "-s", "sft.completionsPerUpdate=4", ...words)
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), "gigpo-clone-data-"))
     expect(await run("init", "sokoban", "small", ...tiny)).toMatchObject({ code: 0 })

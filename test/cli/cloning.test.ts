@@ -5,7 +5,14 @@ import { join } from "node:path"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { built, gigpo, tiny } from "./gigpo.ts"
 
-const sets = ["--set", "sft.epochs=6", "--set", "sft.stepsPerUpdate=8", "--set", "sft.optimizer.learningRate=1e-3"]
+const sets = [
+  "--set",
+  "sft.epochs=6",
+  "--set",
+  "sft.completionsPerUpdate=8",
+  "--set",
+  "sft.optimizer.learningRate=1e-3",
+]
 
 describe.skipIf(!built)("gigpo sft (needs dist: npm run build:ts)", () => {
   let folder: string

@@ -173,7 +173,7 @@ describe("an invalid configuration", () => {
     ["training: { estimator: { stepWeight: 2 } }", "did you mean training.estimator.omega?"],
     [
       "training: { rollout: { zzz: 3 } }",
-      "training.rollout.zzz is not an option; known: temperature, maxCompletionTokens, constrained, concurrency, maxSteps, environmentTimeout, turnTimeout, episodeTimeout, groupTimeout, maxRetries, minGroupSize, maxResamples, maxForks, maxRefillRounds.",
+      "training.rollout.zzz is not an option; known: temperature, maxCompletionTokens, constrained, concurrency, maxSteps, environmentTimeout, turnTimeout, episodeTimeout, groupTimeout, maxRetries, minGroupSize, maxResamples, maxBranches, maxRefillRounds.",
     ],
     ["zzz: 3", "zzz is not an option; known: model, teacher, environment, agent, run, seed,"],
     ["__proto__: { x: 1 }", "__proto__ is not an option"],

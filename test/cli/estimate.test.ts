@@ -209,7 +209,7 @@ describe("the work of an iteration", () => {
   it("of SFT is that of training on the expert's steps", () => {
     const { promptTokens, completionTokens } = work
     // 20 rows in batches of 7: three steps, twice.
-    const cloning = { rows: 20, promptTokens, completionTokens, epochs: 2, stepsPerUpdate: 7 }
+    const cloning = { rows: 20, promptTokens, completionTokens, epochs: 2, completionsPerUpdate: 7 }
     expect(sftWork(model, cloning, how)).toEqual([part("training"), part("optimizer")])
     const lora = { ...how, adapter }
     expect(sftWork(model, cloning, lora)).toEqual([part("training", lora), part("optimizer", lora)])

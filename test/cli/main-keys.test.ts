@@ -110,7 +110,7 @@ describe("one branch", () => {
   })
 
   it("ends a default with one full stop", () => {
-    expect(part("training.turnHooks.think-when-unsure.briefPrompt")).toMatch(/Default "[^"]*"\.\n/)
+    expect(part("training.rolloutHooks.think-when-unsure.briefPrompt")).toMatch(/Default "[^"]*"\.\n/)
     expect(renderConfig()).not.toMatch(/[^.]\.\.(\s|$)/)
   })
 

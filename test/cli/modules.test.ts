@@ -159,14 +159,16 @@ describe("a custom module", () => {
 
   it("provides turn hooks", async () => {
     const turns = await put("export default { onTurn: () => ({ kind: 'accept' }) }")
-    const own = (await configuredTraining(await load(`training: { turnHooks: ./${turns} }\n`)))
-      .turnHooks as RolloutHooks
+    const own = (await configuredTraining(await load(`training: { rolloutHooks: ./${turns} }\n`)))
+      .rolloutHooks as RolloutHooks
     expect(own.onTurn).toBeTypeOf("function")
-    const named = await configuredTraining(await load("training: { turnHooks: { name: t2po, maxResamples: 5 } }\n"))
-    expect(named.turnHooks).toMatchObject({ name: "t2po", maxResamples: 5, resampleThreshold: 0.3 })
+    const named = await configuredTraining(await load("training: { rolloutHooks: { name: t2po, maxResamples: 5 } }\n"))
+    expect(named.rolloutHooks).toMatchObject({ name: "t2po", maxResamples: 5, resampleThreshold: 0.3 })
     const none = await put("export default { turn: () => 1 }")
-    await expect(load(`training: { turnHooks: ./${none} }\n`).then(configuredTraining)).rejects.toThrow(/must be hooks/)
-    await expect(load("training: { turnHooks: t2p }\n")).rejects.toThrow(/turnHooks\.name must be .*t2po/)
+    await expect(load(`training: { rolloutHooks: ./${none} }\n`).then(configuredTraining)).rejects.toThrow(
+      /must be hooks/,
+    )
+    await expect(load("training: { rolloutHooks: t2p }\n")).rejects.toThrow(/rolloutHooks\.name must be .*t2po/)
   })
 
   it("provides a wrapper of a built-in or custom environment", async () => {

@@ -119,7 +119,7 @@ describe("the plan of a preset", () => {
       const { estimate, needs } = await planTraining({ config, clones: true, mode: {} }, signal)
       const needed = needsOf(await configuredTraining(config))
       await using policy = await NativePolicy.open(model, trainingOptions(config, needed))
-      expect(estimate!.plan).toEqual(atAnyTime(policy.plan))
+      expect(estimate!.plan).toEqual(atAnyTime(policy.memoryPlan))
       expect(needs).toEqual([])
       expect(await readdir(folder)).toEqual(["small"])
     } finally {

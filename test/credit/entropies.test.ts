@@ -18,7 +18,7 @@ import {
 } from "./worlds.ts"
 
 const entropyOf = (step: Told) => {
-  const random = new Random(step.turn).fork(keyOf(step))
+  const random = new Random(step.turn).derive(keyOf(step))
   return Float32Array.from({ length: step.length }, () => random.below(100) / 25)
 }
 const statistics = (steps: readonly Told[]): Batch["statistics"] => ({ entropy: steps.map(entropyOf) })

@@ -142,7 +142,7 @@ describe.each([
     await train(critic, rows)
     expect(await logProbsOf(policy, rows)).toEqual(before)
     expect(await policy.forwardBackward(rows, crossEntropy)).toEqual(wanted)
-    expect(policy.steps).toBe(0)
+    expect(policy.optimizerSteps).toBe(0)
   })
 
   it("continues from a checkpoint as without interruption", async () => {
@@ -199,10 +199,10 @@ describe.each([
 
 it("is opened with the memory that it needs", async () => {
   const policy = await open(modelPath("qwen3"), { critic: true })
-  const { config, plan } = policy
+  const { config } = policy
   const numbers = policy.parameters + config.hiddenSize
-  expect(plan.critic).toBe(numbers * 16 + config.maxPositions * config.headSize * 4)
-  expect(plan.text).toContain(", critic ")
+  expect(policy.memoryPlan.critic).toBe(numbers * 16 + config.maxPositions * config.headSize * 4)
+  expect(policy.memoryPlan.text).toContain(", critic ")
   expect(memoryPlan(config, { device: "cpu" }).critic).toBe(0)
   const half = memoryPlan(config, { device: "cuda", critic: true })
   expect(half.critic).toBe(numbers * 18 + config.maxPositions * config.headSize * 4)

@@ -166,11 +166,11 @@ describe("the memory plan", () => {
     const open = { device: "cpu", microBatchTokens: 64 } as const
     const row = stepSequence(new Int32Array(400), new Int32Array(40))
     const usual = await NativePolicy.create(config, new Random(0), open)
-    expect(usual.plan.maxTrainTokens).toBe(1024)
+    expect(usual.memoryPlan.maxTrainTokens).toBe(1024)
     const wanted = await usual.forwardBackward([row], crossEntropy)
     const enough = await NativePolicy.create(config, new Random(0), { ...open, maxTrainTokens: 440 })
     expect(await enough.forwardBackward([row], crossEntropy)).toEqual(wanted)
-    expect(enough.plan.activations).toBeGreaterThan(4 * usual.plan.activations)
+    expect(enough.memoryPlan.activations).toBeGreaterThan(4 * usual.memoryPlan.activations)
     const less = await NativePolicy.create(config, new Random(0), { ...open, maxTrainTokens: 300 })
     for (const call of [() => less.forwardBackward([row], crossEntropy), () => less.logProbs([row])]) {
       await expect(call()).rejects.toMatchObject({

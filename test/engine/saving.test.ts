@@ -54,7 +54,7 @@ describe.each(architectures)("a saved %s", (name) => {
 
     const resumed = await opened(NativePolicy.open(folder))
     await resumed.loadOptimizer(moments, 3)
-    expect(resumed.steps).toBe(3)
+    expect(resumed.optimizerSteps).toBe(3)
     expect(await train(resumed, 3)).toEqual(wanted)
     for (const weight of weightNames(readExpected(name)))
       expect(await resumed.tensor(weight)).toEqual(await policy.tensor(weight))

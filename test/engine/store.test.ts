@@ -46,7 +46,7 @@ describe.each([
     expect(await readdir(join(folder, "optimizer"))).toEqual(["model.safetensors"])
     const wanted = await train(policy)
     await policy.store.restore(handle, folder)
-    expect(policy.steps).toBe(3)
+    expect(policy.optimizerSteps).toBe(3)
     expect(await train(policy)).toEqual(wanted)
     const other = await opened()
     await other.store.restore(JSON.parse(JSON.stringify(handle)), folder)

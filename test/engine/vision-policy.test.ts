@@ -71,7 +71,7 @@ describe.each(["qwen2-5-vl", "smolvlm-untied"] as const)("a policy of %s", (name
         attachments,
         maxTokens: 9,
         stopTokens: [],
-        key: random.fork(`${ids}`).key,
+        key: random.derive(`${ids}`).key,
       } as const
       const { tokens, logProbs } = await policy.sample(request)
       const [scored] = await logProbsOf(policy, [{ ...stepSequence(ids, tokens), attachments }])

@@ -21,7 +21,7 @@ describe("gspo", () => {
     expect(gspo().name).toBe("gspo")
     const native = composeLoss(gspo({ clipHigh: 1e-3 }), { aggregation: "sequence-mean-token-mean", klWeight: 0.1 })
       .native!(now.progress)
-    const options = { ratio: "sequence", clipLow: 3e-4, clipHigh: 1e-3, clipDual: Infinity } as const
+    const options = { importanceSamplingLevel: "sequence", clipLow: 3e-4, clipHigh: 1e-3, clipDual: Infinity } as const
     const wanted = composeLoss(clippedSurrogate({ ...options, skipZeroAdvantage: false }), {
       aggregation: "sequence-mean-token-mean",
       klWeight: 0.1,

@@ -92,7 +92,7 @@ const cases: Record<string, Case> = {
     stops: true,
   },
   "topr of tokens": {
-    loss: topr({ ratio: "token" }),
+    loss: topr({ importanceSamplingLevel: "token" }),
     value: ({ A, logp, fixed }) => (A > 0 ? -A * logp : -Math.min(fixed.r, 1) * A * logp),
     stops: true,
   },

@@ -155,7 +155,7 @@ describe("an agent that plays episodes", () => {
     const [{ steps }] = (await run(async ({ sample, record, policy, tokenizer, random }) => {
       const pending = sample(say("first"))
       const { tokens: prompt } = await tokenizer.encodeChat(say("second"))
-      const { key } = random.fork("mine")
+      const { key } = random.derive("mine")
       const said = await policy.sample({ prompt, maxTokens: 4, stopTokens: tokenizer.eosTokens, key })
       const { tokens: completion, logProbs, entropies } = said
       expect(record({ prompt, completion, logProbs, entropies, reward: 2, agent: 7, observation: "seen" })).toBe(1)

@@ -21,7 +21,7 @@ function failing(share: number) {
     async start(task, context) {
       keys.push(context.random.key.join())
       open++
-      const fails = context.random.fork("fault").uniform() < share
+      const fails = context.random.derive("fault").uniform() < share
       const episode = await sound.start(task, context)
       let steps = 0
       return {

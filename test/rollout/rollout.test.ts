@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest"
-import { playEpisode, runEpisode } from "../../src/rollout/episode.ts"
+import { runEpisode, streamEpisode } from "../../src/rollout/episode.ts"
 import { rollout } from "../../src/rollout/rollout.ts"
 import { GigpoError } from "../../src/util/errors.ts"
 import { Random } from "../../src/util/random.ts"
@@ -33,7 +33,7 @@ describe("a rollout", () => {
   it("gives each episode the same result as alone", async () => {
     const setup = rolloutSetup(tokenizer.get())
     const { groups } = await rollout(setup)
-    const alone = await runEpisode({ ...setup, task: setup.tasks[2]!, random: setup.random.fork(2, 3) })
+    const alone = await runEpisode({ ...setup, task: setup.tasks[2]!, random: setup.random.derive(2, 3) })
     expect(groups[2]!.episodes[3]).toEqual(alone)
     const all = groups
       .flatMap(({ episodes }) => episodes)
@@ -156,7 +156,7 @@ describe("an episode", () => {
       },
     })
     let seen = 0
-    for await (const step of playEpisode(alone({ environment }))) {
+    for await (const step of streamEpisode(alone({ environment }))) {
       expect(step.observation.text).toMatch(/^\w+ \d$/)
       expect(disposed).toBe(0)
       if (++seen === 3) break

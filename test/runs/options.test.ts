@@ -112,7 +112,7 @@ describe("options that a run's configuration does not state", () => {
 })
 
 describe("a cloning's run", () => {
-  const cloning = { tasks: 4, epochs: 2, stepsPerUpdate: 4 }
+  const cloning = { tasks: 4, epochs: 2, completionsPerUpdate: 4 }
   const cloned = async (directory: string, stated: object, given: typeof cloning, mode: RunOptions = {}) => {
     await using run = await Run.open(directory, stated, mode)
     const environment = openReadableDoors()
@@ -120,13 +120,13 @@ describe("a cloning's run", () => {
   }
 
   it("is checked equally in SFT", async () => {
-    await expect(cloned(place(), cloning, { ...cloning, stepsPerUpdate: 5 })).rejects.toThrow(
-      "stepsPerUpdate is 4 in the run, but 5 in sft",
+    await expect(cloned(place(), cloning, { ...cloning, completionsPerUpdate: 5 })).rejects.toThrow(
+      "completionsPerUpdate is 4 in the run, but 5 in sft",
     )
     const directory = place()
     await cloned(directory, {}, cloning)
-    await expect(cloned(directory, {}, { ...cloning, stepsPerUpdate: 5 }, { resume: true })).rejects.toThrow(
-      "stepsPerUpdate was 4 and is now 5",
+    await expect(cloned(directory, {}, { ...cloning, completionsPerUpdate: 5 }, { resume: true })).rejects.toThrow(
+      "completionsPerUpdate was 4 and is now 5",
     )
   })
 })

@@ -127,17 +127,17 @@ function replaced(value: unknown, random: Random): unknown {
 }
 
 it.each(Object.keys(binary))("%s, in bytes", (name) => {
-  const random = new Random(seed).fork(name)
+  const random = new Random(seed).derive(name)
   const [bytes, work] = binary[name]!
-  for (let round = 0; round < rounds; round++) read(() => work(changed(bytes, random.fork(round))))
+  for (let round = 0; round < rounds; round++) read(() => work(changed(bytes, random.derive(round))))
 })
 
 it.each(Object.keys(json))("%s, in JSON", (name) => {
-  const random = new Random(seed).fork(`${name} in JSON`)
+  const random = new Random(seed).derive(`${name} in JSON`)
   const [value, work] = json[name]!
   const plain = JSON.parse(JSON.stringify(value))
   for (let round = 0; round < rounds; round++) {
-    const own = random.fork(round)
+    const own = random.derive(round)
     const once = replaced(plain, own)
     read(() => work((own.below(2) === 0 ? once : replaced(once, own)) as never))
   }

@@ -184,14 +184,14 @@ function estimateFineTuning(
   lengths: Lengths,
   workOf: (rows: Parameters<typeof sftWork>[1]) => readonly Part[],
 ): FineTuningEstimate {
-  const { tasks, epochs, stepsPerUpdate } = sft
+  const { tasks, epochs, completionsPerUpdate } = sft
   const rows = Math.ceil(tasks * lengths.steps)
   const { secondsPerEpisode } = lengths
   return {
     tasks,
     epochs,
     rows,
-    parts: workOf({ ...lengths, rows, epochs, stepsPerUpdate }),
+    parts: workOf({ ...lengths, rows, epochs, completionsPerUpdate }),
     expertSeconds: secondsPerEpisode && tasks * secondsPerEpisode,
   }
 }

@@ -4,7 +4,7 @@ import { attemptsToTell, type Connection } from "./connection.ts"
 import { excerpt, refused } from "./refused.ts"
 
 /** Request that the server has accepted but not answered. */
-export interface Pending {
+export interface PendingRequest {
   /** Path of the API, such as /optim_step. */
   readonly path: string
   /** Time of the request in milliseconds since 1970. */
@@ -45,7 +45,7 @@ const pauseToTell = 60_000
 export class Futures {
   readonly #connection: Connection
   readonly #deadline: number
-  readonly #pending = new Map<string, Pending>()
+  readonly #pending = new Map<string, PendingRequest>()
 
   /** @param deadline - timeout in seconds for completing an accepted request, including pauses of the server. */
   constructor(connection: Connection, deadline: number) {
@@ -53,7 +53,7 @@ export class Futures {
     this.#deadline = deadline * 1000
   }
 
-  get pending(): readonly Pending[] {
+  get pending(): readonly PendingRequest[] {
     return [...this.#pending.values()]
   }
 

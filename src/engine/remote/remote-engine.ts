@@ -15,17 +15,17 @@ import { checkRequest } from "../check-request.ts"
 import { checkUnclaimed } from "../claims.ts"
 import { completeStep } from "../complete-step.ts"
 import type {
-  AdamWStep,
+  AdamWParameters,
   Completion,
   LinearLoss,
   LogProbsOptions,
   LossReport,
   ModelStore,
   NativeLoss,
+  OptimizerStepReport,
   RunPlan,
   SampleRequest,
   Snapshots,
-  StepReport,
   TokenStatistics,
   Trainable,
 } from "../engine.ts"
@@ -46,7 +46,7 @@ import {
   sftCoefficients,
   surrogateLoss,
 } from "./data.ts"
-import type { Pending } from "./futures.ts"
+import type { PendingRequest } from "./futures.ts"
 import type { Models, Saved } from "./models.ts"
 import { openFields } from "./options.ts"
 import type { Found } from "./probe.ts"
@@ -220,7 +220,7 @@ export class RemoteEngine implements Trainable {
   }
 
   /** Requests that the server has accepted but not answered, with their age and the state of its queue. */
-  get pending(): readonly Pending[] {
+  get pending(): readonly PendingRequest[] {
     return this.#session.pending
   }
 
@@ -370,7 +370,7 @@ export class RemoteEngine implements Trainable {
     return rows.map((row) => this.#known.get(row)!)
   }
 
-  async optimizerStep(step: AdamWStep): Promise<StepReport> {
+  async optimizerStep(step: AdamWParameters): Promise<OptimizerStepReport> {
     const complete = completeStep(step)
     checkUnclaimed(this, "optimizerStep()")
     const report = await this.#code.stepOf(await this.#trained(), complete)

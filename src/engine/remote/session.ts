@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto"
 import { GigpoError } from "../../util/errors.ts"
 import { Connection, type ConnectionOptions } from "./connection.ts"
-import { Futures, type Pending } from "./futures.ts"
+import { Futures, type PendingRequest } from "./futures.ts"
 
 /** Milliseconds between heartbeats. Servers end sessions that are silent for minutes. */
 const heartbeat = 10_000
@@ -16,7 +16,7 @@ export interface Session {
   /** Flags that the server reports about itself. */
   readonly flags: Readonly<Record<string, unknown>>
   /** Requests that are accepted but not answered. */
-  readonly pending: readonly Pending[]
+  readonly pending: readonly PendingRequest[]
   /** Sends a POST request with a JSON response; `again` as in `Connection.send`. */
   post(path: string, body: object, again?: boolean): Promise<Readonly<Record<string, unknown>>>
   close(): Promise<void>

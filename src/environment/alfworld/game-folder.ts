@@ -49,8 +49,8 @@ export async function openGameFolder(
             `download the games or set ${split}Split to another folder.`,
         )
       }
-      if (split === "test") yield* new Random(0).fork("alfworld test").shuffled(games.test)
-      else for (let epoch = 0; ; epoch++) yield* random.fork("alfworld epoch", epoch).shuffled(games.train)
+      if (split === "test") yield* new Random(0).derive("alfworld test").shuffled(games.test)
+      else for (let epoch = 0; ; epoch++) yield* random.derive("alfworld epoch", epoch).shuffled(games.train)
     },
     load({ game }) {
       const path = join(root, game)

@@ -35,7 +35,7 @@ import { openSession } from "./session.ts"
  *
  * @throws BAD_CONFIG for unknown or invalid options; the server is first contacted by `start`
  */
-export function openEnv(options: OpenEnvOptions = {}): Environment<OpenEnvTask> {
+export function openenv(options: OpenEnvOptions = {}): Environment<OpenEnvTask> {
   const resolved: ResolvedOptions = readOptions("openenv", options, openEnvFields)
   const { speech, remembers } = settleMemory(resolved)
   const address = serverAddress(resolved.url, resolved.plainHttp)

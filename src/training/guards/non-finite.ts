@@ -1,4 +1,4 @@
-import type { AdamWStep, Critic, Trainable } from "../../engine/engine.ts"
+import type { AdamWParameters, Critic, Trainable } from "../../engine/engine.ts"
 import { type Sequence, sampledTokens } from "../../engine/sequence.ts"
 import type { Checkpoint } from "../../runs/checkpoint.ts"
 import type { Run } from "../../runs/run.ts"
@@ -44,7 +44,7 @@ export class StepGuard {
   async step(
     rows: readonly Sequence[],
     how: AccumulateOptions,
-    adamw: AdamWStep,
+    adamw: AdamWParameters,
     onChange?: () => void,
   ): Promise<OptimizerStepResult> {
     const { policy, loss, options, run } = this.#training
@@ -71,7 +71,12 @@ export class StepGuard {
     )
   }
 
-  async #keep(rows: readonly Sequence[], how: AccumulateOptions, adamw: AdamWStep, error: Error): Promise<string> {
+  async #keep(
+    rows: readonly Sequence[],
+    how: AccumulateOptions,
+    adamw: AdamWParameters,
+    error: Error,
+  ): Promise<string> {
     const { run, policy, loss, options } = this.#training
     if (!run) return ""
     try {

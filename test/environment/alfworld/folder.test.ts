@@ -115,7 +115,7 @@ describe("a folder of games", () => {
     expect(await paths("train", 16, 2)).not.toEqual(train)
     const test = await paths("test")
     const sorted = [...names].sort().map((name) => `valid_seen/${name}/game.tw-pddl`)
-    expect(test).toEqual(new Random(0).fork("alfworld test").shuffled(sorted))
+    expect(test).toEqual(new Random(0).derive("alfworld test").shuffled(sorted))
     expect(await paths("test", 1000, 2)).toEqual(test)
     expect(test).not.toEqual(sorted)
   })

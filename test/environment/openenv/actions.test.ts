@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest"
-import { openEnv } from "../../../src/environment/openenv/openenv.ts"
+import { openenv } from "../../../src/environment/openenv/openenv.ts"
 import { Random } from "../../../src/util/random.ts"
 import { actionSchema, error, observation, startServer } from "./server.ts"
 import { listen, released, serve, start } from "./setup.ts"
@@ -67,7 +67,7 @@ describe("the field of actions", () => {
       schema: schema(["message"], { message: text, note: text }),
       answer: ({ type }) => (type === "step" ? observation("ok", 0, false) : undefined),
     })
-    const environment = openEnv({ url: server.url })
+    const environment = openenv({ url: server.url })
     const context = { signal: new AbortController().signal, random: new Random(1) }
     for (let i = 0; i < 2; i++) {
       const episode = await environment.start({ seed: 1 }, context)
@@ -100,7 +100,7 @@ describe("the field of actions", () => {
         return asked++ === 0 ? {} : undefined
       },
     })
-    const environment = openEnv({ url: server.url })
+    const environment = openenv({ url: server.url })
     const context = { signal: new AbortController().signal, random: new Random(1) }
     await expect(environment.start({ seed: 1 }, context)).rejects.toMatchObject({ code: "BAD_CONFIG" })
     for (let i = 0; i < 2; i++) {

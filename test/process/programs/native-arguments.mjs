@@ -58,7 +58,7 @@ const surrogate = {
   klEstimator: "k3",
   aggregation: "sequence-mean-fixed-length",
   fixedLength: 4,
-  ratio: "token",
+  importanceSamplingLevel: "token",
 }
 const loss = {
   ...surrogate,

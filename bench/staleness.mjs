@@ -1,6 +1,6 @@
-// Rollouts during updates (`training.pipeline: 1`) compared with synchronous ones, on an engine in a separate process: success of five seeds without a
+// Rollouts during updates (`training.maxStaleness: 1`) compared with synchronous ones, on an engine in a separate process: success of five seeds without a
 // delay, and wall time with 200 ms before every response. One thread for each model on the server.
-//   node bench/pipeline.mjs [success] [delay]
+//   node bench/staleness.mjs [success] [delay]
 import { fork } from "node:child_process"
 import { once } from "node:events"
 import { mkdtemp, rm } from "node:fs/promises"
@@ -51,13 +51,13 @@ async function serve({ model, checkpoints, delay }) {
 }
 
 async function compare() {
-  const folder = await mkdtemp(join(tmpdir(), "gigpo-pipeline-"))
+  const folder = await mkdtemp(join(tmpdir(), "gigpo-staleness-"))
   try {
     const environment = await openEnvironment("number-line", {
       ...{ maxPosition: 10, maxSteps: 15, completionFormat: "tags", thinking: "off", rules: false },
     })
     const model = join(folder, "model")
-    const clone = { tasks: 60, epochs: 3, stepsPerUpdate: 16, optimizer: { learningRate: 1e-3 } }
+    const clone = { tasks: 60, epochs: 3, completionsPerUpdate: 16, optimizer: { learningRate: 1e-3 } }
     const shape = { hiddenSize: 64, layers: 2, heads: 4, vocabularySize: 300 }
     await warmStart(model, { environment }, { initialModel: shape, sft: clone }, 0, console.error)
     const tokenizer = await Tokenizer.open(model)
@@ -86,7 +86,7 @@ async function withServer({ folder, model }, delay, work) {
 
 async function run(url, { model, tokenizer, environment }, options) {
   const policy = await RemoteEngine.open(model, { url, key, rank: 0, model: "small" })
-  const { pipeline, seed = 0 } = options
+  const { maxStaleness, seed = 0 } = options
   try {
     const reports = []
     let started = performance.now()
@@ -94,7 +94,7 @@ async function run(url, { model, tokenizer, environment }, options) {
       // Probes of the server and the evaluation before the first iteration are not counted.
       reports.push({ ...report, seconds: (performance.now() - started) / 1000 })
       const { iteration, metrics } = report
-      console.error(`pipeline ${pipeline}, seed ${seed}, iteration ${iteration}: ${metrics["episode/success"]}`)
+      console.error(`maxStaleness ${maxStaleness}, seed ${seed}, iteration ${iteration}: ${metrics["episode/success"]}`)
       started = performance.now()
     }
     return reports
@@ -107,31 +107,36 @@ async function fiveSeeds(bench) {
   const learned = await withServer(bench, 0, async (url) => {
     const found = []
     for (const seed of seeds)
-      for (const pipeline of [0, 1])
+      for (const maxStaleness of [0, 1])
         found.push({
-          ...{ pipeline, seed },
-          reports: await run(url, bench, { iterations, seed, pipeline, evaluation: { every: iterations, tasks: 128 } }),
+          ...{ maxStaleness, seed },
+          reports: await run(url, bench, {
+            iterations,
+            seed,
+            maxStaleness,
+            evaluation: { every: iterations, tasks: 128 },
+          }),
         })
     return found
   })
-  const successes = (pipeline, pick) =>
-    learned.filter((one) => one.pipeline === pipeline).map(({ reports }) => pick(reports).evaluation.success)
+  const successes = (maxStaleness, pick) =>
+    learned.filter((one) => one.maxStaleness === maxStaleness).map(({ reports }) => pick(reports).evaluation.success)
   const mean = (values) => values.reduce((sum, value) => sum + value, 0) / values.length
   const deviation = (values) => Math.sqrt(mean(values.map((value) => (value - mean(values)) ** 2)))
-  const rows = [0, 1].map((pipeline) => {
-    const after = successes(pipeline, (reports) => reports.at(-1))
-    const [before] = successes(pipeline, (reports) => reports[0])
-    return [pipeline, ...[before, ...after, mean(after), deviation(after)].map((value) => value.toFixed(2))]
+  const rows = [0, 1].map((maxStaleness) => {
+    const after = successes(maxStaleness, (reports) => reports.at(-1))
+    const [before] = successes(maxStaleness, (reports) => reports[0])
+    return [maxStaleness, ...[before, ...after, mean(after), deviation(after)].map((value) => value.toFixed(2))]
   })
   await writeResult(
-    "pipeline-success",
+    "staleness-success",
     `# Success with rollouts during updates
 
 ${setting} ${base.groups} × ${base.groupSize} episodes per iteration. ${describeMachine()}
 
 Success on 128 held-out tasks after ${iterations} iterations of ${base.updates} updates:
 
-${markdownTable([["pipeline", "before", ...seeds.map((seed) => `seed ${seed}`), "mean", "deviation"], ...rows])}`,
+${markdownTable([["maxStaleness", "before", ...seeds.map((seed) => `seed ${seed}`), "mean", "deviation"], ...rows])}`,
   )
 }
 
@@ -139,23 +144,24 @@ async function wallTime(bench) {
   const timed = await withServer(bench, 200, async (url) => {
     const found = { 0: [], 1: [] }
     for (let turn = 0; turn < 2; turn++)
-      for (const pipeline of [0, 1]) found[pipeline].push(...(await run(url, bench, { ...slow, pipeline })).slice(1))
+      for (const maxStaleness of [0, 1])
+        found[maxStaleness].push(...(await run(url, bench, { ...slow, maxStaleness })).slice(1))
     return found
   })
-  const rows = [0, 1].map((pipeline) => {
+  const rows = [0, 1].map((maxStaleness) => {
     const middle = (name) => {
-      const values = timed[pipeline].flatMap(({ metrics }) => metrics[name] ?? [])
+      const values = timed[maxStaleness].flatMap(({ metrics }) => metrics[name] ?? [])
       return values.length > 0 ? median(values).toFixed(1) : ""
     }
-    const seconds = median(timed[pipeline].map((report) => report.seconds)).toFixed(1)
+    const seconds = median(timed[maxStaleness].map((report) => report.seconds)).toFixed(1)
     return [
-      ...[pipeline, seconds],
+      ...[maxStaleness, seconds],
       ...["time/rollout", "time/rollout-wait", "time/update", "rollout/staleness"].map(middle),
     ]
   })
-  const columns = ["pipeline", "seconds per iteration", "rollout", "wait for the rollout", "updates", "staleness"]
+  const columns = ["maxStaleness", "seconds per iteration", "rollout", "wait for the rollout", "updates", "staleness"]
   await writeResult(
-    "pipeline-delay",
+    "staleness-delay",
     `# Wall time with rollouts during updates
 
 ${setting} ${slow.groups} × ${base.groupSize} episodes and ${slow.updates} updates per iteration. ${describeMachine()}

@@ -2,9 +2,9 @@ import type { Named } from "../../options/named.ts"
 import type { CustomValue, Fields } from "../../options/table.ts"
 import type { RolloutHooks } from "../hooks.ts"
 import { beliefRewards } from "./belief-rewards.ts"
+import { branchAt, branchAtFields } from "./branch-at.ts"
 import { entropyBranching, entropyBranchingFields } from "./entropy-branching.ts"
 import { expertProgress, expertProgressFields } from "./expert-progress.ts"
-import { forkAt, forkAtFields } from "./fork-at.ts"
 import { informationGain, informationGainFields } from "./information-gain.ts"
 import { judge, judgeFields } from "./judge.ts"
 import { monteCarlo } from "./monte-carlo.ts"
@@ -14,11 +14,11 @@ import { t2po, t2poFields } from "./t2po.ts"
 import { thinkWhenUnsure, thinkWhenUnsureFields } from "./think-when-unsure.ts"
 
 /** Built-in turn hooks by their names in configurations. */
-export const turnHooks = {
+export const rolloutHooks = {
   t2po: { fields: t2poFields, make: t2po },
   "entropy-branching": { fields: entropyBranchingFields, make: entropyBranching },
   "think-when-unsure": { fields: thinkWhenUnsureFields, make: thinkWhenUnsure },
-  "fork-at": { fields: forkAtFields, make: forkAt },
+  "branch-at": { fields: branchAtFields, make: branchAt },
   "oracle-candidates": { fields: oracleCandidatesFields, make: oracleCandidates },
   "information-gain": { fields: informationGainFields, make: informationGain },
   "monte-carlo": { fields: {}, make: monteCarlo },
@@ -31,7 +31,7 @@ export const turnHooks = {
 const names = ["start", "candidates", "sample", "onTurn", "guide", "score", "keep", "rolloutEnd"] as const
 
 /** Custom turn hooks. */
-export const customTurnHooks: CustomValue<RolloutHooks> = {
+export const customRolloutHooks: CustomValue<RolloutHooks> = {
   validate: (value) =>
     names.some((name) => typeof (value as RolloutHooks | undefined)?.[name] === "function")
       ? undefined

@@ -19,14 +19,14 @@ import { openDoors, timeless } from "./tiny.ts"
 
 let folder: string
 beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), "gigpo-pipeline-"))
+  folder = await mkdtemp(join(tmpdir(), "gigpo-staleness-"))
 })
 afterEach(() => rm(folder, { recursive: true }))
 
 const setup = (changes: Partial<TrainSetup> = {}) => ({
   ...tableSetup({
     policy: new SnapshotPolicy(),
-    pipeline: 1,
+    maxStaleness: 1,
     iterations: 4,
     stepsPerUpdate: 1000,
     ...(changes as object),
@@ -104,7 +104,7 @@ describe("rollouts", () => {
 
   it("are those of a synchronous training in the first iteration, and differ by the staleness later", async () => {
     const [first, second] = (await train(setup())).map(timeless)
-    const synchronous = await train({ ...setup(), pipeline: 0 })
+    const synchronous = await train({ ...setup(), maxStaleness: 0 })
     const [before, after] = synchronous.map(timeless)
     expect(first).toEqual({ ...before, metrics: { ...before!.metrics, "rollout/staleness": 0 } })
     expect(second!.metrics["mismatch/kl"]).not.toBe(after!.metrics["mismatch/kl"])
@@ -112,7 +112,7 @@ describe("rollouts", () => {
   })
 
   it("count as off-policy data: importance weights correct recomputed log-probabilities", async () => {
-    const changes = { oldLogProbs: "recomputed", importance: { truncate: 2 } } as const
+    const changes = { oldLogProbs: "recomputed", rolloutCorrection: { truncate: 2 } } as const
     const reports = await train(setup(changes))
     expect(reports[0]!.metrics["mismatch/kl"]).toBeCloseTo(0, 5)
     expect(Math.abs(reports[1]!.metrics["mismatch/kl"]!)).toBeGreaterThan(1e-4)
@@ -276,10 +276,10 @@ it("a snapshot without log-probabilities is refused before it plays", async () =
 })
 
 it.each([
-  [{ policy: new TablePolicy() }, /set pipeline to 0, or train on a remote engine/],
-  [{ oldLogProbs: "recomputed" }, /set importance to \{\}, or oldLogProbs to "sampled"/],
-  [{ loss: { name: "reinforce" } }, /set oldLogProbs to "recomputed" and importance to \{\}/],
-  [{ pipeline: 2 }, /pipeline/],
+  [{ policy: new TablePolicy() }, /set maxStaleness to 0, or train on a remote engine/],
+  [{ oldLogProbs: "recomputed" }, /set rolloutCorrection to \{\}, or oldLogProbs to "sampled"/],
+  [{ loss: { name: "reinforce" } }, /set oldLogProbs to "recomputed" and rolloutCorrection to \{\}/],
+  [{ maxStaleness: 2 }, /maxStaleness/],
 ] as const)("what cannot work is refused before anything is written: %#", async (changes, message) => {
   const directory = join(folder, "refused")
   await expect(part(directory, changes as Partial<TrainSetup>)).rejects.toMatchObject({

@@ -24,7 +24,7 @@ const script: TrainOptions = {
     updatesPerEpoch: 2,
     checkpointEvery: 1,
     keepCheckpoints: 1,
-    pipeline: 1,
+    maxStaleness: 1,
   },
   rollout: { maxCompletionTokens: 4 },
   optimizer: { learningRate: 1e-2, maxGradientNorm: Number.POSITIVE_INFINITY },

@@ -27,7 +27,7 @@ export const clippedSurrogateFields = {
   importanceSamplingLevel: oneOf(
     "token",
     ["token", "sequence"],
-    "Importance ratio per token, or one ratio per sequence as in GSPO.",
+    "Level of the importance ratio: per token, or one ratio per sequence as in GSPO.",
   ),
   skipZeroAdvantage: boolean(
     true,

@@ -3,7 +3,7 @@ import { loadAddon } from "./load.ts"
 import type { ModelImage, NativeModel } from "./model.ts"
 
 // Interface to the native addon: types of every native class and function; load.ts finds the file. Callers in
-// engine/native/ and kernels/ check arguments with detailed messages; native code only refuses what it would misread.
+// engine/native/ and kernels/ check arguments with detailed messages; native code only rejects what it would misread.
 
 /**
  * Native call in progress. `cancel` makes the promise reject with code ABORTED at the next check of the native code.

@@ -14,7 +14,7 @@ export const metricDescriptions: Readonly<Record<string, string>> = {
   "episode/overflow": "Share of episodes that ended because the next prompt and completion would not fit the context.",
   "episode/wasted": "Share of the steps of successful episodes that belong to loops back to an earlier state.",
   "episode/retried": "Share of episodes that were rolled out again after a failure.",
-  "episode/refused": "Mean number of an agent's calls per scored episode that the endpoint refused.",
+  "episode/rejected": "Mean number of an agent's calls per scored episode that the gateway rejected.",
   "episode/branches": "Number of episodes that were branched off from a step of another episode.",
   "episode/<name>": "Mean of a metric that the environment or agent reports under this name.",
   "group/constant":

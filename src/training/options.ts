@@ -46,7 +46,7 @@ export const trainFields = {
   ...batchFields,
   maxStaleness: integer(
     0,
-    "Iterations that a rollout may be ahead of the updates. 0: synchronous. 1 (one-step-off policy): each rollout runs during the updates " +
+    "Maximum staleness: iterations that a rollout may be ahead of the updates. 0: synchronous. 1 (one-step-off policy): each rollout runs during the updates " +
       "before it, with the weights before them. Needs an engine with snapshots, such as a remote one.",
     { min: 0, max: 1 },
   ),
@@ -58,7 +58,7 @@ export const trainFields = {
     "tasks in the order of the environment, from their start",
   ),
   rolloutHooks: optionalChoice(
-    choice(undefined, fieldsOf(rolloutHooks), "Hooks that resample, truncate or branch turns during the rollout.", {
+    choice(undefined, fieldsOf(rolloutHooks), "Built-in hooks of the rollout, which resample, truncate or branch turns, or change the rewards of episodes.", {
       own: customRolloutHooks,
     }),
     "no hooks",
@@ -73,7 +73,7 @@ export const trainFields = {
   ),
   rolloutCorrection: optionalGroup(
     rolloutCorrectionFields,
-    "Truncated importance sampling, which corrects the mismatch of sampler and trainer; needs oldLogProbs recomputed.",
+    "Rollout correction (truncated importance sampling), which corrects the mismatch of sampler and trainer; needs oldLogProbs recomputed.",
     "no weights",
   ),
   tokenWeights: optionalGroup(

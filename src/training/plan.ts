@@ -8,7 +8,7 @@ import type { SettledTrainOptions } from "./settle-rates.ts"
 
 // Requirements that a training run has of its engine, checked before anything is changed.
 
-/** Refuses an estimator or a loss that needs a critic or a reference policy if the engine has none. */
+/** Rejects an estimator or a loss that needs a critic or a reference policy if the engine has none. */
 export function checkModels(policy: Trainable, { estimator, loss, needs }: Credited): void {
   if (needs.has("value") && !policy.critic)
     throw bad(
@@ -52,7 +52,7 @@ export function planOf(
   }
 }
 
-/** Refuses a plan that the engine does not support, with all of its reasons. */
+/** Rejects a plan that the engine does not support, with all of its reasons. */
 export async function checkPlan(policy: Trainable, plan: RunPlan): Promise<void> {
   const refusals = await policy.check(plan)
   if (refusals.length > 0) throw bad(`The engine cannot train this. ${refusals.join(" ")}`)

@@ -102,7 +102,7 @@ describe("algorithms are found", () => {
     ["hgop", /no algorithm hgop. Did you mean hgpo\?/],
     ["credits", /Did you mean credit\?/],
     ["chess-by-post", /Known changes: credit, keys/],
-  ])("or refused with what comes near: %s", (word, message) => {
+  ])("or rejected with what comes near: %s", (word, message) => {
     expect(() => findAlgorithms([word])).toThrow(
       expect.objectContaining({ code: "BAD_ARGUMENT", message: expect.stringMatching(message) }),
     )

@@ -67,7 +67,7 @@ const noting: Readonly<Record<string, string>> = {
   "belief-state": '<belief>{ "state": { "objects": { "mug 1": "desk 1" } }, "task": { "phase": "find" } }</belief>',
 }
 
-/** Lets a policy write notes and an action of Sokoban, which ALFWorld refuses, that depends on the key of the request, with the log-probabilities that it gives them. */
+/** Lets a policy write notes and an action of Sokoban, which ALFWorld rejects, that depends on the key of the request, with the log-probabilities that it gives them. */
 function speaking(policy: NativePolicy, tokenizer: Tokenizer, notes: string): NativePolicy {
   const sample: NativePolicy["sample"] = async ({ prompt, key }) => {
     const action = directions[new Random(key).below(4)]

@@ -137,7 +137,7 @@ describe.skipIf(missing)(`bench:paper${missing ? ` (needs ${missing})` : ""}`, (
     expect((await paper("whole", "--repeat", "line/GiGPO/7")).text).toContain("There is no line/GiGPO/7")
   })
 
-  it("refuses a table that there is not", async () => {
+  it("rejects a table that there is not", async () => {
     expect((await paper("whole", "larger")).text).toContain("There is no table larger; known: small.")
   })
 })

@@ -74,7 +74,7 @@ describe.skipIf(!built)("gigpo sft --data (needs dist: npm run build:ts)", () =>
     expect(refused.code).not.toBe(0)
   })
 
-  it("refuses an invalid line with its number before it writes anything", async () => {
+  it("rejects an invalid line with its number before it writes anything", async () => {
     const refused = await sft("broken.jsonl", "never")
     expect(refused.stderr).toMatch(/broken\.jsonl, line 13: messages must be a list of messages.*\[BAD_DATA\]/)
     expect(refused.code).not.toBe(0)

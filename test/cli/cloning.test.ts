@@ -98,7 +98,7 @@ describe.skipIf(!built)("gigpo sft (needs dist: npm run build:ts)", () => {
     expect(await readdir(join(folder, "noted.sft"))).toEqual(["notes.txt"])
   })
 
-  it("refuses an unwritable folder before the expert plays", async () => {
+  it("rejects an unwritable folder before the expert plays", async () => {
     await writeFile(join(folder, "file"), "mine")
     await symlink(join(folder, "small/model"), join(folder, "link"))
     await mkdir(join(folder, "empty"))

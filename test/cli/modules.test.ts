@@ -67,7 +67,7 @@ describe("the observer of a run", () => {
     expect(await configuredObservers(await load(""))).toEqual([])
   })
 
-  it("is refused without a function of an observer, with the place in the file", async () => {
+  it("is rejected without a function of an observer, with the place in the file", async () => {
     for (const [text, problem] of [
       ["export default () => {}", "must be an observer: an object with start, episodes, evaluation, report or end"],
       ["export default [{ reports() {} }]", "it has none of them"],
@@ -332,7 +332,7 @@ describe("a custom module", () => {
       "",
       /line 3: .* exports the option sha256, which is a reserved key/,
     ],
-  ])("that %s is refused with the line", async (_, module, options, message) => {
+  ])("that %s is rejected with the line", async (_, module, options, message) => {
     const name = module === undefined ? `mine-${files++}.mjs` : await put(module)
     await expect(load(`training: { estimator: { use: ./${name}${options} } }\n`)).rejects.toMatchObject({
       code: "BAD_CONFIG",
@@ -358,7 +358,7 @@ describe("a custom module", () => {
       "export const options = {}; export default () => { throw new Error('no memory') }",
       /line 3: .* export threw: no memory/,
     ],
-  ])("that is no estimator (%j) is refused before a model is opened", async (module, message) => {
+  ])("that is no estimator (%j) is rejected before a model is opened", async (module, message) => {
     const config = await load(`training: { estimator: { use: ./${await put(module)} } }\n`)
     await expect(configuredTraining(config)).rejects.toMatchObject({
       code: "BAD_CONFIG",
@@ -367,7 +367,7 @@ describe("a custom module", () => {
   })
 
   it.skipIf((process.features as { typescript?: unknown }).typescript)(
-    "in TypeScript is refused only by a Node that cannot run it",
+    "in TypeScript is rejected only by a Node that cannot run it",
     async () => {
       const name = await put("export default () => {}", "ts")
       await expect(load(`training: { loss: { use: ./${name} } }\n`)).rejects.toThrow(

@@ -50,8 +50,8 @@ const openers: Readonly<Record<string, Words>> = {
   play: ["play", "theirs/config.json", "--expert"],
   anchors: ["anchors", "theirs/config.json"],
   estimate: ["estimate", "theirs/config.json"],
-  "panel pin": ["panel", "pin", "theirs/config.json", "--out", "mine.json"],
-  "panel show": ["panel", "show", "sokoban/6x6@1", "--config", "theirs/config.json"],
+  "benchmark pin": ["benchmark", "pin", "theirs/config.json", "--out", "mine.json"],
+  "benchmark show": ["benchmark", "show", "sokoban/6x6@1", "--config", "theirs/config.json"],
 }
 
 const lure = `import { appendFileSync } from "node:fs"

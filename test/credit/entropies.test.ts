@@ -158,7 +158,7 @@ describe.each([
     )
   })
 
-  it("refuses invalid options", () => {
+  it("rejects invalid options", () => {
     expect(() => make({ estimator: { name: "gigpoo" } } as object)).toThrow(
       /estimator.name must be .* Did you mean gigpo\?/,
     )

@@ -224,7 +224,7 @@ describe("gigpoAdvantages", () => {
   })
 })
 
-describe("gigpoAdvantages refuses", () => {
+describe("gigpoAdvantages rejects", () => {
   const step: GigpoStep = { task: "t", episode: 0, anchor: "s", reward: 0 }
 
   it.each([Number.NaN, Infinity, -Infinity, 1e101, undefined])("the reward %s, naming the step", (reward) => {

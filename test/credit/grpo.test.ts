@@ -59,7 +59,7 @@ describe("grpoAdvantages", () => {
     ])
   })
 
-  it("refuses what GiGPO refuses", () => {
+  it("rejects what GiGPO rejects", () => {
     expect(() => grpoAdvantages([{ task: 0, episode: 0, reward: Number.NaN }])).toThrow(
       expect.objectContaining({ code: "NON_FINITE" }),
     )

@@ -42,7 +42,7 @@ describe("rlvmr", () => {
       }
   })
 
-  it("refuses steps whose reasoning was not scored", async () => {
+  it("rejects steps whose reasoning was not scored", async () => {
     await expect(advantagesOf(rlvmr(), worlds[0]!)).rejects.toThrow(/rlvmr: no step has the metric "reasoning-tag"/)
   })
 })

@@ -201,7 +201,7 @@ describe("an adapter created here", () => {
     [{ rankPattern: { q_proj: 0 } }, /rankPattern/],
     [{ targetModules: [] }, /targetModules/],
     [{ useDora: true }, /useDora/],
-  ])("is refused with %j", async (lora, message) => {
+  ])("is rejected with %j", async (lora, message) => {
     const refused = { code: "BAD_ARGUMENT", message: expect.stringMatching(message) }
     await expect(NativePolicy.open(modelPath("qwen3"), { lora: { rank: 2, ...lora } })).rejects.toMatchObject(refused)
   })

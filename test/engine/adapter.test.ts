@@ -223,7 +223,7 @@ describe("a trained adapter", () => {
   })
 })
 
-describe("an adapter is refused", () => {
+describe("an adapter is rejected", () => {
   async function refused(action: () => Promise<unknown>, message: RegExp, code = "BAD_MODEL"): Promise<void> {
     await expect(action()).rejects.toMatchObject({ code, message: expect.stringMatching(message) })
   }

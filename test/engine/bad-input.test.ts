@@ -46,7 +46,7 @@ const config: ModelConfig = {
   maxPositions: 64,
 }
 
-describe("a policy in use refuses", () => {
+describe("a policy in use rejects", () => {
   let policy: NativePolicy
   beforeAll(async () => {
     policy = await NativePolicy.open(modelPath("qwen3"))
@@ -287,7 +287,7 @@ describe("a policy in use refuses", () => {
   })
 })
 
-describe("a model is refused", () => {
+describe("a model is rejected", () => {
   let folder: string
   beforeEach(async () => {
     folder = await mkdtemp(join(tmpdir(), "gigpo-"))
@@ -421,7 +421,7 @@ describe("non-finite weights", () => {
 })
 
 describe("a disposed policy", () => {
-  it("refuses every call", async () => {
+  it("rejects every call", async () => {
     const policy = await NativePolicy.create(config, new Random(0))
     await policy.dispose()
     const tokens = Int32Array.of(1)

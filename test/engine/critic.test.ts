@@ -224,7 +224,7 @@ it("is opened with the memory that it needs", async () => {
   expect(refusals({ ...run, critic: false }, config, { device: "cuda" })).toEqual([])
 })
 
-it("refuses rows without returns", async () => {
+it("rejects rows without returns", async () => {
   const policy = await open(modelPath("qwen3"))
   const rows = await valuedRows(policy)
   const critic = await policy.critic()
@@ -264,7 +264,7 @@ it("refuses rows without returns", async () => {
   await refused(critic.predict(rows), /is disposed/, "DISPOSED")
 })
 
-it("clears its gradients, and refuses to save non-finite numbers", async () => {
+it("clears its gradients, and rejects to save non-finite numbers", async () => {
   const policy = await open(modelPath("qwen3"))
   const rows = await valuedRows(policy)
   const critic = await policy.critic()

@@ -250,7 +250,7 @@ describe("a loss evaluated outside of the engine", () => {
       "NON_FINITE",
       /entropyCoefficients contain/,
     ],
-  ])("is refused with %s", async (_, wrong, code, message) => {
+  ])("is rejected with %s", async (_, wrong, code, message) => {
     const loss = { kind: "linear", ...wrong } as LinearLoss
     await expect(policy.forwardBackward(rows, loss)).rejects.toMatchObject({
       code,

@@ -206,7 +206,7 @@ describe("a row as one sequence", () => {
 })
 
 describe("arguments of a call", () => {
-  it("must not change until it is settled: a change is refused or read, and the engine continues", async () => {
+  it("must not change until it is settled: a change is rejected or read, and the engine continues", async () => {
     const policy = await NativePolicy.open(modelPath("qwen3"), { maxPositions: 256 })
     const rows = await conversations(policy)
     const coefficients = new Float32Array(sampledTokens(rows)).fill(0.1)

@@ -10,7 +10,7 @@ import {
 } from "../../src/native/native.ts"
 import { surrogate } from "./fixtures.ts"
 
-// What TypeScript checks first never comes so far; were it to, native code must refuse it, not misread it.
+// What TypeScript checks first never comes so far; were it to, native code must reject it, not misread it.
 
 const model = {
   vocabularySize: 31,
@@ -129,14 +129,14 @@ describe("native code", () => {
     await expect(call).rejects.toMatchObject({ code: "BAD_ARGUMENT", message: expect.stringMatching(message) })
   })
 
-  it("refuses arrays of another type", async () => {
+  it("rejects arrays of another type", async () => {
     await expect(train({ ...batch, advantages: new Float64Array(5) })).rejects.toThrow(
       "advantages must be a Float32Array.",
     )
     await expect(train({ ...batch, tokens: [1, 2, 3] })).rejects.toThrow("tokens must be an Int32Array.")
   })
 
-  it("refuses batches for a critic without its columns", async () => {
+  it("rejects batches for a critic without its columns", async () => {
     const critic = await settle(() => engine.critic())
     const whole = { ...batch, returns: new Float32Array(5), oldValues: new Float32Array(5) }
     expect((await settle(() => critic.forwardBackward(whole, { clip: 1 }))).tokens).toBe(5)

@@ -212,7 +212,7 @@ describe("replicas", () => {
     })
   })
 
-  it("refuse a bad batch without an effect", async () => {
+  it("reject a bad batch without an effect", async () => {
     await using(2, {}, async (policy) => {
       const rows = await rowsOf(policy)
       await policy.forwardBackward(rows, crossEntropy)

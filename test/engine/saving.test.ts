@@ -80,7 +80,7 @@ describe("saving", () => {
     expect(await readdir(join(folder, "new", "model"))).toContain("model.safetensors")
   })
 
-  it("is refused if a file has the path of the folder", async () => {
+  it("is rejected if a file has the path of the folder", async () => {
     const policy = await opened(NativePolicy.open(modelPath("qwen3")))
     await writeFile(join(folder, "taken"), "")
     await expect(policy.save(join(folder, "taken"))).rejects.toMatchObject({ code: "FILE_EXISTS" })

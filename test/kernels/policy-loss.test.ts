@@ -144,7 +144,7 @@ describe("policyLoss", () => {
     ],
     ["a clip of NaN", {}, { clipLow: NaN }, /clipLow must be a number from 0 to 1, not NaN/],
     ["an unknown device", {}, { device: "tpu" as "cpu" }, /device is "tpu"; it must be/],
-  ])("refuses %s", (_, input, options, message) => {
+  ])("rejects %s", (_, input, options, message) => {
     expect(() => policyLoss(row([1, 1], 1, input), options)).toThrow(badArgument(message))
   })
 })

@@ -66,7 +66,7 @@ describe("clippedSurrogate", () => {
     expect([loss, gradient.length, ...Object.values(metrics!)]).toEqual([0, 0, 0, 0, expect.closeTo(0), 0])
   })
 
-  it("refuses invalid options", () => {
+  it("rejects invalid options", () => {
     expect(() => clippedSurrogate({ clipLow: NaN })).toThrow(
       badArgument(/clipLow must be a number from 0 to 1, not NaN/),
     )

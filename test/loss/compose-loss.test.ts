@@ -183,7 +183,7 @@ describe("composeLoss", () => {
       () => composeLoss(clippedSurrogate(), { teacherWeight: 1 }).evaluate(input),
       /teacherWeight is not 0 and needs teacherLogProbs/,
     ],
-  ])("refuses %s", (_, call, message) => {
+  ])("rejects %s", (_, call, message) => {
     expect(call).toThrow(badArgument(message))
   })
 })

@@ -30,7 +30,7 @@ describe("gspo", () => {
     expect(native).toMatchObject({ kind: "clipped-surrogate", ...options })
   })
 
-  it("accepts schedules, and refuses unknown options", () => {
+  it("accepts schedules, and rejects unknown options", () => {
     const native = gspo({ clipLow: { from: 1e-4, to: 3e-4 } }).native!({ iteration: 5, iterations: 10 })
     expect(native).toMatchObject({ clipLow: expect.closeTo(2e-4, 12) })
     expect(() => gspo({ clipDual: 3 } as object)).toThrow(badArgument(/gspo: clipDual/))

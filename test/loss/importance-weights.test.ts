@@ -71,11 +71,11 @@ describe("importanceWeights", () => {
     ["bounds without room", () => weights({ dropBelow: 3, dropAbove: 2 }), /dropBelow is 3 and dropAbove is 2/],
     ["an unknown level", () => weights({ level: "row" as "token" }), /level must be "token" or "sequence", not "row"/],
     ["a schedule", () => weights({ truncate: { from: 1, to: 2 } as never }), /truncate must be a number above 0/],
-  ])("refuse %s", (_, call, message) => {
+  ])("reject %s", (_, call, message) => {
     expect(call).toThrow(badArgument(message))
   })
 
-  it("refuse non-finite numbers, except NaN of the trainer", () => {
+  it("reject non-finite numbers, except NaN of the trainer", () => {
     for (const [ours, theirs] of [
       [-Infinity, 0],
       [0, Number.NaN],

@@ -76,6 +76,6 @@ it("reports large differences in full: only the χ² is bounded", () => {
     expect([name, found[name]! / value]).toEqual([name, expect.closeTo(1, 12)])
 })
 
-it("refuses columns that do not fit", () => {
+it("rejects columns that do not fit", () => {
   expect(() => mismatchMetrics(trainer, sampler, [0, 2])).toThrow(badArgument(/offsets must not decrease from 0 to 5,/))
 })

@@ -33,7 +33,7 @@ describe("a name of an earlier version", () => {
     }
   })
 
-  it("is refused with the new name", () => {
+  it("is rejected with the new name", () => {
     expect(complaints({ guards: { leastGroupSize: 3 } })).toEqual([
       "guards.leastGroupSize was renamed to guards.minGroupSize.",
     ])
@@ -51,14 +51,14 @@ describe("a name of an earlier version", () => {
     expect(complaints({ unit: "row" })).toEqual(['unit must be "turn" or "trajectory", not "row".'])
   })
 
-  it("of a value or a choice is refused with the new one", () => {
+  it("of a value or a choice is rejected with the new one", () => {
     expect(complaints({ unit: "span" })).toEqual([
       'unit must be "turn" or "trajectory", not "span". "span" was renamed to "turn".',
     ])
     expect(complaints({ loss: "sequence" })).toEqual(['loss.name "sequence" was renamed to gspo.'])
   })
 
-  it("is refused among arguments of functions", () => {
+  it("is rejected among arguments of functions", () => {
     expect(() => checkArguments("make", { leastGroupSize: 1 }, { minGroupSize: true })).toThrow(
       'make: "leastGroupSize" was renamed to "minGroupSize".',
     )

@@ -385,7 +385,7 @@ describe("a fault of an agent affects only its episode", () => {
     }
   })
 
-  it("if the policy refuses a request", async () => {
+  it("if the policy rejects a request", async () => {
     class Strict extends FakePolicy {
       override async sample(request: Parameters<FakePolicy["sample"]>[0]) {
         if (request.maxTokens > 100) throw new GigpoError("BAD_ARGUMENT", "too long")

@@ -368,7 +368,7 @@ describe("a hook that fails ends the rollout", () => {
   })
 })
 
-it("refuses invalid numbers of a rollout", async () => {
+it("rejects invalid numbers of a rollout", async () => {
   const refused = async (changes: object, message: RegExp) =>
     await expect(play({}, changes)).rejects.toMatchObject({
       code: "BAD_ARGUMENT",

@@ -172,7 +172,7 @@ describe("judge", () => {
     expect(asked).toHaveLength(2)
   })
 
-  it("refuses a text without an address", () => {
+  it("rejects a text without an address", () => {
     expect(() => judge({ url: "judge" })).toThrow(/url is "judge"; give an http or https address/)
   })
 })

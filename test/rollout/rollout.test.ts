@@ -63,7 +63,7 @@ describe("a rollout", () => {
     [{ groupSize: 1.5 }, /groupSize is 1.5/],
     [{ maxSteps: 0 }, /maxSteps is 0/],
     [{ environmentTimeout: Number.NaN }, /environmentTimeout is NaN/],
-  ])("refuses %o", async (wrong, message) => {
+  ])("rejects %o", async (wrong, message) => {
     await expect(rollout(rolloutSetup(tokenizer.get(), wrong))).rejects.toMatchObject({
       code: "BAD_ARGUMENT",
       message: expect.stringMatching(message),
@@ -102,7 +102,7 @@ describe("a rollout", () => {
 })
 
 describe("a task shared by its episodes", () => {
-  it("is refused if one of them changed it", async () => {
+  it("is rejected if one of them changed it", async () => {
     const { start } = doorsEnvironment()
     const environment = doorsEnvironment({
       start: (task, context) => start(Object.assign(task, { turns: 1 }), context),

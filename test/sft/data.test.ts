@@ -238,7 +238,7 @@ describe("recorded episodes", () => {
   })
 })
 
-it("refuses incompatible options before anything starts", async () => {
+it("rejects incompatible options before anything starts", async () => {
   await refused({}, "BAD_ARGUMENT", /sft needs an expert or data: give environment or data/)
   await refused({ data: "" }, "BAD_ARGUMENT", /data must be the path of a JSON Lines file/)
   await refused({ data: "nowhere.jsonl" }, "BAD_DATA", /nowhere\.jsonl/)

@@ -261,7 +261,7 @@ it("learns from recorded episodes, including unsuccessful ones", async () => {
   expect(courses[0]![0]!.rewards).toBe(courses[0]![1]!.rewards)
 })
 
-it("refuses invalid data before anything is learned", async () => {
+it("rejects invalid data before anything is learned", async () => {
   const policy = new TablePolicy()
   const setup = { policy, tokenizer: characters, implicitQ: {}, onWarning: () => {} }
   const refused = (given: object, message: RegExp) =>

@@ -137,7 +137,7 @@ describe("SFT with a run", () => {
     expect((await part({ directory, resume: true })).end).toEqual((await part({})).end)
   })
 
-  it("is refused for lack of memory before the expert plays", async () => {
+  it("is rejected for lack of memory before the expert plays", async () => {
     const { policy, tokenizer } = await tiny.open()
     const directory = newFolder()
     await using run = await Run.open(directory, {})

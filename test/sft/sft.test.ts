@@ -153,7 +153,7 @@ describe("aborted SFT", () => {
   })
 })
 
-describe("SFT is refused", () => {
+describe("SFT is rejected", () => {
   it.each<[string, SftOptions, RegExp]>([
     ["no tasks", { tasks: 0 }, /sft: tasks must be at least 1, not 0/],
     ["no epochs", { epochs: 0 }, /epochs must be at least 1, not 0/],

@@ -17,7 +17,7 @@ import { GigpoError } from "../../src/util/errors.ts"
 import { Random } from "../../src/util/random.ts"
 import { bomb, endlessCopies } from "./zstd-frames.ts"
 
-// Messages in both directions, changed at random: each is read, or refused by a sentence, in work that its bytes bound.
+// Messages in both directions, changed at random: each is read, or rejected by a sentence, in work that its bytes bound.
 
 const rounds = Number(process.env.GIGPO_FUZZ_ROUNDS ?? 300)
 const seed = Number(process.env.GIGPO_FUZZ_SEED ?? 1)

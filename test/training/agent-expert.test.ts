@@ -201,7 +201,7 @@ describe("an expert that answers the calls of an agent", () => {
     )
   })
 
-  it("is refused if no completion can be parsed, and warns if some cannot", async () => {
+  it("is rejected if no completion can be parsed, and warns if some cannot", async () => {
     await using tokenizer = await Tokenizer.open(directory)
     await using policy = await NativePolicy.open(directory, { threads: 1 })
     const tools = [{ type: "function", function: { name: "look" } }]

@@ -117,7 +117,7 @@ describe("a critic", () => {
     }
   })
 
-  it("is refused if the engine does not support it, or the estimator gives no returns", async () => {
+  it("is rejected if the engine does not support it, or the estimator gives no returns", async () => {
     const policy = Object.assign(new TablePolicy(), { critic: undefined }) as never
     await expect(train({ ...setup(), ...learning, policy })).rejects.toThrow(/ppo needs a critic/)
     const estimator = {
@@ -305,7 +305,7 @@ describe("dynamic sampling", () => {
   })
 })
 
-describe("refuses incompatible options", () => {
+describe("rejects incompatible options", () => {
   it.each<[object, RegExp]>([
     [{ updatesPerEpoch: 2, episodesPerUpdate: 3 }, /updatesPerEpoch and episodesPerUpdate/],
     [{ overlong: { cache: 3 } }, /overlong.cache is 3, but completions have at most 2 tokens/],
@@ -314,7 +314,7 @@ describe("refuses incompatible options", () => {
       { oldLogProbs: "recomputed", rolloutCorrection: { dropBelow: 2, dropAbove: 1 } },
       /dropBelow is 2 and dropAbove is 1, which drops all tokens/,
     ],
-  ])("%j are refused before anything is touched", async (options, message) => {
+  ])("%j are rejected before anything is touched", async (options, message) => {
     const directory = join(folder, "run")
     await using run = await Run.open(directory, {})
     const refused = expect.objectContaining({ code: "BAD_ARGUMENT", message: expect.stringMatching(message) })

@@ -172,7 +172,7 @@ describe("by-success", () => {
     expect(again.state!()).toEqual(state)
   })
 
-  it("refuses additional tasks, and training without an environment", async () => {
+  it("rejects additional tasks, and training without an environment", async () => {
     const tasks = { next: () => 0 }
     await expect(train({ ...tableSetup(), tasks, curriculum: { name: "by-success" } })).rejects.toThrow(
       /leave tasks out/,

@@ -266,7 +266,7 @@ it("a hook gets log-probabilities from the weights that play", async () => {
   expect(Math.max(...apart)).toBeLessThan(1e-5)
 })
 
-it("a snapshot without log-probabilities is refused before it plays", async () => {
+it("a snapshot without log-probabilities is rejected before it plays", async () => {
   const policy = new SnapshotPolicy()
   const { take } = policy.snapshots
   const without = async () => ({ ...(await take()), logProbs: undefined })
@@ -280,7 +280,7 @@ it.each([
   [{ oldLogProbs: "recomputed" }, /set rolloutCorrection to \{\}, or oldLogProbs to "sampled"/],
   [{ loss: { name: "reinforce" } }, /set oldLogProbs to "recomputed" and rolloutCorrection to \{\}/],
   [{ maxStaleness: 2 }, /maxStaleness/],
-] as const)("what cannot work is refused before anything is written: %#", async (changes, message) => {
+] as const)("what cannot work is rejected before anything is written: %#", async (changes, message) => {
   const directory = join(folder, "refused")
   await expect(part(directory, changes as Partial<TrainSetup>)).rejects.toMatchObject({
     code: "BAD_ARGUMENT",
@@ -289,7 +289,7 @@ it.each([
   await expect(readdir(directory)).rejects.toMatchObject({ code: "ENOENT" })
 })
 
-it("an object with a state in both the rollout and the updates is refused", async () => {
+it("an object with a state in both the rollout and the updates is rejected", async () => {
   const both = { ...countingTasks(), name: "both", evaluate: () => ({ loss: 0, gradient: new Float32Array() }) }
   await expect(train(setup({ tasks: both, loss: { use: both } }))).rejects.toThrow(/the same object is loss and tasks/)
 })

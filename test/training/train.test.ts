@@ -251,7 +251,7 @@ describe("training in an environment that fails", () => {
     for (const { metrics } of alone.reports) expect(Object.values(metrics).every(Number.isFinite)).toBe(true)
   })
 
-  it("refuses groups of one if its estimator compares episodes, or warns if it compares states, too", async () => {
+  it("rejects groups of one if its estimator compares episodes, or warns if it compares states, too", async () => {
     const warned = async (estimator: TrainOptions["estimator"], changes: TrainOptions = {}) => {
       const warnings: string[] = []
       const started = all(
@@ -342,7 +342,7 @@ describe("bad options", () => {
       { optimizer: { schedule: "step" as "linear" } },
       /optimizer.schedule must be "constant" or "linear" or "cosine", not "step"/,
     ],
-  ])("are refused before the first episode ends: %j", async (wrong, message) => {
+  ])("are rejected before the first episode ends: %j", async (wrong, message) => {
     const model = await doors.open()
     const onProgress = () => expect.unreachable()
     const options = { ...small, ...wrong, rollout: { ...small.rollout, ...wrong.rollout } }
@@ -353,7 +353,7 @@ describe("bad options", () => {
     })
   })
 
-  it("a model whose vocabulary is too small for the tokenizer is refused", async () => {
+  it("a model whose vocabulary is too small for the tokenizer is rejected", async () => {
     const { policy } = await doors.open()
     const directory = await mkdtemp(join(doors.folder, "large-"))
     const environment = sokoban() as Environment

@@ -79,7 +79,7 @@ describe("turns", () => {
     }
   })
 
-  it("that are invalid are refused before the first episode", async () => {
+  it("that are invalid are rejected before the first episode", async () => {
     await expect(played({ rolloutHooks: { name: "t2p" } as never })).rejects.toThrow(
       /rolloutHooks\.name must be .*t2po/,
     )
@@ -90,7 +90,7 @@ describe("turns", () => {
   })
 
   it.each(["oracle-candidates", "information-gain", "expert-progress"] as const)(
-    "refuse an environment that lacks a method of %s before anything is written or sampled",
+    "reject an environment that lacks a method of %s before anything is written or sampled",
     async (name) => {
       const { policy, environment, ...setup } = tableSetup()
       const bare = { ...(environment as object), expert: undefined }

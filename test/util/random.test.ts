@@ -156,7 +156,7 @@ describe("a fork", () => {
     expect(Math.abs(sum / first.length)).toBeLessThan(4 / 12 / Math.sqrt(4000))
   })
 
-  it("refuses limits without a valid number", () => {
+  it("rejects limits without a valid number", () => {
     for (const limit of [0, -1, 1.5, Number.NaN, 2 ** 32 + 1])
       expect(() => new Random(1).below(limit)).toThrow(/random.below\(.*\): limit must be an integer from 1/)
     expect(new Random(1).below(2 ** 32)).toBeLessThan(2 ** 32)

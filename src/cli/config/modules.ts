@@ -223,7 +223,7 @@ async function own<T>(part: Used, value: CustomValue<T>, around: Fields = {}): P
   return await placed(writtenAt.get(part), activity.during(`opening ${use}`, make))
 }
 
-/** Loads a module. Refuses options with the name of a key that applies to any module. */
+/** Loads a module. Rejects options with the name of a key that applies to any module. */
 async function loadFor(use: string, folder: string, around: Fields): Promise<Module> {
   const found = await loadModule(use, folder)
   for (const key of ["name", "use", "sha256", ...Object.keys(around)])

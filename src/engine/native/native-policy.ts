@@ -128,7 +128,7 @@ export class NativePolicy implements Trainable {
   ): Promise<NativePolicy> {
     checkArguments("NativePolicy.open", given)
     const { signal, ...options } = given
-    resolveWithoutAdapter(options) // refuses invalid options before files are read
+    resolveWithoutAdapter(options) // rejects invalid options before files are read
     const directory = await resolveModel(named, { signal })
     await checkModelFolder(directory)
     if (!(await isAdapterFolder(directory))) return await NativePolicy.#openModel(directory, options, signal)
@@ -138,7 +138,7 @@ export class NativePolicy implements Trainable {
     const base = await findBase(directory, stored, { given: options.base, signal })
     await checkModelFolder(base)
     const model = await readModelConfig(base)
-    layoutOfStored(directory, stored, model, "language") // refused before weights are read
+    layoutOfStored(directory, stored, model, "language") // rejected before weights are read
     const lora = withoutUnmatched(model, stored.config)
     if (stored.dropout > 0 && options.training !== false)
       warnOnce(

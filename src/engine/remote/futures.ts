@@ -36,7 +36,7 @@ export class LostResult extends Error {}
 
 /** Timeout in milliseconds of one poll. Servers hold a poll for up to 300 s, and then respond with 408. */
 const held = 330_000
-/** Number of refused polls (400) after which the request fails. */
+/** Number of rejected polls (400) after which the request fails. */
 const mostRefusals = 3
 /** Milliseconds after which a pause of the server is reported, once. */
 const pauseToTell = 60_000
@@ -60,7 +60,7 @@ export class Futures {
   /**
    * Waits for a result.
    *
-   * @throws LostResult; GigpoError `ENGINE_REFUSED` for a failed request, `ENGINE_LOST` if no result arrives in time.
+   * @throws LostResult; GigpoError `ENGINE_REJECTED` for a failed request, `ENGINE_LOST` if no result arrives in time.
    */
   async result(requestId: string, path: string, options: ResultOptions = {}): Promise<Settled> {
     const since = Date.now()
@@ -127,7 +127,7 @@ function failed(path: string, { error, category }: Record<string, unknown>): Err
   const reason = excerpt(error)
   if (/already retrieved/i.test(reason)) return new LostResult(reason)
   const whose = typeof category === "string" ? ` (${category.slice(0, 50)})` : ""
-  return new GigpoError("ENGINE_REFUSED", `The engine failed at ${path}${whose}: ${reason}`)
+  return new GigpoError("ENGINE_REJECTED", `The engine failed at ${path}${whose}: ${reason}`)
 }
 
 function lost(url: string, path: string, what: string): GigpoError {

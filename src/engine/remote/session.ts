@@ -31,7 +31,7 @@ export interface SessionOptions extends ConnectionOptions {
   readonly resultTimeout?: number | undefined
 }
 
-/** Opens a session. Throws `ENGINE_LOST` if no server answers, and `ENGINE_REFUSED` for another kind of server or a wrong key. */
+/** Opens a session. Throws `ENGINE_LOST` if no server answers, and `ENGINE_REJECTED` for another kind of server or a wrong key. */
 export async function openSession(options: SessionOptions): Promise<Session> {
   const connection = new Connection(options)
   const futures = new Futures(connection, options.resultTimeout ?? 3600)
@@ -46,7 +46,7 @@ export async function openSession(options: SessionOptions): Promise<Session> {
   })
   if (typeof session_id !== "string")
     throw new GigpoError(
-      "ENGINE_REFUSED",
+      "ENGINE_REJECTED",
       `The server at ${connection.url} is not a server of the Tinker API. Correct the address.`,
     )
   connection.met()

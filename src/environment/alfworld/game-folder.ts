@@ -104,7 +104,7 @@ function taskTypeOf(trajectory: string, source: string): string {
 /** Maximum size of a file in bytes; published ones have up to 0.1 MB. */
 const largest = 16 * 2 ** 20
 
-/** Also refuses a pipe, so that `load`, which reads at once, does not block the process. */
+/** Also rejects a pipe, so that `load`, which reads at once, does not block the process. */
 async function readText(path: string): Promise<string> {
   return await readLinked(path, largest)
 }

@@ -4,7 +4,7 @@ import { Random } from "../../../src/util/random.ts"
 import { actionSchema, error, observation, startServer } from "./server.ts"
 import { listen, released, serve, start } from "./setup.ts"
 
-describe("actions that the server refuses", () => {
+describe("actions that the server rejects", () => {
   const literal = [{ type: "literal_error", loc: ["command"], msg: "Input should be 'go' or 'stop'" }]
 
   it.each([
@@ -17,7 +17,7 @@ describe("actions that the server refuses", () => {
     const episode = await start({ url: server.url, maxSteps: 4 })
     const refused = {
       observation: {
-        text: `start seed=7\n\nThe action was refused: ${shown}`,
+        text: `start seed=7\n\nThe action was rejected: ${shown}`,
         anchor: "start seed=7",
         actions: ["go", "stop"],
       },
@@ -25,10 +25,10 @@ describe("actions that the server refuses", () => {
       terminated: false,
       truncated: false,
     }
-    expect(await episode.step("fly")).toEqual({ ...refused, metrics: { success: 0, refused: 1 } })
-    expect(await episode.step("fly")).toEqual({ ...refused, metrics: { success: 0, refused: 2 } })
-    expect(await episode.step("go")).toMatchObject({ observation: { text: "you go" }, metrics: { refused: 2 } })
-    expect(await episode.step("fly")).toMatchObject({ truncated: true, metrics: { refused: 3 } })
+    expect(await episode.step("fly")).toEqual({ ...refused, metrics: { success: 0, rejected: 1 } })
+    expect(await episode.step("fly")).toEqual({ ...refused, metrics: { success: 0, rejected: 2 } })
+    expect(await episode.step("go")).toMatchObject({ observation: { text: "you go" }, metrics: { rejected: 2 } })
+    expect(await episode.step("fly")).toMatchObject({ truncated: true, metrics: { rejected: 3 } })
     await expect(episode.step("go")).rejects.toMatchObject({ code: "BAD_ARGUMENT" })
     await episode[Symbol.asyncDispose]?.()
   })

@@ -28,7 +28,7 @@ describe("openenv", () => {
       reward: 0,
       terminated: false,
       truncated: false,
-      metrics: { success: 0, refused: 0 },
+      metrics: { success: 0, rejected: 0 },
     })
     expect(await episode.step("stop")).toMatchObject({ reward: 1, terminated: true, metrics: { success: 1 } })
     await expect(episode.step("go")).rejects.toMatchObject({ code: "BAD_ARGUMENT", message: /episode has ended/ })
@@ -43,7 +43,7 @@ describe("openenv", () => {
     ])
   })
 
-  it.each([undefined, null, "x", {}, { seed: "7" }, { seed: 1.5 }])("refuses the task %j", async (task) => {
+  it.each([undefined, null, "x", {}, { seed: "7" }, { seed: 1.5 }])("rejects the task %j", async (task) => {
     const context = { signal: new AbortController().signal, random: new Random(1) }
     await expect(openenv().start(task as unknown as OpenEnvTask, context)).rejects.toMatchObject({
       code: "BAD_ARGUMENT",
@@ -247,7 +247,7 @@ describe("openenv", () => {
     [{ textField: 3 }, "textField must be a non-empty string"],
     [{ act: "command" }, "act must be a function"],
     [{ action_field: "x" }, "action_field is not an option; did you mean actionField?"],
-  ])("refuses the options %j", (options, message) => {
+  ])("rejects the options %j", (options, message) => {
     expect(() => openenv(options as OpenEnvOptions)).toThrow(
       expect.objectContaining({ code: "BAD_CONFIG", message: expect.stringContaining(`openenv: ${message}`) }),
     )

@@ -338,7 +338,7 @@ describe("the batch that failed", () => {
     ["another version", '{"version": 2}', /does not support its version/],
     ["nothing", "null", /does not support its version/],
     ["no rows", '{"version": 1, "how": {}, "adamw": {}}', /must have the keys how, adamw and rows/],
-  ])("that is %s is refused", async (_, text, message) => {
+  ])("that is %s is rejected", async (_, text, message) => {
     await writeFile(join(folder, "batch.json"), text)
     await expect(replayFailure(folder, new TablePolicy(), sound)).rejects.toMatchObject({
       code: "RUN_CORRUPT",

@@ -89,7 +89,7 @@ export const adaptiveKlFields = {
   target: required(number(undefined, "Target of the KL to the reference policy in nats.", { above: 0 })),
   horizon: number(
     10_000,
-    "Steps over which the weight changes by the relative error of the KL, which is clipped to ±0.2.",
+    "Steps of episodes over which the weight changes by the relative error of the KL, which is clipped to ±0.2.",
     {
       above: 0,
     },

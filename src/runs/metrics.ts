@@ -111,7 +111,7 @@ export const metricDescriptions: Readonly<Record<string, string>> = {
   "guard/constant": "Share of groups with equal returns that the guard checks.",
   "guard/unsolved": "Number of episodes since the last success; present from the first success on.",
   "sft/epoch": "Epoch of the optimizer step (SFT).",
-  "sft/loss": "Mean cross-entropy per learned token, or the chosen loss (SFT).",
+  "sft/loss": "Mean cross-entropy per token in the loss, or the chosen loss (SFT).",
   "sft/completions": "Number of completions of an epoch (SFT).",
   "time/run": "Duration of the run, in seconds, across resumptions.",
   "time/iteration": "Duration of the iteration, in seconds.",

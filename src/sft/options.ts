@@ -32,7 +32,7 @@ export const sftFields = {
     ["all", "last"],
     "Completions of a transcript that are in the loss, where its messages have no weight.",
   ),
-  successfulOnly: boolean(true, "Learn only from successful episodes, in the case of recorded episodes."),
+  successfulOnly: boolean(true, "Whether only successful episodes are trained on, in the case of recorded episodes."),
   tooLong: oneOf(
     "drop",
     ["drop", "truncate"],

@@ -36,6 +36,18 @@ function made(): BenchmarkEvaluation {
 }
 
 describe("an evaluation's file", () => {
+  it("with a key of an earlier version is rejected with the new key", async () => {
+    const path = join(folder, "old.jsonl")
+    const { header, episodes } = made()
+    const { benchmark, ...rest } = header
+    const lines = [{ ...rest, panel: benchmark }, ...episodes].map((line) => JSON.stringify(line))
+    await writeFile(path, lines.join("\n"))
+    await expect(readEvaluation(path)).rejects.toMatchObject({
+      code: "BAD_DATA",
+      message: `${path}, line 1: "panel" was renamed to "benchmark"; rename the key in the file.`,
+    })
+  })
+
   it("gives back what was written, a header and a line an episode", async () => {
     const path = join(folder, "whole.jsonl")
     await writeEvaluation(path, made())

@@ -31,7 +31,7 @@ const room = new Room(2 ** 30)
 export async function readFields(received: Received, tokens = 0): Promise<FieldReader> {
   const limits = { ...ofRequest, bytes: ofRequest.bytes + 32 * tokens, values: ofRequest.values + tokens }
   return await room.holding(async (hold) => {
-    const bytes = await readBytes(received.request, limits.bytes, hold)
+    const bytes = await readBytes(received.request, limits.bytes, { count: hold, pace: received.pace })
     return new FieldReader(await readJson(bytes, received, limits))
   })
 }
@@ -47,11 +47,11 @@ export async function readCall(
     const type = request.headers.get("content-type") ?? ""
     if (!/protobuf/.test(type)) {
       if (!forwardOnly && departures.has("protobuf-only")) throw new ApiError(415, "Send application/x-protobuf.")
-      const body = await readJson(await readBytes(request, ofCall.bytes, hold), received, ofCall)
+      const body = await readJson(await readBytes(request, ofCall.bytes, { count: hold, pace }), received, ofCall)
       return await orRefused(pace, callFromJson(body, forwardOnly, maxPositions))
     }
     if (departures.has("json-only")) throw new ApiError(415, "Send application/json.")
-    const bytes = await readBytes(request, mostBytes, hold)
+    const bytes = await readBytes(request, mostBytes, { count: hold, pace })
     const decoded = await decompressed(bytes, request.headers.get("content-encoding"), pace)
     return await orRefused(pace, decodeCall(decoded, maxPositions))
   })

@@ -87,7 +87,7 @@ export function makeCurriculum(options: ResolvedTrainOptions["curriculum"]): Cur
   return makeNamed<Curriculum>(curricula, options)
 }
 
-/** Makes the turn hooks of resolved options; undefined if there are none. */
+/** Makes the rollout hooks of resolved options; undefined if there are none. */
 export function makeTurns(options: ResolvedTrainOptions["rolloutHooks"]): RolloutHooks | undefined {
   if (!options || "use" in options) return options?.use
   return makeNamed<RolloutHooks>(rolloutHooks, options)

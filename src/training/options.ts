@@ -58,9 +58,14 @@ export const trainFields = {
     "tasks in the order of the environment, from their start",
   ),
   rolloutHooks: optionalChoice(
-    choice(undefined, fieldsOf(rolloutHooks), "Built-in hooks of the rollout, which resample, truncate or branch turns, or change the rewards of episodes.", {
-      own: customRolloutHooks,
-    }),
+    choice(
+      undefined,
+      fieldsOf(rolloutHooks),
+      "Built-in hooks of the rollout, which resample, truncate or branch turns, or change the rewards of episodes.",
+      {
+        own: customRolloutHooks,
+      },
+    ),
     "no hooks",
   ),
   estimator,

@@ -13,7 +13,7 @@ import { reasoningRewardFields, reasoningRewards } from "./reasoning-rewards.ts"
 import { t2po, t2poFields } from "./t2po.ts"
 import { thinkWhenUnsure, thinkWhenUnsureFields } from "./think-when-unsure.ts"
 
-/** Built-in turn hooks by their names in configurations. */
+/** Built-in rollout hooks by their names in configurations. */
 export const rolloutHooks = {
   t2po: { fields: t2poFields, make: t2po },
   "entropy-branching": { fields: entropyBranchingFields, make: entropyBranching },
@@ -30,7 +30,7 @@ export const rolloutHooks = {
 
 const names = ["start", "candidates", "sample", "onTurn", "guide", "score", "keep", "rolloutEnd"] as const
 
-/** Custom turn hooks. */
+/** Custom rollout hooks. */
 export const customRolloutHooks: CustomValue<RolloutHooks> = {
   validate: (value) =>
     names.some((name) => typeof (value as RolloutHooks | undefined)?.[name] === "function")

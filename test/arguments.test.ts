@@ -270,7 +270,7 @@ const optional: Readonly<Record<string, Case>> = {
 /** Arguments are plain values: columns, rows, texts, numbers, or custom parts. */
 const plain = [
   ...["acrossTasks", "anchorLevels", "toBatch", "discountedReturn", "discountedReturns", "generalizedAdvantages"],
-  ...["groupByAnchor", "klRewards", "mismatch", "crossEntropy"],
+  ...["groupByAnchor", "klRewards", "mismatchMetrics", "crossEntropy"],
   ...["transcripts", "recordedEpisodes", "joinHooks", "monteCarlo", "beliefRewards"],
   ...["scheduleValue", "scheduleValues", "readOptions", "batches", "byTask", "collectSteps", "layOutSequences"],
   ...[
@@ -360,7 +360,7 @@ describe("public functions", () => {
     ["Tokenizer.open", () => Tokenizer.open(anything(null))],
     ["Run.open", () => Run.open(anything(undefined), {})],
     ["openCorpus", () => gigpo.openCorpus(anything(undefined))],
-    ["openenvironment", () => gigpo.openEnvironment(anything(7))],
+    ["openEnvironment", () => gigpo.openEnvironment(anything(7))],
     ["takeTasks", () => gigpo.takeTasks(anything(undefined), "train", new Random(1), 1)],
     ["environmentTasks", () => gigpo.environmentTasks(anything(undefined), "train", new Random(1))],
     ["gigpoAdvantages", () => gigpo.gigpoAdvantages(anything(undefined))],

@@ -130,6 +130,7 @@ export const renamed: {
     "evaluation/cut": "evaluation/truncated",
     "policy/largest-weight": "policy/max-weight",
     "episode/refused": "episode/rejected",
+    "evaluation/refused": "evaluation/rejected",
   },
   commands: {
     panel: "benchmark",

@@ -52,7 +52,7 @@ const options: Readonly<Record<string, object>> = {
   gdpo: { channels: ["reward", "gain"] },
   empg: { estimator: { name: "hgpo", history: 1 } },
   aepo: { estimator: { name: "grpo" } },
-  spear: { estimator: { name: "ema-grpo", decay: 0.5 }, warmup: 0, minAdvantage: 0.1 },
+  spear: { estimator: { name: "ema-grpo", decay: 0.5 }, warmup: 0, minAdvantage: 0.1, capacity: 6 },
 }
 
 /** Every reply opens a door, by its first character. */

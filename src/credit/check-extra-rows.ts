@@ -1,6 +1,5 @@
 import { isFloat32Array, isInt32Array } from "node:util/types"
 import type { Segment, Sequence } from "../engine/sequence.ts"
-import { lossProblem } from "../loss/as-token-loss.ts"
 import type { Refusals } from "../options/outcome.ts"
 import type { Replay } from "./estimator.ts"
 
@@ -11,14 +10,12 @@ export function checkExtraRows(rows: unknown, refusals: Refusals, name = "extraS
   for (const [index, row] of rows.entries()) checkRow(row, `${name}[${index}]`, refusals)
 }
 
-/** Checks sequences with updates of their own, their loss and its weight. */
+/** Checks sequences with updates of their own, and the weight of their loss. The loss is checked where it is composed. */
 export function checkReplay(replay: unknown, refusals: Refusals): void {
   if (replay === undefined) return
-  const { sequences, loss, weight } = (replay ?? {}) as Partial<Replay>
+  const { sequences, weight } = (replay ?? {}) as Partial<Replay>
   if (!Array.isArray(sequences)) throw refusals.bad("a replay that is not { sequences, loss, weight }")
   checkExtraRows(sequences, refusals, "replay.sequences")
-  const problem = lossProblem(loss)
-  if (problem !== undefined) throw refusals.bad(`a replay whose loss ${problem}`)
   if (typeof weight !== "number" || !(weight >= 0 && Number.isFinite(weight)))
     throw refusals.bad(`a replay with the weight ${String(weight)}; give a number of at least 0`)
 }

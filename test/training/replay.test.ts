@@ -133,7 +133,7 @@ describe("replayed sequences", () => {
 
   it.each([
     ["sequences", { sequences: undefined, loss: clipCov() }, /a replay that is not \{ sequences, loss, weight \}/],
-    ["a loss", { loss: { name: "nothing" } }, /a replay whose loss/],
+    ["a loss", { loss: { name: "nothing" } }, /loss nothing has no function evaluate/],
     ["a weight", { loss: clipCov(), weight: -1 }, /a replay with the weight -1; give a number of at least 0/],
     ["tokens", { loss: clipCov(), sequences: [{}] }, /replay\.sequences\[0\] that is not a sequence/],
   ])("are refused without %s", async (_, replay, message) => {

@@ -138,6 +138,8 @@ it.each(Object.keys(estimators).filter((name) => name !== "remax"))("%s gives no
 describe.each(["ema-grpo", "rae", "spear"])("%s", (name) => {
   it("continues from a checkpoint as without interruption", async () => {
     const whole = await train(setup(name))
+    const replays = whole.slice(2).map(({ metrics }) => metrics["replay/sequences"] ?? 0)
+    expect(replays.some((count) => count > 0)).toBe(name === "spear") // steps of the buffer in the checkpoint
     const folder = await mkdtemp(join(tmpdir(), "gigpo-credit-"))
     try {
       for (const part of [1, 2]) {

@@ -104,7 +104,7 @@ export const spear = defineEstimator({
     source: "arXiv 2509.22601, TencentYoutuResearch/SPEAR",
     set: { "training.loss.name": "clip-cov", "training.loss.clipLow": 0.2, "training.loss.clipHigh": 0.28 },
     status: "exact",
-    note: "The authors' code for agents, where T counts steps as tool calls. Left out: its random removal of steps down to a power of two, and the filters of completions of its baseline, Dr.BoT.",
+    note: "The authors' code for agents, where T counts steps as tool calls. Left out: its random removal of steps down to a power of two, and the filters of completions of its baseline, Dr.BoT. Clip-Cov's means are over an update, theirs over a micro-batch; the history of b is cut by task, theirs by iteration; maxAge is 10, 5 in its scripts.",
   },
   make(options: SpearOptions = {}): Estimator {
     const first = settle("spear", options, spearFields, outsideRuns)

@@ -46,12 +46,12 @@ function variantOf(system, { "environment.memory": _, ...set }) {
 }
 
 const stepLevel = new Set(
-  "gigpo gigpo-roll gigpo-trinity gigpo-verl-agent gigpo-tree ecpo g2po grpo hgpo reward-flow state-value step-ppo turn-ppo vine-ppo".split(
+  "gigpo gigpo-roll gigpo-trinity gigpo-verl-agent gigpo-tree ecpo g2po hgpo reward-flow state-value step-ppo turn-ppo vine-ppo".split(
     " ",
   ),
 )
 
 /** Algorithms that compare or value single steps, and GRPO, which does not. Without those whose prompts or completions the maze's model cannot hold. */
 export const stepAlgorithms = everyAlgorithm.filter(
-  ({ set }) => stepLevel.has(set["training.estimator.name"]) || set["training.loss.name"] === "turn-ppo",
+  ({ name, set }) => name === "GRPO" || stepLevel.has(set["training.estimator.name"]),
 )

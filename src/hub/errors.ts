@@ -84,7 +84,7 @@ export function statusError({ status, headers }: Denial, name: HubName, settings
       `There is no local folder ${formatHubName(name)} and no model of this name at ${host}, or it is private` +
         `${token === undefined ? " (in that case, set HF_TOKEN to an access token)" : ""}.`,
     )
-  return refused(`${host} rejects access to ${repository} (status ${status}).`)
+  return refused(`${host} denies access to ${repository} (status ${status}).`)
 }
 
 /** Error for a response that a correct server does not send, or that this version cannot read. */

@@ -84,7 +84,7 @@ describe("native code", () => {
     [{ klEstimator: "k4" }, /klEstimator is "k4"; give one of "k1", "k2", "k3", "abs", "k1\+", "k3\+"\./],
     [{ aggregation: "mean" }, /aggregation is "mean"; give one of "token-mean", /],
     [{ aggregation: "sequence-mean-fixed-length", fixedLength: 0 }, /fixedLength must be at least 1\./],
-    [{ ratio: 1 }, /importanceSamplingLevel is "1"; give one of "token", "sequence"\./],
+    [{ importanceSamplingLevel: 1 }, /importanceSamplingLevel is "1"; give one of "token", "sequence"\./],
     [{ unit: undefined }, /unit is "undefined"; give one of "segment", "sequence"\./],
     [{ klWeight: 0.1 }, /This loss needs referenceLogProbs\./],
   ])("does not know the loss %j", async (wrong, message) => {

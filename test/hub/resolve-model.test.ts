@@ -437,7 +437,7 @@ describe("a fault at every request", () => {
       )
       const isRedirect = at.startsWith("hub") && /resolve.*(model|tokenizer)\.(safetensors|json)$/.test(at)
       const harmless = isRedirect && ["short", "half", "wrong", "long"].includes(kind)
-      if (!harmless) expect([first?.code, at]).toEqual([expect.stringMatching(/^HUB_(LOST|REFUSED)$/), at])
+      if (!harmless) expect([first?.code, at]).toEqual([expect.stringMatching(/^HUB_(LOST|REJECTED)$/), at])
       expect(await contentOf(await hub("a/b"))).toEqual(neededOf(files))
       const blobs = await readdir(join(server.home, "hub", "models--a--b", "blobs"))
       expect(blobs.filter((name) => name.includes("incomplete"))).toEqual([])

@@ -59,6 +59,7 @@ describe.skipIf(!built)("gigpo (needs dist: npm run build:ts)", () => {
     it.each([
       [[], /Usage: gigpo/],
       [["trian"], /unknown command 'trian'\n.*Did you mean train\?/],
+      [["panel", "list"], /The command panel was renamed to benchmark\./],
       [["trian", "--help"], /unknown command 'trian'\n.*Did you mean train\?/],
       [["--debug", "-h", "fly", "-h"], /unknown command 'fly'/],
       [["train"], /missing required argument 'config'/],

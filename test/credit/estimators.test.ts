@@ -318,7 +318,7 @@ describe("checkCredit", () => {
     [
       "a row of nothing",
       { advantages, extraSequences: [{ ...extraRow(), segments: [] }] },
-      bad(/extraSequences\[0\] without a span/),
+      bad(/extraSequences\[0\] without a segment/),
     ],
     ...(
       [

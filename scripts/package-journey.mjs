@@ -73,7 +73,7 @@ async function trainAndResume() {
     tokenizer: await Tokenizer.open(directory),
   })
   const first = await setup()
-  await sft({ ...first, tasks: 16, epochs: 6, stepsPerUpdate: 8, optimizer: { learningRate: 3e-3 } })
+  await sft({ ...first, tasks: 16, epochs: 6, completionsPerUpdate: 8, optimizer: { learningRate: 3e-3 } })
   await first.policy.save(directory, { files: first.tokenizer.files, overwrite: true })
   for (const iterations of [2, 3]) {
     const options = { ...small, iterations, checkpointEvery: 1 }

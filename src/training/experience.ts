@@ -1,6 +1,6 @@
 import { estimate } from "../credit/as-estimator.ts"
 import { batchInPieces } from "../credit/batch.ts"
-import type { Credit } from "../credit/estimator.ts"
+import type { Credit, Replay } from "../credit/estimator.ts"
 import type { Sequence } from "../engine/sequence.ts"
 import { scheduleValues, type TrainingProgress } from "../options/schedule.ts"
 import type { Group } from "../rollout/hooks.ts"
@@ -15,6 +15,7 @@ import { observationRows } from "./observation-rows.ts"
 import { weighByImportance } from "./off-policy.ts"
 import { iterationRandom, type Training } from "./prepare.ts"
 import { seenTexts } from "./privileged.ts"
+import { replayOf } from "./replay.ts"
 import type { Rollouts } from "./rollouts.ts"
 import { SequenceTable } from "./sequence-table.ts"
 import { shapeRewards } from "./shaping.ts"
@@ -30,11 +31,13 @@ export interface Experience {
   /** Sequences with advantages. */
   readonly sequences: readonly Sequence[]
   readonly credit: Credit
+  /** Sequences with updates and a loss of their own. */
+  readonly replay: Replay | undefined
   readonly metrics: Readonly<Record<string, number>>
 }
 
 /**
- * Returns the data of one iteration: its rollout, with rewards, statistics and advantages. With `pipeline`, the next rollout begins in
+ * Returns the data of one iteration: its rollout, with rewards, statistics and advantages. With `maxStaleness: 1`, the next rollout begins in
  * between.
  */
 export async function collect<Task>(
@@ -63,13 +66,15 @@ export async function collect<Task>(
   await pace.rest()
   const [batch, withheld] = withKl(training, await pace.through(batchInPieces(steps, statistics)), progress)
   await pace.rest()
-  const credit = await estimate(estimator, batch, { progress, random: random.fork("credit"), signal })
+  const credit = await estimate(estimator, batch, { progress, random: random.derive("credit"), signal })
   await pace.rest()
   const inOwnUnits = scale ? inUnits(credit, scale, estimator.name) : credit
   const credited = table.withCredit(inOwnUnits)
-  if (options.importance) weighByImportance(credited, scheduleValues(options.importance, progress), options.unit)
-  const shown = await expertData(training, progress, random.fork("expert"), groups as readonly Group<Task>[])
+  if (options.rolloutCorrection)
+    weighByImportance(credited, scheduleValues(options.rolloutCorrection, progress), options.unit)
+  const shown = await expertData(training, progress, random.derive("expert"), groups as readonly Group<Task>[])
   const answers = await observationRows(training, steps, progress)
+  const replay = credit.replay && replayOf(credit.replay, options.loss)
   const extra = [...foreignRows(credit.extraSequences ?? [], training), ...shown, ...answers]
   clock.lap("advantage")
   await pace.rest()
@@ -86,5 +91,5 @@ export async function collect<Task>(
   const withTrainer = (step: CollectedStep, at: number) => ({ ...step, trainerLogProbs: trainer![at]! })
   const scored = trainer ? await pace.through(mapInPieces(steps, withTrainer)) : steps
   const sequences = [...(await pace.through(credited.viewInPieces())), ...extra]
-  return { groups, dropped, steps: scored, sequences, credit, metrics: found }
+  return { groups, dropped, steps: scored, sequences, credit, replay, metrics: found }
 }

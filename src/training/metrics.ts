@@ -1,6 +1,6 @@
 import { advantageMetrics } from "../credit/diagnostics.ts"
 import type { Credit } from "../credit/estimator.ts"
-import type { LossReport, StepReport } from "../engine/engine.ts"
+import type { LossReport, OptimizerStepReport } from "../engine/engine.ts"
 import { type Episode, isScored } from "../rollout/episode.ts"
 import type { Group } from "../rollout/hooks.ts"
 import { itemsOfPiece, type Pieces } from "../util/pace.ts"
@@ -80,14 +80,16 @@ export function* rolloutMetrics(
 /** Reports of the updates of one iteration. */
 export interface UpdateTotals {
   readonly losses: LossReport[]
-  readonly steps: StepReport[]
+  /** Reports of the updates on replayed sequences. */
+  readonly replayed?: LossReport[]
+  readonly steps: OptimizerStepReport[]
   readonly learningRate: number
   critic?: CriticTotals
   /** Metrics of the sampler–trainer mismatch, where log-probabilities of the trainer before the first update are known. */
   mismatch?: Readonly<Record<string, number>>
 }
 
-export function updateMetrics({ losses, steps, learningRate, critic, mismatch }: UpdateTotals): Metrics {
+export function updateMetrics({ losses, replayed = [], steps, learningRate, critic, mismatch }: UpdateTotals): Metrics {
   const taken = steps.filter((step) => !step.skipped)
   // A batch whose advantages are all 0 is not computed and has no metrics.
   const computed = losses.filter(({ tokens }) => tokens > 0)
@@ -99,6 +101,7 @@ export function updateMetrics({ losses, steps, learningRate, critic, mismatch }:
       "loss/policy",
       computed.map(({ loss }) => loss),
     ),
+    ...replayMetrics(replayed),
     "optimizer/steps": taken.length,
     "optimizer/skipped": steps.length - taken.length,
     ...meanAs(
@@ -106,6 +109,20 @@ export function updateMetrics({ losses, steps, learningRate, critic, mismatch }:
       taken.map((step) => step.gradientNorm).filter(Number.isFinite), // a remote engine may not report the norm
     ),
     "optimizer/learning-rate": learningRate,
+  }
+}
+
+/** Metrics of the updates on replayed sequences, which do not enter those of the others. */
+function replayMetrics(reports: readonly LossReport[]): Metrics {
+  const means = meansOfTokens(reports)
+  const { "policy/ratio": ratio, "policy/dropped-fraction": dropped } = means
+  return {
+    ...meanAs(
+      "replay/loss",
+      reports.map(({ loss }) => loss),
+    ),
+    ...(ratio !== undefined && { "replay/ratio": ratio }),
+    ...(dropped !== undefined && { "replay/dropped-fraction": dropped }),
   }
 }
 

@@ -10,7 +10,7 @@ const questions: readonly (readonly [question: string, file: string, answer: str
   ["How do I resume?", "docs/runs.md", "`gigpo train config.yaml --resume` continues from the last checkpoint"],
   ["What is the success interval?", "docs/evaluation.md", "It is Wilson's interval"],
   ["How do I use my own tokenizer?", "docs/questions.md", "const characters: ChatCodec"],
-  ["How much memory?", "docs/devices.md", "`gigpo estimate config.yaml --card h100`"],
+  ["How much memory?", "docs/devices.md", "`gigpo estimate config.yaml --gpu h100`"],
   ["How do I train only an adapter?", "docs/devices.md", "Pairs of low-rank matrices"],
   ["How do I bring my agent?", "docs/agents.md", "gives that\nclient a different base URL"],
   ["Can I use several GPUs?", "docs/gpu.md", "each GPU has a replica of the whole model"],

@@ -63,6 +63,11 @@ template <int rows, int vectors>
 GIGPO_INLINE void tile_of(int64_t pairs, const uint32_t* a, int64_t a_step, const uint32_t* b, int64_t b_step, void* c,
                           int64_t ldc, bool round, int64_t columns, bool accumulate, const uint16_t* bias) {
   Vec sums[rows][vectors] = {};
+  const int64_t bytes = round ? sizeof(uint16_t) : sizeof(float);
+#pragma GCC unroll 16
+  for (int i = 0; i < rows; i++)
+#pragma GCC unroll 2
+    for (int v = 0; v < vectors; v++) __builtin_prefetch((const char*)c + (i * ldc + v * lanes) * bytes, 1);
   multiply_words(pairs, a, a_step, b, b_step, sums);
   const int64_t last = columns - (vectors - 1) * lanes;
   if (round) write(sums, last, (uint16_t*)c, ldc, accumulate, bias);

@@ -12,9 +12,10 @@ struct Bf16Kernels {
   void (*round)(int64_t count, const float* from, uint16_t* to);
 
   // Packs a factor as words of two adjacent elements along k, the first in the lower half: packed[p][x] holds source(x,
-  // 2p) and source(x, 2p + 1), or 0 if that index is k. The source is stored [k][x] with leading dimension ld; x <
-  // count <= width, and words beyond count are unspecified. (A source stored [x][k] already is a matrix of such words.)
-  void (*pack)(uint32_t* packed, int64_t width, const uint16_t* source, int64_t ld, int64_t count, int64_t k);
+  // 2p) and source(x, 2p + 1), or 0 if that index is k. The source is stored [k][x] with leading dimension ld. Its
+  // `count` columns x are packed in groups of `size` <= width, group i at packed + i * distance; words beyond a group's
+  // columns are unspecified. (A source stored [x][k] already is a matrix of such words.)
+  void (*pack)(uint32_t* packed, int64_t distance, int64_t width, const uint16_t* source, int64_t ld, int64_t size, int64_t count, int64_t k);
 
   // The largest tile, and its rows rounded up to whole vectors: the `width` of packed A.
   int64_t rows, row_width;

@@ -17,6 +17,7 @@ constexpr int64_t b_group = 1 << 20;          // maximum floats of B that are pa
 constexpr int64_t row_block = 112;            // maximum rows of A that a thread packs at a time: with k_block a quarter of its L2 cache
 constexpr int64_t in_place_uses = 8;          // data that is read at most this often is not packed, if possible
 constexpr int64_t small_a = 1 << 17;          // floats of A that fit in a thread's L2 cache together with the panels
+constexpr int64_t panels_together = 4;        // panels of B that are packed together, so that rows of the source are read in longer pieces
 constexpr int64_t rows_of_each = 768;         // maximum rows of A for which each thread reads all of A instead of panels packed by others
 constexpr int64_t small_work = 32 * 32 * 32;  // multiply-adds that take less time than a second thread needs to join
 
@@ -91,7 +92,7 @@ class Product {
     Packed shared_a{nullptr, kernel_.row_width, k1 - k0, 0, k0};
     if (share_a) {
       shared_a.data = a_buffer.reserve(size_t(tiles_ * shared_a.depth * shared_a.width));
-      for_each(tiles_, [&](int64_t tile) { pack_tile(shared_a, tile, k1 - k0); });
+      for_each(tiles_, [&](int64_t tile) { pack_tiles(shared_a, {tile, tile + 1}, k1 - k0); });
     }
     for_each(row_parts * column_parts, [&](int64_t part) {
       const Range tiles = Range::part(tiles_, row_parts, part / column_parts);
@@ -101,7 +102,7 @@ class Product {
         Packed a = shared_a;
         if (!share_a) {
           a = {a_buffer.reserve(size_t(tiles.size() * depth * a.width)), a.width, depth, tiles.begin, p};
-          for (int64_t tile = tiles.begin; tile < tiles.end; tile++) pack_tile(a, tile, depth);
+          pack_tiles(a, tiles, depth);
         }
         for (int64_t panel = first_panel + panels.begin; panel < first_panel + panels.end; panel++)
           for (int64_t tile = tiles.begin; tile < tiles.end; tile++)
@@ -123,18 +124,40 @@ class Product {
   Packed pack_b(int64_t first_panel, int64_t count, int64_t k0, int64_t depth) const {
     const int64_t width = kernel_.columns;
     const Packed packed{b_buffer.reserve(size_t(count * depth * width)), width, depth, first_panel, k0};
-    for_each(count, [&](int64_t i) {
-      const int64_t panel = first_panel + i;
-      if (panel_in_place(panel)) return;
-      kernel_.pack(packed.at(panel, k0), width, b_.at(k0, panel * width), b_.ld, b_.transposed, columns(panel), depth);
+    // As many parts for each thread, for packers_multiply.
+    const int64_t parts = std::min(count, ceil_div(ceil_div(count, panels_together), threads_) * threads_);
+    for_each(parts, [&](int64_t part) {
+      const Range panels = Range::part(count, parts, part);
+      pack_panels(packed, {first_panel + panels.begin, first_panel + panels.end}, depth);
     });
     return packed;
   }
 
-  void pack_tile(const Packed& a, int64_t tile, int64_t depth) const {
-    if (tile_in_place(tile)) return;
-    const Range row = rows(tile);
-    kernel_.pack(a.at(tile, a.k0), a.width, a_.at(a.k0, row.begin), a_.ld, a_.transposed, row.size(), depth);
+  void pack_panels(const Packed& b, Range panels, int64_t depth) const {
+    const auto source = [&](int64_t panel) { return b_.at(b.k0, panel * b.width); };
+    int64_t whole = 0;  // leading panels that are packed together
+    if (!b_.transposed) {
+      whole = std::min(panels.end, x_.n / b.width) - panels.begin;
+      if (whole > 0 && !panel_in_place(panels.begin))
+        kernel_.pack_groups(b.at(panels.begin, b.k0), b.depth * b.width, b.width, source(panels.begin), b_.ld, whole, b.width, 0, depth);
+    }
+    for (int64_t panel = panels.begin + whole; panel < panels.end; panel++) {
+      if (!panel_in_place(panel)) kernel_.pack(b.at(panel, b.k0), b.width, source(panel), b_.ld, b_.transposed, columns(panel), depth);
+    }
+  }
+
+  void pack_tiles(const Packed& a, Range tiles, int64_t depth) const {
+    if (tiles_in_place()) return;
+    if (!a_.transposed) {
+      const int64_t larger = std::clamp<int64_t>(larger_ - tiles.begin, 0, tiles.size());
+      kernel_.pack_groups(a.at(tiles.begin, a.k0), a.depth * a.width, a.width, a_.at(a.k0, rows(tiles.begin).begin), a_.ld, tiles.size(), rows_,
+                          larger, depth);
+      return;
+    }
+    for (int64_t tile = tiles.begin; tile < tiles.end; tile++) {
+      const Range row = rows(tile);
+      if (!tile_in_place(tile)) kernel_.pack(a.at(tile, a.k0), a.width, a_.at(a.k0, row.begin), a_.ld, true, row.size(), depth);
+    }
   }
 
   Slice tile_slice(const Packed& a, int64_t tile, int64_t p) const {

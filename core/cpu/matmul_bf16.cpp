@@ -13,6 +13,7 @@ namespace {
 constexpr int64_t b_group = 1 << 20;   // maximum words of B that are packed at a time
 constexpr int64_t a_group = 1 << 20;   // maximum words of A that are packed at a time
 constexpr int64_t a_part = 1 << 16;    // words of A that a thread processes at a time: a quarter of its L2 cache
+constexpr int64_t packed_together = 8;  // groups that are packed together, so that rows of the source are read in longer pieces
 constexpr int64_t sums_rows = 1024;    // rows of C whose sums are kept in fp32 at a time
 constexpr int64_t small_work = 1 << 15;  // pairs of multiply-adds that take less time than a second thread needs to join
 
@@ -33,12 +34,20 @@ class Factor {
   int64_t begin(int64_t i) const { return i * group_; }
   int64_t size(int64_t i) const { return std::min(group_, extent_ - begin(i)); }
 
-  // Group i, of k in [k0, k0 + k). `rows_step`: distance of rows if packed by rows, else 0.
-  void pack(int64_t i, int64_t k0, int64_t k, uint32_t* packed, int64_t rows_step) const {
+  // Groups [first, end), `distance` words apart, of k in [k0, k0 + k). `rows_step`: distance of rows if packed by rows, else 0.
+  void pack(int64_t first, int64_t end, int64_t k0, int64_t k, uint32_t* packed, int64_t distance, int64_t rows_step) const {
+    if (k_first_ && rows_step == 0) {
+      const int64_t columns = std::min(extent_, begin(end)) - begin(first);
+      return bf16_kernels(isa()).pack(packed, distance, width_, x_.halves() + k0 * x_.stride + begin(first), x_.stride, group_, columns, k);
+    }
+    for (int64_t i = first; i < end; i++, packed += distance) pack_group(i, k0, k, packed, rows_step);
+  }
+
+ private:
+  void pack_group(int64_t i, int64_t k0, int64_t k, uint32_t* packed, int64_t rows_step) const {
     const int64_t first = begin(i), n = size(i);
     const uint16_t* const source = x_.halves() + (k_first_ ? k0 * x_.stride + first : first * x_.stride + k0);
     if (rows_step > 0) return bf16_kernels(isa()).pack_rows(packed, rows_step, source, x_.stride, k_first_, n, k);
-    if (k_first_) return bf16_kernels(isa()).pack(packed, width_, source, x_.stride, n, k);
     const bool aligned = reinterpret_cast<uintptr_t>(source) % sizeof(float) == 0;
     if (k % 2 == 0 && x_.stride % 2 == 0 && aligned) {  // already a matrix of words
       const auto* words = reinterpret_cast<const float*>(source);
@@ -52,7 +61,6 @@ class Factor {
     }
   }
 
- private:
   Tensor x_;
   bool k_first_;
   int64_t extent_, group_, width_, count_;
@@ -107,15 +115,18 @@ class Product {
     const int64_t pairs = (k + 1) / 2, depth = by_rows ? ceil_div(pairs, Bf16Kernels::row_pairs) * Bf16Kernels::row_pairs : pairs;
     buffer.reserve(size_t(count * depth * factor.width()));
     const Packed packed{words(buffer), depth, first};
-    for_each(count, [&](int64_t i) { factor.pack(first + i, k0, k, packed.at(factor, first + i), by_rows ? depth : 0); });
+    const int64_t parts = std::min(count, ceil_div(count, packed_together * threads()) * threads());
+    for_each(parts, [&](int64_t part) {
+      const int64_t begin = first + count * part / parts, end = first + count * (part + 1) / parts;
+      factor.pack(begin, end, k0, k, packed.at(factor, begin), depth * factor.width(), by_rows ? depth : 0);
+    });
     return packed;
   }
 
   // Enough parts for all threads: of the rows if these are many, else of the columns, so that each panel is read by one thread.
   void multiply(const Packed& a, int64_t first_tile, int64_t tiles, const Packed& b, int64_t first_panel, int64_t panels,
                 int64_t k0, int64_t pairs) const {
-    const int64_t threads = alone_ ? 1 : pool_.size();
-    const int64_t together = std::clamp<int64_t>(a_part / std::max<int64_t>(1, pairs * a_.width()), 1, 8);
+    const int64_t threads = this->threads(), together = std::clamp<int64_t>(a_part / std::max<int64_t>(1, pairs * a_.width()), 1, 8);
     int64_t row_parts = ceil_div(tiles, together), column_parts = 1;
     if (row_parts >= threads) row_parts = std::min(tiles, ceil_div(row_parts, threads) * threads);
     else column_parts = std::min(panels, ceil_div(4 * threads, row_parts));
@@ -136,6 +147,8 @@ class Product {
     kernels_.tile(c.rows, pairs, a.at(a_, tile), a_step, b.at(b_, panel), b_.width(), c.data, c.stride, c.type == Type::bf16, c.columns,
                   x_.accumulate || k0 > 0, bias);
   }
+
+  int64_t threads() const { return alone_ ? 1 : pool_.size(); }
 
   template <class F>
   void for_each(int64_t count, F&& body) const {

@@ -81,22 +81,42 @@ template <bool whole>
     if (whole || p < k) store(packed, block[p]);
 }
 
+// Rows that are copied group by group while they are in the L1 cache, and the next of which are prefetched meanwhile.
+constexpr int64_t rows_together = 8;
+
+void pack_groups(float* packed, int64_t distance, int64_t width, const float* source, int64_t ld, int64_t groups, int64_t size,
+                 int64_t larger, int64_t k) {
+  const int64_t all = groups * size + larger;
+  for (int64_t first = 0; first < k; first += rows_together, packed += rows_together * width, source += rows_together * ld) {
+    const int64_t rows = k - first < rows_together ? k - first : rows_together;
+    const int64_t next = k - first - rows < rows_together ? k - first - rows : rows_together;
+    for (int64_t p = 0; p < next; p++)
+      for (int64_t x = 0; x < all; x += 16) __builtin_prefetch(source + (rows_together + p) * ld + x);
+    const float* in = source;
+    for (int64_t i = 0; i < groups; i++) {
+      float* const out = packed + i * distance;
+      const int64_t count = size + (i < larger);
+      for (int64_t x = 0; x < count; x += lanes) {
+        const int64_t some = count - x < lanes ? count - x : lanes;
+        if (some == lanes)
+          for (int64_t p = 0; p < rows; p++) store(out + p * width + x, load(in + p * ld + x));
+        else
+          for (int64_t p = 0; p < rows; p++) store(out + p * width + x, load(in + p * ld + x, some));
+      }
+      in += count;
+    }
+  }
+}
+
 void pack(float* packed, int64_t width, const float* source, int64_t ld, bool transposed, int64_t count, int64_t k) {
+  if (!transposed) return pack_groups(packed, 0, width, source, ld, 1, count, 0, k);
   for (int64_t x = 0; x < count; x += lanes) {
     const int64_t some = count - x < lanes ? count - x : lanes;
     float* out = packed + x;
-    if (transposed) {
-      const float* in = source + x * ld;
-      int64_t p = 0;
-      for (; p + lanes <= k; p += lanes) pack_transposed<true>(out + p * width, width, in + p, ld, some, lanes);
-      if (p < k) pack_transposed<false>(out + p * width, width, in + p, ld, some, k - p);
-    } else {
-      const float* in = source + x;
-      if (some == lanes)
-        for (int64_t p = 0; p < k; p++) store(out + p * width, load(in + p * ld));
-      else
-        for (int64_t p = 0; p < k; p++) store(out + p * width, load(in + p * ld, some));
-    }
+    const float* in = source + x * ld;
+    int64_t p = 0;
+    for (; p + lanes <= k; p += lanes) pack_transposed<true>(out + p * width, width, in + p, ld, some, lanes);
+    if (p < k) pack_transposed<false>(out + p * width, width, in + p, ld, some, k - p);
   }
 }
 
@@ -118,6 +138,6 @@ static_assert(sizeof tiles<true> / sizeof *tiles<true> == max_rows);
 
 }  // namespace
 
-extern const MatmulKernel matmul_kernel = {lanes, max_rows, 2 * lanes, row_width, pack, tiles<false>, tiles<true>};
+extern const MatmulKernel matmul_kernel = {lanes, max_rows, 2 * lanes, row_width, pack, pack_groups, tiles<false>, tiles<true>};
 
 }  // namespace gigpo::cpu::GIGPO_ISA_NAME

@@ -83,7 +83,7 @@ static void pack_rows(uint32_t* packed, int64_t step, const uint16_t* source, in
   }
   for (int64_t p = 0; p < step; p += side) {
     alignas(64) uint32_t words[side * tile_rows] = {};  // [pair][row]
-    if (2 * p < k) pack(words, tile_rows, source + 2 * p * ld, ld, count, k - 2 * p < 2 * side ? k - 2 * p : 2 * side);
+    if (2 * p < k) pack(words, 0, tile_rows, source + 2 * p * ld, ld, tile_rows, count, k - 2 * p < 2 * side ? k - 2 * p : 2 * side);
     for (int64_t i = 0; i < count; i += side) {
       Vec block[lanes];
       for (int64_t j = 0; j < side; j++) block[j] = load((const float*)words + j * tile_rows + i);

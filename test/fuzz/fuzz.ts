@@ -6,7 +6,9 @@ import { fileURLToPath } from "node:url"
 
 /** Readers of files and messages from elsewhere, by the names of their files in the folder of targets. */
 export const fuzzTargets: readonly string[] = [
-  ..."yaml schemas templates tokenizers models gguf archives data worlds panels runs wire images http".split(" "),
+  ..."yaml schemas templates tokenizers models configs gguf archives data worlds panels runs wire answers images http".split(
+    " ",
+  ),
 ]
 
 export interface Finding {
@@ -60,6 +62,8 @@ export const fuzzLimits: FuzzLimits = { seconds: 1, bytes: 192 * 2 ** 20, multip
 
 /** An input hangs after so many times the seconds that it may take, or after so many seconds of waiting. */
 const [hangs, waits] = [10, 120]
+/** Looks at a process in a second. Waiting is counted in looks, since a machine that sleeps does not look. */
+const looks = 5
 /** No other process is started where one could not even read the seeds. */
 const neverReady = Number.MAX_VALUE
 /** Findings of a target after which the rest are more of the same. */
@@ -128,14 +132,14 @@ function runWorker(job: Job, told: Told): Promise<{ readonly next: number; reado
     done = true
     child.kill("SIGKILL")
   })
-  let seen = { index: -1, cpu: 0, since: performance.now() }
+  let seen = { index: -1, cpu: 0, looks: 0 }
   const watch = setInterval(() => {
     const [index, cpu] = [at(), cpuSeconds(child.pid!)]
-    if (index !== seen.index) seen = { index, cpu, since: performance.now() }
-    if (cpu - seen.cpu < hangs * job.limits.seconds && performance.now() - seen.since < waits * 1000) return
+    if (index !== seen.index) seen = { index, cpu, looks: 0 }
+    if (cpu - seen.cpu < hangs * job.limits.seconds && seen.looks++ < waits * looks) return
     hung = true
     child.kill("SIGKILL")
-  }, 200)
+  }, 1000 / looks)
   return new Promise((resolve, reject) => {
     child.once("error", reject)
     child.once("close", (code, signal) => {

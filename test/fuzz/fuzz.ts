@@ -62,7 +62,10 @@ export const fuzzLimits: FuzzLimits = { seconds: 1, bytes: 192 * 2 ** 20, multip
 
 /** An input hangs after so many times the seconds that it may take, or after so many seconds of waiting. */
 const [hangs, waits] = [10, 120]
-/** Looks at a process in a second. Waiting is counted in looks, since a machine that sleeps does not look. */
+/**
+ * Looks at a process in a second. Waiting is counted in looks, since a machine that sleeps does not look, and only in those that find the process
+ * waiting: on a busy machine it may be ready to run for minutes.
+ */
 const looks = 5
 /** No other process is started where one could not even read the seeds. */
 const neverReady = Number.MAX_VALUE
@@ -134,9 +137,10 @@ function runWorker(job: Job, told: Told): Promise<{ readonly next: number; reado
   })
   let seen = { index: -1, cpu: 0, looks: 0 }
   const watch = setInterval(() => {
-    const [index, cpu] = [at(), cpuSeconds(child.pid!)]
+    const [index, { cpu, runnable }] = [at(), processState(child.pid!)]
     if (index !== seen.index) seen = { index, cpu, looks: 0 }
-    if (cpu - seen.cpu < hangs * job.limits.seconds && seen.looks++ < waits * looks) return
+    if (!runnable) seen.looks++
+    if (cpu - seen.cpu < hangs * job.limits.seconds && seen.looks <= waits * looks) return
     hung = true
     child.kill("SIGKILL")
   }, 1000 / looks)
@@ -166,12 +170,15 @@ function keptInput({ folder, keep }: Job, index: number): { readonly file?: stri
   return { file }
 }
 
-/** Processor time of a process and its threads, as Linux counts it. Elsewhere only the time that passes ends a hang. */
-function cpuSeconds(pid: number): number {
+/**
+ * Seconds of processor time of a process and its threads, and whether its main thread runs or would run, as Linux has them. Elsewhere only the time
+ * that passes ends a hang.
+ */
+function processState(pid: number): { readonly cpu: number; readonly runnable: boolean } {
   const fields = readOr(`/proc/${pid}/stat`, "")
     .replace(/^.*\) /s, "")
     .split(" ")
-  return (Number(fields[11]) + Number(fields[12])) / 100 || 0
+  return { cpu: (Number(fields[11]) + Number(fields[12])) / 100 || 0, runnable: fields[0] === "R" }
 }
 
 function readOr(path: string, otherwise: string): string {

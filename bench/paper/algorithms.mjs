@@ -44,3 +44,14 @@ function variantOf(system, { "environment.memory": _, ...set }) {
     ...(names.includes("distillation") && { teacher }),
   }
 }
+
+const stepLevel = new Set(
+  "gigpo gigpo-roll gigpo-trinity gigpo-verl-agent gigpo-tree ecpo g2po hgpo reward-flow state-value step-ppo turn-ppo vine-ppo".split(
+    " ",
+  ),
+)
+
+/** Algorithms that compare or value single steps, and GRPO, which does not. Without those whose prompts or completions the maze's model cannot hold. */
+export const stepAlgorithms = everyAlgorithm.filter(
+  ({ name, set }) => name === "GRPO" || stepLevel.has(set["training.estimator.name"]),
+)

@@ -1,8 +1,8 @@
 // Tables of comparisons: worlds × variants × seeds. A variant in several tables is run once.
-import { everyAlgorithm } from "./algorithms.mjs"
+import { everyAlgorithm, stepAlgorithms } from "./algorithms.mjs"
 import { baselines } from "./recipes.mjs"
 import * as variants from "./variants.mjs"
-import { pretrainedWorlds, quick, shortClone, visionWorlds, worlds } from "./worlds.mjs"
+import { pretrainedWorlds, quick, quickMaze, shortClone, visionWorlds, worlds } from "./worlds.mjs"
 
 /** Seeds for the choice of settings, whose results are not reported. */
 const hidden = [101, 102]
@@ -146,6 +146,17 @@ in the mean over seeds; a success rate on 256 tasks has an error of 3 %.`,
     gains: true,
     keepFailures: true,
     again: "`npm run bench:algorithms -- --repeat '<world>/<row>'`",
+    seeds: [1, 2],
+  },
+  "algorithms-maze": {
+    title: "Step-level algorithms in a maze",
+    text: `The algorithms of the table “algorithms” that compare or value single steps, in a maze, where an episode often returns to a state: briefly, from the
+same model after little SFT, with the world's learning rate.`,
+    worlds: [quickMaze],
+    variants: stepAlgorithms,
+    against: "GRPO",
+    columns: { entropy: "policy/entropy", steps: "episode/steps" },
+    keepFailures: true,
     seeds: [1, 2],
   },
 }

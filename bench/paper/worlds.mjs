@@ -30,6 +30,7 @@ const short = ({ name, ...world }, iterations) => ({
   set: { "training.groups": 24, "training.iterations": iterations, "training.evaluation.every": iterations },
 })
 export const quick = [short(sokoban(), 20), short(example("number-line"), 30)]
+export const quickMaze = short(worlds["maze-weak"], 20)
 
 const played = (name, set, more) => example(name, { set, ...more })
 

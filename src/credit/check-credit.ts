@@ -1,7 +1,7 @@
 import { isFloat32Array, isFloat64Array, isInt32Array, isUint8Array } from "node:util/types"
 import { checkMetrics, checkOutcome, refusalsOf } from "../options/outcome.ts"
 import type { PartKind } from "../options/own.ts"
-import { checkExtraRows } from "./check-extra-rows.ts"
+import { checkExtraRows, checkReplay } from "./check-extra-rows.ts"
 import type { Batch, Credit, Need } from "./estimator.ts"
 
 const needs = {
@@ -30,6 +30,7 @@ const keys = {
   weights: true,
   clipScale: true,
   extraSequences: true,
+  replay: true,
   metrics: true,
   details: true,
 } satisfies Record<keyof Credit, true>
@@ -84,6 +85,7 @@ export function checkCredit<C extends Credit>(credit: C, batch: Batch, name: str
     if (wrong >= 0) throw bad(`a clipScale of ${clipScale[wrong]} for step ${wrong}; it must be at least 0`)
   }
   checkExtraRows(credit.extraSequences, refusals)
+  checkReplay(credit.replay, refusals)
   checkMetrics(credit.metrics, refusals)
   for (const [detail, values] of Object.entries(details)) {
     if (!(isFloat64Array(values) || isInt32Array(values)) || values.length !== steps)

@@ -1,12 +1,23 @@
 import { isFloat32Array, isInt32Array } from "node:util/types"
 import type { Segment, Sequence } from "../engine/sequence.ts"
 import type { Refusals } from "../options/outcome.ts"
+import type { Replay } from "./estimator.ts"
 
 /** Checks extra sequences and their numbers. They are not steps of the batch, so no other check covers them. */
-export function checkExtraRows(rows: unknown, refusals: Refusals): void {
+export function checkExtraRows(rows: unknown, refusals: Refusals, name = "extraSequences"): void {
   if (rows === undefined) return
-  if (!Array.isArray(rows)) throw refusals.bad("extraSequences that are not a list of sequences")
-  for (const [index, row] of rows.entries()) checkRow(row, `extraSequences[${index}]`, refusals)
+  if (!Array.isArray(rows)) throw refusals.bad(`${name} that are not a list of sequences`)
+  for (const [index, row] of rows.entries()) checkRow(row, `${name}[${index}]`, refusals)
+}
+
+/** Checks sequences with updates of their own, and the weight of their loss. The loss is checked where it is composed. */
+export function checkReplay(replay: unknown, refusals: Refusals): void {
+  if (replay === undefined) return
+  const { sequences, weight } = (replay ?? {}) as Partial<Replay>
+  if (!Array.isArray(sequences)) throw refusals.bad("a replay that is not { sequences, loss, weight }")
+  checkExtraRows(sequences, refusals, "replay.sequences")
+  if (typeof weight !== "number" || !(weight >= 0 && Number.isFinite(weight)))
+    throw refusals.bad(`a replay with the weight ${String(weight)}; give a number of at least 0`)
 }
 
 function checkRow(row: Partial<Sequence> | undefined | null, where: string, refusals: Refusals): void {

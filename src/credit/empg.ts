@@ -49,7 +49,7 @@ export const empg = defineEstimator({
     equation: "A' = A g(h_t) + ζ e^(-k h_{t+1}) minus the mean, g = e^(-k h) / mean, h step entropies scaled to 0 … 1",
     source: "arXiv 2509.09265, by two implementations of others",
     status: "interpreted",
-    note: "Modifies any estimator: `estimator: { name: grpo }`.",
+    note: "The authors' code was not read, and the two implementations have different weights of the bonus. Modifies any estimator: `estimator: { name: grpo }`.",
   },
   make(options: EmpgOptions = {}): Estimator {
     const { estimator } = settle("empg", options, empgFields, outsideRuns)

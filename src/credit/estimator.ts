@@ -1,4 +1,5 @@
 import type { Column, Sequence } from "../engine/sequence.ts"
+import type { TokenLoss } from "../loss/token-loss.ts"
 import type { TrainingProgress } from "../options/schedule.ts"
 import type { Random } from "../util/random.ts"
 import type { Stateful } from "../util/state.ts"
@@ -61,6 +62,8 @@ export interface Batch {
   readonly episode: Int32Array
   /** Reward of each step; finite. */
   readonly rewards: Float64Array
+  /** Part of each step's reward that counts only in the return of its episode, not in returns of steps, [steps]. Absent: none. */
+  readonly episodeRewards?: Float64Array
   /** 1 for steps whose completion could be parsed into an action, else 0. */
   readonly valid: Uint8Array
   /** Anchor state before the action. */
@@ -117,10 +120,22 @@ export interface Credit {
   readonly clipScale?: Float64Array
   /** Additional training sequences, for example of earlier iterations, with their advantages. */
   readonly extraSequences?: readonly Sequence[]
+  /** Sequences with updates and a loss of their own, after the updates of each epoch. */
+  readonly replay?: Replay
   /** Metrics of the iteration by full name, such as "step-group/count". */
   readonly metrics?: Readonly<Record<string, number>>
   /** Details that are recorded with the episodes and shown in the dashboard, [steps] each. */
   readonly details?: Readonly<Record<string, Float64Array | Int32Array>>
+}
+
+/** Sequences that are trained on in updates of their own. */
+export interface Replay {
+  /** Sequences with advantages and log-probabilities of sampling. */
+  readonly sequences: readonly Sequence[]
+  /** Policy loss, with the entropy bonus and the aggregation of the training, and without its KL penalty. */
+  readonly loss: TokenLoss
+  /** Factor of the whole loss, at least 0. */
+  readonly weight: number
 }
 
 /** Result of an estimator with one advantage per step. */

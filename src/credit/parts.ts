@@ -35,10 +35,13 @@ export interface GigpoParts {
   combine(episode: Float64Array, levels: readonly Float64Array[], batch: Batch, context: EstimatorContext): Float64Array
 }
 
-/** Returns the discounted return R_t = Σ_{k≥t} γ^(k-t) r_k (Eq. 5 of GiGPO) as a step signal. */
+/** Returns the discounted return R_t = Σ_{k≥t} γ^(k-t) r_k (Eq. 5 of GiGPO) as a step signal. Rewards of whole episodes do not count. */
 export function discountedReturn(gamma: Scheduled): GigpoParts["signal"] {
   checkGamma(scheduleValue(gamma, outsideRuns))
-  return (batch, { progress }) => discountedReturns(batch.rewards, scheduleValue(gamma, progress), batch.episode)
+  return ({ rewards, episodeRewards, episode }, { progress }) => {
+    const ofSteps = episodeRewards ? rewards.map((reward, step) => reward - episodeRewards[step]!) : rewards
+    return discountedReturns(ofSteps, scheduleValue(gamma, progress), episode)
+  }
 }
 
 /** Level of step groups by equal anchor states of one task (Eq. 6 of GiGPO). */

@@ -15,8 +15,9 @@ interface SampledRecord extends StepRecord {
 }
 
 /**
- * Returns the good steps in the form in which they can be trained on again. Steps with images or constraints are left out, because
- * checkpoints cannot store them.
+ * Returns the good steps in the form in which they can be trained on again. Their log-probabilities are those of the trainer where it
+ * recomputed them, as in the authors' code, else those of the sampler. Steps with images or constraints are left out, because checkpoints
+ * cannot store them.
  *
  * @param returns R(τ) of each step's episode, [steps]
  * @throws BAD_ARGUMENT where steps have no tokens
@@ -32,12 +33,11 @@ export function remember(
   return (steps as readonly SampledRecord[]).flatMap((step, row) => {
     const { prompt, completion, logProbs, forced, offPolicy, attachments, constraint } = step
     if (!isGood(row) || attachments !== undefined || constraint !== undefined) return []
-    const reference = statistics?.reference?.[row]
+    const old = offPolicy ? undefined : statistics?.old?.[row]
     return {
       tokens: joined(Int32Array, [prompt, completion]),
       start: prompt.length,
-      logProbs,
-      ...(reference && { referenceLogProbs: Float32Array.from(reference) }),
+      logProbs: old ? Float32Array.from(old) : logProbs,
       ...(forced && { weights: sampledWeights(forced) }),
       ...(offPolicy && { offPolicy }),
       outcome: returns[row]!,

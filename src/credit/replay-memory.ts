@@ -7,7 +7,6 @@ export interface Remembered {
   /** Index of the first token of the completion. */
   readonly start: number
   readonly logProbs: Float32Array
-  readonly referenceLogProbs?: Float32Array
   readonly weights?: Float32Array
   readonly offPolicy?: boolean
   /** Return R(τ) of the episode. */
@@ -41,12 +40,11 @@ export class ReplayMemory implements Stateful {
 
   state(): StateDict {
     return {
-      json: this.steps.map(({ tokens, start, outcome, iteration, referenceLogProbs, weights, offPolicy = false }) => [
+      json: this.steps.map(({ tokens, start, outcome, iteration, weights, offPolicy = false }) => [
         tokens.length,
         start,
         outcome,
         iteration,
-        referenceLogProbs !== undefined,
         weights !== undefined,
         offPolicy,
       ]),
@@ -60,10 +58,6 @@ export class ReplayMemory implements Stateful {
           Float32Array,
           this.steps.map(({ logProbs }) => logProbs),
         ),
-        reference: joined(
-          Float32Array,
-          this.steps.flatMap(({ referenceLogProbs }) => referenceLogProbs ?? []),
-        ),
         weights: joined(
           Float32Array,
           this.steps.flatMap(({ weights }) => weights ?? []),
@@ -74,7 +68,7 @@ export class ReplayMemory implements Stateful {
 
   restore({ json, arrays }: StateDict): void {
     const { means, tokens, ...columns } = arrays as Record<"means" | "tokens" | keyof typeof ends, never>
-    const ends = { logProbs: 0, reference: 0, weights: 0 }
+    const ends = { logProbs: 0, weights: 0 }
     /** Next numbers of a column. */
     const next = (name: keyof typeof ends, length: number) => {
       ends[name] += length
@@ -82,15 +76,14 @@ export class ReplayMemory implements Stateful {
     }
     this.means = Array.from(means as Float64Array)
     let end = 0
-    this.steps = (json as readonly [number, number, number, number, boolean, boolean, boolean][]).map(
-      ([length, start, outcome, iteration, hasReference, isWeighed, offPolicy]) => {
+    this.steps = (json as readonly [number, number, number, number, boolean, boolean][]).map(
+      ([length, start, outcome, iteration, isWeighed, offPolicy]) => {
         end += length
         const sampled = length - start
         return {
           tokens: (tokens as Int32Array).slice(end - length, end),
           start,
           logProbs: next("logProbs", sampled),
-          ...(hasReference && { referenceLogProbs: next("reference", sampled) }),
           ...(isWeighed && { weights: next("weights", sampled) }),
           ...(offPolicy && { offPolicy }),
           outcome,

@@ -1,8 +1,10 @@
 import { type Sequence, stepSequence } from "../engine/sequence.ts"
-import { integer, number, scheduled } from "../options/field.ts"
+import { clipCov, clipCovFields } from "../loss/clip-cov.ts"
+import { clipFields } from "../loss/options.ts"
+import { group, integer, number, scheduled } from "../options/field.ts"
 import type { OptionsOf } from "../options/table.ts"
 import type { Random } from "../util/random.ts"
-import { wrapEstimator } from "./as-estimator.ts"
+import { estimate } from "./as-estimator.ts"
 import { defineEstimator } from "./define-estimator.ts"
 import type { Batch, Credit, Estimator } from "./estimator.ts"
 import { jointState } from "./joint-state.ts"
@@ -12,9 +14,12 @@ import { firstSteps } from "./outcomes.ts"
 import { remember } from "./remember.ts"
 import { ReplayMemory } from "./replay-memory.ts"
 import { episodeReturns } from "./returns.ts"
-import { groupStatistics } from "./statistics.ts"
+import { type GroupStatistics, groupStatistics } from "./statistics.ts"
+import { withTurnRewards } from "./turn-rewards.ts"
 
-/** Options of `spear`. */
+const { covarianceShare, covarianceLow, covarianceHigh } = clipCovFields
+
+/** Options of `spear`. The defaults are those of the authors' runs on ALFWorld and WebShop, unless stated. */
 export const spearFields = {
   ...ofFields,
   minAdvantage: number(0, "Advantage above which a step enters the replay buffer."),
@@ -26,12 +31,13 @@ export const spearFields = {
   ),
   maxAge: integer(
     10,
-    "Maximum age of a step in the replay buffer, in iterations before the newest step of the buffer, whenever steps are added.",
+    "Maximum age of a step in the replay buffer, in iterations before the newest step of the buffer, whenever steps are added. The " +
+      "authors' runs have 5.",
     { min: 1, max: 10 },
   ),
   history: integer(10_240, "Number of past tasks whose median mean return is the baseline, at least 1.", { min: 1 }),
   coefficient: scheduled(
-    number(1, "Weight of replayed steps relative to those of the iteration, at least 0.", { min: 0 }),
+    number(1, "Weight of the loss of replayed steps relative to that of an iteration's steps, at least 0.", { min: 0 }),
   ),
   warmup: integer(
     200,
@@ -40,22 +46,49 @@ export const spearFields = {
       min: 0,
     },
   ),
-  keepGroups: number(0.75, "Share of tasks that are trained on, those whose returns differ most, in (0, 1].", {
-    above: 0,
-    max: 1,
-  }),
+  replayLoss: group(
+    {
+      ...clipFields(0.2, 0.28),
+      covarianceShare: {
+        ...covarianceShare,
+        default: 0.02,
+        help: "Share of the tokens of an update that are dropped at most; at least one token.",
+      },
+      covarianceLow: { ...covarianceLow, default: 2, help: "Covariance above which tokens may be dropped." },
+      covarianceHigh: { ...covarianceHigh, default: 60, help: "Covariance below which tokens may be dropped." },
+    },
+    "Loss of replayed steps: Clip-Cov.",
+  ),
+  turnReward: scheduled(
+    number(0.1, "Reward of an episode for each of its steps, at most 1 in total, before its decay. 0 turns it off.", {
+      min: 0,
+    }),
+  ),
+  turnRewardDecay: integer(200, "Iterations over which turnReward decays to 0, by half a cosine.", { min: 1 }),
+  keepGroups: number(
+    0.75,
+    "Share of tasks that are trained on, those whose returns differ most, in (0, 1]; at least one task.",
+    {
+      above: 0,
+      max: 1,
+    },
+  ),
 }
 
 /** Options of `spear`. */
 export type SpearOptions = OptionsOf<typeof spearFields>
 
 /**
- * Self-imitation (SPEAR, TencentYoutuResearch/SPEAR, its code for agents) around another estimator. Steps with an advantage above 0 enter
- * a replay buffer. When more than 1.5 times `capacity` of its steps have a return above the baseline, the median of the mean returns of
- * past tasks, `capacity` steps with a return of at least the baseline are drawn and trained on once more, with A = c (R(τ) - baseline),
- * and the buffer is emptied. This comes before the steps and tasks of the iteration are added. Not included: in the authors' code the
- * replayed steps follow in optimizer steps of their own, with clip-cov on these alone, and tool calls have a reward. Steps with images or
- * constraints are not stored.
+ * Self-imitation (SPEAR, arXiv 2509.22601, and the authors' code for agents) around another estimator.
+ *
+ * Returns include a reward for the number of steps T of the episode, d min(1, 0.1 T). Its factor d decays from 1 to 0. Only the return of
+ * the episode includes it, so GiGPO's returns of steps do not. Of the tasks, the share `keepGroups` with the largest standard deviation of
+ * returns is trained on; the other tasks are skipped.
+ *
+ * Steps with an advantage above 0 enter a replay buffer. When more than 1.5 times `capacity` of its steps have a return above the
+ * baseline b, the median of the mean returns of past tasks, `capacity` steps with R(τ) ≥ b are drawn, and the buffer is emptied. This comes
+ * before the steps and tasks of the iteration are added. The drawn steps have A = R(τ) - b. In each epoch they follow the other steps in
+ * updates of their own, with c times the loss `clipCov` (`replayLoss`); c grows from 0. Steps with images or constraints are not stored.
  *
  * @throws BAD_ARGUMENT for an invalid option, or steps without tokens
  */
@@ -65,36 +98,48 @@ export const spear = defineEstimator({
   about: {
     system: "SPEAR",
     origin: "relative",
-    changes: ["credit", "data"],
+    changes: ["credit", "data", "reward", "loss"],
     equation:
-      "once more than 1.5 n stored steps (A > 0) have R > b, n of those with R ≥ b are replayed with R - b, and none is kept; b the median of the mean returns of past tasks",
-    source: "TencentYoutuResearch/SPEAR",
-    status: "partial",
-    note: "Replayed steps share the optimizer steps of the iteration; the authors give them their own, with clip-cov. Their reward of tool calls is missing.",
+      "R(τ) + d min(1, 0.1 T); once more than 1.5 n stored steps (A > 0) have R > b, n of those with R ≥ b get updates of their own with c · clip-cov of A = R - b, and none is kept; b the median of the mean returns of past tasks",
+    source: "arXiv 2509.22601, TencentYoutuResearch/SPEAR",
+    set: { "training.loss.name": "clip-cov", "training.loss.clipLow": 0.2, "training.loss.clipHigh": 0.28 },
+    status: "exact",
+    note: "The authors' code for agents, where T counts steps as tool calls. Left out: its random removal of steps down to a power of two, and the filters of completions of its baseline, Dr.BoT. Clip-Cov's means are over an update, theirs over a micro-batch; the history of b is cut by task, theirs by iteration; maxAge is 10, 5 in its scripts.",
   },
   make(options: SpearOptions = {}): Estimator {
-    const inner = innerEstimator("spear", settle("spear", options, spearFields, outsideRuns).estimator)
+    const first = settle("spear", options, spearFields, outsideRuns)
+    const inner = innerEstimator("spear", first.estimator)
+    const loss = clipCov(first.replayLoss)
     const memory = new ReplayMemory()
-    const amended = wrapEstimator(inner, {
+    return {
       name: "spear",
-      change(credit, batch, { progress, random }) {
-        const settings = settle("spear", options, spearFields, progress)
-        const { minAdvantage, keepGroups, capacity } = settings
+      ...(inner.needs && { needs: inner.needs }),
+      groups: inner.groups,
+      async estimate(plain, context) {
+        const { iteration } = context.progress
+        const settings = settle("spear", options, spearFields, context.progress)
+        const { minAdvantage, keepGroups, capacity, turnReward, turnRewardDecay } = settings
+        const decay = 1 - imitationWeight(iteration + 1, { coefficient: 1, warmup: turnRewardDecay })
+        const batch = withTurnRewards(plain, turnReward, decay)
+        const credit = await estimate(inner, batch, context)
         const returns = episodeReturns(batch.rewards, batch.episode)
         const tasks = groupStatistics(returns, batch.task, firstSteps(batch.episode))
-        const extraSequences = replay(memory, capacity, imitationWeight(progress.iteration + 1, settings), random)
-        const skip = narrow(credit, batch, tasks.std, keepGroups)
+        const weight = imitationWeight(iteration + 1, settings)
+        const sequences = replay(memory, capacity, weight, context.random)
+        const kept = widestTasks(tasks, keepGroups)
+        const skip = narrow(credit, batch, kept)
         const isGood = (row: number) => skip?.[row] !== 1 && meanOf(credit.advantages[row]!) > minAdvantage
-        memory.keep(remember(batch, returns, progress.iteration, isGood), Array.from(tasks.mean), settings)
+        const means = Array.from(tasks.mean).filter((_, task) => kept[task] === 1)
+        memory.keep(remember(batch, returns, iteration, isGood), means, settings)
         return {
           ...credit,
           ...(skip && { skip }),
-          extraSequences: [...(credit.extraSequences ?? []), ...extraSequences],
-          metrics: { ...credit.metrics, "replay/size": memory.steps.length, "replay/sequences": extraSequences.length },
+          ...(sequences.length > 0 && { replay: { sequences, loss, weight } }),
+          metrics: { ...credit.metrics, "replay/size": memory.steps.length, "replay/sequences": sequences.length },
         }
       },
-    })
-    return { ...amended, ...jointState(memory, inner) }
+      ...jointState(memory, inner),
+    }
   },
 })
 
@@ -119,21 +164,23 @@ function replay(memory: ReplayMemory, capacity: number, weight: number, random: 
     .shuffled(good)
     .slice(0, capacity)
     .map(({ tokens, start, outcome, iteration: _, ...sampled }) =>
-      stepSequence(tokens.subarray(0, start), tokens.subarray(start), {
-        ...sampled,
-        advantage: weight * (outcome - baseline),
-      }),
+      stepSequence(tokens.subarray(0, start), tokens.subarray(start), { ...sampled, advantage: outcome - baseline }),
     )
 }
 
-/** Steps that are already skipped, and steps of tasks whose returns differ less than those of the kept share. */
-function narrow({ skip }: Credit, { task }: Batch, widths: Float64Array, share: number): Uint8Array | undefined {
-  if (share === 1 || widths.length === 0) return skip
-  const least = widths
-    .slice()
-    .sort()
-    .at(-Math.ceil(share * widths.length))!
-  return Uint8Array.from(task, (one, row) => (skip?.[row] === 1 || widths[one]! < least ? 1 : 0))
+/** 1 for the share of tasks with the largest population standard deviation of returns, [tasks]. Of equal ones the first are kept. */
+function widestTasks({ std, size }: GroupStatistics, share: number): Uint8Array {
+  const width = std.map((one, task) => one * Math.sqrt(1 - 1 / size[task]!))
+  const order = [...width.keys()].sort((a, b) => width[b]! - width[a]!)
+  const kept = new Uint8Array(width.length)
+  for (const task of order.slice(0, Math.max(1, Math.floor(share * width.length)))) kept[task] = 1
+  return kept
+}
+
+/** Steps that are already skipped, and steps of tasks that are not kept. */
+function narrow({ skip }: Credit, { task }: Batch, kept: Uint8Array): Uint8Array | undefined {
+  if (kept.every((one) => one === 1)) return skip
+  return Uint8Array.from(task, (one, row) => (skip?.[row] === 1 || kept[one] === 0 ? 1 : 0))
 }
 
 function meanOf(advantage: number | Float32Array): number {

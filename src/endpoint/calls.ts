@@ -57,11 +57,12 @@ async function readCall(
   arrival: Arrival | undefined,
 ): Promise<ReadCall> {
   try {
-    const bytes = await readBody(request, generator.maxPositions)
+    const number = client === undefined ? undefined : clientNumber(client)
+    const pace = new Pace(request.signal, number)
+    const bytes = await readBody(request, generator.maxPositions, pace)
     await generator.toRead(arrival)
-    const from = { ...(client !== undefined && { client: clientNumber(client) }), bytes: bytes.length }
-    const { call, answer, digest } = await prepare(from.client, from.bytes, async () => {
-      const pace = new Pace(request.signal, from.client)
+    const from = { ...(number !== undefined && { client: number }), bytes: bytes.length }
+    const { call, answer, digest } = await prepare(number, from.bytes, async () => {
       const { value, digest } = await pace.through(parseBody(bytes))
       return { ...(await pace.through(dialect.read(value, textOf))), digest }
     })

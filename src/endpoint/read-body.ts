@@ -4,7 +4,7 @@ import { mostNesting } from "../chat/json-limits.ts"
 import { bodyText, checkJson, readBytes } from "../http/body.ts"
 import { JsonExcess } from "../json/pieces.ts"
 import { parseJsonInPieces } from "../json/text.ts"
-import type { Pieces } from "../util/pace.ts"
+import { Pace, type Pieces } from "../util/pace.ts"
 
 /** Maximum bytes of a body for any model. */
 const longestBody = 32 * 2 ** 20
@@ -28,11 +28,16 @@ export interface Body {
  * Reads the bytes of a JSON request.
  *
  * @param positions - positions of the model, which limit the length. Default: no such limit
+ * @param pace - pace of the request's work. Default: that of work for no client
  * @throws ApiError 413 for a body that is too long, 415 if the content type is not JSON
  */
-export async function readBody(request: Request, positions = Number.POSITIVE_INFINITY): Promise<Buffer> {
+export async function readBody(
+  request: Request,
+  positions = Number.POSITIVE_INFINITY,
+  pace = new Pace(),
+): Promise<Buffer> {
   checkJson(request)
-  return await readBytes(request, Math.min(longestBody, bytesPerPosition * positions + beside))
+  return await readBytes(request, Math.min(longestBody, bytesPerPosition * positions + beside), { pace })
 }
 
 /**

@@ -4,7 +4,7 @@ import type { Sequence } from "../engine/sequence.ts"
 import type { Datum } from "../tinker/datum.ts"
 import type { TrainingResult } from "../tinker/results.ts"
 import type { TrainingCall } from "../tinker/training-call.ts"
-import { Pace, type Pieces } from "../util/pace.ts"
+import { type Owner, Pace, type Pieces } from "../util/pace.ts"
 import type { Departures } from "./departures.ts"
 
 // Losses of the API, as sums over all tokens of all data: lp = log-probability, q = logprobs, r = exp(lp - q), A = advantages.
@@ -150,10 +150,17 @@ function rowOf({ tokens, inputs }: Datum, index: number, needed: readonly string
   return { tokens: row, segments: [{ start: 1, length: tokens.length }] }
 }
 
+/** Options of the calls of a model. */
+export interface CallOptions {
+  readonly departures: Departures
+  /** Client whose turns of the event loop the work takes. Default: those of all other work. */
+  readonly owner?: Owner
+}
+
 /** Returns the log-probabilities of all targets, without a gradient. */
-export async function score(policy: Trainable, prepared: Prepared, departures: Departures): Promise<TrainingResult> {
+export async function score(policy: Trainable, prepared: Prepared, options: CallOptions): Promise<TrainingResult> {
   const { logProbs } = await policy.logProbs(prepared.sequences)
-  return await reported(prepared, split(prepared.sequences, logProbs), departures)
+  return await reported(prepared, split(prepared.sequences, logProbs), options)
 }
 
 /**
@@ -164,17 +171,17 @@ export async function score(policy: Trainable, prepared: Prepared, departures: D
 export async function learn(
   policy: Trainable,
   prepared: Prepared,
-  departures: Departures,
+  options: CallOptions,
   scale: readonly number[] = prepared.data.map(() => 1),
 ): Promise<TrainingResult> {
   const { loss, config, sequences, name } = prepared
-  const pace = new Pace()
-  const truncated = name === "importance_sampling" && departures.has("truncated-importance")
+  const pace = new Pace(undefined, options.owner)
+  const truncated = name === "importance_sampling" && options.departures.has("truncated-importance")
   if (loss.bounds && !truncated) {
     const [low, high] = loss.bounds(config)
     const credit = await pace.through(credited(prepared, scale))
     const report = await policy.forwardBackward(credit, { ...surrogate, clipLow: 1 - low, clipHigh: high - 1 })
-    return await reported(prepared, split(sequences, report.logProbs!), departures)
+    return await reported(prepared, split(sequences, report.logProbs!), options)
   }
   // Only the derivatives of a cross-entropy do not depend on the log-probabilities.
   const before = name === "cross_entropy" ? undefined : split(sequences, (await policy.logProbs(sequences)).logProbs)
@@ -184,7 +191,7 @@ export async function learn(
   const coefficients = await pace.through(derivatives(prepared, scale, before, derivative))
   const linear: LinearLoss = { kind: "linear", coefficients }
   const report = await policy.forwardBackward(sequences, linear)
-  return await reported(prepared, before ?? split(sequences, report.logProbs!), departures)
+  return await reported(prepared, before ?? split(sequences, report.logProbs!), options)
 }
 
 /** Returns sequences with the inputs of the native loss. */
@@ -230,10 +237,10 @@ const surrogate: Omit<ClippedSurrogate, "clipLow" | "clipHigh"> = {
 async function reported(
   prepared: Prepared,
   logProbs: readonly Float32Array[],
-  departures: Departures,
+  { departures, owner }: CallOptions,
 ): Promise<TrainingResult> {
   if (departures.has("no-metrics")) return { logProbs, metrics: {} }
-  return { logProbs, metrics: { "loss:sum": await new Pace().through(sumOf(prepared, logProbs)) } }
+  return { logProbs, metrics: { "loss:sum": await new Pace(undefined, owner).through(sumOf(prepared, logProbs)) } }
 }
 
 function* sumOf({ loss, config, data }: Prepared, logProbs: readonly Float32Array[]): Pieces<number> {

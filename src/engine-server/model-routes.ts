@@ -1,6 +1,6 @@
 import { ApiError } from "../chat/api-error.ts"
 import type { FieldReader } from "../chat/fields.ts"
-import type { Routes } from "./paths.ts"
+import type { Received, Routes } from "./paths.ts"
 import { readAdam } from "./read-asked.ts"
 import { readCall, readFields } from "./read-body.ts"
 import type { Result } from "./results.ts"
@@ -24,16 +24,16 @@ function lifeRoutes(serving: Serving): Routes {
   const { model: baseModel } = options
   const make = modelMaker(serving)
   return {
-    "POST /create_model": async (request) => {
-      const fields = await readFields(request)
+    "POST /create_model": async (received) => {
+      const fields = await readFields(received)
       const session = sessions.find(fields.required("session_id"))
       const named = fields.required("base_model")
       if (named !== baseModel)
         throw new ApiError(400, `The model ${named.slice(0, 200)} does not exist; this engine has ${baseModel}.`)
       return make(session, numberOf(fields), readLora(fields))
     },
-    "POST /load_weights": async (request) => {
-      const fields = await readFields(request)
+    "POST /load_weights": async (received) => {
+      const fields = await readFields(received)
       const [path, optimizer] = [fields.required("path"), fields.boolean("optimizer") ?? false]
       const { lora_rank: rank } = await kept.read(path)
       const sessionId = fields.string("session_id")
@@ -46,8 +46,8 @@ function lifeRoutes(serving: Serving): Routes {
       }
       return { request_id: model.take("load_weights", seqIdOf(fields), () => work), model_id: model.id }
     },
-    "POST /unload_model": async (request) => {
-      const { session, model } = sessions.model((await readFields(request)).required("model_id"))
+    "POST /unload_model": async (received) => {
+      const { session, model } = sessions.model((await readFields(received)).required("model_id"))
       const work = async (): Promise<Result> => {
         if (session.models.delete(model.id)) await model.policy.dispose()
         return { kind: "json", body: { type: "unload_model", model_id: model.id } }
@@ -61,31 +61,31 @@ function lifeRoutes(serving: Serving): Routes {
 function trainingRoutes({ options, departures, sessions }: Serving): Routes {
   const { maxPositions } = options
   const changing = async (
-    request: Request,
+    received: Received,
     kind: string,
     start: (model: ServedModel, fields: FieldReader) => () => Promise<Result>,
   ) => {
-    const fields = await readFields(request)
+    const fields = await readFields(received)
     const { model } = sessions.model(fields.required("model_id"))
     return { request_id: model.take(kind, seqIdOf(fields), () => start(model, fields)), model_id: model.id }
   }
-  const training = async (request: Request, forwardOnly: boolean) => {
-    const call = await readCall(request, forwardOnly, { departures, maxPositions })
+  const training = async (received: Received, forwardOnly: boolean) => {
+    const call = await readCall(received, forwardOnly, { departures, maxPositions })
     const { model } = sessions.model(call.modelId)
     const holds = call.data.reduce((sum, { tokens, inputs }) => sum + tokens.byteLength * (2 + inputs.size), 0)
     const request_id = model.take("forward_backward", call.seqId, await model.checked(call), holds)
     return { request_id, model_id: model.id }
   }
   return {
-    "POST /forward_backward": (request) => training(request, false),
-    "POST /forward": (request) => training(request, true),
-    "POST /optim_step": (request) =>
-      changing(request, "optim_step", (model, fields) =>
+    "POST /forward_backward": (received) => training(received, false),
+    "POST /forward": (received) => training(received, true),
+    "POST /optim_step": (received) =>
+      changing(received, "optim_step", (model, fields) =>
         model.step(readAdam(fields.any("adam_params") ?? fields.any("optimizer_params") ?? {})),
       ),
     ...(!departures.has("not-ours") && {
-      "POST /gigpo/clear_gradients": (request: Request) =>
-        changing(request, "clear_gradients", (model) => model.forget()),
+      "POST /gigpo/clear_gradients": (received: Received) =>
+        changing(received, "clear_gradients", (model) => model.forget()),
     }),
   }
 }
@@ -100,8 +100,8 @@ function infoRoutes({ options, sessions }: Serving): Routes {
     lora_rank: rank,
   })
   return {
-    "POST /get_info": async (request) => {
-      const { id, rank } = sessions.model((await readFields(request)).required("model_id")).model
+    "POST /get_info": async (received) => {
+      const { id, rank } = sessions.model((await readFields(received)).required("model_id")).model
       return {
         ...{ type: "get_info", model_id: id, model_name: baseModel, is_lora: rank > 0, lora_rank: rank },
         model_data: { model_name: baseModel, arch: "gigpo", tokenizer_id: options.tokenizer ?? baseModel },
@@ -128,7 +128,11 @@ function modelMaker({ options, departures, sessions, kept }: Serving) {
         await policy.dispose()
         throw signal.reason
       }
-      return new ServedModel({ id, baseModel, rank: lora.rank, policy }, session.results, departures)
+      return new ServedModel(
+        { id, baseModel, rank: lora.rank, policy, owner: session.group },
+        session.results,
+        departures,
+      )
     } finally {
       opening--
     }

@@ -1,10 +1,20 @@
 import { ApiError } from "../chat/api-error.ts"
+import type { Pace } from "../util/pace.ts"
 
 /** Beginning of the paths of the API, after a prefix that a proxy may add. */
 const prefix = "/api/v1/"
 
-/** Handler of a route. Gets the values of the ":name" parts of the path, then the address of the client. */
-export type Handler = (request: Request, ...places: string[]) => Promise<object>
+/** Request with its client. */
+export interface Received {
+  readonly request: Request
+  /** Address of the client. */
+  readonly address: string
+  /** Pace of work for the request, whose owner is the address. */
+  readonly pace: Pace
+}
+
+/** Handler of a route. Gets the values of the ":name" parts of the path. */
+export type Handler = (received: Received, ...places: string[]) => Promise<object>
 /** Handlers by method and path, as in "GET /samplers/:id". */
 export type Routes = Readonly<Record<string, Handler>>
 
@@ -41,14 +51,14 @@ export class Router {
    *
    * @throws ApiError 404 where there is none, 400 for invalid percent-encoded UTF-8
    */
-  find(method: string, path: string): (request: Request, client: string) => Promise<object> {
+  find(method: string, path: string): (received: Received) => Promise<object> {
     const given = path.split("/", 12)
     const found = (this.#byShape.get(shapeOf(method, given)) ?? []).find(({ parts }) =>
       parts.every((part, i) => (part.startsWith(":") ? given[i] !== "" : part === given[i])),
     )
     if (!found) throw new ApiError(404, `${method} ${path.slice(0, 200)} is not supported by this server.`)
     const places = found.parts.flatMap((part, i) => (part.startsWith(":") ? [decoded(given[i]!)] : []))
-    return async (request, client) => await found.handler(request, ...places, client)
+    return async (received) => await found.handler(received, ...places)
   }
 }
 

@@ -10,8 +10,8 @@ import type { Serving } from "./serving.ts"
 export function sampleRoutes({ options, departures, sessions, kept, frozen }: Serving): Routes {
   const { model: baseModel } = options
   return {
-    "POST /create_sampling_session": async (request) => {
-      const fields = await readFields(request)
+    "POST /create_sampling_session": async (received) => {
+      const fields = await readFields(received)
       const session = sessions.find(fields.required("session_id"))
       const number = fields.whole("sampling_session_seq_id", 0, 2 ** 31) ?? 0
       const sampling_session_id = session.samplingOf(number)
@@ -26,8 +26,8 @@ export function sampleRoutes({ options, departures, sessions, kept, frozen }: Se
         )
       return { type: "create_sampling_session", sampling_session_id: session.sampling(number, { path }) }
     },
-    "POST /asample": async (request) => {
-      const fields = await readFields(request, options.maxPositions)
+    "POST /asample": async (received) => {
+      const fields = await readFields(received, options.maxPositions)
       const id = fields.required("sampling_session_id")
       const { session, source } = sessions.sampling(id)
       const number = fields.whole("seq_id", 0, 2 ** 53) ?? 0
@@ -49,8 +49,9 @@ export function sampleRoutes({ options, departures, sessions, kept, frozen }: Se
       const model_path = "path" in source ? source.path : undefined
       return { sampler_id: id, base_model: baseModel, model_path }
     },
-    "POST /retrieve_future": async (request) => {
-      const id = (await readFields(request)).required("request_id")
+    "POST /retrieve_future": async (received) => {
+      const { request } = received
+      const id = (await readFields(received)).required("request_id")
       const session = sessions.of(id)
       if (!session) throw new ApiError(404, `The request ${id.slice(0, 200)} does not exist.`)
       return await session.results.answer(id, /protobuf/.test(request.headers.get("accept") ?? ""), request.signal)

@@ -1,9 +1,9 @@
 import type { NativePolicy } from "../engine/native/native-policy.ts"
 import type { TrainingResult } from "../tinker/results.ts"
 import type { TrainingCall } from "../tinker/training-call.ts"
-import { Pace } from "../util/pace.ts"
+import { type Owner, Pace } from "../util/pace.ts"
 import type { Departures } from "./departures.ts"
-import { learn, meanScales, type Prepared, prepare, score, weighed } from "./losses.ts"
+import { type CallOptions, learn, meanScales, type Prepared, prepare, score, weighed } from "./losses.ts"
 import type { Result, Results } from "./results.ts"
 
 /** Parameters of an optimizer step, named as in the API. */
@@ -27,7 +27,7 @@ export class ServedModel {
   /** Weights published last; for the deviation "shared-slot". */
   newestSlot: string | undefined
   readonly #results: Results
-  readonly #departures: Departures
+  readonly #options: CallOptions
   /** Work by number that waits for lower numbers. */
   readonly #early = new Map<number, () => void>()
   #next = 1
@@ -36,7 +36,14 @@ export class ServedModel {
   readonly #batch: Prepared[] = []
 
   constructor(
-    about: { readonly id: string; readonly baseModel: string; readonly rank: number; readonly policy: NativePolicy },
+    about: {
+      readonly id: string
+      readonly baseModel: string
+      readonly rank: number
+      readonly policy: NativePolicy
+      /** Client whose turns of the event loop the work takes. Default: those of all other work. */
+      readonly owner?: Owner
+    },
     results: Results,
     departures: Departures,
   ) {
@@ -45,7 +52,7 @@ export class ServedModel {
     this.rank = about.rank
     this.policy = about.policy
     this.#results = results
-    this.#departures = departures
+    this.#options = { departures, owner: about.owner }
   }
 
   /**
@@ -56,7 +63,7 @@ export class ServedModel {
    * @returns the id of the request; for a repeated number, the earlier id
    */
   take(kind: string, seqId: number, start: () => () => Promise<Result>, holds = 0): string {
-    const same = this.#departures.has("no-duplicates") ? undefined : `${this.id} ${seqId}`
+    const same = this.#options.departures.has("no-duplicates") ? undefined : `${this.id} ${seqId}`
     return this.#results.take(kind, () => this.#begin(seqId, start), { same, holds })
   }
 
@@ -78,7 +85,7 @@ export class ServedModel {
 
   #come(seqId: number, go: () => void): void {
     // Run immediately if numbers are ignored, or for a repeated or late number.
-    if (this.#departures.has("no-duplicates") || seqId < this.#next) {
+    if (this.#options.departures.has("no-duplicates") || seqId < this.#next) {
       go()
       return
     }
@@ -96,7 +103,8 @@ export class ServedModel {
    */
   async checked(call: TrainingCall): Promise<() => () => Promise<Result>> {
     try {
-      const prepared = await new Pace().through(prepare(call, this.#departures, this.policy.config.vocabularySize))
+      const pace = new Pace(undefined, this.#options.owner)
+      const prepared = await pace.through(prepare(call, this.#options.departures, this.policy.config.vocabularySize))
       return () => this.#train(prepared, call.forwardOnly)
     } catch (error) {
       return () => {
@@ -106,9 +114,9 @@ export class ServedModel {
   }
 
   #train(prepared: Prepared, forwardOnly: boolean): () => Promise<Result> {
-    const departures = this.#departures
+    const departures = this.#options.departures
     const work = async (): Promise<TrainingResult> => {
-      if (forwardOnly) return await score(this.policy, prepared, departures)
+      if (forwardOnly) return await score(this.policy, prepared, this.#options)
       const found = await this.#learn(prepared)
       if (!departures.has("zero-log-probs")) return found
       return { ...found, logProbs: found.logProbs.map(({ length }) => new Float32Array(length)) }
@@ -117,18 +125,18 @@ export class ServedModel {
   }
 
   async #learn(prepared: Prepared): Promise<TrainingResult> {
-    if (!this.#departures.has("mean-of-means")) return await learn(this.policy, prepared, this.#departures)
+    if (!this.#options.departures.has("mean-of-means")) return await learn(this.policy, prepared, this.#options)
     // The number of data, the divisor, is known only when the step is taken.
     this.#batch.push(weighed(prepared))
-    return await score(this.policy, prepared, this.#departures)
+    return await score(this.policy, prepared, this.#options)
   }
 
   step(adam: AdamParams): () => Promise<Result> {
     return async () => {
       const total = this.#batch.reduce((sum, { data }) => sum + data.length, 0)
       for (const prepared of this.#batch.splice(0))
-        await learn(this.policy, prepared, this.#departures, meanScales(prepared, total, this.#departures))
-      const clips = adam.grad_clip_norm > 0 && !this.#departures.has("ignored-clip")
+        await learn(this.policy, prepared, this.#options, meanScales(prepared, total, this.#options.departures))
+      const clips = adam.grad_clip_norm > 0 && !this.#options.departures.has("ignored-clip")
       const { gradientNorm, skipped } = await this.policy.optimizerStep({
         learningRate: adam.learning_rate,
         beta1: adam.beta1,
@@ -138,7 +146,7 @@ export class ServedModel {
         maxGradientNorm: clips ? adam.grad_clip_norm : Number.POSITIVE_INFINITY,
       })
       this.version++
-      const norm = this.#departures.has("no-gradient-norm") ? {} : { "grad_norm:mean": gradientNorm }
+      const norm = this.#options.departures.has("no-gradient-norm") ? {} : { "grad_norm:mean": gradientNorm }
       return { kind: "json", body: { type: "optim_step", metrics: { ...norm, "skipped:max": skipped ? 1 : 0 } } }
     }
   }

@@ -65,7 +65,7 @@ export async function draw(
     }
   }
   const size = Math.max(prompt.length, leastRow)
-  const pace = new Pace(signal)
+  const pace = new Pace(signal, group)
   const sequences: Promise<SampleResult["sequences"][number]>[] = []
   let failed = false
   for (let index = 0; index < samples && !failed; index++) {

@@ -19,12 +19,12 @@ export function sessionRoutes({ options, departures, sessions }: Serving): Route
     "GET /get_server_capabilities": capabilities,
     "POST /get_server_capabilities": capabilities,
     "POST /telemetry": async () => ({ status: "accepted" }),
-    "POST /create_session": async (request, client) => {
-      const { id } = sessions.begin(client!, request.headers.get("x-idempotency-key") ?? undefined)
+    "POST /create_session": async ({ request, address }) => {
+      const { id } = sessions.begin(address, request.headers.get("x-idempotency-key") ?? undefined)
       return { type: "create_session", session_id: id }
     },
-    "POST /session_heartbeat": async (request) => {
-      const id = (await readFields(request)).required("session_id")
+    "POST /session_heartbeat": async (received) => {
+      const id = (await readFields(received)).required("session_id")
       if (!sessions.has(id)) throw new ApiError(410, "The session has ended.")
       sessions.find(id)
       return { type: "session_heartbeat" }

@@ -1,6 +1,8 @@
 import { ApiError, asApiError } from "../chat/api-error.ts"
+import { clientNumber } from "../http/address.ts"
 import type { Keys } from "../http/guard.ts"
 import { isKey, keyOf } from "../http/key.ts"
+import { Pace } from "../util/pace.ts"
 import { Archives } from "./archives.ts"
 import type { Departures } from "./departures.ts"
 import { FrozenPolicies } from "./frozen-policies.ts"
@@ -66,13 +68,16 @@ export function tinkerServer(options: TinkerServerOptions): TinkerServer {
     refusal: "The key is not valid for this engine.",
   }
 
-  const respond = async (request: Request, client: string): Promise<Response> => {
+  const respond = async (request: Request, address: string): Promise<Response> => {
     const { pathname } = new URL(request.url)
     const isOpen = keys.open!(pathname)
     if (!isOpen && !keys.known(keyOf((name) => request.headers.get(name)))) throw new ApiError(401, keys.refusal)
     const { path } = targetOf(pathname)
     const { method } = request
-    const found = await (isOpen ? open : keyed).find(method, path)(request, client)
+    const found = await (isOpen ? open : keyed).find(
+      method,
+      path,
+    )({ request, address, pace: new Pace(undefined, clientNumber(address)) })
     if (found instanceof Response) return found
     return Response.json(found, { status: method === "POST" && !path.endsWith("/finish") ? created : 200 })
   }

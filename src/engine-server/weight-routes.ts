@@ -4,7 +4,7 @@ import { ApiError } from "../chat/api-error.ts"
 import type { FieldReader } from "../chat/fields.ts"
 import type { Kind } from "./kept-weights.ts"
 import { seqIdOf } from "./model-routes.ts"
-import { type Routes, targetOf } from "./paths.ts"
+import { type Received, type Routes, targetOf } from "./paths.ts"
 import { readFields } from "./read-body.ts"
 import type { Result } from "./results.ts"
 import type { ServedModel } from "./served-model.ts"
@@ -38,8 +38,8 @@ export function weightRoutes({ options, departures, sessions, kept, archives }: 
       return { kind: "json", body: { type: "save_weights_for_sampler", path: null, sampling_session_id } }
     }
   }
-  const taking = (kind: string, start: Start) => async (request: Request) => {
-    const fields = await readFields(request)
+  const taking = (kind: string, start: Start) => async (received: Received) => {
+    const fields = await readFields(received)
     const { session, model } = sessions.model(fields.required("model_id"))
     const request_id = model.take(kind, seqIdOf(fields), () => start(session, model, fields))
     return { request_id, model_id: model.id }
@@ -49,8 +49,8 @@ export function weightRoutes({ options, departures, sessions, kept, archives }: 
   return {
     "POST /save_weights": taking("save_weights", saving("weights", "save_weights")),
     "POST /save_weights_for_sampler": taking("save_weights_for_sampler", publish),
-    "POST /weights_info": async (request) => {
-      const { handle: _, ...about } = await kept.read((await readFields(request)).required("tinker_path"))
+    "POST /weights_info": async (received) => {
+      const { handle: _, ...about } = await kept.read((await readFields(received)).required("tinker_path"))
       return about
     },
     "GET /training_runs/:id/checkpoints": async (_, id) => ({
@@ -60,7 +60,7 @@ export function weightRoutes({ options, departures, sessions, kept, archives }: 
         tinker_path: `tinker://${id}/${name}`,
       })),
     }),
-    "GET /training_runs/:id/checkpoints/:kind/:name/archive": async (request, id, kind, name) => {
+    "GET /training_runs/:id/checkpoints/:kind/:name/archive": async ({ request }, id, kind, name) => {
       const path = pathOf(id!, kind!, name!)
       const { is_lora } = await kept.read(path)
       if (!is_lora) throw new ApiError(400, "The model has no adapter to download: all of its weights were trained.")

@@ -22,6 +22,11 @@ export const parallelFields = {
     ["max", "mean"],
     "Reward of a step: the largest reward of the copies that acted, or the mean over all copies.",
   ),
+  maxSteps: integer(
+    50,
+    "Maximum number of steps of an episode. The steps in which a copy is idle count too, unlike in the copy's own limit.",
+    { min: 1 },
+  ),
   episodeEnd: oneOf(
     "first-success",
     ["first-success", "last-copy"],
@@ -42,8 +47,8 @@ interface ParallelObservation extends Observation {
  *
  * A completion has one part per copy: `<env1>…</env1>`, `<env2>…</env2>` and so on. The action has one line per copy, as the estimator
  * `dpepo` reads it. The line is empty for a copy that has ended or has no part in the completion; such a copy is idle in this step. As in
- * the authors' code, the reward is the largest of the copies that acted, and the first success ends the episode. A copy succeeds with the
- * metric `success`, or, in an environment without this metric, when it terminates with a positive reward.
+ * the authors' code, the reward is the largest of the copies that acted, the first success ends the episode, and all steps count for its
+ * limit. A copy succeeds with the metric `success`, or, in an environment without this metric, when it terminates with a positive reward.
  *
  * Our interpretation: a completion without a part for each running copy counts as invalid. The anchor combines the anchors of all copies.
  * Metrics are means over the copies, except `success`. The prompt contains each copy's prompt under its number.
@@ -124,12 +129,13 @@ export function parallel<Task>(environment: Environment<Task>, options: Parallel
 
 function running(
   episodes: readonly EnvironmentEpisode[],
-  { success, reward: paid, episodeEnd }: Omit<Resolved<typeof parallelFields>, "copies">,
+  { success, reward: paid, maxSteps, episodeEnd }: Omit<Resolved<typeof parallelFields>, "copies">,
   signal: AbortSignal,
 ): EnvironmentEpisode {
   const live: (Observation | undefined)[] = episodes.map(({ first }) => first)
   const last: StepResult[] = []
   const all = episodes.map(({ first }) => first)
+  let steps = 0
   const pictures = () => all.flatMap(({ images = [] }) => images)
   const observe = (): ParallelObservation => ({
     ...(pictures().length > 0 && { images: pictures() }),
@@ -158,13 +164,14 @@ function running(
         live[e] = result.terminated || result.truncated ? undefined : result.observation
       }
       const isWon = episodeEnd === "first-success" && hasWon
-      const isOver = isWon || live.every((copy) => copy === undefined)
-      const terminated = isWon || (isOver && last.some((result) => result.terminated))
+      const hasEnded = live.every((copy) => copy === undefined)
+      const terminated = isWon || (hasEnded && last.some((result) => result.terminated))
+      const truncated = !terminated && (hasEnded || ++steps >= maxSteps)
       const sum = rewards.reduce((total, one) => total + one, 0)
       const largest = rewards.length > 0 ? Math.max(...rewards) : 0
       const reward = paid === "max" ? largest : sum / episodes.length
       const metrics = metricsOf(last, success)
-      return { observation: observe(), reward, terminated, truncated: isOver && !terminated, metrics }
+      return { observation: observe(), reward, terminated, truncated, metrics }
     },
   }
 }

@@ -43,22 +43,27 @@ export function batchProblem({ episodesPerUpdate, updatesPerEpoch }: BatchOption
 
 /**
  * Returns the batches of one iteration in order of updates, in pieces of one sequence. Each epoch has its own random order of tasks.
+ *
+ * @param replayed sequences in batches of their own, after the others in each epoch: `stepsPerUpdate` each, or `updatesPerEpoch` batches
  */
 export function* planUpdates(
   rows: readonly Sequence[],
   { stepsPerUpdate, episodesPerUpdate, updatesPerEpoch, epochs, unit }: BatchOptions,
   random: Random,
+  replayed: readonly Sequence[] = [],
 ): Pieces<Sequence[][]> {
   const tasks = yield* gatherInPieces(rows, taskOf)
   const episodes: Sequence[][][] = []
   if (episodesPerUpdate !== undefined) for (const task of tasks) episodes.push(yield* gatherInPieces(task, episodeOf))
   const size = updatesPerEpoch === undefined ? stepsPerUpdate : { parts: updatesPerEpoch }
   const count = unit === "sequence" ? () => 1 : undefined
+  const again = replayed.map((row) => [row])
   const plan: Sequence[][][] = []
   for (let epoch = 0; epoch < epochs; epoch++) {
     const order = random.fork(epoch)
     if (episodesPerUpdate === undefined) plan.push(yield* batchesInPieces(tasks, size, order, count))
     else plan.push((yield* batchesInPieces(episodes, episodesPerUpdate, order, () => 1)).map((batch) => batch.flat()))
+    plan.push(yield* batchesInPieces(again, size, order.fork("replay")))
   }
   return plan.flat()
 }

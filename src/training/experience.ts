@@ -1,6 +1,6 @@
 import { estimate } from "../credit/as-estimator.ts"
 import { batchInPieces } from "../credit/batch.ts"
-import type { Credit } from "../credit/estimator.ts"
+import type { Credit, Replay } from "../credit/estimator.ts"
 import type { Sequence } from "../engine/sequence.ts"
 import { scheduleValues, type TrainingProgress } from "../options/schedule.ts"
 import type { Group } from "../rollout/hooks.ts"
@@ -15,6 +15,7 @@ import { observationRows } from "./observation-rows.ts"
 import { weighByImportance } from "./off-policy.ts"
 import { iterationRandom, type Training } from "./prepare.ts"
 import { seenTexts } from "./privileged.ts"
+import { replayOf } from "./replay.ts"
 import type { Rollouts } from "./rollouts.ts"
 import { SequenceTable } from "./sequence-table.ts"
 import { shapeRewards } from "./shaping.ts"
@@ -30,6 +31,8 @@ export interface Experience {
   /** Sequences with advantages. */
   readonly sequences: readonly Sequence[]
   readonly credit: Credit
+  /** Sequences with updates and a loss of their own. */
+  readonly replay: Replay | undefined
   readonly metrics: Readonly<Record<string, number>>
 }
 
@@ -70,6 +73,7 @@ export async function collect<Task>(
   if (options.importance) weighByImportance(credited, scheduleValues(options.importance, progress), options.unit)
   const shown = await expertData(training, progress, random.fork("expert"), groups as readonly Group<Task>[])
   const answers = await observationRows(training, steps, progress)
+  const replay = credit.replay && replayOf(credit.replay, options.loss)
   const extra = [...foreignRows(credit.extraSequences ?? [], training), ...shown, ...answers]
   clock.lap("advantage")
   await pace.rest()
@@ -86,5 +90,5 @@ export async function collect<Task>(
   const withTrainer = (step: CollectedStep, at: number) => ({ ...step, trainerLogProbs: trainer![at]! })
   const scored = trainer ? await pace.through(mapInPieces(steps, withTrainer)) : steps
   const sequences = [...(await pace.through(credited.viewInPieces())), ...extra]
-  return { groups, dropped, steps: scored, sequences, credit, metrics: found }
+  return { groups, dropped, steps: scored, sequences, credit, replay, metrics: found }
 }

@@ -37,11 +37,11 @@ export async function runIteration<Task>(
   const iteration = progress.iteration + 1
   const clock = new Stopwatch()
   const experience = await collect(training, progress, clock, rollouts)
-  const { groups, dropped, sequences, credit } = experience
+  const { groups, dropped, sequences, credit, replay } = experience
   const pace = new Pace()
   const played = await pace.through(rolloutMetrics(groups, credit, dropped, options.rollout.minGroupSize))
   await pace.rest()
-  const totals = await update(training, steps, sequences, progress, onChange)
+  const totals = await update(training, steps, sequences, progress, onChange, replay)
   if (totals.critic) checkCriticSteps(totals.critic, options.guards.maxNonFinite, iteration, onWarning)
   clock.lap("update")
   // Metrics of estimators and losses come first, so that they do not replace the others.

@@ -80,6 +80,8 @@ export function* rolloutMetrics(
 /** Reports of the updates of one iteration. */
 export interface UpdateTotals {
   readonly losses: LossReport[]
+  /** Reports of the updates on replayed sequences. */
+  readonly replayed?: LossReport[]
   readonly steps: StepReport[]
   readonly learningRate: number
   critic?: CriticTotals
@@ -87,7 +89,7 @@ export interface UpdateTotals {
   mismatch?: Readonly<Record<string, number>>
 }
 
-export function updateMetrics({ losses, steps, learningRate, critic, mismatch }: UpdateTotals): Metrics {
+export function updateMetrics({ losses, replayed = [], steps, learningRate, critic, mismatch }: UpdateTotals): Metrics {
   const taken = steps.filter((step) => !step.skipped)
   // A batch whose advantages are all 0 is not computed and has no metrics.
   const computed = losses.filter(({ tokens }) => tokens > 0)
@@ -99,6 +101,7 @@ export function updateMetrics({ losses, steps, learningRate, critic, mismatch }:
       "loss/policy",
       computed.map(({ loss }) => loss),
     ),
+    ...replayMetrics(replayed),
     "optimizer/steps": taken.length,
     "optimizer/skipped": steps.length - taken.length,
     ...meanAs(
@@ -106,6 +109,20 @@ export function updateMetrics({ losses, steps, learningRate, critic, mismatch }:
       taken.map((step) => step.gradientNorm).filter(Number.isFinite), // a remote engine may not report the norm
     ),
     "optimizer/learning-rate": learningRate,
+  }
+}
+
+/** Metrics of the updates on replayed sequences, which do not enter those of the others. */
+function replayMetrics(reports: readonly LossReport[]): Metrics {
+  const means = meansOfTokens(reports)
+  const { "policy/ratio": ratio, "policy/dropped-fraction": dropped } = means
+  return {
+    ...meanAs(
+      "replay/loss",
+      reports.map(({ loss }) => loss),
+    ),
+    ...(ratio !== undefined && { "replay/ratio": ratio }),
+    ...(dropped !== undefined && { "replay/dropped-fraction": dropped }),
   }
 }
 

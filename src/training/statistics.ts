@@ -170,7 +170,12 @@ export function foreignRows(
           "BAD_ARGUMENT",
           `The estimator ${estimator.name} returned extraSequences[${index}] without ${column}, which ${why}.`,
         )
-    const segments = row.segments.map(({ task: _, episode: __, values: ___, returns: ____, ...segment }) => segment)
-    return { ...row, segments }
+    return withoutPlace(row)
   })
+}
+
+/** Sequence without task, episode, values and returns. */
+export function withoutPlace(row: Sequence): Sequence {
+  const segments = row.segments.map(({ task: _, episode: __, values: ___, returns: ____, ...segment }) => segment)
+  return { ...row, segments }
 }

@@ -1,3 +1,5 @@
+import type { Replay } from "../credit/estimator.ts"
+import type { LossReport } from "../engine/engine.ts"
 import type { Sequence } from "../engine/sequence.ts"
 import { scheduleValue, type TrainingProgress } from "../options/schedule.ts"
 import { delayAbort } from "../util/linked-abort.ts"
@@ -14,7 +16,8 @@ import { adamwAt } from "./schedule.ts"
 const endsWithin = 1000
 
 /**
- * Updates the policy on the sequences of an iteration, one optimizer step per batch. A critic is updated first. `onChange` is called before
+ * Updates the policy on the sequences of an iteration, one optimizer step per batch. A critic is updated first. Replayed sequences follow
+ * in each epoch, with a loss of their own. `onChange` is called before
  * each change of the weights.
  *
  * An iteration is completed or dropped as a whole, so the updates continue after an abort. Updates that take longer than a second from the
@@ -27,6 +30,7 @@ export async function update(
   rows: readonly Sequence[],
   progress: TrainingProgress,
   onChange?: () => void,
+  replay?: Replay,
 ): Promise<UpdateTotals> {
   const { critic, needs, onProgress, options, run } = training
   using late = delayAbort(training.signal, endsWithin)
@@ -43,21 +47,25 @@ export async function update(
   const place = { index: progress.iteration, total: progress.iterations, perIteration: 1 }
   const step = adamwAt(options.optimizer, place)
   const temperature = scheduleValue(options.rollout.temperature, progress)
-  const totals: UpdateTotals = { losses: [], steps: [], learningRate: step.learningRate }
+  const again: LossReport[] = []
+  const totals: UpdateTotals = { losses: [], replayed: again, steps: [], learningRate: step.learningRate }
   if (critic) {
     change()
     totals.critic = await updateCritic(critic, rows, options.critic, progress, random.fork("critic"), stop)
     if (progress.iteration < options.critic.warmupIterations) return totals
   }
   const pace = new Pace()
-  const plan = await pace.through(planUpdates(rows, options, random.fork("batches")))
+  const plan = await pace.through(planUpdates(rows, options, random.fork("batches"), replay?.sequences))
+  const replays = new Set(replay?.sequences)
   for (const [index, batch] of plan.entries()) {
     const how = { progress, random: random.fork("loss", index), temperature, unit: options.unit, signal: stop() }
-    const { report, step: taken } = await guard.step(batch, how, step, change)
+    const replayed = replays.has(batch[0]!)
+    const { report, step: taken } = await guard.step(batch, how, step, change, replayed ? replay!.loss : undefined)
     // At the first batch the weights are those of the rollout: any difference is the mismatch of sampler and trainer. With recomputed
     // log-probabilities the mismatch has been reported for all sequences.
-    if (index === 0 && report && !needs.has("old")) totals.mismatch = await rowMismatch(batch, report.logProbs, pace)
-    if (report) totals.losses.push(report)
+    if (index === 0 && report && !replayed && !needs.has("old"))
+      totals.mismatch = await rowMismatch(batch, report.logProbs, pace)
+    if (report) (replayed ? again : totals.losses).push(report)
     totals.steps.push(taken)
     onProgress?.({ stage: "update", done: index + 1, total: plan.length })
   }

@@ -52,7 +52,7 @@ const options: Readonly<Record<string, object>> = {
   gdpo: { channels: ["reward", "gain"] },
   empg: { estimator: { name: "hgpo", history: 1 } },
   aepo: { estimator: { name: "grpo" } },
-  spear: { estimator: { name: "ema-grpo", decay: 0.5 }, warmup: 0, minAdvantage: 0.1 },
+  spear: { estimator: { name: "ema-grpo", decay: 0.5 }, warmup: 0, minAdvantage: 0.1, capacity: 6 },
 }
 
 /** Every reply opens a door, by its first character. */
@@ -138,6 +138,8 @@ it.each(Object.keys(estimators).filter((name) => name !== "remax"))("%s gives no
 describe.each(["ema-grpo", "rae", "spear"])("%s", (name) => {
   it("continues from a checkpoint as without interruption", async () => {
     const whole = await train(setup(name))
+    const replays = whole.slice(2).map(({ metrics }) => metrics["replay/sequences"] ?? 0)
+    expect(replays.some((count) => count > 0)).toBe(name === "spear") // steps of the buffer in the checkpoint
     const folder = await mkdtemp(join(tmpdir(), "gigpo-credit-"))
     try {
       for (const part of [1, 2]) {

@@ -76,6 +76,12 @@ describe("environment wrappers", () => {
     expect(end).toMatchObject({ reward: 1, terminated: true, truncated: false, metrics: { success: 1 } })
   })
 
+  it("parallel truncates an episode at its limit of steps, also where all copies are idle", async () => {
+    const episode = await start(parallel(doors, { copies: 2, maxSteps: 3 }))
+    for (const _ of [1, 2]) expect(await episode.step("\n")).toMatchObject({ terminated: false, truncated: false })
+    expect(await episode.step("\n")).toMatchObject({ terminated: false, truncated: true })
+  })
+
   it("parallel without the metric success ends with a copy that terminates with a reward", async () => {
     const silent = doorsEnvironment({
       step: async (action, episode) => ({ ...(await episode.step(action)), metrics: {} }),

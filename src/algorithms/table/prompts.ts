@@ -67,6 +67,7 @@ export const prompts: readonly Algorithm[] = [
     file: "src/environment/memory/plan.ts",
     set: memory("plan"),
     status: "interpreted",
+    note: "The levels of the plan, and when it is rewritten, are implementation choices.",
   },
   {
     system: "EVU (belief inertia)",
@@ -77,6 +78,7 @@ export const prompts: readonly Algorithm[] = [
     file: "src/environment/memory/beliefs.ts",
     set: memory("beliefs"),
     status: "interpreted",
+    note: "The paper's prompts are not documented; ours are our choice.",
   },
   {
     system: "PRIME (proactive, memory evolution)",

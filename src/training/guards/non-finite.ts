@@ -1,5 +1,6 @@
 import type { AdamWStep, Critic, Trainable } from "../../engine/engine.ts"
 import { type Sequence, sampledTokens } from "../../engine/sequence.ts"
+import type { TokenLoss } from "../../loss/token-loss.ts"
 import type { Checkpoint } from "../../runs/checkpoint.ts"
 import type { Run } from "../../runs/run.ts"
 import type { AccumulateOptions } from "../accumulate.ts"
@@ -39,6 +40,7 @@ export class StepGuard {
   /**
    * Takes an optimizer step.
    *
+   * @param other - loss of the step. Default: the loss of the training.
    * @throws GigpoError `NON_FINITE` after `guards.maxNonFinite` skipped steps in a row. The last batch is saved first.
    */
   async step(
@@ -46,8 +48,10 @@ export class StepGuard {
     how: AccumulateOptions,
     adamw: AdamWStep,
     onChange?: () => void,
+    other?: TokenLoss,
   ): Promise<OptimizerStepResult> {
-    const { policy, loss, options, run } = this.#training
+    const { policy, options, run } = this.#training
+    const loss = other ?? this.#training.loss
     const outcome = await takeStep(policy, rows, loss, how, adamw, onChange)
     const { error } = outcome
     this.#inRow = error ? this.#inRow + 1 : 0
@@ -66,13 +70,19 @@ export class StepGuard {
     }
     throw nonFinite(
       `${most} optimizer steps in a row were skipped, the last one ${place} (guards.maxNonFinite). ${error.message} ` +
-        `${await this.#keep(rows, how, adamw, error)}Lower optimizer.learningRate, or check the loss and the advantages.`,
+        `${await this.#keep(rows, how, adamw, error, loss)}Lower optimizer.learningRate, or check the loss and the advantages.`,
       error,
     )
   }
 
-  async #keep(rows: readonly Sequence[], how: AccumulateOptions, adamw: AdamWStep, error: Error): Promise<string> {
-    const { run, policy, loss, options } = this.#training
+  async #keep(
+    rows: readonly Sequence[],
+    how: AccumulateOptions,
+    adamw: AdamWStep,
+    error: Error,
+    loss: TokenLoss,
+  ): Promise<string> {
+    const { run, policy, options } = this.#training
     if (!run) return ""
     try {
       const path = await writeFailure(run.directory, { policy, loss, options, rows, how, adamw, error })

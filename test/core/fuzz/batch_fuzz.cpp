@@ -8,31 +8,27 @@ std::vector<Bytes> corpus() { return random_inputs(64, 500); }
 // Owns the arrays of a batch, each in memory of its own, so that a sanitizer sees a read beyond its end.
 class FuzzedBatch {
  public:
-  explicit FuzzedBatch(Input& in) {
+  explicit FuzzedBatch(Input& in) : odd_(in.below(4) == 0) {
     batch_.rows = in.below(4);
-    std::vector<int32_t> lengths;
-    for (int64_t row = 0; row < batch_.rows; row++) {
-      lengths.push_back(in.below(24));
-      offsets_.push_back(in.below(16) == 0 ? in.number<int32_t>(40) : offsets_.back() + lengths.back());
-    }
-    if (in.below(16) == 0) offsets_[0] = in.number<int32_t>(4);
-    const int32_t tokens = offsets_.back();
-    if (tokens < 0 || tokens > 4096) throw Error("BAD_ARGUMENT", "tokens has fewer elements.");
-    for (int32_t i = 0; i < tokens; i++) tokens_.push_back(token_of(in));
-    for (int span = in.below(5); span > 0; span--) {
-      rows_.push_back(batch_.rows > 0 && in.below(12) != 0 ? in.below(int(batch_.rows)) : in.number<int32_t>(4));
-      begins_.push_back(in.number<int32_t>(16));
-      counts_.push_back(in.number<int32_t>(8));
-      constraints_.push_back(in.below(4) == 0 ? small_grammar() : nullptr);
+    images_.images = images_of(in, odd_);
+    for (int64_t row = 0; row < batch_.rows; row++) add_row(in, row);
+    if (odd_ && in.below(8) == 0) offsets_[0] = in.number<int32_t>(4);
+    if (offsets_.back() < 0 || offsets_.back() > 4096) throw Error("BAD_ARGUMENT", "tokens has fewer elements.");
+    tokens_.resize(size_t(offsets_.back()));
+    for (int span = odd_ ? in.below(5) : 0; span > 0; span--) {
+      const int32_t row = batch_.rows > 0 && in.below(12) != 0 ? in.below(int(batch_.rows)) : in.number<int32_t>(4);
+      const int32_t begin = in.number<int32_t>(16);
+      add_span(in, row, begin, in.number<int32_t>(8));
     }
     if (in.below(4) != 0) std::sort(rows_.begin(), rows_.end());
     batch_.spans = int64_t(rows_.size());
     batch_.tokens = tokens_.data(), batch_.row_offsets = offsets_.data();
     batch_.span_rows = rows_.data(), batch_.span_begins = begins_.data(), batch_.span_counts = counts_.data();
-    if (in.chance()) batch_.constraints = constraints_.data();
+    if (in.below(4) == 0) batch_.constraints = constraints_.data();
     add_columns(in);
-    images_.images = images_of(in);
-    if (!images_.images.empty()) add_images(in);
+    if (images_.images.empty()) return;
+    images_.check(batch_.rows);
+    batch_.given_images = &images_;
   }
   FuzzedBatch(const FuzzedBatch&) = delete;
 
@@ -41,6 +37,32 @@ class FuzzedBatch {
   const TrainingBatch& get() const { return batch_; }
 
  private:
+  // A row of an image or none, and text, of which a part is sampled.
+  void add_row(Input& in, int64_t row) {
+    const size_t begin = tokens_.size();
+    if (const int count = int(images_.images.size()); count > 0) {
+      if (in.chance()) {
+        const int32_t index = odd_ ? in.number<int32_t>(count) : in.below(count);
+        if (index >= 0 && index < count) append_image(*images_.images[size_t(index)], tokens_);
+        images_.indices.push_back(index);
+      }
+      images_.offsets.push_back(odd_ && in.below(8) == 0 ? in.number<int32_t>(3) : int32_t(images_.indices.size()));
+    }
+    const auto text = std::max(1, int(tokens_.size() - begin));
+    for (int length = in.below(24); length > 0; length--) tokens_.push_back(token_of(in, odd_));
+    const auto length = int(tokens_.size() - begin);
+    if (length > text && in.below(4) != 0) {
+      const int first = text + in.below(length - text);
+      add_span(in, int32_t(row), first, 1 + in.below(length - first));
+    }
+    offsets_.push_back(odd_ && in.below(8) == 0 ? in.number<int32_t>(40) : int32_t(tokens_.size()));
+  }
+
+  void add_span(Input& in, int32_t row, int32_t begin, int32_t count) {
+    rows_.push_back(row), begins_.push_back(begin), counts_.push_back(count);
+    constraints_.push_back(in.below(4) == 0 ? small_grammar() : nullptr);
+  }
+
   void add_columns(Input& in) {
     const int64_t sampled = batch_.sampled();
     if (sampled < 1 || sampled > 4096) return;
@@ -52,26 +74,18 @@ class FuzzedBatch {
     batch_.gradients = column(gradients_, false), batch_.entropy_gradients = column(entropy_gradients_, false);
     batch_.returns = column(returns_, false), batch_.old_values = column(old_values_, false);
     if (in.below(3) != 0) return;
-    batch_.top = in.below(8) == 0 ? std::max(1, in.take<int32_t>()) : 1 + in.below(4);
+    batch_.top = odd_ && in.below(4) == 0 ? std::max(1, in.take<int32_t>()) : 1 + in.below(4);
     if (batch_.top > 64) return;  // arrays of this length are not given
-    for (int64_t i = 0; i < sampled * batch_.top; i++) top_.push_back(in.number<int32_t>(53)), top_gradients_.push_back(0.1f);
+    for (int64_t i = 0; i < sampled * batch_.top; i++) top_.push_back(odd_ ? in.number<int32_t>(53) : in.below(53)), top_gradients_.push_back(0.1f);
     if (in.chance()) batch_.top_tokens = top_.data();
     batch_.top_gradients = top_gradients_.data();
   }
 
-  void add_images(Input& in) {
-    images_.offsets = {0};
-    for (int64_t row = 0; row < batch_.rows; row++) images_.offsets.push_back(in.below(12) == 0 ? in.number<int32_t>(3) : images_.offsets.back() + in.below(2));
-    const int32_t count = images_.offsets.back();
-    for (int32_t i = 0; i < count && i < 64; i++) images_.indices.push_back(in.number<int32_t>(int(images_.images.size())));
-    images_.check(batch_.rows);
-    batch_.given_images = &images_;
-  }
-
+  const bool odd_;
   std::vector<int32_t> tokens_, offsets_{0}, rows_, begins_, counts_, top_;
   std::vector<float> advantages_, old_, reference_, gradients_, entropy_gradients_, returns_, old_values_, top_gradients_;
   std::vector<std::shared_ptr<TokenMasks>> constraints_;
-  BatchImages images_;
+  BatchImages images_{{}, {0}, {}};
   TrainingBatch batch_;
 };
 

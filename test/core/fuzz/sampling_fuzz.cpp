@@ -14,15 +14,17 @@ static void require(bool ok) {
 static SampleRequest request_of(Input& in, uint64_t id) {
   SampleRequest request;
   request.id = id;
-  for (int count = in.below(48); count > 0; count--) request.prompt.push_back(token_of(in));
-  request.max_tokens = in.number<int64_t>(12);
+  const bool odd = in.below(4) == 0;
+  request.given_images = images_of(in, odd);
+  for (const auto& image : request.given_images) append_image(*image, request.prompt);
+  for (int count = in.below(32); count > 0; count--) request.prompt.push_back(token_of(in, odd));
+  request.max_tokens = odd ? in.number<int64_t>(12) : 1 + in.below(12);
   request.temperature = in.below(6) == 0 ? in.take<float>() : 0.25f * float(in.below(8));
   request.stop_tokens = in.list<int32_t>(size_t(in.below(3)));
   request.key = {in.byte(), 1};
   if (in.below(3) == 0) request.constraint = small_grammar();
-  request.top = in.number<int32_t>(4);
+  request.top = odd ? in.number<int32_t>(4) : in.below(4);
   request.client = uint64_t(in.below(3)), request.group = uint64_t(in.below(3));
-  request.given_images = images_of(in);
   return request;
 }
 

@@ -20,7 +20,7 @@ const long = Object.entries({
   bench: "maze paper",
   cli:
     "adapter cloning-data cloning commands custom-engine date ending engine escapes estimate gateway guards interruption lengths links " +
-    "named-options other-environment own-environment panel recorded-run recording refusals run-state serve server-guards stopped-phases teacher trust waiting writing",
+    "named-options other-environment own-environment recorded-run recording refusals run-state serve server-guards stopped-phases teacher trust waiting writing",
   credit: "hgpo in-training",
   endpoint: "foreign-json hostile-tools streamed-calls",
   entries: "loaded",
@@ -34,7 +34,7 @@ const long = Object.entries({
   hub: "cli resolve-model",
   options: "hover",
   package: "contents cuda",
-  panel: "shipped",
+  benchmark: "shipped",
   path: "pretrained",
   process: "killed-cloning killed-engine killed-training killed-weights killed-writes memory stopped-training",
   rollout: "chaos shipped-hooks",

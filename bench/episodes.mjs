@@ -89,7 +89,7 @@ function timed(environment, clock) {
     parse: (...all) => call(() => environment.parse(...all)),
     async start(task, context) {
       const episode = await environment.start(task, context)
-      const random = context.random.fork("commands")
+      const random = context.random.derive("commands")
       let { actions } = episode.first
       return {
         first: episode.first,

@@ -66,7 +66,7 @@ async function playGroup({ conversation = false, apart = false, ...options }, gr
   const [task] = environment.tasks("train", new Random(group))
   const rows = []
   for (let member = 0; member < groupSize; member++) {
-    const random = new Random(group).fork(member)
+    const random = new Random(group).derive(member)
     const context = { signal: new AbortController().signal, random }
     const episode = await environment.start(task, context)
     const expert = environment.expert(task)

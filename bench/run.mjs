@@ -19,7 +19,7 @@ const all = [
   "episodes",
   "open",
   "serve",
-  "pipeline",
+  "staleness",
   "pretrained",
   "hostile",
   "view",

@@ -158,7 +158,7 @@ inline PolicyLossOptions policy_loss_options(const Napi::Object& object) {
 }
 
 inline RatioLevel ratio_of(const Napi::Object& object) {
-  return choice<RatioLevel>(object, "ratio", {{"token", RatioLevel::token}, {"sequence", RatioLevel::sequence}});
+  return choice<RatioLevel>(object, "importanceSamplingLevel", {{"token", RatioLevel::token}, {"sequence", RatioLevel::sequence}});
 }
 
 inline Aggregation aggregation_of(const Napi::Object& object) {

@@ -47,7 +47,7 @@ await initializeModel({ directory, environment, overwrite: true })
 const optimizer = { learningRate: 1e-3 } // larger than its default: these are few steps
 const policy = await NativePolicy.open(directory)
 const tokenizer = await Tokenizer.open(directory)
-await sft({ policy, tokenizer, environment, tasks: 30, epochs: 5, stepsPerUpdate: 16, optimizer })
+await sft({ policy, tokenizer, environment, tasks: 30, epochs: 5, completionsPerUpdate: 16, optimizer })
 
 const rollout = { maxCompletionTokens: 4 }
 const options = { iterations: 30, groups: 48, stepsPerUpdate: 1024, rollout, optimizer: { learningRate: 2e-4 } }

@@ -14,13 +14,13 @@ const limits = { maxCompletionTokens: 8, maxSteps: 20, concurrency: 64, temperat
 
 for (let iteration = 0; iteration < 3; iteration++) {
   const progress = { iteration, iterations: 3 }
-  const random = new Random(7).fork("iteration", iteration)
-  const tasks = environmentTasks(environment, "train", random.fork("tasks"))
+  const random = new Random(7).derive("iteration", iteration)
+  const tasks = environmentTasks(environment, "train", random.derive("tasks"))
   const play = { policy, tokenizer, environment, tasks, ...size, ...limits, maxPositions: policy.maxPositions }
-  const { groups } = await rollout({ ...play, random: random.fork("rollout"), progress })
+  const { groups } = await rollout({ ...play, random: random.derive("rollout"), progress })
   const steps = collectSteps(groups.map(({ episodes }) => episodes))
   const credit = await estimator.estimate(toBatch(steps), { progress, random })
-  for (const batch of batches([toSequences(steps, credit)], 256, random.fork("batches"))) {
+  for (const batch of batches([toSequences(steps, credit)], 256, random.derive("batches"))) {
     await accumulate(policy, batch, loss, { progress, random })
     await policy.optimizerStep({ learningRate: 1e-4 })
   }

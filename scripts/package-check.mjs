@@ -1,18 +1,16 @@
 // Checks that the packages work on a machine that has only a JavaScript runtime. Installs them in an empty project without a compiler, as npm does
-// from its registry, trains, evaluates and serves a model there, goes the way of a new user (package-journey.mjs), type-checks a program, and
-// prints sizes.
+// from its registry, does there what a new user does (package-steps.mjs), type-checks a program, and prints sizes.
 //
 //   npm run package && npm run package:check                                  # with this Node
 //   npm run package:check -- /path/to/node22 /path/to/node24 bun "deno run -A"  # with these
 //   npm run package:check -- "qemu-aarch64 -L /usr/aarch64-linux-gnu /path/to/arm64/node"
 //   npm run package:check -- "/usr/lib/wine/wine64 /path/to/node.exe"
 //
-// GIGPO_SMOLLM2, a GGUF file, adds a pretrained model. docs/installation.md names where the runtimes come from.
+// GIGPO_SMOLLM2, a GGUF file, adds a pretrained model. docs/installation.md names where it and the runtimes come from.
 import { spawn, spawnSync } from "node:child_process"
 import { once } from "node:events"
 import {
   copyFileSync,
-  existsSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
@@ -23,21 +21,15 @@ import {
 } from "node:fs"
 import { createRequire } from "node:module"
 import { tmpdir } from "node:os"
-import { dirname, join } from "node:path"
+import { basename, dirname, join, resolve } from "node:path"
 import { Runtime, wordsOf } from "./package-runtime.mjs"
-import { makeProject, npm, packages, root, run, timeout, userEnvironment } from "./package-user.mjs"
+import { cli, journey, playSql, pretrained, serve, train, view } from "./package-steps.mjs"
+import { mainTarball, makeProject, npm, root, run, timeout, userEnvironment } from "./package-user.mjs"
 import { packageName } from "./platforms.mjs"
 
 const commands = process.argv.length > 2 ? process.argv.slice(2) : [process.execPath]
 const builders = ["cc", "gcc", "c++", "g++", "clang", "clang++", "cmake", "make", "ninja", "nvcc", "python3", "git"]
 const kilobytes = (bytes) => `${Math.round(bytes / 1000).toLocaleString("en-US")} kB`
-const cli = "node_modules/gigpo/dist/cli/launch.cjs"
-/** Tools that read a package as other tools do. Run by npx: they are no dependencies, and only this check needs them. */
-const readers = [
-  ["publint@0.3.25", "--strict"],
-  ["@arethetypeswrong/cli@0.18.5", "--profile", "esm-only"],
-]
-
 const scratch = mkdtempSync(join(tmpdir(), "package-check-"))
 const registry = spawn(process.execPath, [join(root, "scripts/package-registry.mjs")], {
   stdio: ["ignore", "pipe", "inherit"],
@@ -45,9 +37,7 @@ const registry = spawn(process.execPath, [join(root, "scripts/package-registry.m
 try {
   const [address] = await once(registry.stdout, "data")
   const tarball = mainTarball()
-  for (const [tool, ...options] of readers)
-    run(process.execPath, [npm, "exec", "--yes", "--", tool, tarball, ...options], { cwd: scratch })
-  console.log(`${readers.map(([tool]) => tool).join(" and ")} find nothing.`)
+  console.log(`${basename(tarball)}: ${kilobytes(statSync(tarball).size)}`)
   for (const [index, command] of commands.entries()) {
     const project = join(scratch, `project${index}`)
     makeProject(project)
@@ -58,13 +48,6 @@ try {
 } finally {
   registry.kill()
   rmSync(scratch, { recursive: true, force: true })
-}
-
-function mainTarball() {
-  const file = existsSync(packages) && readdirSync(packages).find((name) => /^gigpo-\d.*\.tgz$/.test(name))
-  if (!file) throw new Error("There are no packages: npm run package")
-  console.log(`${file}: ${kilobytes(statSync(join(packages, file)).size)}`)
-  return join(packages, file)
 }
 
 async function check(command, project, tarball) {
@@ -81,11 +64,15 @@ async function check(command, project, tarball) {
   const { ok, findings } = JSON.parse(gigpo("doctor", "--json"))
   for (const { name, state, value } of findings) console.log(`  ${state} ${name}: ${value}`)
   if (!ok) throw new Error("gigpo doctor found a problem.")
-  journey(runtime)
+  const model = process.env.GIGPO_SMOLLM2 && resolve(process.env.GIGPO_SMOLLM2)
+  if (!model) console.log("  without a pretrained model: set GIGPO_SMOLLM2")
+  journey(runtime, model)
   train(gigpo)
-  await serve(runtime)
-  await view(runtime)
+  await serve(runtime, "demo/run")
+  await view(runtime, "demo/run")
   if (!runtime.isNative) return
+  if (model) await pretrained(runtime, model)
+  playSql(runtime)
   runtime.run(npm, "exec", "--", "gigpo", "--version")
   checkTypes(project)
   runExample(runtime)
@@ -117,7 +104,8 @@ function install({ isNative, words, project, env, os, cpu, libc }, tarball) {
   const warnings = installed.stderr
     .split("\n")
     .filter((line) => line !== "" && !/Unknown \w+ config|^npm notice/.test(line))
-  if (installed.status !== 0 || warnings.length > 0) throw new Error(`npm install said:\n${installed.stderr}`)
+  if (installed.status !== 0 || warnings.length > 0)
+    throw new Error(`npm install ended with ${installed.signal ?? installed.status}:\n${installed.stderr}`)
 }
 
 /** Of the packages for platforms, only the one that fits. */
@@ -125,70 +113,6 @@ function assertInstalled(project, name) {
   const scope = join(project, "node_modules", dirname(name))
   const found = readdirSync(scope).map((one) => `${dirname(name)}/${one}`)
   if (found.join() !== name) throw new Error(`npm installed [${found}] instead of ${name}.`)
-}
-
-/** The way of a new user: own environment, own agent, pretrained model, resume, worker thread, require. */
-function journey(runtime) {
-  copyFileSync(join(root, "scripts/package-journey.mjs"), join(runtime.project, "journey.mjs"))
-  const model = process.env.GIGPO_SMOLLM2
-  const started = performance.now()
-  const report = JSON.parse(runtime.run("journey.mjs", ...(model ? [model] : [])))
-  const { required, environment, agent, worker, pretrained } = report
-  const numbers = [environment.success, ...agent, worker.success, ...(model ? pretrained : [])]
-  const holds = required && environment.iterations === 3 && numbers.every((number) => number >= 0)
-  if (!holds) throw new Error(`The journey ended with ${JSON.stringify(report)}.`)
-  console.log(`  journey in ${seconds(started)}: ${JSON.stringify(report)}`)
-}
-
-function seconds(started) {
-  return `${((performance.now() - started) / 1000).toFixed(1)} s`
-}
-
-/** Initializes, trains, resumes, evaluates and exports a small model, and prints the output of the evaluation. */
-function train(gigpo) {
-  const started = performance.now()
-  const shape = { hiddenSize: 32, layers: 1, heads: 2, vocabularySize: 300 }
-  const run = { iterations: 3, groups: 4, groupSize: 4, stepsPerUpdate: 64, "evaluation.tasks": 16, checkpointEvery: 2 }
-  const set = [
-    ...Object.entries(shape).map(([key, value]) => `initialModel.${key}=${value}`),
-    ...Object.entries(run).map(([key, value]) => `training.${key}=${value}`),
-    "sft.tasks=16",
-    "sft.epochs=1",
-  ]
-  gigpo("init", "sokoban", "demo", ...set.flatMap((one) => ["--set", one]))
-  gigpo("sft", "demo/config.yaml", "--out", "demo/cloned")
-  gigpo("train", "demo/config.yaml", "--set", "model=demo/cloned")
-  gigpo("train", "demo/config.yaml", "--set", "model=demo/cloned", "--set", "training.iterations=4", "--resume")
-  const evaluated = gigpo("evaluate", "demo/config.yaml", "--model", "demo/run/model")
-  gigpo("export", "demo/run", "--as", "csv", "--out", "demo/metrics.csv")
-  gigpo("report", "demo/run", "--out", "demo/report.html")
-  console.log(`  trained in ${seconds(started)}:`)
-  for (const line of evaluated.trimEnd().split(/\r?\n/)) console.log(`    ${line}`)
-}
-
-/** Serves the run's model, and asks it as a client of OpenAI's API does. */
-async function serve(runtime) {
-  await runtime.serve([cli, "serve", "demo/run", "--port", "0"], 2, async ([address, key]) => {
-    const messages = [{ role: "user", content: "up?" }]
-    const response = await fetch(`${address.replace(/\/v1\/?$/, "")}/v1/chat/completions`, {
-      method: "POST",
-      headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
-      body: JSON.stringify({ model: "policy", messages, max_tokens: 4 }),
-    })
-    const { usage } = await response.json()
-    if (!(usage?.completion_tokens > 0)) throw new Error(`The server answered with ${response.status}.`)
-    console.log(`  served ${usage.completion_tokens} tokens`)
-  })
-}
-
-/** Opens the dashboard of the run. */
-async function view(runtime) {
-  await runtime.serve([cli, "view", "demo/run", "--port", "0"], 1, async ([address]) => {
-    const page = await fetch(address.split("#")[0])
-    if (!page.ok || !(await page.text()).includes("<html"))
-      throw new Error(`The dashboard answered with ${page.status}.`)
-    console.log("  the dashboard opens")
-  })
 }
 
 /** Type-checks a program in strict projects with both kinds of module resolution, by the repository's compiler. */

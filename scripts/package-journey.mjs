@@ -1,5 +1,6 @@
-// What a new user does with gigpo, in the order of the README: an own environment, an own agent, a pretrained model, a resumed run, a
-// worker thread. package-check.mjs copies this program to projects and runs it with each runtime. Prints one JSON object.
+// What a new user programs with gigpo, in the order of the README: an own environment, an own agent, a pretrained model, a resumed run, a
+// worker thread. package-check.mjs copies this program and the environment guess.mjs of the tests to projects, and runs it with each runtime.
+// Prints one JSON object.
 //
 //   node journey.mjs [GGUF file or folder of a pretrained model]
 import { createRequire } from "node:module"
@@ -7,37 +8,9 @@ import { fileURLToPath } from "node:url"
 import { isMainThread, parentPort, Worker } from "node:worker_threads"
 import { checkEnvironment, evaluate, initializeModel, NativePolicy, Run, sft, Tokenizer, train } from "gigpo"
 import { deviceReport } from "gigpo/native"
+import guessWith from "./guess.mjs"
 
-/** Finding a number from 1 to 8 in three guesses. */
-const guess = {
-  name: "guess",
-  *tasks(_split, random) {
-    for (;;) yield { secret: 1 + random.below(8) }
-  },
-  async start({ secret }, { signal }) {
-    signal.throwIfAborted()
-    let [low, high, guesses] = [1, 8, 0]
-    const observe = () => ({ text: `from ${low} to ${high}`, anchor: `${low} ${high}` })
-    return {
-      first: observe(),
-      async step(action) {
-        signal.throwIfAborted()
-        const number = Number(action)
-        if (number < secret) low = Math.max(low, number + 1)
-        if (number > secret) high = Math.min(high, number - 1)
-        const terminated = number === secret
-        const truncated = !terminated && ++guesses === 3
-        const [reward, metrics] = [terminated ? 10 : 0, { success: terminated ? 1 : 0 }]
-        return { observation: observe(), reward, terminated, truncated, metrics }
-      },
-    }
-  },
-  prompt: (_task, _history, now) => [{ role: "user", content: `A number ${now.text}. Your guess?` }],
-  parse: (completion) => ({ action: completion.match(/\d+/)?.[0] ?? "0", valid: /\d/.test(completion) }),
-  expert: () => ({
-    complete: ({ anchor }) => String(Math.floor(anchor.split(" ").reduce((sum, end) => sum + Number(end), 0) / 2)),
-  }),
-}
+const guess = guessWith({ most: 8 })
 
 /** One room, and the door to choose there. The reward is that of the answer, whatever the model knows. */
 const doors = {
@@ -73,7 +46,7 @@ async function trainAndResume() {
     tokenizer: await Tokenizer.open(directory),
   })
   const first = await setup()
-  await sft({ ...first, tasks: 16, epochs: 6, stepsPerUpdate: 8, optimizer: { learningRate: 3e-3 } })
+  await sft({ ...first, tasks: 16, epochs: 6, completionsPerUpdate: 8, optimizer: { learningRate: 3e-3 } })
   await first.policy.save(directory, { files: first.tokenizer.files, overwrite: true })
   for (const iterations of [2, 3]) {
     const options = { ...small, iterations, checkpointEvery: 1 }

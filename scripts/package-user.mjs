@@ -1,6 +1,6 @@
 // Environment of a user who installs the package: an empty project folder, Node, npm and environment variables.
 import { spawnSync } from "node:child_process"
-import { mkdirSync, writeFileSync } from "node:fs"
+import { existsSync, mkdirSync, readdirSync, writeFileSync } from "node:fs"
 import { dirname, join } from "node:path"
 import { fileURLToPath } from "node:url"
 
@@ -8,7 +8,15 @@ export const root = fileURLToPath(new URL("..", import.meta.url))
 export const npm = process.env.npm_execpath ?? join(dirname(process.execPath), "../lib/node_modules/npm/bin/npm-cli.js")
 /** Where package-pack.mjs writes the packages. */
 export const packages = join(root, "build-packages")
-export const timeout = 600_000
+/** Milliseconds after which a step has hung. An emulated processor takes minutes for some. */
+export const timeout = 1_800_000
+
+/** File of gigpo's package. */
+export function mainTarball() {
+  const file = existsSync(packages) && readdirSync(packages).find((name) => /^gigpo-\d.*\.tgz$/.test(name))
+  if (!file) throw new Error("There are no packages: npm run package")
+  return join(packages, file)
+}
 
 export function makeProject(folder) {
   mkdirSync(folder)

@@ -1,4 +1,4 @@
-// Refuses a Node that is too old, before what such a Node cannot load: the library and the command line import this first. Only syntax and
+// Rejects a Node that is too old, before what such a Node cannot load: the library and the command line import this first. Only syntax and
 // functions of Node 14. What modules of Node 18 or 16 do not have is not imported by its name, as those would stop at it before this file
 // runs: zlib.crc32, buffer.isUtf8, fs.statfs.
 

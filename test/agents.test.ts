@@ -64,7 +64,7 @@ it.skipIf(!installed).each(["ai-sdk", "openai", "anthropic", "langchain", "mcp"]
         expect(failures).toBeUndefined()
         expect(metrics["episode/failed"]).toBe(0)
       }
-      expect(policy.steps).toBeGreaterThan(0)
+      expect(policy.optimizerSteps).toBeGreaterThan(0)
       expect(await evaluate({ ...player, tasks: 4, rollout: training.rollout! })).toMatchObject({
         episodes: 4,
         failed: 0,
@@ -94,7 +94,7 @@ it.skipIf(!installed)(
       await using policy = await NativePolicy.open(directory, { threads: 2 })
       await using tokenizer = await Tokenizer.open(directory)
       // Enough for calls of tools, and for some turns.
-      const learned = { tasks: 160, epochs: 6, stepsPerUpdate: 16, optimizer: { learningRate: 3e-3 } }
+      const learned = { tasks: 160, epochs: 6, completionsPerUpdate: 16, optimizer: { learningRate: 3e-3 } }
       await sft({ policy, tokenizer, environment, agent: agents.openai!, expert, ...learned })
       const tasks = takeTasks(environment, "test", new Random(1), 6)
       const played = async (agent: Agent<SqlTask>) => {

@@ -23,7 +23,7 @@ const gigpo = {
   ...{ trainByteLevelTokenizer, writeTokenizer },
 }
 
-// JavaScript hands in what the compiler would refuse.
+// JavaScript hands in what the compiler would reject.
 const anything = (value: unknown) => value as never
 const segment = new Float32Array(1)
 
@@ -48,15 +48,15 @@ interface Case {
 
 const setups: Readonly<Record<string, Case>> = {
   train: { call: gigpo.train, slip: ["optimiser", "optimizer"] },
-  sft: { call: gigpo.sft, slip: ["stepsPerUpdat", "stepsPerUpdate"] },
+  sft: { call: gigpo.sft, slip: ["completionsPerUpdat", "completionsPerUpdate"] },
   evaluate: { call: gigpo.evaluate, slip: ["temprature", "temperature"] },
-  evaluatePanel: { call: gigpo.evaluatePanel, slip: ["repeets", "repeats"] },
-  pinPanel: { call: (options) => gigpo.pinPanel(join(folder, "a.json"), options), slip: ["task", "tasks"] },
+  evaluateBenchmark: { call: gigpo.evaluateBenchmark, slip: ["repeets", "repeats"] },
+  pinBenchmark: { call: (options) => gigpo.pinBenchmark(join(folder, "a.json"), options), slip: ["task", "tasks"] },
   initializeModel: { call: gigpo.initializeModel, slip: ["enviroment", "environment"] },
   rollout: { call: gigpo.rollout, slip: ["groupsize", "groupSize"] },
   runEpisode: { call: gigpo.runEpisode, slip: ["maxStep", "maxSteps"] },
-  playEpisode: { call: gigpo.playEpisode, slip: ["maxCompletionToken", "maxCompletionTokens"] },
-  playExpert: { call: gigpo.playExpert, slip: ["environmentTimout", "environmentTimeout"] },
+  streamEpisode: { call: gigpo.streamEpisode, slip: ["maxCompletionToken", "maxCompletionTokens"] },
+  streamExpert: { call: gigpo.streamExpert, slip: ["environmentTimout", "environmentTimeout"] },
   recordEpisodes: { call: gigpo.recordEpisodes, slip: ["evry", "every"] },
   serveRetriever: { call: gigpo.serveRetriever, slip: ["topK_", "topk"] },
   accumulate: {
@@ -114,7 +114,7 @@ const optional: Readonly<Record<string, Case>> = {
   arpoBranches: { call: (options) => gigpo.arpoBranches(0, 0, 0, options), slip: ["treshold", "threshold"] },
   expertProgress: { call: gigpo.expertProgress, slip: ["maxStep", "maxSteps"] },
   judge: { call: gigpo.judge, slip: ["modle", "model"] },
-  forkAt: { call: gigpo.forkAt, slip: ["steps", "step"] },
+  branchAt: { call: gigpo.branchAt, slip: ["steps", "step"] },
   informationGain: { call: gigpo.informationGain, slip: ["answerPrefx", "answerPrefix"] },
   oracleCandidates: { call: gigpo.oracleCandidates, slip: ["cuont", "count"] },
   t2po: { call: gigpo.t2po, slip: ["maxThinkingToken", "maxThinkingTokens"] },
@@ -134,7 +134,7 @@ const optional: Readonly<Record<string, Case>> = {
   taskFile: { call: gigpo.taskFile, slip: ["testTask", "testTasks"] },
   processAgent: { call: gigpo.processAgent, slip: ["graze", "grace"] },
   anchorCoverage: { call: (options) => gigpo.anchorCoverage([], options), slip: ["similarty", "similarity"] },
-  openEnv: { call: gigpo.openEnv, slip: ["messageTimout", "messageTimeout"] },
+  openenv: { call: gigpo.openenv, slip: ["messageTimout", "messageTimeout"] },
   openGateway: { call: gigpo.openGateway, slip: ["prot", "port"] },
   readEpisodes: { call: (range) => gigpo.readEpisodes(folder, range), slip: ["form", "from"] },
   readSummaries: { call: (range) => gigpo.readSummaries(folder, range), slip: ["form", "from"] },
@@ -155,9 +155,9 @@ const optional: Readonly<Record<string, Case>> = {
   sql: { call: gigpo.sql, slip: ["question", "questions"] },
   search: { call: gigpo.search, slip: ["question", "questions"] },
   webshop: { call: gigpo.webshop, slip: ["product", "products"] },
-  openPanel: { call: (options) => gigpo.openPanel("cards/ez-points@1", options), slip: ["histroy", "history"] },
-  "openPanel, how": {
-    call: (how) => gigpo.openPanel("cards/ez-points@1", {}, how),
+  openBenchmark: { call: (options) => gigpo.openBenchmark("cards/ez-points@1", options), slip: ["histroy", "history"] },
+  "openBenchmark, how": {
+    call: (how) => gigpo.openBenchmark("cards/ez-points@1", {}, how),
     slip: ["concurency", "concurrency"],
   },
   openEnvironment: { call: (options) => gigpo.openEnvironment("sokoban", options), slip: ["histroy", "history"] },
@@ -270,7 +270,7 @@ const optional: Readonly<Record<string, Case>> = {
 /** Arguments are plain values: columns, rows, texts, numbers, or custom parts. */
 const plain = [
   ...["acrossTasks", "anchorLevels", "toBatch", "discountedReturn", "discountedReturns", "generalizedAdvantages"],
-  ...["groupByAnchor", "klRewards", "mismatch", "crossEntropy"],
+  ...["groupByAnchor", "klRewards", "mismatchMetrics", "crossEntropy"],
   ...["transcripts", "recordedEpisodes", "joinHooks", "monteCarlo", "beliefRewards"],
   ...["scheduleValue", "scheduleValues", "readOptions", "batches", "byTask", "collectSteps", "layOutSequences"],
   ...[
@@ -285,7 +285,7 @@ const plain = [
   ...["episodesToJsonl", "episodesToParquet", "findRuns", "readGroup", "readEvaluation", "writeEvaluation"],
   ...["compareEvaluations", "tInterval", "pairedInterval"],
   ...["historyLevels", "informationGains", "answerProbabilities", "keyLevels", "treeLevels"],
-  ...["describePanel", "reportPanel"],
+  ...["describeBenchmark", "reportBenchmark"],
   ...["readTagged", "stripVolatileText", "rememberTurns", "replayFailure", "deviceReport", "agentLoop", "jsonSchema"],
   ...["completionSpans", "tokenKinds", "tokenTexts"],
   ...["candidateSequences", "candidateScores"],
@@ -332,12 +332,12 @@ describe("public functions", () => {
   })
 
   const all = Object.entries({ ...setups, ...optional, ...defined })
-  it.each(all)("%s refuses what is no object", async (_, { call }) => {
+  it.each(all)("%s rejects what is no object", async (_, { call }) => {
     for (const wrong of [null, 7, "text", []])
       await expect(settle(() => call(anything(wrong)))).rejects.toEqual(refusal(/object|a list|needs/))
   })
 
-  it.each(all.filter(([, { slip }]) => slip[0] !== ""))("%s refuses an unknown key", async (_, { call, slip }) => {
+  it.each(all.filter(([, { slip }]) => slip[0] !== ""))("%s rejects an unknown key", async (_, { call, slip }) => {
     const [typed, meant] = slip
     const given = { [typed]: 1 }
     await expect(settle(() => call(anything(given)))).rejects.toEqual(
@@ -378,12 +378,12 @@ describe("public functions", () => {
     ["episodesToParquet", () => gigpo.episodesToParquet(anything(undefined), join(folder, "steps.parquet"))],
     ["findRuns", () => gigpo.findRuns(anything(undefined))],
     ["describeRun", () => gigpo.describeRun(anything(""))],
-    ["describePanel", () => gigpo.describePanel(anything(undefined))],
-    ["openPanel", () => gigpo.openPanel(anything(7))],
-    ["pinPanel", () => gigpo.pinPanel(anything(""), { environment: "sokoban", tasks: 1 })],
-    ["pinPanel", () => gigpo.pinPanel(join(folder, "a.json"), anything({ tasks: 1 }))],
-    ["evaluatePanel", () => gigpo.evaluatePanel(anything({ policy, tokenizer }))],
-    ["reportPanel", () => gigpo.reportPanel(anything(undefined))],
+    ["describeBenchmark", () => gigpo.describeBenchmark(anything(undefined))],
+    ["openBenchmark", () => gigpo.openBenchmark(anything(7))],
+    ["pinBenchmark", () => gigpo.pinBenchmark(anything(""), { environment: "sokoban", tasks: 1 })],
+    ["pinBenchmark", () => gigpo.pinBenchmark(join(folder, "a.json"), anything({ tasks: 1 }))],
+    ["evaluateBenchmark", () => gigpo.evaluateBenchmark(anything({ policy, tokenizer }))],
+    ["reportBenchmark", () => gigpo.reportBenchmark(anything(undefined))],
     ["readEvaluation", () => gigpo.readEvaluation(anything(undefined))],
     ["writeEvaluation", () => gigpo.writeEvaluation(join(folder, "evaluation.jsonl"), anything(7))],
     ["exportGames", () => gigpo.exportGames(anything(undefined), join(folder, "games"))],

@@ -14,7 +14,7 @@ const layers = [
   ["data", "endpoint", "engine-server", "export", "kernels", "runs"],
   ["agents", "credit"],
   ["algorithms", "training"],
-  ["panel", "sft", "view"],
+  ["benchmark", "sft", "view"],
   ["cli"],
   ["entries"],
 ]

@@ -24,6 +24,6 @@ it("GIGPO_TEST_ALL=1 runs the long test files, and 0 or nothing does not", () =>
   for (const value of ["0", "", undefined]) expect(longFiles(value)).toBe(0)
 })
 
-it.each(["true", "yes", "2", " 1"])("GIGPO_TEST_ALL=%j is refused", (value) => {
+it.each(["true", "yes", "2", " 1"])("GIGPO_TEST_ALL=%j is rejected", (value) => {
   expect(() => longFiles(value)).toThrow(/set it to 1 to run the long test files/)
 })

@@ -37,7 +37,7 @@ const table = [header]
 for (const name of names) {
   const world = worlds[name]
   const environment = await open(world)
-  const tasks = takeTasks(environment, "train", random.fork(name), Number(values.groups))
+  const tasks = takeTasks(environment, "train", random.derive(name), Number(values.groups))
   const knowing = world.guide ? await open(world, world.guide) : environment
   const bare = tasks.map((task, index) => ({ task, index, episodes: [] }))
   const expertSteps = await expertLengths(knowing, bare, { ...rolloutDefaults, random })
@@ -82,8 +82,8 @@ function hastyPlayer(share) {
     }
   }
   const member = async (environment, task, own) => {
-    const setup = { ...rolloutDefaults, environment, task, random: own.fork("environment") }
-    return await playBy(setup, choose(environment.expert(task), own.fork("haste", share)))
+    const setup = { ...rolloutDefaults, environment, task, random: own.derive("environment") }
+    return await playBy(setup, choose(environment.expert(task), own.derive("haste", share)))
   }
   return {
     name: `hasty ${share}`,
@@ -91,7 +91,7 @@ function hastyPlayer(share) {
       const groups = []
       for (const [index, task] of tasks.entries()) {
         const episodes = []
-        for (let i = 0; i < groupSize; i++) episodes.push(await member(environment, task, random.fork(index, i)))
+        for (let i = 0; i < groupSize; i++) episodes.push(await member(environment, task, random.derive(index, i)))
         groups.push({ task, index, episodes })
       }
       return groups

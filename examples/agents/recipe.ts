@@ -14,7 +14,7 @@ export const shape: InitializeModelOptions = {
 export const cloning: SftOptions = {
   tasks: 2400,
   epochs: 5,
-  stepsPerUpdate: 16,
+  completionsPerUpdate: 16,
   optimizer: { learningRate: 2e-3, schedule: "cosine" },
 }
 

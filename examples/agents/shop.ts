@@ -74,7 +74,7 @@ export const expert: AgentExpert<SqlTask> = ({ plan }, messages) => {
 /** The same in a hurry: whenever it has found something it answers with that, once in two. What haste costs, the reward will tell. */
 export const hastyExpert: AgentExpert<SqlTask> = (task, messages) => {
   const values = valuesIn(messages)
-  const hasty = values.length > 0 && new Random(0).fork("haste", task.id, values.length).below(2) === 0
+  const hasty = values.length > 0 && new Random(0).derive("haste", task.id, values.length).below(2) === 0
   return hasty ? values.at(-1)! : expert(task, messages)
 }
 

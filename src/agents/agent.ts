@@ -42,7 +42,7 @@ export interface AgentContext {
   readonly model: string
   /**
    * Sampling temperature of the run: `rollout.temperature` in training, `evaluation.temperature` in evaluations. For
-   * clients that always send one; any other is refused.
+   * clients that always send one; any other is rejected.
    */
   readonly temperature: number
   /** Signal that is aborted when the episode is no longer needed, e.g. after a timeout. */
@@ -62,7 +62,7 @@ export interface AgentContext {
   readonly random: Random
   /**
    * Key of `POST {baseURL}/gigpo/reward` and `/gigpo/step`, for agents that start a program which posts there.
-   * `openai.apiKey` is refused there, so that a tool with the model key cannot change the reward.
+   * `openai.apiKey` is rejected there, so that a tool with the model key cannot change the reward.
    */
   readonly controlKey: string
   /**
@@ -91,9 +91,9 @@ export const agentModel = "policy"
 
 interface AgentLoopOptions<Task> extends AgentOptions {
   readonly expert?: AgentExpert<Task> | undefined
-  /** Receives each distinct refusal of a call once. Default: a warning of Node.js. */
+  /** Receives each distinct rejection of a call once. Default: a warning of Node.js. */
   readonly onWarning?: OnWarning | undefined
-  /** Seconds without activity after which an episode fails if all of its calls were refused. Default 30. */
+  /** Seconds without activity after which an episode fails if all of its calls were rejected. Default 30. */
   readonly patience?: number
 }
 
@@ -124,7 +124,7 @@ export function agentLoop<Task>(
       maxPositions: context.maxPositions,
       // By content and not by time: concurrent calls may arrive in any order.
       key: ({ call: { seed = 0 }, history, number, again }) =>
-        context.random.fork("call", history, number, again, seed).key,
+        context.random.derive("call", history, number, again, seed).key,
       observer: recorder,
     })
     let posted: AgentResult | null | undefined
@@ -156,7 +156,7 @@ export function agentLoop<Task>(
       const { index, member, random, temperature } = context
       const { signal } = over
       const playing = agent(context.task, {
-        ...{ index, member, signal, random: random.fork("own"), postedResult: () => posted },
+        ...{ index, member, signal, random: random.derive("own"), postedResult: () => posted },
         openai: { baseURL: gateway.baseURL, apiKey, fetch: gateway.fetch },
         anthropic: { baseURL: gateway.url, apiKey, fetch: gateway.fetch },
         ...{ model: agentModel, temperature, controlKey },
@@ -166,7 +166,7 @@ export function agentLoop<Task>(
       const end = await Promise.race([playing, calls.silence])
       if (fault) throw fault
       const ended = recorder.end(end, calls.refusal)
-      const counts = { undelivered: completionGenerator.attempts!.undelivered, refused: calls.refused }
+      const counts = { undelivered: completionGenerator.attempts!.undelivered, rejected: calls.rejected }
       return ended && { ...ended, metrics: { ...ended.metrics, ...counts } }
     } catch (error) {
       over.abort(error) // an agent that was given up may still run

@@ -55,7 +55,7 @@ const longestVariable = 100_000
  * The last line printed before the program exits is its reward: a number, or a JSON object such as
  * `{"reward": 1, "success": true, "metrics": {}}`, or `null` if the episode cannot be scored.
  *
- * With the option `control` the program also has a key for two more requests, for which the model key is refused.
+ * With the option `control` the program also has a key for two more requests, for which the model key is rejected.
  * `POST {OPENAI_BASE_URL}/gigpo/reward` takes the same as the last line, any number of times: each reward is added to the
  * last completion so far, and the last line is then ignored. `POST …/gigpo/step` with `{"anchor": "…"}` sets the anchor
  * state of the following completions.
@@ -106,7 +106,7 @@ function environmentOf(
     GIGPO_TEMPERATURE: String(temperature),
     GIGPO_TASK: Buffer.byteLength(task) <= longestVariable ? task : undefined,
     GIGPO_EPISODE: `${index}/${member}`,
-    GIGPO_SEED: String(random.fork("seed").below(2 ** 31)),
+    GIGPO_SEED: String(random.derive("seed").below(2 ** 31)),
     NO_PROXY: direct,
     no_proxy: direct,
   }

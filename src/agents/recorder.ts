@@ -110,13 +110,13 @@ export class Recorder implements CompletionObserver {
     return this.#last !== undefined
   }
 
-  /** @param refusal - last refusal, if every call was refused */
+  /** @param rejection - last rejection, if every call was rejected */
   end(given: AgentResult | null, refusal: string | undefined): EpisodeEnd | null {
     const end = readEnd(given)
     if (end === null) return null
     if (!this.began)
       throw wrong(
-        `it ended with a reward but without a completion: ${refusal ? `every call was refused: ${refusal.replace(/\.$/, "")}` : "it did not call the model"}`,
+        `it ended with a reward but without a completion: ${refusal ? `every call was rejected: ${refusal.replace(/\.$/, "")}` : "it did not call the model"}`,
       )
     const { reward, success, metrics } = end
     return { reward, metrics: { ...metrics, ...(success !== undefined && { success: success ? 1 : 0 }) } }

@@ -4,12 +4,12 @@ import { ended } from "../options/display.ts"
 import { GigpoError } from "../util/errors.ts"
 import { type OnWarning, warner } from "../util/warn.ts"
 
-/** Maximum number of distinct refusals that are reported. */
+/** Maximum number of distinct rejections that are reported. */
 const most = 20
 
-/** Refused calls in the episodes of an agent. Reports each distinct refusal once; `episode/refused` counts them. */
+/** Rejected calls in the episodes of an agent. Reports each distinct rejection once; `episode/rejected` counts them. */
 export class Refusals {
-  /** Seconds that an agent whose every call was refused may neither send another call nor end. */
+  /** Seconds that an agent whose every call was rejected may neither send another call nor end. */
   readonly patience: number
   readonly #warn: OnWarning
   readonly #known = new Set<string>()
@@ -39,18 +39,20 @@ export class Refusals {
     const kind = text.replaceAll(/\d+/g, "0") // those that differ only in numbers are one
     if (this.#known.has(kind) || this.#known.size >= most) return
     this.#known.add(kind)
-    this.#warn(`A call of the agent was refused: ${text} Such a refusal is reported once; episode/refused counts them.`)
+    this.#warn(
+      `A call of the agent was rejected: ${text} Such a rejection is reported once; episode/rejected counts them.`,
+    )
   }
 }
 
 /**
- * Calls of one episode. An agent whose client swallows every refusal would wait for ever: `silence` then rejects, so that
+ * Calls of one episode. An agent whose client swallows every rejection would wait for ever: `silence` then rejects, so that
  * the episode fails for that reason.
  */
 export class EpisodeCalls implements CallObserver, Disposable {
-  /** Number of refused calls. */
-  refused = 0
-  /** Rejects with the last refusal once the agent, whose every call was refused, does nothing any more. */
+  /** Number of rejected calls. */
+  rejected = 0
+  /** Rejects with the last rejection once the agent, whose every call was rejected, does nothing any more. */
   readonly silence: Promise<never>
   readonly #refusals: Refusals
   #fail!: (error: GigpoError) => void
@@ -80,13 +82,13 @@ export class EpisodeCalls implements CallObserver, Disposable {
     } else if (error.status < 500 && error.status !== 499) this.#refuse(error)
   }
 
-  /** The last refusal, if every call was refused. */
+  /** The last rejection, if every call was rejected. */
   get refusal(): string | undefined {
     return this.#answered || !this.#last ? undefined : describe(this.#last)
   }
 
   #refuse(refusal: ApiError): void {
-    this.refused++
+    this.rejected++
     this.#last = refusal
     this.#refusals.add(refusal)
     if (this.#answered || this.#open > 0) return
@@ -94,7 +96,7 @@ export class EpisodeCalls implements CallObserver, Disposable {
     this.#timer = setTimeout(
       () => {
         this.#refusals.waitedInVain()
-        this.#fail(allRefused(refusal, this.refused))
+        this.#fail(allRefused(refusal, this.rejected))
       },
       isHopeless ? 0 : 1000 * patience,
     )
@@ -108,7 +110,7 @@ export class EpisodeCalls implements CallObserver, Disposable {
 function allRefused(refusal: ApiError, count: number): GigpoError {
   return new GigpoError(
     "BAD_ENVIRONMENT",
-    `The endpoint refused every call of the agent (${count}), and the agent neither ended nor sent another: ${describe(refusal)}`,
+    `The gateway rejected every call of the agent (${count}), and the agent neither ended nor sent another: ${describe(refusal)}`,
     { cause: refusal },
   )
 }

@@ -33,7 +33,7 @@ export const bring: Readonly<Record<Brought, Bring>> = {
       "options `url` and `model` of the hook name another one.",
     commands: ["npx gigpo init number-line demo"],
     use: "npx gigpo train demo/config.yaml",
-    settings: ["training.turnHooks.name=judge"],
+    settings: ["training.rolloutHooks.name=judge"],
   },
   pairs: {
     title: "Preference pairs",

@@ -27,7 +27,7 @@ export class Attempt {
   sentCompletions = 0
 
   /**
-   * Whether the attempt has a number among equal calls, from which random numbers are derived. Refused requests have
+   * Whether the attempt has a number among equal calls, from which random numbers are derived. Rejected requests have
    * none.
    */
   get begun(): boolean {

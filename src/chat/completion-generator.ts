@@ -61,7 +61,7 @@ export interface CompletionGeneratorSetup {
 }
 
 export interface CompletionObserver {
-  /** Called for each completion before it is sampled. The return value is passed to `record`. May throw to refuse. */
+  /** Called for each completion before it is sampled. The return value is passed to `record`. May throw to reject. */
   begin(call: Call): number
   record(completion: GeneratedCompletion, call: Call, place: number, turn: Turn): void
   /** Called if a call does not fit the model. */

@@ -95,7 +95,7 @@ export class Constraints {
     return await Constraint.prepare(await pace.through(compileInPieces(grammar)), vocabulary)
   }
 
-  /** Field whose grammar cannot be satisfied: a schema that is refused alone, else the field that combines them. */
+  /** Field whose grammar cannot be satisfied: a schema that is rejected alone, else the field that combines them. */
   async #blamed(call: Call, error: GigpoError): Promise<string> {
     const schemas = schemasOf(call)
     if (error instanceof SchemaError) {

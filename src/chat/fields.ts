@@ -133,13 +133,13 @@ export class FieldReader {
     }
   }
 
-  /** Refuses fields of features that keep state, each with an alternative. */
+  /** Rejects fields of features that keep state, each with an alternative. */
   without(fields: Readonly<Record<string, string>>): void {
     for (const [field, instead] of Object.entries(fields))
       if (this.any(field) !== undefined) throw badField(this.name(field), `is not supported: ${instead}`)
   }
 
-  /** Refuses fields that were not read: their meaning would be ignored. */
+  /** Rejects fields that were not read: their meaning would be ignored. */
   done(): void {
     const strange = Object.keys(this.#fields).find(
       (field) => !this.#seen.has(field) && this.#fields[field] !== undefined,

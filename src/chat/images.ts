@@ -10,7 +10,7 @@ import type { FieldReader } from "./fields.ts"
 /** Characters of base64 of the largest image. */
 const mostCharacters = Math.ceil(imageLimits.maxBytes / 3) * 4
 
-/** Image of a URL with its data (`data:image/png;base64,…`). Addresses are refused: a server that fetched them would reach hosts for its clients. */
+/** Image of a URL with its data (`data:image/png;base64,…`). Addresses are rejected: a server that fetched them would reach hosts for its clients. */
 export function readDataUrl(url: string, field: string): EncodedImage {
   const [prefix] = /^data:[^,]{0,100},/.exec(url) ?? []
   if (prefix === undefined)

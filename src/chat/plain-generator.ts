@@ -35,6 +35,6 @@ export function plainGenerator({
     key: ({ call, history, number }) =>
       call.seed === undefined
         ? [randomBytes(4).readUInt32LE(), randomBytes(4).readUInt32LE()]
-        : new Random(call.seed).fork(history, number).key,
+        : new Random(call.seed).derive(history, number).key,
   })
 }

@@ -143,7 +143,7 @@ export function variablesFor(
 }
 
 /**
- * Error for a client if the template refuses messages, such as roles that do not alternate. The name of the file is
+ * Error for a client if the template rejects messages, such as roles that do not alternate. The name of the file is
  * withheld.
  */
 export function refusedByTemplate(error: unknown): unknown {

@@ -53,14 +53,14 @@ export const commands: Readonly<Record<string, CommandEntry>> = {
     load: async () => (await import("./commands/evaluate.ts")).evaluateCommand,
   },
   compare: {
-    summary: "compare evaluations of models on one panel, with significance tests",
+    summary: "compare evaluations of models on one benchmark, with significance tests",
     usage: "[options] <evaluations...>",
     load: async () => (await import("./commands/compare.ts")).compareCommand,
   },
-  panel: {
-    summary: "list, show, pin and export panels: fixed sets of held-out tasks",
+  benchmark: {
+    summary: "list, show, pin and export benchmarks: fixed sets of held-out tasks",
     usage: "[options] [command]",
-    load: async () => (await import("./commands/panel.ts")).panelCommand,
+    load: async () => (await import("./commands/benchmark.ts")).benchmarkCommand,
   },
   runs: {
     summary: "list runs with progress, success rate and time left",

@@ -14,7 +14,7 @@ export const exitCodes: Readonly<Partial<Record<GigpoErrorCode, number>>> = {
   BAD_DATA: 2,
   BAD_MODEL: 2,
   BAD_TOKENIZER: 2,
-  HUB_REFUSED: 2,
+  HUB_REJECTED: 2,
   FILE_EXISTS: 2,
   UNSAFE_PATH: 2,
   UNFINISHED_WRITE: 2,

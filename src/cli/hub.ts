@@ -47,7 +47,7 @@ export async function withKnownModels(given: Config, signal: AbortSignal): Promi
   try {
     return await withLocalModels(given, { signal, weights: false })
   } catch (error) {
-    const isUnreachable = GigpoError.is(error) && (error.code === "HUB_LOST" || error.code === "HUB_REFUSED")
+    const isUnreachable = GigpoError.is(error) && (error.code === "HUB_LOST" || error.code === "HUB_REJECTED")
     if (!isUnreachable || !publishedModel(given.model)) throw error
     new Screen(process.stderr, { live: false }).print(
       `${error.message} The published sizes of ${given.model} are used.`,
@@ -106,7 +106,7 @@ export function downloadView(
 }
 
 /**
- * Refuses to change a model in the cache of the Hub, which other programs share.
+ * Rejects to change a model in the cache of the Hub, which other programs share.
  *
  * @throws GigpoError `BAD_ARGUMENT` for a model of the Hub
  */

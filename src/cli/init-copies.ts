@@ -64,7 +64,7 @@ function changed(parsed: ConfigDocument, { set, model }: Copied): ConfigDocument
   return parsed
 }
 
-/** Refuses a folder with files in it. */
+/** Rejects a folder with files in it. */
 export async function checkEmpty(directory: string): Promise<void> {
   if ((await readdir(directory).catch(() => [])).length > 0)
     throw new GigpoError("BAD_ARGUMENT", `${directory} exists and is not empty; choose another folder.`)

@@ -31,10 +31,10 @@ export function precisionOf(policy: OpenedEngine): Pick<NativePolicy, "precision
 export function describePlace(policy: OpenedEngine): string | undefined {
   if (policy instanceof RemoteEngine) return `On the engine at ${policy.url}: ${policy.baseModel}.`
   if (!(policy instanceof NativePolicy) || policy.device === "cpu") return undefined
-  const { gpus, plan } = policy
+  const { gpus, memoryPlan } = policy
   return gpus.length > 1
-    ? `On each of ${gpus.length} GPUs (cuda:${gpus.join()}): ${plan.text}.`
-    : `On the GPU: ${plan.text}.`
+    ? `On each of ${gpus.length} GPUs (cuda:${gpus.join()}): ${memoryPlan.text}.`
+    : `On the GPU: ${memoryPlan.text}.`
 }
 
 /**

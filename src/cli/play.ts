@@ -30,7 +30,7 @@ export interface ActionPlayer {
 /** Plays one episode without a model. */
 export async function playActions<Task>(setup: PlaySetup<Task>): Promise<void> {
   const { random, view, player } = setup
-  await using episode = await startEpisode({ ...setup, random: random.fork("environment") })
+  await using episode = await startEpisode({ ...setup, random: random.derive("environment") })
   let shown = 0
   const choose: ActionPlayer["choose"] = async (situation) => {
     if (situation.index === 0 && shown === 0) view.prompt(await situation.messages())

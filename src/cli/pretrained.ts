@@ -29,7 +29,7 @@ const settings: readonly (readonly [path: readonly string[], value: unknown])[] 
   [["lora", "rank"], 16],
   [["sft", "tasks"], 32],
   [["sft", "epochs"], 2],
-  [["sft", "stepsPerUpdate"], 16],
+  [["sft", "completionsPerUpdate"], 16],
   [["training", "iterations"], 40],
   [["training", "groups"], 16],
   [["training", "groupSize"], 8],
@@ -95,7 +95,7 @@ const measured = 32
 
 async function longestCompletion(environment: Environment, tokenizer: Tokenizer, watch: Watch): Promise<number> {
   let longest = 1
-  const played = expertEpisodes({ ...watch, environment, tasks: measured, random: new Random(0).fork("init") })
+  const played = expertEpisodes({ ...watch, environment, tasks: measured, random: new Random(0).derive("init") })
   for await (const steps of played)
     for (const { completion } of steps) longest = Math.max(longest, tokenizer.encode(completion).length + 1)
   return longest

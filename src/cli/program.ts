@@ -1,4 +1,5 @@
 import type { Command } from "commander"
+import { renamed } from "../options/renamed.ts"
 import { GigpoError } from "../util/errors.ts"
 import { addCommands } from "./commands.ts"
 import { reportFailure } from "./fail.ts"
@@ -50,6 +51,8 @@ function configureAll(command: Command): void {
 /**
  * Arguments to parse. `help <command>` becomes `<command> --help`, since commander would describe a command that is not
  * yet defined. For an unknown command `--help` is removed: commander would print the help of gigpo without an error.
+ *
+ * @throws GigpoError `BAD_ARGUMENT` for a command that was renamed.
  */
 function typed(program: Command): string[] {
   const words = process.argv.slice(2)
@@ -57,6 +60,9 @@ function typed(program: Command): string[] {
   const at = words.findIndex(isCommand)
   const known = program.commands.map((one) => one.name())
   const [command, of] = words.slice(at)
+  const old = command === "help" ? of : command
+  if (at >= 0 && old !== undefined && Object.hasOwn(renamed.commands, old))
+    throw new GigpoError("BAD_ARGUMENT", `The command ${old} was renamed to ${renamed.commands[old]}.`)
   if (command === "help" && of !== undefined && known.includes(of)) return [...words.slice(0, at), of, "--help"]
   if (at < 0 || command === "help" || known.includes(command!)) return words
   return words.filter((word) => word !== "-h" && word !== "--help")

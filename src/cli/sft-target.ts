@@ -12,7 +12,7 @@ export interface TargetArguments {
   readonly resume?: boolean
 }
 
-/** Refuses a command without a place for the model. */
+/** Rejects a command without a place for the model. */
 export function checkTargetGiven({ out, inPlace = false }: TargetArguments): void {
   if (out !== undefined || inPlace) return
   throw new GigpoError(

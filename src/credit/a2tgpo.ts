@@ -59,7 +59,7 @@ export const a2tgpo = defineEstimator({
     equation:
       "A = A^E + 0.3 Σ_{j≥t} γ^(j-t) z_j / √n_t; clip ranges times 1 + 0.3 (2σ(z_t) - 1); z normalized gains of the same turn",
     source: "arXiv 2605.06200, as quoted by others",
-    set: { "training.loss.ratio": "sequence", "training.turnHooks.name": "information-gain" },
+    set: { "training.loss.importanceSamplingLevel": "sequence", "training.rolloutHooks.name": "information-gain" },
     environments: ["search", "sql"],
     status: "interpreted",
     note: "The authors' code was read only where others quote it; its standard deviation is unknown. Gains: the hook `information-gain`, or any metric of the steps.",

@@ -23,8 +23,8 @@ export function checkReplay(replay: unknown, refusals: Refusals): void {
 function checkRow(row: Partial<Sequence> | undefined | null, where: string, refusals: Refusals): void {
   const { tokens, segments } = row ?? {}
   if (!isInt32Array(tokens) || !Array.isArray(segments))
-    throw refusals.bad(`${where} that is not a sequence { tokens: Int32Array, spans }`)
-  if (segments.length === 0) throw refusals.bad(`${where} without a span; mark the sampled tokens by spans`)
+    throw refusals.bad(`${where} that is not a sequence { tokens: Int32Array, segments }`)
+  if (segments.length === 0) throw refusals.bad(`${where} without a segment; mark the sampled tokens by segments`)
   let end = 1 // the first token of a row is never sampled
   for (const [index, segment] of segments.entries()) {
     const place = `${where}.spans[${index}]`

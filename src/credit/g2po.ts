@@ -6,13 +6,13 @@ import type { Batch, Estimator, StepCredit } from "./estimator.ts"
 import { gigpoVariant } from "./gigpo-variant.ts"
 import { gigpoFields } from "./options.ts"
 import { payPenalties } from "./penalties.ts"
-import { presets } from "./presets.ts"
+import { gigpoPresets } from "./presets.ts"
 import { meanReturns } from "./state-value.ts"
 import { stepsAfter } from "./turns.ts"
 
 /** Options of `g2po`. The defaults are those of the authors' code for ALFWorld. */
 export const g2poFields = {
-  ...withDefaults(without(gigpoFields, "similarity", "stepScope", "whiten"), presets.verlAgent),
+  ...withDefaults(without(gigpoFields, "similarity", "stepScope", "whiten"), gigpoPresets.verlAgent),
 }
 
 /** Options of `g2po`. */

@@ -25,7 +25,7 @@ import {
   similarityLevels,
 } from "./parts.ts"
 import { paidBatch, payPenalties } from "./penalties.ts"
-import { presets } from "./presets.ts"
+import { gigpoPresets } from "./presets.ts"
 import { countConstant, groupStatistics } from "./statistics.ts"
 import type { GigpoOptions, GigpoResult, GigpoStep } from "./types.ts"
 import { whiten } from "./whiten.ts"
@@ -67,7 +67,7 @@ export const gigpo = defineEstimator({
   },
   variants: {
     "gigpo-verl-agent": {
-      defaults: presets.verlAgent,
+      defaults: gigpoPresets.verlAgent,
       about: {
         system: "GiGPO in verl-agent",
         origin: "gigpo",
@@ -79,7 +79,7 @@ export const gigpo = defineEstimator({
       },
     },
     "gigpo-roll": {
-      defaults: presets.roll,
+      defaults: gigpoPresets.roll,
       about: {
         system: "GiGPO in ROLL",
         origin: "gigpo",
@@ -90,7 +90,7 @@ export const gigpo = defineEstimator({
       },
     },
     "gigpo-trinity": {
-      defaults: presets.trinity,
+      defaults: gigpoPresets.trinity,
       about: {
         system: "GiGPO in Trinity-RFT",
         origin: "gigpo",

@@ -51,7 +51,7 @@ export const igpo = defineEstimator({
     changes: ["credit", "reward"],
     equation: "A_t = Σ_{j≥t} γ^(j-t) (r_j - mean r of the same turn), r the gain, for the last turn the outcome",
     source: "GuoqingWang1/IGPO, its code",
-    set: { "training.turnHooks.name": "information-gain" },
+    set: { "training.rolloutHooks.name": "information-gain" },
     environments: ["search", "sql"],
     status: "exact",
     note: "The probe is the hook `information-gain`. The outcome is the environment's reward; the authors use F1.",

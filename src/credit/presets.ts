@@ -1,10 +1,10 @@
 import type { GigpoOptions } from "./types.ts"
 
 /**
- * Named options of `gigpo` and `gigpoAdvantages`, to spread and override: `{ ...presets.verlAgent, normalization: "none" }`. Options that depend on
+ * Named options of `gigpo` and `gigpoAdvantages`, to spread and override: `{ ...gigpoPresets.verlAgent, normalization: "none" }`. Options that depend on
  * the environment are not included (similarity, and except for the paper, ROLL and Trinity F_norm).
  */
-export const presets: {
+export const gigpoPresets: {
   /** Options of the paper (arXiv 2505.10978, Eq. 3 to 8), equal to the defaults. */
   readonly paper: GigpoOptions
   /**

@@ -72,7 +72,7 @@ export const rebel = defineEstimator({
     source: "arXiv 2605.20061; Fateyetian/Rebel",
     set: {
       "training.estimator.beliefInReward": false,
-      "training.turnHooks.name": "belief-rewards",
+      "training.rolloutHooks.name": "belief-rewards",
       "environment.memory": "belief-state",
     },
     environments: ["alfworld", "webshop"],

@@ -9,9 +9,9 @@ import { normalizers } from "./grpo.ts"
 import { normalizer } from "./normalizer.ts"
 import { groupByKey, metricOf } from "./of-steps.ts"
 import { gigpoFields } from "./options.ts"
-import { presets } from "./presets.ts"
+import { gigpoPresets } from "./presets.ts"
 
-const { gamma: _, ...defaults } = presets.verlAgent // rewards of reasoning are not discounted
+const { gamma: _, ...defaults } = gigpoPresets.verlAgent // rewards of reasoning are not discounted
 
 /** Options of `rlvmr`. The defaults are those of the authors' scripts. */
 export const rlvmrFields = {
@@ -45,7 +45,7 @@ export const rlvmr = defineEstimator({
       "A = A^E + ω norm(r among the task's steps with the same tag), r = 1 for a plan of a success, a new action explored, or a reflection that corrects an invalid action",
     source: "arXiv 2507.22844, its code (zzjweb/digitalhuman)",
     otherFiles: ["src/rollout/hooks/reasoning-rewards.ts", "src/environment/memory/meta-reasoning.ts"],
-    set: { "training.turnHooks.name": "reasoning-rewards", "environment.memory": "meta-reasoning" },
+    set: { "training.rolloutHooks.name": "reasoning-rewards", "environment.memory": "meta-reasoning" },
     status: "exact",
     note: "The wording of the prompt is ours. The authors start from SFT on completions with the tags, which another model wrote.",
   },

@@ -160,7 +160,7 @@ function replay(memory: ReplayMemory, capacity: number, weight: number, random: 
   memory.steps = []
   if (weight === 0) return []
   return random
-    .fork("replay")
+    .derive("replay")
     .shuffled(good)
     .slice(0, capacity)
     .map(({ tokens, start, outcome, iteration: _, ...sampled }) =>

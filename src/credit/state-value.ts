@@ -57,7 +57,7 @@ export const stateValue = defineEstimator({
       "A = Σ (γ λ)^k δ, δ = r + γ V(s') - V(s), V(s) = mean return of the task's visits of s; normalized per task",
     source: "ours; GAGPO, arXiv 2605.13217, by summaries",
     status: "interpreted",
-    note: "No critic. GAGPO adds one ratio per action: `training.loss.ratio=sequence`. Its γ, λ and epsilon are not known to us.",
+    note: "No critic. GAGPO adds one ratio per action: `training.loss.importanceSamplingLevel=sequence`. Its γ, λ and epsilon are not known to us.",
   },
   make(options: StateValueOptions = {}): Estimator<StepCredit> {
     const settingsAt = (progress: TrainingProgress) => settle("state-value", options, stateValueFields, progress)

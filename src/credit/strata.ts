@@ -58,9 +58,9 @@ export const strata = defineEstimator({
     equation: "A of actions: R within their strategy; A of strategies: mean R of their better half, within the task",
     source: "arXiv 2605.06642, by two reproductions",
     set: {
-      "training.turnHooks.name": "fork-at",
-      "training.turnHooks.branchingFactor": 8,
-      "training.rollout.maxForks": 7,
+      "training.rolloutHooks.name": "branch-at",
+      "training.rolloutHooks.branchingFactor": 8,
+      "training.rollout.maxBranches": 7,
       "environment.wrapper.name": "plan-first",
     },
     status: "interpreted",

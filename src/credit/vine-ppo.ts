@@ -45,7 +45,7 @@ export const vinePpo = defineEstimator({
     changes: ["credit"],
     equation: "A = r + γ V(s') - V(s), V by Monte Carlo, whitened over tokens",
     source: "arXiv 2410.01679; McGill-NLP/VinePPO",
-    set: { "training.turnHooks.name": "monte-carlo" },
+    set: { "training.rolloutHooks.name": "monte-carlo" },
     status: "exact",
     note: "V is estimated by the hook `monte-carlo`, with groupSize episodes from each state. A step of the environment takes the place of a reasoning step.",
   },

@@ -80,7 +80,7 @@ export const vpr = defineEstimator({
     changes: ["credit", "rollout", "reward"],
     equation: "A = (r - mean r) / (std r + ε) per state; states with equal r are skipped",
     source: "thu-nics/VPR",
-    set: { "training.turnHooks.name": "oracle-candidates" },
+    set: { "training.rolloutHooks.name": "oracle-candidates" },
     environments: ["sokoban", "number-line", "blackjack", "sql"],
     status: "exact",
     note: "Candidates and oracle scores come from the hook `oracle-candidates`. Without candidates rewards are compared in equal anchor states, an interpretation.",

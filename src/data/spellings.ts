@@ -60,7 +60,7 @@ function parsed(json: string): unknown {
   try {
     return json.trim() === "" ? undefined : parseJson(json)
   } catch {
-    return json // refused later, since it is not a list
+    return json // rejected later, since it is not a list
   }
 }
 

@@ -12,7 +12,7 @@ import { errorBody, routeOf } from "./routes.ts"
 /** Observer of the calls of a key's holder, from the arrival of the request to the end of its response. */
 export interface CallObserver {
   begin(): void
-  /** @param error - refusal or failure of the call */
+  /** @param error - rejection or failure of the call */
   end(error?: ApiError): void
 }
 
@@ -131,5 +131,5 @@ export const unknownKey =
   "This key is unknown or has expired; send the key of the server as `Authorization: Bearer …`, or as `x-api-key`."
 
 const controlOnly =
-  "This request needs the control key of the episode. The model key, which tools may know, is refused: set agent.control " +
+  "This request needs the control key of the episode. The model key, which tools may know, is rejected: set agent.control " +
   "(descriptor or environment), and send the key that the program then receives; or print the reward as the last line."

@@ -226,7 +226,7 @@ function* derivatives(
 const surrogate: Omit<ClippedSurrogate, "clipLow" | "clipHigh"> = {
   kind: "clipped-surrogate",
   clipDual: Number.POSITIVE_INFINITY,
-  ratio: "token",
+  importanceSamplingLevel: "token",
   klWeight: 0,
   klEstimator: "k3",
   entropyWeight: 0,

@@ -4,7 +4,7 @@ import { GigpoError, type GigpoErrorCode } from "../util/errors.ts"
 
 /** Codes of errors whose messages are safe for clients. Messages of other errors may name files of the server. */
 const ofRequest: ReadonlySet<GigpoErrorCode> = new Set([
-  ...(["BAD_ARGUMENT", "CONSTRAINT_FAILED", "NON_FINITE", "POLICY_BUSY", "ENGINE_REFUSED"] as const),
+  ...(["BAD_ARGUMENT", "CONSTRAINT_FAILED", "NON_FINITE", "POLICY_BUSY", "ENGINE_REJECTED"] as const),
   ...(["OUT_OF_MEMORY", "DEVICE_UNAVAILABLE", "DEVICE_LOST", "DISPOSED", "ABORTED"] as const),
 ])
 

@@ -1,6 +1,6 @@
 import { isInt32Array } from "node:util/types"
 import { GigpoError } from "../util/errors.ts"
-import type { AdamWStep, ClippedSurrogate, ValueLoss } from "./engine.ts"
+import type { AdamWParameters, ClippedSurrogate, ValueLoss } from "./engine.ts"
 
 // Checks of arguments before native code is called.
 
@@ -68,7 +68,9 @@ export function checkValueLoss({ kind, clip }: ValueLoss): void {
 }
 
 /** Checks complete AdamW options. Throws `BAD_ARGUMENT`. */
-export function checkAdamW(step: { readonly [Key in keyof AdamWStep]-?: NonNullable<AdamWStep[Key]> }): void {
+export function checkAdamW(
+  step: { readonly [Key in keyof AdamWParameters]-?: NonNullable<AdamWParameters[Key]> },
+): void {
   for (const name of ["learningRate", "weightDecay"] as const) {
     if (!(step[name] >= 0 && Number.isFinite(step[name])))
       throw bad(`${name} is ${step[name]}; it must be a number of at least 0`)

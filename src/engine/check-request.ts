@@ -41,7 +41,7 @@ export function checkRequest(request: SampleRequest, vocabularySize: number): vo
     if (!(Number.isSafeInteger(value) && value >= 0))
       throw bad(`${name} is ${value}; it must be an integer of at least 0`)
   if (!Array.isArray(key) || key.length !== 2 || !key.every(Number.isSafeInteger))
-    throw bad("key must be two 32-bit integers, the key of the completion's random numbers: random.fork(…).key")
+    throw bad("key must be two 32-bit integers, the key of the completion's random numbers: random.derive(…).key")
 }
 
 function bad(sentence: string): GigpoError {

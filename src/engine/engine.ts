@@ -16,7 +16,7 @@ export interface SampleRequest {
   readonly temperature?: number | undefined
   /** Tokens that end sampling; the stop token is part of the completion. */
   readonly stopTokens: readonly number[]
-  /** Key of the completion's random numbers, two 32-bit words; see `Random.fork`. */
+  /** Key of the completion's random numbers, two 32-bit words; see `Random.derive`. */
   readonly key: readonly [number, number]
   /** Constraint of the completion (a grammar), in the engine's own form. */
   readonly constraint?: unknown
@@ -87,7 +87,7 @@ export interface SamplerSnapshot extends Sampler, Pick<Trainable, "logProbs">, A
   save(directory: string): Promise<Json>
 }
 
-/** Snapshots of a policy's weights, for rollouts during updates (`pipeline`). */
+/** Snapshots of a policy's weights, for rollouts during updates (`training.maxStaleness`). */
 export interface Snapshots {
   /** Returns a sampler of the current weights. */
   take(): Promise<SamplerSnapshot>
@@ -184,7 +184,7 @@ export interface ClippedSurrogate {
   /** Bound of the dual clip. Infinity turns it off. */
   readonly clipDual: number
   /** Importance ratio per token, or per sequence (GSPO). */
-  readonly ratio: "token" | "sequence"
+  readonly importanceSamplingLevel: "token" | "sequence"
   /** Weight β of the KL divergence from the reference policy. 0 turns it off. */
   readonly klWeight: number
   /** Estimator of the KL divergence per token. */
@@ -250,7 +250,7 @@ export interface LossReport {
 }
 
 /** Hyperparameters of one AdamW step. */
-export interface AdamWStep {
+export interface AdamWParameters {
   /** Learning rate, at least 0. */
   readonly learningRate: number
   /** Decay rate of the running mean of gradients, β₁. Default 0.9. */
@@ -266,7 +266,7 @@ export interface AdamWStep {
 }
 
 /** Statistics of one optimizer step. */
-export interface StepReport {
+export interface OptimizerStepReport {
   /** Norm of the gradient before clipping; NaN if the engine does not report it. */
   readonly gradientNorm: number
   /** True if the norm was not finite: the weights are unchanged and the gradients were dropped. */
@@ -286,7 +286,7 @@ export interface RunPlan {
   /** Whether a critic is trained. Default false. */
   readonly critic?: boolean | undefined
   /** Hyperparameters of the first optimizer step. */
-  readonly optimizer: AdamWStep
+  readonly optimizer: AdamWParameters
   /** Whether sequences may have several segments. */
   readonly severalSegments: boolean
   /** Whether the run saves checkpoints. */
@@ -327,7 +327,7 @@ export interface Trainable extends Sampler {
     options?: { readonly signal?: AbortSignal | undefined },
   ): Promise<LossReport>
   /** Takes an optimizer step with the accumulated gradients and clears them. */
-  optimizerStep(step: AdamWStep): Promise<StepReport>
+  optimizerStep(step: AdamWParameters): Promise<OptimizerStepReport>
   /** Drops accumulated gradients. */
   clearGradients(): Promise<void>
   /**
@@ -389,7 +389,7 @@ export interface Critic {
     options?: { readonly signal?: AbortSignal | undefined },
   ): Promise<LossReport>
   /** Takes an optimizer step with the accumulated gradients and clears them. */
-  optimizerStep(step: AdamWStep): Promise<StepReport>
+  optimizerStep(step: AdamWParameters): Promise<OptimizerStepReport>
   /** Drops accumulated gradients. */
   clearGradients(): Promise<void>
   /** Store of the critic. Absent if it cannot be saved. */

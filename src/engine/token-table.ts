@@ -76,7 +76,7 @@ export class TokenTable {
    * Returns a column, [sampled tokens], from the first of the named fields that a segment has. A field is an array, or a number for
    * the whole segment.
    *
-   * @param otherwise value for segments without the fields; by default such segments are refused
+   * @param otherwise value for segments without the fields; by default such segments are rejected
    * @throws GigpoError `BAD_ARGUMENT` for an array of another length, `NON_FINITE` for a number that is not finite
    */
   column(names: ColumnName | readonly [ColumnName, ColumnName], otherwise?: number): Float32Array {

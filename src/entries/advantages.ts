@@ -39,7 +39,7 @@ export {
   type StepLevel,
   similarityLevels,
 } from "../credit/parts.ts"
-export { presets } from "../credit/presets.ts"
+export { gigpoPresets } from "../credit/presets.ts"
 export { discountedReturns } from "../credit/returns.ts"
 export * from "../credit/shipped.ts"
 export * from "../credit/shipped-wrappers.ts"

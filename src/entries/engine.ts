@@ -4,7 +4,7 @@ import "../check-node.mts"
 
 export type { EngineSetup, OpenEngine, OpenedEngine } from "../engine/custom-engine.ts"
 export type {
-  AdamWStep,
+  AdamWParameters,
   Aggregation,
   ClippedSurrogate,
   Completion,
@@ -17,6 +17,7 @@ export type {
   LossReport,
   ModelStore,
   NativeLoss,
+  OptimizerStepReport,
   RunPlan,
   SampleRequest,
   Sampler,
@@ -24,7 +25,6 @@ export type {
   SequenceUnit,
   Snapshots,
   Statistic,
-  StepReport,
   Teacher,
   TokenStatistics,
   TopTokens,
@@ -33,7 +33,7 @@ export type {
 } from "../engine/engine.ts"
 export { Constraint, type Vocabulary } from "../engine/native/constraint.ts"
 export type { Capabilities, ProbeReport } from "../engine/remote/capabilities.ts"
-export type { Pending } from "../engine/remote/futures.ts"
+export type { PendingRequest } from "../engine/remote/futures.ts"
 export type { RemoteShape } from "../engine/remote/remote-engine.ts"
 export {
   type Column,

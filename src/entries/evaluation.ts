@@ -1,27 +1,27 @@
-// `gigpo/evaluation`: benchmarks of fixed tasks (panels), comparisons with intervals, anchor coverage.
+// `gigpo/evaluation`: benchmarks with fixed tasks, comparisons with intervals, anchor coverage.
 
 import "../check-node.mts"
 
-export { type Comparison, compareEvaluations, type MeasureComparison } from "../panel/compare.ts"
-export type { SuccessComparison } from "../panel/compare-success.ts"
-export type { PanelDefinition } from "../panel/definition.ts"
-export type { Difference } from "../panel/differences.ts"
-export { type EvaluatePanelSetup, evaluatePanel } from "../panel/evaluate.ts"
+export { type Benchmark, type OpenBenchmarkOptions, openBenchmark } from "../benchmark/benchmark.ts"
+export { type Comparison, compareEvaluations, type MeasureComparison } from "../benchmark/compare.ts"
+export type { SuccessComparison } from "../benchmark/compare-success.ts"
+export type { BenchmarkDefinition } from "../benchmark/definition.ts"
+export type { Difference } from "../benchmark/differences.ts"
+export { type EvaluateBenchmarkSetup, evaluateBenchmark } from "../benchmark/evaluate.ts"
 export {
+  type BenchmarkDigests,
+  type BenchmarkEvaluation,
   type EvaluatedEpisode,
   type EvaluationHeader,
-  type PanelDigests,
-  type PanelEvaluation,
   readEvaluation,
   writeEvaluation,
-} from "../panel/evaluation-file.ts"
-export { type ExportGamesOptions, exportGames } from "../panel/export-games.ts"
-export { describePanel, panelNames } from "../panel/find.ts"
-export { type MeanInterval, pairedInterval, tInterval } from "../panel/paired.ts"
-export { type OpenPanelOptions, openPanel, type Panel } from "../panel/panel.ts"
-export { type PinPanelOptions, pinPanel } from "../panel/pin.ts"
-export { type KindReport, type PanelReport, reportPanel } from "../panel/report.ts"
-export type { PanelTask } from "../panel/tasks.ts"
+} from "../benchmark/evaluation-file.ts"
+export { type ExportGamesOptions, exportGames } from "../benchmark/export-games.ts"
+export { benchmarkNames, describeBenchmark } from "../benchmark/find.ts"
+export { type MeanInterval, pairedInterval, tInterval } from "../benchmark/paired.ts"
+export { type PinBenchmarkOptions, pinBenchmark } from "../benchmark/pin.ts"
+export { type BenchmarkReport, type KindReport, reportBenchmark } from "../benchmark/report.ts"
+export type { BenchmarkTask } from "../benchmark/tasks.ts"
 export {
   type AnchorCount,
   type AnchorCoverage,

@@ -3,9 +3,9 @@
 import "../check-node.mts"
 
 export { beliefRewards } from "../rollout/hooks/belief-rewards.ts"
+export { type BranchAtOptions, branchAt } from "../rollout/hooks/branch-at.ts"
 export { type EntropyBranchingOptions, entropyBranching } from "../rollout/hooks/entropy-branching.ts"
 export { type ExpertProgressOptions, expertProgress } from "../rollout/hooks/expert-progress.ts"
-export { type ForkAtOptions, forkAt } from "../rollout/hooks/fork-at.ts"
 export { type InformationGainOptions, informationGain } from "../rollout/hooks/information-gain.ts"
 export { type JudgeOptions, judge } from "../rollout/hooks/judge.ts"
 export { monteCarlo } from "../rollout/hooks/monte-carlo.ts"

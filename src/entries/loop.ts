@@ -2,8 +2,8 @@
 
 import "../check-node.mts"
 
-export { type EpisodeSetup, playEpisode, runEpisode } from "../rollout/episode.ts"
-export { type ExpertSetup, type ExpertStep, playExpert } from "../rollout/expert.ts"
+export { type EpisodeSetup, runEpisode, streamEpisode } from "../rollout/episode.ts"
+export { type ExpertSetup, type ExpertStep, streamExpert } from "../rollout/expert.ts"
 export type { TaskSource } from "../rollout/hooks.ts"
 export type {
   AgentLoop,

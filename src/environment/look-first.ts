@@ -42,7 +42,7 @@ export function lookFirst<Task>(environment: Environment<Task>, options: LookFir
     ...around(environment),
     async start(task, context) {
       const { signal, random } = context
-      const copy = await environment.start(task, { signal, random: random.fork("look") })
+      const copy = await environment.start(task, { signal, random: random.derive("look") })
       let episode: EnvironmentEpisode | undefined
       const seen = [copy.first.text]
       const dispose = async (one: EnvironmentEpisode | undefined) => await one?.[Symbol.asyncDispose]?.()

@@ -61,7 +61,7 @@ export function parallel<Task>(environment: Environment<Task>, options: Parallel
   return {
     ...around(environment),
     async start(task, { signal, random }) {
-      const starting = numbers.map((e) => environment.start(task, { signal, random: random.fork("copy", e) }))
+      const starting = numbers.map((e) => environment.start(task, { signal, random: random.derive("copy", e) }))
       const started = await Promise.allSettled(starting)
       const episodes = started.flatMap((one) => (one.status === "fulfilled" ? one.value : []))
       const dispose = async () => void (await Promise.all(episodes.map(disposeOf)))

@@ -27,7 +27,7 @@ interface Planning extends Observation {
  * 2605.06642, and HiMAC, arXiv 2603.00977).
  *
  * The plan is a step with reward 0 and a separate anchor, so that plans of a task are compared only with plans. For several rollouts of
- * each plan, branch at step 1 (see `forkAt`). Our interpretation: one policy plans and acts, and is trained on both.
+ * each plan, branch at step 1 (see `branchAt`). Our interpretation: one policy plans and acts, and is trained on both.
  *
  * @throws BAD_ARGUMENT for an unknown or invalid option
  */

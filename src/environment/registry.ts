@@ -23,7 +23,7 @@ const environments = {
   "ez-points": { open: ezPoints, fields: ezPointsFields },
   points24: { open: points24, fields: points24Fields },
   blackjack: { open: blackjack, fields: blackjackFields },
-  openenv: { open: lazily(() => import("./openenv/openenv.ts"), "openEnv"), fields: openEnvFields },
+  openenv: { open: lazily(() => import("./openenv/openenv.ts"), "openenv"), fields: openEnvFields },
   search: { open: lazily(() => import("./search/search.ts"), "search"), fields: searchFields },
   sql: { open: lazily(() => import("./sql/sql.ts"), "sql"), fields: sqlFields },
   webshop: { open: lazily(() => import("./webshop/webshop.ts"), "webshop"), fields: webShopFields },

@@ -9,6 +9,6 @@ const firstTestSeed = 2 ** 16
  * @param name - name of the random stream, so that environments with equal `random` draw different seeds
  */
 export function* taskSeeds(split: "train" | "test", random: Random, name: string): Generator<number, never, undefined> {
-  const draws = split === "train" ? random.fork(name) : undefined
+  const draws = split === "train" ? random.derive(name) : undefined
   for (let i = 0; ; i++) yield draws ? draws.below(firstTestSeed - 1) : firstTestSeed + i
 }

@@ -66,7 +66,7 @@ function hash(text: string): number {
 /** Endless tasks: all in a random order, then all in another random order, and so on. */
 export function* shuffledForever<Task>(tasks: readonly Task[], random: Random): Generator<Task, void, undefined> {
   for (let round = 0; tasks.length > 0; round++) {
-    const draw = random.fork("questions", round)
+    const draw = random.derive("questions", round)
     const order = [...tasks]
     for (let i = 0; i < order.length; i++) {
       const j = i + draw.below(order.length - i)

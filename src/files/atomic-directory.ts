@@ -24,7 +24,7 @@ export type Fill = (temporary: string) => Promise<unknown>
  * manifest, is flushed to disk and then renamed. If anything fails (a full disk, `fill` throwing), the temporary folder
  * is removed and `target` stays unchanged.
  * With `overwrite`, the files named by an existing manifest are replaced together, and all others stay. A foreign or
- * changed file in the way is refused. If the very last steps fail, `target` is already new, or becomes new when it is
+ * changed file in the way is rejected. If the very last steps fail, `target` is already new, or becomes new when it is
  * used next.
  *
  * @throws GigpoError `FILE_EXISTS` if something is in the way, `IO` if the system cannot write; errors of `fill`, with
@@ -43,7 +43,7 @@ export async function writeDirectory(target: string, fill: Fill, options: Direct
 }
 
 /**
- * Refuses a target that `writeDirectory` would refuse, before anything is computed, and finishes an interrupted write
+ * Rejects a target that `writeDirectory` would reject, before anything is computed, and finishes an interrupted write
  * there. Returns its path with links resolved.
  *
  * @param options.names - files that will be written.

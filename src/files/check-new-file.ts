@@ -6,7 +6,7 @@ import { checkWritable } from "./check-space.ts"
 import { ioError, isMissing } from "./io-error.ts"
 
 /**
- * Refuses a file whose folder does not exist or is not writable.
+ * Rejects a file whose folder does not exist or is not writable.
  *
  * @param what - the file, for messages: "the report".
  * @throws GigpoError `BAD_ARGUMENT`, `IO`
@@ -29,7 +29,7 @@ export async function kindOf(path: string): Promise<Stats | undefined> {
 }
 
 /**
- * Refuses a path that `replaceFile` must not or cannot write, before anything is computed.
+ * Rejects a path that `replaceFile` must not or cannot write, before anything is computed.
  *
  * @param overwrite - whether an existing file may be replaced.
  * @throws GigpoError `FILE_EXISTS`, `BAD_ARGUMENT`, `IO`

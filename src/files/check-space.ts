@@ -6,7 +6,7 @@ import { io, ioError, isSystemError } from "./io-error.ts"
 import { lookAt } from "./regular-file.ts"
 
 /**
- * Refuses a folder that cannot be written, or whose disk has too little space, before long work. For a missing folder
+ * Rejects a folder that cannot be written, or whose disk has too little space, before long work. For a missing folder
  * its nearest existing parent is checked. Leaves no file.
  *
  * @param bytes - approximate bytes that will be written.
@@ -24,7 +24,7 @@ export async function checkWritable(folder: string, bytes: number = 0): Promise<
 }
 
 /**
- * Refuses a folder whose disk has too little space. Writes nothing.
+ * Rejects a folder whose disk has too little space. Writes nothing.
  *
  * @param bytes - approximate bytes that will be written.
  * @throws GigpoError `IO`

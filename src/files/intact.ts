@@ -42,7 +42,7 @@ const templates = "additional_chat_templates"
 const copied = ["vocab.json", "merges.txt"] as const
 
 /**
- * Refuses (`UNSAFE_PATH`) links and special files among the files that opening a model folder reads. See
+ * Rejects (`UNSAFE_PATH`) links and special files among the files that opening a model folder reads. See
  * `checkModelLinks`.
  */
 export async function checkLinks(folder: string): Promise<void> {
@@ -59,7 +59,7 @@ export async function checkLinks(folder: string): Promise<void> {
 }
 
 /**
- * Refuses a folder whose files differ from its manifest. A folder without a manifest passes, unless it is a checkpoint
+ * Rejects a folder whose files differ from its manifest. A folder without a manifest passes, unless it is a checkpoint
  * of a run.
  *
  * @throws GigpoError `BAD_MODEL` or `BAD_TOKENIZER` with the file, and an alternative if there is one

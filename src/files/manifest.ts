@@ -101,7 +101,7 @@ export async function listFiles(folder: string, prefix = ""): Promise<string[]> 
 /**
  * Compares a file with its manifest entry: "missing", "same" or "other".
  *
- * @param place - resolves a name of the folder. Default: `inside`, which refuses links (`UNSAFE_PATH`).
+ * @param place - resolves a name of the folder. Default: `inside`, which rejects links (`UNSAFE_PATH`).
  */
 export async function compareFile(
   folder: string,

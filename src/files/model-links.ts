@@ -13,7 +13,7 @@ async function isManaged(folder: string, names: readonly string[]): Promise<bool
 }
 
 /**
- * Refuses links in a model folder that gigpo manages. Other folders may have links to regular files, as the cache of
+ * Rejects links in a model folder that gigpo manages. Other folders may have links to regular files, as the cache of
  * the Hugging Face hub does, but no other links and no pipes, sockets or devices.
  *
  * @param isRead - whether gigpo reads a name of the folder; others are not checked.

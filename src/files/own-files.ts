@@ -7,7 +7,7 @@ import { io, ioError, isMissing, isSystemError } from "./io-error.ts"
 import { compareFile, readWritten } from "./manifest.ts"
 
 /**
- * Refuses to overwrite files that this package did not write, or that were changed since.
+ * Rejects to overwrite files that this package did not write, or that were changed since.
  *
  * @throws GigpoError `FILE_EXISTS`; nothing has been changed then.
  */

@@ -8,7 +8,7 @@ import { ioError, isMissing, isSystemError } from "./io-error.ts"
 const { O_NOFOLLOW = 0, O_NONBLOCK = 0, O_RDONLY, O_RDWR } = constants
 
 /**
- * Opens a file in a folder that gigpo manages. A pipe is refused without blocking.
+ * Opens a file in a folder that gigpo manages. A pipe is rejected without blocking.
  *
  * @throws GigpoError `UNSAFE_PATH` for a link and anything else than a regular file; system errors unchanged
  */
@@ -90,7 +90,7 @@ function checkRegular(path: string, found: Stats): void {
   checkKind(path, found)
 }
 
-/** Refuses (`UNSAFE_PATH`) anything else than a regular file or a folder. */
+/** Rejects (`UNSAFE_PATH`) anything else than a regular file or a folder. */
 export function checkKind(path: string, found: Stats): void {
   if (found.isSymbolicLink()) throw linkError(path)
   if (!found.isFile() && !found.isDirectory()) throw specialError(path)

@@ -90,7 +90,7 @@ export async function seal(folder: string, owner: string, text: string): Promise
 }
 
 /**
- * Refuses a waiting folder in `owner` that this user did not seal on this machine.
+ * Rejects a waiting folder in `owner` that this user did not seal on this machine.
  *
  * @throws GigpoError `UNFINISHED_WRITE`
  */

@@ -1,4 +1,4 @@
-/** Refusal of a request, in the format of OpenAI's API. */
+/** Rejection of a request, in the format of OpenAI's API. */
 export class ApiError extends Error {
   override readonly name = "ApiError"
   /** HTTP status. */

@@ -37,7 +37,7 @@ const longestPath = 2048
 
 /**
  * Checks Host, Origin, length of the path and key of a request, in this order, before any other processing. The work
- * does not depend on the request. Browser pages are refused: a foreign Host indicates DNS rebinding, and a foreign
+ * does not depend on the request. Browser pages are rejected: a foreign Host indicates DNS rebinding, and a foreign
  * Origin a page of another site.
  *
  * @throws ApiError 400, 401, 403, 414 or 421
@@ -50,7 +50,7 @@ export function pass({ headers, headersDistinct, method, url = "" }: IncomingMes
   if (headersDistinct.host?.length !== 1 || !(known(host) || (everywhere && isAddress(host))))
     throw new ApiError(421, "Unknown host name (Host header); see the server's option for additional names.")
   if (origin !== undefined && !known(origin.replace(/^https?:\/\//i, "")))
-    throw new ApiError(403, "Requests from pages of other origins are refused.")
+    throw new ApiError(403, "Requests from pages of other origins are rejected.")
   if (url.length > longestPath)
     throw new ApiError(414, `The path with its query is too long; the maximum is ${longestPath} bytes.`)
   const path = pathOf(url, host)

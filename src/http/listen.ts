@@ -202,7 +202,7 @@ async function serve(serving: Serving): Promise<void> {
 }
 
 /**
- * Answers a refused request and ends its connection. Creates no `Request`, `Response` or stream: these dominate the
+ * Answers a rejected request and ends its connection. Creates no `Request`, `Response` or stream: these dominate the
  * cost of a short response, and anyone can send such requests.
  */
 async function refuse(error: unknown, { incoming, outgoing, connection, reader }: Serving): Promise<void> {

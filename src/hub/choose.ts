@@ -27,7 +27,7 @@ const mostShown = 40
  * Returns the files of a model, or those of the GGUF file in the name.
  *
  * @param weights - whether the weights are needed, too.
- * @throws GigpoError `HUB_REFUSED` for a repository without weights in a supported format, or where several GGUF files match the name
+ * @throws GigpoError `HUB_REJECTED` for a repository without weights in a supported format, or where several GGUF files match the name
  */
 export function chooseFiles<File extends ListedFile>(
   name: HubName,

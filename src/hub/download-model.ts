@@ -34,7 +34,7 @@ export async function downloadModel(name: HubName, options: HubOptions, patience
   } catch (error) {
     if (!GigpoError.is(error)) throw error
     if (cached && isLost(error)) return usedInstead(cached, hubRequest, error, options)
-    throw error.code === "HUB_REFUSED" ? await explained(error, hubRequest, cached) : error
+    throw error.code === "HUB_REJECTED" ? await explained(error, hubRequest, cached) : error
   }
 }
 

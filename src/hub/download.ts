@@ -26,7 +26,7 @@ export function partialOf({ blobs }: Place, { blob }: HubFile): string {
  * size and digest have been checked. The caller must hold the blob's lock.
  *
  * @param onBytes - receives the number of bytes downloaded so far.
- * @throws GigpoError `HUB_LOST`, `HUB_REFUSED`, `IO`; the reason of the signal
+ * @throws GigpoError `HUB_LOST`, `HUB_REJECTED`, `IO`; the reason of the signal
  */
 export async function downloadBlob(
   hubRequest: HubRequest,

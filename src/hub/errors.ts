@@ -2,10 +2,10 @@ import { GigpoError } from "../util/errors.ts"
 import { formatHubName, type HubName } from "./names.ts"
 import type { HubSettings } from "./settings.ts"
 
-// Errors of requests to the Hub: HUB_LOST is temporary and retried; HUB_REFUSED is permanent.
+// Errors of requests to the Hub: HUB_LOST is temporary and retried; HUB_REJECTED is permanent.
 
 export function refused(message: string): GigpoError {
-  return new GigpoError("HUB_REFUSED", message)
+  return new GigpoError("HUB_REJECTED", message)
 }
 
 /** Error for a missing or incomplete response, or a temporary error of the server. */
@@ -35,14 +35,14 @@ export function networkReason(cause: unknown): string {
   return `cannot be reached, or the connection was interrupted${code && ` (${code})`}`
 }
 
-/** Response of a server that refuses a model. The Hub gives the reason in headers. */
+/** Response of a server that rejects a model. The Hub gives the reason in headers. */
 interface Denial {
   readonly status: number
   readonly headers: Headers
 }
 
 /**
- * Returns the error for an HTTP status other than success: `HUB_LOST` for a temporary status, otherwise `HUB_REFUSED`.
+ * Returns the error for an HTTP status other than success: `HUB_LOST` for a temporary status, otherwise `HUB_REJECTED`.
  *
  * @param wish - how long the server requests to wait, as the end of a sentence.
  */
@@ -84,7 +84,7 @@ export function statusError({ status, headers }: Denial, name: HubName, settings
       `There is no local folder ${formatHubName(name)} and no model of this name at ${host}, or it is private` +
         `${token === undefined ? " (in that case, set HF_TOKEN to an access token)" : ""}.`,
     )
-  return refused(`${host} refuses access to ${repository} (status ${status}).`)
+  return refused(`${host} denies access to ${repository} (status ${status}).`)
 }
 
 /** Error for a response that a correct server does not send, or that this version cannot read. */

@@ -29,7 +29,7 @@ const longest = 120_000
 /**
  * Returns the commit that a revision points to now, and its files.
  *
- * @throws GigpoError `HUB_REFUSED` for a model that the Hub refuses, and for invalid names and sizes; `HUB_LOST`
+ * @throws GigpoError `HUB_REJECTED` for a model that the Hub rejects, and for invalid names and sizes; `HUB_LOST`
  */
 export async function readListing(hubRequest: HubRequest): Promise<Listing> {
   const { settings, name } = hubRequest

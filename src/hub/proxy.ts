@@ -55,7 +55,7 @@ type Init = RequestInit & { readonly signal: AbortSignal }
  * `fetch`, through the proxy for the address if there is one. The proxy is asked for a tunnel, so that it learns the host of an https address
  * only, and never the token.
  *
- * @throws GigpoError `HUB_LOST` or `HUB_REFUSED` for errors of the proxy; without a proxy, errors of `fetch`
+ * @throws GigpoError `HUB_LOST` or `HUB_REJECTED` for errors of the proxy; without a proxy, errors of `fetch`
  */
 export async function proxiedFetch(address: URL, init: Init): Promise<Response> {
   const proxy = proxyFor(address)

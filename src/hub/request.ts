@@ -42,7 +42,7 @@ type Use<T> = (response: Response, alive: () => void) => Promise<T>
  * Sends a request and passes the response to `use`, which reads the body and calls `alive` whenever bytes arrive. The token is sent only to
  * the origin of the endpoint.
  *
- * @throws GigpoError `HUB_LOST` for a missing or interrupted response; `HUB_REFUSED`; the reason of the signal; errors of `use`
+ * @throws GigpoError `HUB_LOST` for a missing or interrupted response; `HUB_REJECTED`; the reason of the signal; errors of `use`
  */
 export async function request<T>(
   hubRequest: HubRequest,
@@ -132,7 +132,7 @@ async function followRedirects(
   throw badAnswer(endpoint.host, `more than ${mostRedirects} redirects`)
 }
 
-/** Returns the target of a redirect. Schemes other than http and https, and redirects from https to http, are refused. */
+/** Returns the target of a redirect. Schemes other than http and https, and redirects from https to http, are rejected. */
 function nextAddress(location: string, from: URL, endpoint: URL): URL {
   const next = URL.canParse(location, from.href) ? new URL(location, from) : undefined
   const isPlain = next?.protocol === "http:" && endpoint.protocol === "http:"

@@ -13,7 +13,7 @@ import { hubCache } from "./settings.ts"
  *
  * @param patience - attempts and waiting times other than the defaults, for tests.
  * @returns the folder of a snapshot, a GGUF file in it, or the given path
- * @throws GigpoError `HUB_REFUSED` for a model that the Hub refuses, that has no supported format, or that is not in the cache in offline
+ * @throws GigpoError `HUB_REJECTED` for a model that the Hub rejects, that has no supported format, or that is not in the cache in offline
  * mode; `HUB_LOST` if the Hub cannot be reached; `IO` for a full disk; the reason of the signal
  */
 export async function resolveModel(

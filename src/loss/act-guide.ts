@@ -10,7 +10,7 @@ import { clippedSurrogateFields } from "./options.ts"
 import { ratioOf } from "./policy-ratio.ts"
 import type { TokenLoss } from "./token-loss.ts"
 
-const clipFields = without(clippedSurrogateFields, "ratio", "skipZeroAdvantage")
+const clipFields = without(clippedSurrogateFields, "importanceSamplingLevel", "skipZeroAdvantage")
 
 export const actGuideFields = {
   ...clipFields,

@@ -60,7 +60,7 @@ export const clipCov = defineLoss({
         const now = scheduleValues(options, input.progress)
         const candidates = candidatesOf(input, now)
         // A forked generator: a second evaluation of the batch must drop the same tokens.
-        const dropped = random.fork("clip-cov").shuffled(candidates).slice(0, countOf(now.covarianceShare, tokens))
+        const dropped = random.derive("clip-cov").shuffled(candidates).slice(0, countOf(now.covarianceShare, tokens))
         const weights = Float64Array.from(input.weights ?? new Float64Array(tokens).fill(1))
         for (const t of dropped) weights[t] = 0
         const output = surrogate.evaluate({ ...input, weights })

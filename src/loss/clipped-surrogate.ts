@@ -11,7 +11,7 @@ export type ClipOptions = OptionsOf<typeof clippedSurrogateFields>
 type Clip = ScheduledValues<Resolved<typeof clippedSurrogateFields>>
 
 /**
- * PPO's clipped surrogate, with asymmetric clip range (DAPO) and dual clip (Ye et al., AAAI 2020, eq. 5). With `ratio: "sequence"`, all
+ * PPO's clipped surrogate, with asymmetric clip range (DAPO) and dual clip (Ye et al., AAAI 2020, eq. 5). With `importanceSamplingLevel: "sequence"`, all
  * tokens of a sequence have GSPO's sequence ratio (arXiv 2507.18071), the geometric mean of their ratios:
  *
  *     max(-A r, -A clip(r, 1 - clipLow, 1 + clipHigh)), at most -clipDual · A if A < 0;  r = p / p_old
@@ -39,7 +39,7 @@ export const clippedSurrogate = defineLoss({
   make(given: ClipOptions = {}): TokenLoss {
     const options = readOptions("clippedSurrogate", given, clippedSurrogateFields)
     return {
-      name: options.ratio === "sequence" ? "gspo" : "clipped-surrogate",
+      name: options.importanceSamplingLevel === "sequence" ? "gspo" : "clipped-surrogate",
       native: (progress) => ({ kind: "clipped-surrogate", ...scheduleValues(options, progress), ...noTerms }),
       evaluate: (input) => evaluate(input, scheduleValues(options, input.progress)),
     }
@@ -48,7 +48,7 @@ export const clippedSurrogate = defineLoss({
 
 const noTerms = { klWeight: 0, klEstimator: "k3", entropyWeight: 0, aggregation: "token-mean" } as const
 
-function evaluate(input: LossInput, { clipLow, clipHigh, clipDual, ratio: level }: Clip): LossOutput {
+function evaluate(input: LossInput, { clipLow, clipHigh, clipDual, importanceSamplingLevel: level }: Clip): LossOutput {
   const { tokens, offsets, segmentOffsets, logProbs, oldLogProbs, advantages, weights, shares, clipScale } = input
   const gradient = new Float32Array(tokens)
   let [loss, ratios, shifts, cut, held] = [0, 0, 0, 0, 0]

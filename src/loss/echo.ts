@@ -10,7 +10,7 @@ import { clippedSurrogateFields } from "./options.ts"
 import type { TokenLoss } from "./token-loss.ts"
 import { withImitation } from "./with-imitation.ts"
 
-const clipFields = without(clippedSurrogateFields, "ratio", "skipZeroAdvantage")
+const clipFields = without(clippedSurrogateFields, "importanceSamplingLevel", "skipZeroAdvantage")
 
 /** Options of `echo`. */
 export const echoFields = {

@@ -32,6 +32,11 @@ export const gspo = defineLoss({
   },
   make(given: GspoOptions = {}): TokenLoss {
     const clips = readOptions("gspo", given, gspoFields)
-    return clippedSurrogate({ ...clips, clipDual: Infinity, ratio: "sequence", skipZeroAdvantage: false })
+    return clippedSurrogate({
+      ...clips,
+      clipDual: Infinity,
+      importanceSamplingLevel: "sequence",
+      skipZeroAdvantage: false,
+    })
   },
 })

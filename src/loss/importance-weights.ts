@@ -6,7 +6,7 @@ import { GigpoError } from "../util/errors.ts"
 import { ratioOf } from "./policy-ratio.ts"
 import { trainerLogRatios } from "./trainer-log-ratios.ts"
 
-export const importanceFields = {
+export const rolloutCorrectionFields = {
   level: oneOf(
     "token",
     ["token", "sequence"],
@@ -20,10 +20,10 @@ export const importanceFields = {
   normalize: boolean(false, "Divide weights by their mean over tokens or sequences, including weights of 0."),
 }
 
-const importanceNumbers = fixed(importanceFields)
+const rolloutCorrectionNumbers = fixed(rolloutCorrectionFields)
 
 /** Options of `importanceWeights`. */
-export type ImportanceOptions = OptionsOf<typeof importanceNumbers>
+export type RolloutCorrectionOptions = OptionsOf<typeof rolloutCorrectionNumbers>
 
 /**
  * Returns truncated importance sampling weights of tokens in the policy loss, [tokens]. They correct the mismatch between the probabilities
@@ -47,12 +47,12 @@ export function importanceWeights(
   trainer: ArrayLike<number>,
   sampler: ArrayLike<number>,
   offsets: ArrayLike<number>,
-  given: ImportanceOptions = {},
+  given: RolloutCorrectionOptions = {},
 ): Float64Array {
   const { level, truncate, dropBelow, dropAbove, normalize } = readOptions(
     "importanceWeights",
     given,
-    importanceNumbers,
+    rolloutCorrectionNumbers,
   )
   if (dropBelow > dropAbove)
     throw new GigpoError(

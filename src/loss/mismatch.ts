@@ -27,7 +27,7 @@ const largestExponent = 700
  * @returns metrics by name; an empty object if the trainer has computed no token
  * @throws GigpoError `BAD_ARGUMENT` for columns of wrong length, `NON_FINITE` for a number that is neither finite nor such a NaN.
  */
-export function mismatch(
+export function mismatchMetrics(
   trainer: ArrayLike<number>,
   sampler: ArrayLike<number>,
   offsets: ArrayLike<number>,

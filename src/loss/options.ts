@@ -24,7 +24,11 @@ export const clippedSurrogateFields = {
       },
     ),
   ),
-  ratio: oneOf("token", ["token", "sequence"], "Importance ratio per token, or one ratio per sequence as in GSPO."),
+  importanceSamplingLevel: oneOf(
+    "token",
+    ["token", "sequence"],
+    "Level of the importance ratio: per token, or one ratio per sequence as in GSPO.",
+  ),
   skipZeroAdvantage: boolean(
     true,
     "Whether steps with advantage 0 are left out of the computation where the loss has no KL and entropy term: their gradient is 0. They " +
@@ -85,7 +89,7 @@ export const adaptiveKlFields = {
   target: required(number(undefined, "Target of the KL to the reference policy in nats.", { above: 0 })),
   horizon: number(
     10_000,
-    "Steps over which the weight changes by the relative error of the KL, which is clipped to ±0.2.",
+    "Steps of episodes over which the weight changes by the relative error of the KL, which is clipped to ±0.2.",
     {
       above: 0,
     },

@@ -7,7 +7,7 @@ import { sumTokens } from "./sum-tokens.ts"
 import type { LossInput, TokenLoss } from "./token-loss.ts"
 
 export const toprFields = {
-  ratio: oneOf(
+  importanceSamplingLevel: oneOf(
     "sequence",
     ["sequence", "token"],
     "Ratio whose part up to 1 weights tokens of negative advantage: the product over the sequence (the paper), or that of the token " +
@@ -38,14 +38,14 @@ export const topr = defineLoss({
     equation: "-α A log p, α = 1 if A > 0, else min(p / p_old of the sequence, 1), a constant",
     source: "arXiv 2503.14286; Trinity-RFT",
     status: "exact",
-    note: "Trinity-RFT has ratios of tokens: `training.loss.ratio=token`.",
+    note: "Trinity-RFT has ratios of tokens: `training.loss.importanceSamplingLevel=token`.",
   },
   make(given: ToprOptions = {}): TokenLoss {
-    const { ratio } = readOptions("topr", given, toprFields)
+    const { importanceSamplingLevel } = readOptions("topr", given, toprFields)
     return {
       name: "topr",
       evaluate(input) {
-        const shifts = ratio === "sequence" ? sequenceShifts(input) : undefined
+        const shifts = importanceSamplingLevel === "sequence" ? sequenceShifts(input) : undefined
         let tapers = 0
         const output = sumTokens(input, ({ logProb, advantage, logRatio }, t) => {
           const taper = advantage > 0 ? 1 : Math.exp(Math.min(shifts?.[t] ?? logRatio, 0))

@@ -154,7 +154,7 @@ async function checkWeightsFile(directory: string): Promise<void> {
 }
 
 /**
- * Reads adapter_config.json. Settings that would change the computation and are not supported are refused.
+ * Reads adapter_config.json. Settings that would change the computation and are not supported are rejected.
  *
  * @throws GigpoError `BAD_MODEL`
  */

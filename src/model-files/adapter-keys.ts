@@ -1,7 +1,7 @@
 import { type ConfigFields, describe } from "./config-fields.ts"
 import { keySet, warnOfUnknownKeys } from "./known-keys.ts"
 
-// Fields of adapter_config.json in PEFT 0.21. Each is read, has no effect on the computation, or is refused with the reason.
+// Fields of adapter_config.json in PEFT 0.21. Each is read, has no effect on the computation, or is rejected with the reason.
 
 const read = keySet(
   "peft_type task_type base_model_name_or_path r lora_alpha lora_dropout bias use_rslora target_modules exclude_modules",

@@ -3,7 +3,7 @@ import { describe } from "./config-fields.ts"
 import type { Family } from "./family.ts"
 import { keySet, warnOfUnknownKeys, warnOnce } from "./known-keys.ts"
 
-// Fields of config.json and generation_config.json: read, without effect, or refused. All others are named in a warning.
+// Fields of config.json and generation_config.json: read, without effect, or rejected. All others are named in a warning.
 
 const read = keySet(
   "architectures model_type vocab_size hidden_size intermediate_size num_hidden_layers num_attention_heads num_key_value_heads",

@@ -7,7 +7,7 @@ import type { ModelConfig } from "./model-config.ts"
 
 /**
  * Reads which layers have a sliding window, and which are not rotated. Undefined where none differs from the usual. Fields that transformers
- * would contradict itself with are refused.
+ * would contradict itself with are rejected.
  */
 export function parseLayerTable(
   fields: ConfigFields,

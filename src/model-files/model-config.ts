@@ -51,7 +51,7 @@ export async function readConfigJson(directory: string): Promise<ConfigJson> {
 
 /**
  * Parses the config.json of the architectures of `ModelConfig` as transformers 4 and 5 write it.
- * Missing fields get transformers' defaults. Settings that would change the computation and are not supported are refused.
+ * Missing fields get transformers' defaults. Settings that would change the computation and are not supported are rejected.
  * So are sizes beyond any published model, before anything is allocated. Unknown fields cause a warning.
  *
  * @param file - name of the file in messages.

@@ -1,7 +1,7 @@
 /**
  * Parser of safetensors headers. A file consists of the length of the header (8 bytes, little-endian), the header (JSON, padded
  * with spaces), and the data of the tensors. The header gives the dtype, shape and byte range [begin, end) of each tensor.
- * Files are untrusted: all rules of the reference implementation are enforced, and repeated keys are refused too.
+ * Files are untrusted: all rules of the reference implementation are enforced, and repeated keys are rejected too.
  */
 import { GigpoError } from "../util/errors.ts"
 import { type JsonValue, parseStrictJson, quote } from "./strict-json.ts"
@@ -116,7 +116,7 @@ function parseEntry(name: string, value: JsonValue, file: string): HeaderEntry {
 
   const shape = integers(value.get("shape"))
   if (!shape) throw fail("has a shape that is not a list of integers from 0 to 2^53 - 1")
-  // Safe in doubles: a product above 2^53 - 1 rounds to 2^53 or more. An overflow is refused even if a later factor is 0.
+  // Safe in doubles: a product above 2^53 - 1 rounds to 2^53 or more. An overflow is rejected even if a later factor is 0.
   let length = bits
   for (const dimension of shape) {
     length *= dimension

@@ -16,7 +16,7 @@ const constants = [
 /**
  * Parses JSON from untrusted files. `JSON.parse` is too lenient for them: it keeps the last of two equal keys, rounds integers
  * above 2^53 and does not distinguish `1.0` from `1`. This parser returns objects as Maps, so that `__proto__` is an ordinary
- * key, and refuses repeated keys. Unsigned integers of at most 18 digits are bigints; all other numbers are numbers. Depth and
+ * key, and rejects repeated keys. Unsigned integers of at most 18 digits are bigints; all other numbers are numbers. Depth and
  * number of values are limited.
  *
  * @throws SyntaxError with the problem and its position

@@ -3,7 +3,7 @@ import { loadAddon } from "./load.ts"
 import type { ModelImage, NativeModel } from "./model.ts"
 
 // Interface to the native addon: types of every native class and function; load.ts finds the file. Callers in
-// engine/native/ and kernels/ check arguments with detailed messages; native code only refuses what it would misread.
+// engine/native/ and kernels/ check arguments with detailed messages; native code only rejects what it would misread.
 
 /**
  * Native call in progress. `cancel` makes the promise reject with code ABORTED at the next check of the native code.
@@ -157,7 +157,7 @@ export type NativeTrainingLoss =
       readonly clipLow: number
       readonly clipHigh: number
       readonly clipDual: number
-      readonly ratio: "token" | "sequence"
+      readonly importanceSamplingLevel: "token" | "sequence"
       readonly klWeight: number
       readonly klEstimator: string
       readonly entropyWeight: number
@@ -447,7 +447,7 @@ export interface Native {
       klEstimator: string
       aggregation: string
       fixedLength?: number | undefined
-      ratio: string
+      importanceSamplingLevel: string
     },
     device: "cpu" | "cuda",
   ): NativeSurrogateReport

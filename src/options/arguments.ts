@@ -20,7 +20,7 @@ export function checkArguments(name: string, given: unknown, known?: Readonly<Re
   if (unknown !== undefined) throw bad(`${name}: ${unknown}.`)
 }
 
-/** Refuses a promise where a value is expected: the result of NativePolicy.open, Tokenizer.open, openEnvironment or Run.open without await. */
+/** Rejects a promise where a value is expected: the result of NativePolicy.open, Tokenizer.open, openEnvironment or Run.open without await. */
 export function refusePromise(name: string, given: unknown): void {
   if (given instanceof Promise) throw bad(`${name} is a promise; write await before the call that makes it.`)
 }

@@ -8,7 +8,7 @@ import { keysOf, unknownKey } from "./unknown-key.ts"
  * Returns a copy of a table with other defaults.
  *
  * @param values - new defaults by option. An undefined value leaves the default as in `fields`.
- * @throws GigpoError `BAD_ARGUMENT` for a value that the table refuses, and for a group of options.
+ * @throws GigpoError `BAD_ARGUMENT` for a value that the table rejects, and for a group of options.
  */
 export function withDefaults<F extends Fields>(fields: F, values: OptionsOf<F>): F {
   const given = Object.entries(values).filter(([, value]) => value !== undefined)

@@ -38,7 +38,7 @@ type Absent<Fallback> = Extract<Fallback, undefined>
  * Option with a custom check.
  *
  * @param problem - returns what a value must be ("must be odd"), or undefined for a valid value.
- * @throws GigpoError `BAD_ARGUMENT` for a default that the check refuses.
+ * @throws GigpoError `BAD_ARGUMENT` for a default that the check rejects.
  */
 export function field<T, const Help extends string>(
   fallback: T,

@@ -57,7 +57,7 @@ export async function loadModule(path: string, folder: string): Promise<Module> 
 /**
  * Returns the custom value of a module, made with its options.
  *
- * @throws GigpoError `BAD_CONFIG` for a value that `own` refuses, and where the default export throws.
+ * @throws GigpoError `BAD_CONFIG` for a value that `own` rejects, and where the default export throws.
  */
 export async function makeCustom<T>(module: Module, options: object, own: CustomValue<T>): Promise<T> {
   const { path, exported } = module

@@ -1,10 +1,15 @@
-// Names that options, their values, metrics and options of commands had in earlier versions. An old name is refused with the new one.
+// Names that options, their values, metrics, commands, keys of files, exports and errors had in earlier versions. An old name is rejected with the new
+// one. Exports and error codes are listed only: Node.js itself rejects the import.
 //
 // - `options`: old name -> new name, in the same group. The old name "guards.mostAge" applies only in groups called guards, and has
 //   precedence over plain "mostAge". A new name with dots, "optimizer.rate", is an option that moved into a group next to the old one.
 // - `values`: the option, "=" and the old value -> new value: "unit=span" -> "segment". The name of a choice is the option "name".
 // - `metrics`: old name -> new name: "reply/cut" -> "completion/truncated".
+// - `commands`: old command -> new command.
 // - `flags`: command, and old option of the command line -> new option.
+// - `keys`: old key of a benchmark file or of the header of an evaluation file -> new key: "digests.world" -> "digests.environment".
+// - `exports`: old name -> new name, of a value or a type.
+// - `errors`: old error code -> new error code.
 //
 // An entry applies only where the old name is unknown and the new one is known, so a name can stay valid in other groups. test/options/renamed.test.ts
 // tries each entry.
@@ -12,7 +17,11 @@ export const renamed: {
   readonly options: Readonly<Record<string, string>>
   readonly values: Readonly<Record<string, string>>
   readonly metrics: Readonly<Record<string, string>>
+  readonly commands: Readonly<Record<string, string>>
   readonly flags: Readonly<Record<string, Readonly<Record<string, string>>>>
+  readonly keys: Readonly<Record<string, string>>
+  readonly exports: Readonly<Record<string, string>>
+  readonly errors: Readonly<Record<string, string>>
 } = {
   options: {
     leastGroupSize: "minGroupSize",
@@ -27,6 +36,9 @@ export const renamed: {
     leastAdvantage: "minAdvantage",
     headStart: "warmupIterations",
     batchRows: "stepsPerUpdate",
+    "sft.batchRows": "completionsPerUpdate",
+    "sft.batchSteps": "completionsPerUpdate",
+    "sft.stepsPerUpdate": "completionsPerUpdate",
     batchSteps: "stepsPerUpdate",
     batchEpisodes: "episodesPerUpdate",
     "training.updates": "updatesPerEpoch",
@@ -40,11 +52,16 @@ export const renamed: {
     refills: "maxRefillRounds",
     retries: "maxRetries",
     resamples: "maxResamples",
-    forks: "maxForks",
+    forks: "maxBranches",
+    maxForks: "maxBranches",
     failureShare: "maxFailed",
     nonFinite: "maxNonFinite",
     "initialModel.deviation": "initStd",
-    "training.turns": "turnHooks",
+    "training.turns": "rolloutHooks",
+    turnHooks: "rolloutHooks",
+    pipeline: "maxStaleness",
+    importance: "rolloutCorrection",
+    ratio: "importanceSamplingLevel",
     "environment.around": "wrapper",
     clone: "sft",
     initialize: "initialModel",
@@ -67,20 +84,20 @@ export const renamed: {
     "memory.length": "history",
     "memory.size": "chunkSize",
     "memory.about": "domain",
-    "turnHooks.into": "branchingFactor",
-    "turnHooks.opens": "openTag",
-    "turnHooks.opened": "promptOpensThinking",
-    "turnHooks.closes": "closeTag",
-    "turnHooks.flat": "flatTokens",
-    "turnHooks.change": "flatThreshold",
-    "turnHooks.thought": "maxThinkingTokens",
-    "turnHooks.near": "resampleThreshold",
-    "turnHooks.tries": "maxResamples",
-    "turnHooks.brief": "briefPrompt",
-    "turnHooks.think": "thinkPrompt",
-    "turnHooks.invalid": "invalidScore",
-    "turnHooks.longest": "maxCharacters",
-    "turnHooks.lead": "answerPrefix",
+    "rolloutHooks.into": "branchingFactor",
+    "rolloutHooks.opens": "openTag",
+    "rolloutHooks.opened": "promptOpensThinking",
+    "rolloutHooks.closes": "closeTag",
+    "rolloutHooks.flat": "flatTokens",
+    "rolloutHooks.change": "flatThreshold",
+    "rolloutHooks.thought": "maxThinkingTokens",
+    "rolloutHooks.near": "resampleThreshold",
+    "rolloutHooks.tries": "maxResamples",
+    "rolloutHooks.brief": "briefPrompt",
+    "rolloutHooks.think": "thinkPrompt",
+    "rolloutHooks.invalid": "invalidScore",
+    "rolloutHooks.longest": "maxCharacters",
+    "rolloutHooks.lead": "answerPrefix",
     "estimator.of": "estimator",
     "estimator.compare": "groupBy",
     "estimator.deviation": "std",
@@ -97,6 +114,7 @@ export const renamed: {
     "penaltyPlacement=row": "step",
     "tooLong=leave-out": "drop",
     "tooLong=cut": "truncate",
+    "rolloutHooks.name=fork-at": "branch-at",
   },
   metrics: {
     "reply/cut": "completion/truncated",
@@ -111,9 +129,54 @@ export const renamed: {
     "replay/rows": "replay/sequences",
     "evaluation/cut": "evaluation/truncated",
     "policy/largest-weight": "policy/max-weight",
+    "episode/refused": "episode/rejected",
+    "evaluation/refused": "evaluation/rejected",
+  },
+  commands: {
+    panel: "benchmark",
   },
   flags: {
     episodes: { "--failed": "--unsuccessful" },
+    estimate: { "--card": "--gpu", "--peak": "--mfu" },
+    evaluate: { "--panel": "--benchmark" },
+  },
+  keys: {
+    panel: "benchmark",
+    "digests.panel": "digests.benchmark",
+    "digests.world": "digests.environment",
+  },
+  errors: {
+    ENGINE_REFUSED: "ENGINE_REJECTED",
+    HUB_REFUSED: "HUB_REJECTED",
+  },
+  exports: {
+    AdamWStep: "AdamWParameters",
+    EvaluatePanelSetup: "EvaluateBenchmarkSetup",
+    ForkAtOptions: "BranchAtOptions",
+    ImportanceOptions: "RolloutCorrectionOptions",
+    OpenEnvMoment: "OpenEnvResponse",
+    OpenPanelOptions: "OpenBenchmarkOptions",
+    Panel: "Benchmark",
+    PanelDefinition: "BenchmarkDefinition",
+    PanelDigests: "BenchmarkDigests",
+    PanelEvaluation: "BenchmarkEvaluation",
+    PanelReport: "BenchmarkReport",
+    PanelTask: "BenchmarkTask",
+    Pending: "PendingRequest",
+    PinPanelOptions: "PinBenchmarkOptions",
+    StepReport: "OptimizerStepReport",
+    describePanel: "describeBenchmark",
+    evaluatePanel: "evaluateBenchmark",
+    forkAt: "branchAt",
+    mismatch: "mismatchMetrics",
+    openEnv: "openenv",
+    openPanel: "openBenchmark",
+    panelNames: "benchmarkNames",
+    pinPanel: "pinBenchmark",
+    playEpisode: "streamEpisode",
+    playExpert: "streamExpert",
+    presets: "gigpoPresets",
+    reportPanel: "reportBenchmark",
   },
 }
 
@@ -129,7 +192,7 @@ export function newName(path: readonly string[], known: readonly string[]): read
 }
 
 /**
- * Returns the new name of a value that an option refuses. undefined if the value was not renamed.
+ * Returns the new name of a value that an option rejects. undefined if the value was not renamed.
  *
  * @param known - whether the option accepts a value
  */
@@ -141,6 +204,14 @@ export function newValue(
   if (typeof value !== "string") return undefined
   const to = lookup(renamed.values, [...path.slice(0, -1), `${path.at(-1)}=${value}`])
   return to !== undefined && known(to) ? to : undefined
+}
+
+/** Text about the first key of a file that was renamed: '"panel" was renamed to "benchmark"'. undefined if there is none. */
+export function renamedKey(file: unknown): string | undefined {
+  const at = (path: string) =>
+    path.split(".").reduce<unknown>((value, key) => (value as Record<string, unknown> | undefined)?.[key], file)
+  const found = Object.entries(renamed.keys).find(([old, to]) => at(old) !== undefined && at(to) === undefined)
+  return found && `"${found[0]}" was renamed to "${found[1]}"`
 }
 
 /** Entry under the path with the group, or else under the name alone. */

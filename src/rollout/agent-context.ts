@@ -110,7 +110,7 @@ export function agentContext<Task>(setup: AgentSetup<Task>, parts: ContextParts)
     const { tokens: prompt, attachments } = await encodePrompt(tokenizer, messages, vocabularySize)
     const came = attachments && { attachments }
     checkFits(prompt.length, maxTokens, maxPositions)
-    const { key } = random.fork("reply", step)
+    const { key } = random.derive("reply", step)
     const request = { prompt, ...came, maxTokens, temperature, stopTokens, key }
     const { tokens, logProbs, entropies, finishReason } = await policy.sample(request)
     const text = decodeCompletion(tokenizer, tokens)
@@ -125,7 +125,7 @@ export function agentContext<Task>(setup: AgentSetup<Task>, parts: ContextParts)
 
   const context: AgentLoopContext<Task> = {
     ...{ task, index, member, policy, tokenizer, maxPositions, temperature, maxCompletionTokens },
-    random: random.fork("agent"),
+    random: random.derive("agent"),
     signal: own.signal,
     sample(messages, options) {
       const sampling = notAtOnce(

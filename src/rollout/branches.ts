@@ -6,7 +6,7 @@ import type { Episode, EpisodeStep } from "./episode.ts"
 import type { EpisodeStart, SampledCompletion } from "./hooks.ts"
 import type { Choice } from "./turns.ts"
 
-// Branches of episodes. An episode and its branches are played one after another, parents first. So the use of `rollout.maxForks` does
+// Branches of episodes. An episode and its branches are played one after another, parents first. So the use of `rollout.maxBranches` does
 // not depend on timing, and the number of episodes in progress stays within the concurrency of the rollout.
 
 /** State from which branches start. The episode that reached the state continues. */
@@ -76,13 +76,13 @@ export async function playFamily(
   const family = [root]
   for (const [branch, sprout] of family.entries()) {
     for (let attempt = 0; sprout.episode === undefined; attempt++) {
-      const own = attempt > 0 ? sprout.random.fork("attempt", attempt) : sprout.random
+      const own = attempt > 0 ? sprout.random.derive("attempt", attempt) : sprout.random
       const { first, ...again } = sprout.origin ?? {}
       const origin = attempt > 0 && sprout.origin ? (again as Origin) : sprout.origin
       const begun: BranchStart[] = []
       const fork = ({ step, more, draw, ...at }: Fork) => {
         for (let number = 1; number <= more && family.length + begun.length <= forks; number++) {
-          const random = own.fork("branch", step, number)
+          const random = own.derive("branch", step, number)
           const first = draw(random, signal)
           first.catch(() => {}) // reported where the promise is awaited, if it is
           const from = { ...at, steps: [], random: sprout.origin?.random ?? own, first }

@@ -28,7 +28,7 @@ export async function callHook<Answer, Checked = Answer>(
   const { environment, policy, tokenizer } = caller
   let answer: Answer
   try {
-    const context = { progress, random: random.fork(...key), signal, environment, policy, tokenizer }
+    const context = { progress, random: random.derive(...key), signal, environment, policy, tokenizer }
     answer = await unlessAborted(signal, () => call(context))
   } catch (error) {
     signal.throwIfAborted()

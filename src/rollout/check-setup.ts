@@ -86,7 +86,7 @@ const setupKeys: KeysOf<RolloutSetup & EpisodeSetup & typeof rolloutFields> = {
   maxRetries: true,
   minGroupSize: true,
   maxResamples: true,
-  maxForks: true,
+  maxBranches: true,
   maxRefillRounds: true,
   dynamicSampling: true,
   hooks: true,
@@ -140,7 +140,7 @@ export function checkSetup<Task>(setup: RolloutSetup<Task>): number {
     tasks,
     groups,
     maxResamples = 0,
-    maxForks = 0,
+    maxBranches = 0,
     maxRefillRounds = 0,
     maxRetries = 0,
   } = setup
@@ -151,7 +151,7 @@ export function checkSetup<Task>(setup: RolloutSetup<Task>): number {
   const { environmentTimeout, turnTimeout = none, episodeTimeout = none, groupTimeout = none } = setup
   for (const [name, seconds] of Object.entries({ environmentTimeout, turnTimeout, episodeTimeout, groupTimeout }))
     if (!(seconds > 0)) throw bad(`${name} is ${seconds}; it must be above 0 seconds`)
-  for (const [name, value] of Object.entries({ maxResamples, maxForks, maxRefillRounds, maxRetries }))
+  for (const [name, value] of Object.entries({ maxResamples, maxBranches, maxRefillRounds, maxRetries }))
     if (!(Number.isSafeInteger(value) && value >= 0))
       throw bad(`${name} is ${value}; it must be an integer of at least 0`)
   checkPlayers(setup)

@@ -6,7 +6,7 @@ import { GigpoError } from "../util/errors.ts"
 import { tokenOutside } from "./check-step.ts"
 import { RolloutFault } from "./faults.ts"
 
-// A GigpoError of the tokenizer (messages that it refuses) fails the episode. Any other error of the tokenizer ends the rollout.
+// A GigpoError of the tokenizer (messages that it rejects) fails the episode. Any other error of the tokenizer ends the rollout.
 
 export async function encodePrompt(
   tokenizer: ChatCodec,

@@ -19,7 +19,7 @@ export async function drawCompletion<Task>(
   const { index, vocabularySize } = situation
   // The key of the first attempt and candidate is the same as without hooks.
   const further = [...(attempt > 0 ? [attempt] : []), ...(candidate > 0 ? ["candidate", candidate] : [])]
-  const { key } = random.fork("reply", index, ...further)
+  const { key } = random.derive("reply", index, ...further)
   const request = {
     ...completionRequest(setup, prompt, { maxTokens, key }),
     ...(constraint !== undefined && { constraint }),

@@ -55,7 +55,7 @@ export async function startEpisode<Task>(
     throw error
   }
 
-  const context = { task, random: random.fork("memory"), signal: controller.signal, sample }
+  const context = { task, random: random.derive("memory"), signal: controller.signal, sample }
   const render = environment.memory && remember(environment.memory, context, contract)
   return {
     first: episode.first,

@@ -110,7 +110,7 @@ async function chooser<Task>(
   task: Task,
   index: number,
 ): Promise<ActionSelector> {
-  const atRandom = randomActions(check.random.fork("actions", index), check.actions)
+  const atRandom = randomActions(check.random.derive("actions", index), check.actions)
   const expert = index % 2 === 0 ? await check.call("expert", () => environment.expert?.(task)) : undefined
   const advise = expertCompletions({
     complete: (now, history) => check.call("the expert", () => expert?.complete(now, history)),
@@ -212,7 +212,7 @@ async function checkAbort<Task>(check: Check<Task>, task: Task): Promise<void> {
     const wentOn = await call("step after an abort", () => step(episode))
     ensure(!wentOn, "step must reject once the signal is aborted; start it with context.signal.throwIfAborted()")
   })
-  const context = { signal: AbortSignal.abort(), random: check.random.fork("member", 0) }
+  const context = { signal: AbortSignal.abort(), random: check.random.derive("member", 0) }
   const started = await call("start with an aborted signal", () => settled(() => environment.start(task, context)))
   ensure(!started, "start must reject where the signal is aborted; start it with context.signal.throwIfAborted()")
 }
@@ -234,7 +234,7 @@ async function withEpisode<Task, Result>(
   { member = 0, signal = new AbortController().signal }: { member?: number; signal?: AbortSignal },
   use: (episode: EnvironmentEpisode) => Promise<Result>,
 ): Promise<Result> {
-  const context = { signal, random: check.random.fork("member", member) }
+  const context = { signal, random: check.random.derive("member", member) }
   const episode = await check.call("start", () => check.environment.start(task, context))
   const dispose = async () => {
     const close = episode?.[Symbol.asyncDispose]

@@ -108,7 +108,7 @@ export interface Episode {
   readonly branch?: { readonly of: number; readonly step: number }
 }
 
-/** Arguments of `playEpisode` and `runEpisode`. */
+/** Arguments of `streamEpisode` and `runEpisode`. */
 export interface EpisodeSetup<Task = unknown> extends HookCaller {
   readonly policy: Sampler
   /** Tokenizer of the model. */
@@ -172,7 +172,7 @@ export async function runCourse<Task>(
 }
 
 /** Plays one episode like `runEpisode`. Yields each step, and returns the end of the episode. */
-export async function* playEpisode<Task>(
+export async function* streamEpisode<Task>(
   setup: EpisodeSetup<Task>,
 ): AsyncGenerator<EpisodeStep, Omit<Episode, "steps" | "return">, undefined> {
   return yield* playCourse(setup, {})
@@ -197,7 +197,7 @@ async function* playCourse<Task>(
     deadline.set("episodeTimeout", `${name}: the episode`, setup.episodeTimeout)
     const start = origin?.start ?? (await orEndRollout(begin()))
     const { maxSteps = setup.maxSteps, replay = [], ...rest } = start
-    const world = (origin?.random ?? random).fork("environment")
+    const world = (origin?.random ?? random).derive("environment")
     await using episode = await startEpisode({ ...within, random: world, ask: calls.ask })
     if (origin) checkBrought(name, origin, 0, { observation: episode.first })
     const turns: Taken[] = []

@@ -6,7 +6,7 @@ import { expertCompletions, withMessages } from "./choosers.ts"
 import { type EnvironmentEpisodeSetup, startEpisode } from "./environment-episode.ts"
 import { playTurns } from "./turns.ts"
 
-/** Arguments of `playExpert`. */
+/** Arguments of `streamExpert`. */
 export interface ExpertSetup<Task = unknown> extends EnvironmentEpisodeSetup<Task> {
   /** Maximum number of steps. Longer episodes are truncated. */
   readonly maxSteps: number
@@ -27,8 +27,8 @@ export interface ExpertStep {
  *
  * @throws GigpoError `BAD_ENVIRONMENT` for an environment without an expert, and errors of the environment.
  */
-export async function* playExpert<Task>(setup: ExpertSetup<Task>): AsyncGenerator<ExpertStep, void, undefined> {
-  checkEpisodes("playExpert", setup)
+export async function* streamExpert<Task>(setup: ExpertSetup<Task>): AsyncGenerator<ExpertStep, void, undefined> {
+  checkEpisodes("streamExpert", setup)
   checkMethods("environment", setup.environment, ["start", "prompt", "parse"])
   const { environment, task, maxSteps, signal } = setup
   if (!environment.expert)

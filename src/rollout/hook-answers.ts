@@ -43,11 +43,11 @@ export function checkDecision(decision: TurnDecision): TurnDecision {
   }
   if (kind === "accept") return decision
   if (kind === "resample" && (hint === undefined || typeof hint === "string")) return decision
-  if (kind === "fork" && Number.isSafeInteger(branchingFactor) && (branchingFactor as number) >= 1) return decision
+  if (kind === "branch" && Number.isSafeInteger(branchingFactor) && (branchingFactor as number) >= 1) return decision
   throw wrong(
     "hooks.onTurn",
     `decided ${inspect(decision)}; give { kind: "accept" }, { kind: "resample" }, with a hint or without, or ` +
-      '{ kind: "fork", branchingFactor: 2 } or more',
+      '{ kind: "branch", branchingFactor: 2 } or more',
   )
 }
 

@@ -81,13 +81,13 @@ export interface SampledTurn<Task = unknown> extends TurnContext<Task> {
  *
  * - `accept`: the action is executed.
  * - `resample`: the completion is rejected and sampled again. `hint` replaces the hint of `start` in the prompts of further attempts.
- * - `fork`: the action is executed, and `branchingFactor` - 1 branches start from the state before it with their own completions. Branches are added to the
- *   group after its members, within `rollout.maxForks`.
+ * - `branch`: the action is executed, and `branchingFactor` - 1 branches start from the state before it with their own completions. Branches are added to the
+ *   group after its members, within `rollout.maxBranches`.
  */
 export type TurnDecision =
   | { readonly kind: "accept" }
   | { readonly kind: "resample"; readonly hint?: string | undefined }
-  | { readonly kind: "fork"; readonly branchingFactor: number }
+  | { readonly kind: "branch"; readonly branchingFactor: number }
 
 /** Candidates of a turn: several completions of one prompt, of which one is acted on. */
 export interface Candidates {
@@ -150,8 +150,8 @@ export interface RolloutHooks<Task = unknown> extends Partial<Stateful> {
   /** Samples a completion of at most `maxTokens`, in one request or several. Returns the whole completion. */
   sample?(turn: SamplingTurn<Task>, context: HookContext): Promise<SampledCompletion>
   /**
-   * Decides whether a completion is acted on, sampled again or forked. After `rollout.maxResamples` rejected completions of a prompt, the next one
-   * is accepted. For the first completion of a branch, a fork counts as accept.
+   * Decides whether a completion is acted on, sampled again or branched. After `rollout.maxResamples` rejected completions of a prompt, the next one
+   * is accepted. For the first completion of a branch, `branch` counts as `accept`.
    */
   onTurn?(turn: SampledTurn<Task>, context: HookContext): TurnDecision | Promise<TurnDecision>
   /**

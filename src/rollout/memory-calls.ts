@@ -42,11 +42,11 @@ export class MemoryCalls<Task> {
     }
   }
 
-  /** Error for a fork after a call: a branch would repeat the call, so its first completion would belong to another prompt. */
+  /** Error for a decision to branch after a call: a branch would repeat the call, so its first completion would belong to another prompt. */
   refuseForks(): void {
     if (this.#places.length === 0) return
     const text =
-      "hooks.onTurn cannot fork where a memory calls the policy; use a memory without calls, or hooks that do not fork."
+      "hooks.onTurn cannot branch where a memory calls the policy; use a memory without calls, or hooks that do not branch."
     throw new RolloutFault(new GigpoError("BAD_ARGUMENT", text))
   }
 
@@ -70,7 +70,7 @@ export class MemoryCalls<Task> {
     checkWhole(maxTokens, "maxTokens")
     const prompt = await encodePrompt(tokenizer, messages, policy.vocabularySize)
     checkFits(prompt.tokens.length, maxTokens, maxPositions)
-    const { key } = random.fork("memory", "reply", place)
+    const { key } = random.derive("memory", "reply", place)
     const completion = await orEndRollout(
       sampleCompletion(policy, completionRequest(this.#setup, prompt, { maxTokens, key })),
     )

@@ -52,7 +52,9 @@ export const rolloutFields = {
     { min: 1 },
   ),
   maxResamples: integer(3, "Maximum number of times that `onTurn` may have a turn sampled again.", { min: 0 }),
-  maxForks: integer(4, "Maximum number of branches of an episode in total, where `onTurn` forks.", { min: 0 }),
+  maxBranches: integer(4, "Maximum number of branches of an episode in total, where `onTurn` returns `branch`.", {
+    min: 0,
+  }),
   maxRefillRounds: integer(10, "Maximum number of rounds in which dropped groups are replaced.", { min: 0 }),
 }
 

@@ -17,8 +17,8 @@ export async function playMember<Task>(
   signal: AbortSignal,
   key: readonly (string | number)[] = [],
 ): Promise<EpisodeTree> {
-  const { maxRetries: retries = rolloutDefaults.maxRetries, maxForks: forks = rolloutDefaults.maxForks } = setup
-  const family = { random: setup.random.fork(index, member, ...key), forks, retries, signal }
+  const { maxRetries: retries = rolloutDefaults.maxRetries, maxBranches: forks = rolloutDefaults.maxBranches } = setup
+  const family = { random: setup.random.derive(index, member, ...key), forks, retries, signal }
   return await playFamily(family, async (random: Random, course: Course, place: FamilyPlace) => {
     const observe =
       onStep && ((step: EpisodeStep, at: number) => onStep(step, { task: index, member, ...place, step: at }))

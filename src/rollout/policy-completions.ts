@@ -23,7 +23,7 @@ export interface CompletionsCourse {
   readonly offPolicy?: boolean | undefined
   /** Origin of a branch. */
   readonly origin?: Origin | undefined
-  /** Called for each fork. */
+  /** Called for each decision to branch. */
   readonly fork?: ((at: Pick<Fork, "step" | "more" | "now" | "draw">) => void) | undefined
 }
 
@@ -94,7 +94,7 @@ export function policyCompletions<Task>(
           continue
         }
       }
-      if (decision.kind === "fork" && index !== branchedAt)
+      if (decision.kind === "branch" && index !== branchedAt)
         fork?.({
           step: index,
           more: decision.branchingFactor - 1,

@@ -17,19 +17,19 @@ export interface RolloutSetup<Task = unknown>
   readonly groups?: number | undefined
   /** Number of episodes per task. */
   readonly groupSize: number
-  /** Root of the random numbers. Those of episode m of task t are `random.fork(t, m)`, where t counts all drawn tasks. */
+  /** Root of the random numbers. Those of episode m of task t are `random.derive(t, m)`, where t counts all drawn tasks. */
   readonly random: Random
   /** Number of episodes in progress at once. */
   readonly concurrency: number
   /** Time limit of a group in seconds, from the start of its first episode. Unfinished episodes fail then. Default: none. */
   readonly groupTimeout?: number | undefined
   /**
-   * Maximum number of retries of a failed episode: on a new environment episode, with the random numbers `random.fork(t, m, "attempt", a)` for
+   * Maximum number of retries of a failed episode: on a new environment episode, with the random numbers `random.derive(t, m, "attempt", a)` for
    * attempt a. The last attempt counts. Default 0.
    */
   readonly maxRetries?: number | undefined
-  /** Maximum number of branches of an episode in total, if `hooks.onTurn` forks. Beyond it a fork counts as accept. Default 4. */
-  readonly maxForks?: number | undefined
+  /** Maximum number of branches of an episode in total, if `hooks.onTurn` returns `branch`. Beyond it `branch` counts as `accept`. Default 4. */
+  readonly maxBranches?: number | undefined
   /** Hooks of the rollout. */
   readonly hooks?: RolloutHooks<Task> | undefined
   /** Whether to drop groups whose returns are all equal: DAPO's dynamic sampling (arXiv 2503.14476, eq. 11). Default false. */

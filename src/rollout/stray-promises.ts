@@ -2,7 +2,7 @@ import { isPromise } from "node:util/types"
 
 /**
  * Returns a result unchanged, and handles rejections of promises in it. Promises in place of values (an async prompt, a reward without await) are
- * refused by the checks of the result; their later rejection must not end the process.
+ * rejected by the checks of the result; their later rejection must not end the process.
  */
 export function withoutStrays<T>(answer: T): T {
   try {

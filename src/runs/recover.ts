@@ -9,7 +9,7 @@ import { hasReplaced, settleRun } from "./replaced.ts"
 
 /**
  * Completes interrupted writes in the folder of a model or a run that the journal of this machine does not know: those of another machine,
- * user or container, or from before the folder was moved. Links are still refused.
+ * user or container, or from before the folder was moved. Links are still rejected.
  *
  * @returns folders in which a write was completed
  * @throws GigpoError `UNSAFE_PATH` for a link, `RUN_LOCKED` for a run that another process uses, `IO` for an error of the system.

@@ -69,7 +69,7 @@ export class Epoch implements Stateful {
     if (work !== this.#work)
       throw new GigpoError(
         "BAD_CONFIG",
-        "This fine-tuning cannot be resumed: its data differ from those at its start. Use the tasks, stepsPerUpdate and environment, or the " +
+        "This fine-tuning cannot be resumed: its data differ from those at its start. Use the tasks, completionsPerUpdate and environment, or the " +
           "data, that it was started with, or start a new run.",
       )
     this.#sums = { metrics: {}, ...sums, ...(tokens !== undefined && { weight: tokens }) }

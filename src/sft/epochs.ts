@@ -22,7 +22,7 @@ export async function* fineTune<Task>(setup: SftSetup<Task>): AsyncGenerator<Sft
   const { run, signal, handleSignals: _____, onProgress, onExpert: ______, onWarning: _______, ...given } = own
   const options = readOptions("sft", given, sftFields)
   checkModel("sft", policy, tokenizer)
-  const { seed, epochs, stepsPerUpdate, checkpointEvery } = options
+  const { seed, epochs, completionsPerUpdate, checkpointEvery } = options
   const { warmup = epochs / 20, ...rest } = options.optimizer
   const optimizer = {
     ...resolveLearningRate(rest, sftLearningRate(options), policy, run?.learningRates[rateKeys.policy]),
@@ -40,13 +40,13 @@ export async function* fineTune<Task>(setup: SftSetup<Task>): AsyncGenerator<Sft
   const rates = rest.learningRate === undefined ? { [rateKeys.policy]: optimizer.learningRate } : {}
   const settled = { settled: rates, promptDate: await runDate(tokenizer, run) }
   const cloning = run && (await SftRun.check(setup, run, epoch, settled, loss, options))
-  const random = new Random(seed).fork("sft")
+  const random = new Random(seed).derive("sft")
   const apart = await sftSequences(setup, options, loss, random)
   const items = apart.flat()
   const rows = items.flat()
   // A sequence may have several steps, and a pair several sequences. A batch has at least one item.
   const steps = rows.reduce((sum, { segments }) => sum + segments.length, 0)
-  const perEpoch = Math.min(Math.ceil(steps / stepsPerUpdate), items.length)
+  const perEpoch = Math.min(Math.ceil(steps / completionsPerUpdate), items.length)
   const total = epochs * perEpoch
   epoch.over(rows, perEpoch)
   await cloning?.begin()
@@ -55,13 +55,13 @@ export async function* fineTune<Task>(setup: SftSetup<Task>): AsyncGenerator<Sft
   try {
     while (epoch.index < epochs) {
       const done = step - epoch.index * perEpoch
-      const drawn = batches(apart, { parts: perEpoch }, random.fork("epoch", epoch.index), () => 1)
+      const drawn = batches(apart, { parts: perEpoch }, random.derive("epoch", epoch.index), () => 1)
       for (const [index, together] of drawn.entries()) {
         if (index < done) continue
         const batch = together.flat()
         const started = performance.now()
         const progress = { iteration: epoch.index, iterations: epochs }
-        const draws = random.fork("loss", epoch.index, index)
+        const draws = random.derive("loss", epoch.index, index)
         const report = await accumulate(policy, batch, loss, { progress, random: draws, imitation: true, signal })
         whole = false
         const { skipped } = await policy.optimizerStep(

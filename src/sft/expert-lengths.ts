@@ -16,7 +16,7 @@ export async function expertLengths<Task>(
   const pace = new Pace(setup.signal)
   for (const { task, index } of groups) {
     if (pace.due()) await pace.rest() // signals must be handled also with an expert that never waits
-    lengths.push(await lengthOf({ ...setup, environment, task, random: setup.random.fork(index) }))
+    lengths.push(await lengthOf({ ...setup, environment, task, random: setup.random.derive(index) }))
   }
   return lengths
 }

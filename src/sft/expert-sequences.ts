@@ -60,7 +60,7 @@ async function agentRows<Task>(setup: ExpertRowsSetup<Task>, tasks: number, rand
       "expert is missing: with an agent, give a function that completes its calls in place of the model.",
     )
   await using player = playerOf(setup)
-  using drawn = drawnTasks(environment as Environment<Task>, "train", random.fork("tasks"))
+  using drawn = drawnTasks(environment as Environment<Task>, "train", random.derive("tasks"))
   const { groups } = await rollout({
     ...rolloutDefaults,
     policy: { ...silent, vocabularySize: setup.policy.vocabularySize },
@@ -69,7 +69,7 @@ async function agentRows<Task>(setup: ExpertRowsSetup<Task>, tasks: number, rand
     tasks: drawn,
     groups: tasks,
     groupSize: 1,
-    random: random.fork("agent"),
+    random: random.derive("agent"),
     maxPositions: mostPositions,
     signal,
     onEpisode: (done, total) => onExpert?.({ stage: "expert", done, total }),

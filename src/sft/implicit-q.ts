@@ -114,7 +114,7 @@ export async function weighByImplicitQ(
   const parts = Math.min(Math.ceil(courses.length / options.stepsPerUpdate), items.length)
   for (let epoch = 0; epoch < options.epochs; epoch++) {
     const worth = worthBy(await valuesOf())
-    const drawn = batches([items], { parts }, random.fork(epoch))
+    const drawn = batches([items], { parts }, random.derive(epoch))
     for (const [index, batch] of drawn.entries()) {
       await learn(critic, batch, worth, options.expectile, signal)
       const place = { index: epoch * parts + index, total: options.epochs * parts, perIteration: parts }

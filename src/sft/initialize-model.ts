@@ -39,7 +39,7 @@ export async function initializeModel<Task>(setup: InitializeModelSetup<Task>): 
   const options = readOptions("initializeModel", setup.options, initializeFields)
   const { vision, vocabularySize } = options
   checkSizes(options)
-  const random = new Random(options.seed).fork("initialize")
+  const random = new Random(options.seed).derive("initialize")
   const samples = await ((setup.agent ?? setup.expert) ? agentSamples : environmentSamples)(setup, random, vision)
   if (vision && !samples.some(hasImages)) throw withoutImages(setup.environment.name)
   const texts = samples.flatMap(({ prompt, completion }) => [prompt, completion])
@@ -51,7 +51,7 @@ export async function initializeModel<Task>(setup: InitializeModelSetup<Task>): 
       await writeTokenizerFiles(temporary, bpe, vision)
       await using tokenizer = await Tokenizer.open(temporary)
       const config = modelConfig(tokenizer, await longestPrompt(samples, tokenizer), options)
-      await using policy = await NativePolicy.create(config, random.fork("weights"), {
+      await using policy = await NativePolicy.create(config, random.derive("weights"), {
         deviation: options.initStd ?? 1 / Math.sqrt(config.hiddenSize),
         device: "cpu", // the same weights on every machine
         training: false,

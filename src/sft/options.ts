@@ -32,7 +32,7 @@ export const sftFields = {
     ["all", "last"],
     "Completions of a transcript that are in the loss, where its messages have no weight.",
   ),
-  successfulOnly: boolean(true, "Learn only from successful episodes, in the case of recorded episodes."),
+  successfulOnly: boolean(true, "Whether only successful episodes are trained on, in the case of recorded episodes."),
   tooLong: oneOf(
     "drop",
     ["drop", "truncate"],
@@ -40,7 +40,7 @@ export const sftFields = {
   ),
   tasks: integer(1000, "Number of tasks that the expert plays.", { min: 1 }),
   epochs: integer(10, "Passes over the data.", { min: 1 }),
-  stepsPerUpdate: integer(
+  completionsPerUpdate: integer(
     64,
     "Completions per update (TRL: per_device_train_batch_size × gradient_accumulation_steps); both completions of a pair count.",
     { min: 1 },

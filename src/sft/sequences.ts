@@ -32,7 +32,7 @@ export async function sftSequences<Task>(
   const { sequences, paired } =
     setup.data === undefined ? await played(setup, options, random) : await brought(setup, options)
   const weighed = options.implicitQ
-    ? await weighByImplicitQ(setup, sequences, options.implicitQ, random.fork("values"))
+    ? await weighByImplicitQ(setup, sequences, options.implicitQ, random.derive("values"))
     : sequences
   const known = loss.needs?.includes("reference") ? await withReference(setup, weighed) : weighed
   return byTask(known).map((task) => (paired ? [task] : task.map((row) => [row])))

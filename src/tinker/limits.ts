@@ -1,5 +1,5 @@
 // Limits of one message of the Tinker API. Clients split batches at 1,024 data and 5,000,000 bytes. A message beyond these limits is
-// refused before anything is allocated for it.
+// rejected before anything is allocated for it.
 
 /** Maximum bytes of a decompressed message. */
 export const mostBytes = 16 * 2 ** 20

@@ -40,31 +40,31 @@ const optionKeys: KeysOf<AccumulateOptions> = {
  */
 export async function accumulate(
   policy: Trainable,
-  rows: readonly Sequence[],
+  sequences: readonly Sequence[],
   loss: TokenLoss,
   options: AccumulateOptions,
 ): Promise<LossReport> {
   checkArguments("accumulate", options, optionKeys)
   const { progress, random, temperature = 1, unit = "segment", imitation, signal } = options
-  const native = nativeForm(policy, loss, progress, rows)
+  const native = nativeForm(policy, loss, progress, sequences)
   if (native) {
     const whole = native.kind === "clipped-surrogate" ? { ...native, unit } : native
-    const report = await policy.forwardBackward(rows, { ...whole, temperature }, { signal })
-    return Number.isNaN(report.loss) && report.logProbs ? evaluatedReport(report, rows, loss, options) : report
+    const report = await policy.forwardBackward(sequences, { ...whole, temperature }, { signal })
+    return Number.isNaN(report.loss) && report.logProbs ? evaluatedReport(report, sequences, loss, options) : report
   }
   try {
     const { needs, teacherTop } = loss
     const asked = statisticsOf(loss)
-    const top = asked.includes("top") ? teachersTokens(rows) : undefined
-    const statistics = await policy.logProbs(rows, { needs: asked, top, temperature, signal })
-    const input = lossInput(rows, statistics, { needs, teacherTop, unit, imitation, progress, random })
+    const top = asked.includes("top") ? teachersTokens(sequences) : undefined
+    const statistics = await policy.logProbs(sequences, { needs: asked, top, temperature, signal })
+    const input = lossInput(sequences, statistics, { needs, teacherTop, unit, imitation, progress, random })
     const output = evaluateLoss(loss, input)
     const coefficients = {
       coefficients: output.gradient,
       entropyCoefficients: output.entropyGradient,
       ...(top && output.topGradient && { top: { ...top, logProbs: output.topGradient } }),
     }
-    const report = await policy.forwardBackward(rows, { kind: "linear", ...coefficients, temperature }, { signal })
+    const report = await policy.forwardBackward(sequences, { kind: "linear", ...coefficients, temperature }, { signal })
     return {
       ...report,
       loss: output.loss,

@@ -60,10 +60,10 @@ export function* planUpdates(
   const again = replayed.map((row) => [row])
   const plan: Sequence[][][] = []
   for (let epoch = 0; epoch < epochs; epoch++) {
-    const order = random.fork(epoch)
+    const order = random.derive(epoch)
     if (episodesPerUpdate === undefined) plan.push(yield* batchesInPieces(tasks, size, order, count))
     else plan.push((yield* batchesInPieces(episodes, episodesPerUpdate, order, () => 1)).map((batch) => batch.flat()))
-    plan.push(yield* batchesInPieces(again, size, order.fork("replay")))
+    plan.push(yield* batchesInPieces(again, size, order.derive("replay")))
   }
   return plan.flat()
 }

@@ -41,31 +41,38 @@ export function checkGroups(
  *
  * @throws GigpoError `BAD_ARGUMENT` for an engine without.
  */
-export function checkSnapshots({ pipeline }: Pick<ResolvedTrainOptions, "pipeline">, hasSnapshots: boolean): void {
-  if (pipeline === 0 || hasSnapshots) return
+export function checkSnapshots(
+  { maxStaleness }: Pick<ResolvedTrainOptions, "maxStaleness">,
+  hasSnapshots: boolean,
+): void {
+  if (maxStaleness === 0 || hasSnapshots) return
   throw new GigpoError(
     "BAD_ARGUMENT",
-    "train: pipeline needs an engine that samples from a snapshot of its weights while it trains. This one samples and trains with the " +
-      "same weights on one device: set pipeline to 0, or train on a remote engine (engine.url, for example of gigpo engine).",
+    "train: maxStaleness 1 needs an engine that samples from a snapshot of its weights while it trains. This one samples and trains with the " +
+      "same weights on one device: set maxStaleness to 0, or train on a remote engine (engine.url, for example of gigpo engine).",
   )
 }
 
 function problemOf(options: ResolvedTrainOptions): string | undefined {
-  const { importance, oldLogProbs, overlong, rollout, groupSize, dynamicSampling, pipeline } = options
-  if (importance && oldLogProbs !== "recomputed")
+  const { rolloutCorrection, oldLogProbs, overlong, rollout, groupSize, dynamicSampling, maxStaleness } = options
+  if (rolloutCorrection && oldLogProbs !== "recomputed")
     return (
-      "importance needs recomputed log-probabilities, since ratios to the sampler's log-probabilities include the correction: set " +
-      'oldLogProbs to "recomputed", or leave importance out.'
+      "rolloutCorrection needs recomputed log-probabilities, since ratios to the sampler's log-probabilities include the correction: set " +
+      'oldLogProbs to "recomputed", or leave rolloutCorrection out.'
     )
-  if (importance && typeof importance.dropBelow === "number" && typeof importance.dropAbove === "number") {
-    const { dropBelow, dropAbove } = importance
+  if (
+    rolloutCorrection &&
+    typeof rolloutCorrection.dropBelow === "number" &&
+    typeof rolloutCorrection.dropAbove === "number"
+  ) {
+    const { dropBelow, dropAbove } = rolloutCorrection
     if (dropBelow > dropAbove)
-      return `importance.dropBelow is ${dropBelow} and dropAbove is ${dropAbove}, which drops all tokens; dropBelow must be at most dropAbove.`
+      return `rolloutCorrection.dropBelow is ${dropBelow} and dropAbove is ${dropAbove}, which drops all tokens; dropBelow must be at most dropAbove.`
   }
   if (overlong && overlong.cache > rollout.maxCompletionTokens)
     return `overlong.cache is ${overlong.cache}, but completions have at most ${rollout.maxCompletionTokens} tokens (rollout.maxCompletionTokens); lower overlong.cache.`
-  if (pipeline > 0) {
-    const stale = pipelineProblem(options)
+  if (maxStaleness > 0) {
+    const stale = stalenessProblem(options)
     if (stale !== undefined) return stale
   }
   const { loss, expertData } = options
@@ -89,15 +96,15 @@ function problemOf(options: ResolvedTrainOptions): string | undefined {
 /** Losses that are correct for tokens of the current weights only. */
 const onPolicy = ["reinforce", "distillation"]
 
-/** Message about options that leave the staleness of a pipelined rollout uncorrected, or undefined. */
-function pipelineProblem({ importance, oldLogProbs, loss }: ResolvedTrainOptions): string | undefined {
-  const why = "pipeline samples with weights that are one iteration old"
-  if (oldLogProbs === "recomputed" && !importance)
-    return `${why}, and ratios to recomputed log-probabilities leave that uncorrected: set importance to {}, or oldLogProbs to "sampled".`
-  if ("name" in loss && onPolicy.includes(loss.name) && !importance)
+/** Message about options that leave the staleness of a one-step-off rollout uncorrected, or undefined. */
+function stalenessProblem({ rolloutCorrection, oldLogProbs, loss }: ResolvedTrainOptions): string | undefined {
+  const why = "maxStaleness 1 samples with weights that are one iteration old"
+  if (oldLogProbs === "recomputed" && !rolloutCorrection)
+    return `${why}, and ratios to recomputed log-probabilities leave that uncorrected: set rolloutCorrection to {}, or oldLogProbs to "sampled".`
+  if ("name" in loss && onPolicy.includes(loss.name) && !rolloutCorrection)
     return (
-      `${why}, and the loss ${loss.name} has no ratio to correct that: set oldLogProbs to "recomputed" and importance to {}, choose another ` +
-      "loss, or set pipeline to 0."
+      `${why}, and the loss ${loss.name} has no ratio to correct that: set oldLogProbs to "recomputed" and rolloutCorrection to {}, choose another ` +
+      "loss, or set maxStaleness to 0."
     )
   return undefined
 }

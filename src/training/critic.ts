@@ -1,5 +1,5 @@
 import { spreadOf } from "../credit/diagnostics.ts"
-import type { Critic, LossReport, StepReport } from "../engine/engine.ts"
+import type { Critic, LossReport, OptimizerStepReport } from "../engine/engine.ts"
 import type { Sequence } from "../engine/sequence.ts"
 import { group, integer, limit, scheduled } from "../options/field.ts"
 import { scheduleValue, type TrainingProgress } from "../options/schedule.ts"
@@ -43,7 +43,7 @@ export type SettledCriticOptions = ResolvedCriticOptions & { readonly optimizer:
 /** Reports of the critic's updates in one iteration. */
 export interface CriticTotals {
   readonly losses: LossReport[]
-  readonly steps: StepReport[]
+  readonly steps: OptimizerStepReport[]
 }
 
 /**
@@ -83,7 +83,7 @@ export async function updateCritic(
     rows.filter(({ segments }) => segments.every((segment) => segment.returns && segment.values)),
   )
   for (let epoch = 0; epoch < epochs; epoch++) {
-    for (const batch of batches(prompts, stepsPerUpdate, random.fork(epoch))) {
+    for (const batch of batches(prompts, stepsPerUpdate, random.derive(epoch))) {
       totals.losses.push(await critic.forwardBackward(batch, loss, { signal: stop() }))
       totals.steps.push(await critic.optimizerStep(adamw))
     }

@@ -17,7 +17,7 @@ export async function evaluateEpisodes<Task>(
   const { tasks: count, seed, rollout, temperature } = readOptions("evaluate", besidePlayer(setup), evaluateFields)
   if (!environment)
     throw new GigpoError("BAD_ARGUMENT", "evaluate needs an environment with held-out tasks; give environment.")
-  const random = new Random(seed).fork("evaluation")
+  const random = new Random(seed).derive("evaluation")
   using tasks = drawnTasks(environment, "test", random)
   const played = { tasks, groups: count, groupSize: 1, random, ...rollout, temperature }
   const { groups, ...failures } = await playTasks(setup, played)

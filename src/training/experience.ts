@@ -37,7 +37,7 @@ export interface Experience {
 }
 
 /**
- * Returns the data of one iteration: its rollout, with rewards, statistics and advantages. With `pipeline`, the next rollout begins in
+ * Returns the data of one iteration: its rollout, with rewards, statistics and advantages. With `maxStaleness: 1`, the next rollout begins in
  * between.
  */
 export async function collect<Task>(
@@ -66,12 +66,13 @@ export async function collect<Task>(
   await pace.rest()
   const [batch, withheld] = withKl(training, await pace.through(batchInPieces(steps, statistics)), progress)
   await pace.rest()
-  const credit = await estimate(estimator, batch, { progress, random: random.fork("credit"), signal })
+  const credit = await estimate(estimator, batch, { progress, random: random.derive("credit"), signal })
   await pace.rest()
   const inOwnUnits = scale ? inUnits(credit, scale, estimator.name) : credit
   const credited = table.withCredit(inOwnUnits)
-  if (options.importance) weighByImportance(credited, scheduleValues(options.importance, progress), options.unit)
-  const shown = await expertData(training, progress, random.fork("expert"), groups as readonly Group<Task>[])
+  if (options.rolloutCorrection)
+    weighByImportance(credited, scheduleValues(options.rolloutCorrection, progress), options.unit)
+  const shown = await expertData(training, progress, random.derive("expert"), groups as readonly Group<Task>[])
   const answers = await observationRows(training, steps, progress)
   const replay = credit.replay && replayOf(credit.replay, options.loss)
   const extra = [...foreignRows(credit.extraSequences ?? [], training), ...shown, ...answers]

@@ -1,7 +1,7 @@
 import type { Environment } from "../environment/environment.ts"
 import { ended } from "../options/display.ts"
 import { checkMethods } from "../rollout/check-setup.ts"
-import { type ExpertStep, playExpert } from "../rollout/expert.ts"
+import { type ExpertStep, streamExpert } from "../rollout/expert.ts"
 import { rolloutDefaults } from "../rollout/options.ts"
 import { drawnTasks } from "../rollout/tasks.ts"
 import { GigpoError } from "../util/errors.ts"
@@ -40,7 +40,7 @@ export async function* expertEpisodes<Task>(
   checkMethods("environment", environment, ["tasks"])
   if (!environment.expert)
     throw new GigpoError("BAD_ENVIRONMENT", `${environment.name} has no expert to learn from; use a pretrained model.`)
-  using drawn = drawnTasks(environment, "train", random.fork("tasks"))
+  using drawn = drawnTasks(environment, "train", random.derive("tasks"))
   const pace = new Pace(signal)
   const failed = new Failed()
   for (let index = 0; index < tasks; index++) {
@@ -50,8 +50,8 @@ export async function* expertEpisodes<Task>(
     onExpert?.({ stage: "expert", done: index, total: tasks })
     const steps: ExpertStep[] = []
     try {
-      const own = random.fork("environment", index)
-      for await (const step of playExpert({ ...rolloutDefaults, environment, task, random: own, signal }))
+      const own = random.derive("environment", index)
+      for await (const step of streamExpert({ ...rolloutDefaults, environment, task, random: own, signal }))
         steps.push(step)
     } catch (error) {
       signal?.throwIfAborted()

@@ -11,7 +11,7 @@ import type { TokenLoss } from "../loss/token-loss.ts"
 import { only } from "../options/fixed.ts"
 import { makeNamed } from "../options/named.ts"
 import { readOptions } from "../options/read.ts"
-import { turnHooks } from "../rollout/hooks/turn-hooks.ts"
+import { rolloutHooks } from "../rollout/hooks/built-in.ts"
 import type { RolloutHooks } from "../rollout/hooks.ts"
 import { GigpoError } from "../util/errors.ts"
 import { checkGroups, checkTogether } from "./check-options.ts"
@@ -87,10 +87,10 @@ export function makeCurriculum(options: ResolvedTrainOptions["curriculum"]): Cur
   return makeNamed<Curriculum>(curricula, options)
 }
 
-/** Makes the turn hooks of resolved options; undefined if there are none. */
-export function makeTurns(options: ResolvedTrainOptions["turnHooks"]): RolloutHooks | undefined {
+/** Makes the rollout hooks of resolved options; undefined if there are none. */
+export function makeTurns(options: ResolvedTrainOptions["rolloutHooks"]): RolloutHooks | undefined {
   if (!options || "use" in options) return options?.use
-  return makeNamed<RolloutHooks>(turnHooks, options)
+  return makeNamed<RolloutHooks>(rolloutHooks, options)
 }
 
 /** Makes the loss of resolved options, with KL term, entropy bonus and aggregation. */

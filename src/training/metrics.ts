@@ -1,6 +1,6 @@
 import { advantageMetrics } from "../credit/diagnostics.ts"
 import type { Credit } from "../credit/estimator.ts"
-import type { LossReport, StepReport } from "../engine/engine.ts"
+import type { LossReport, OptimizerStepReport } from "../engine/engine.ts"
 import { type Episode, isScored } from "../rollout/episode.ts"
 import type { Group } from "../rollout/hooks.ts"
 import { itemsOfPiece, type Pieces } from "../util/pace.ts"
@@ -82,7 +82,7 @@ export interface UpdateTotals {
   readonly losses: LossReport[]
   /** Reports of the updates on replayed sequences. */
   readonly replayed?: LossReport[]
-  readonly steps: StepReport[]
+  readonly steps: OptimizerStepReport[]
   readonly learningRate: number
   critic?: CriticTotals
   /** Metrics of the sampler–trainer mismatch, where log-probabilities of the trainer before the first update are known. */

@@ -2,7 +2,7 @@ import { joinTokens } from "../credit/tokens.ts"
 import type { SequenceUnit } from "../engine/engine.ts"
 import type { Column, Sequence } from "../engine/sequence.ts"
 import { TokenTable } from "../engine/token-table.ts"
-import { type ImportanceOptions, importanceWeights } from "../loss/importance-weights.ts"
+import { importanceWeights, type RolloutCorrectionOptions } from "../loss/importance-weights.ts"
 import { mismatchInPieces } from "../loss/mismatch.ts"
 import { type Pace, type Pieces, tokensOfPiece } from "../util/pace.ts"
 import type { SequenceTable } from "./sequence-table.ts"
@@ -49,7 +49,7 @@ function* knownMismatch(
  * Multiplies the weights of all tokens by their importance weights p_trainer / p_sampler, which correct the policy loss for the mismatch
  * between sampler and trainer.
  */
-export function weighByImportance(table: SequenceTable, options: ImportanceOptions, unit: SequenceUnit): void {
+export function weighByImportance(table: SequenceTable, options: RolloutCorrectionOptions, unit: SequenceUnit): void {
   const sequences = unit === "sequence" ? table.sequenceOffsets : table.layout.offsets
   table.weigh(importanceWeights(table.columns.oldLogProbs!, table.logProbs, sequences, options))
 }

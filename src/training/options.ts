@@ -3,13 +3,13 @@ import { customEstimator } from "../credit/options.ts"
 import { overlongFields } from "../credit/overlong.ts"
 import { teacherWeightFields } from "../credit/teacher-weights.ts"
 import { tokenWeightFields } from "../credit/token-weights.ts"
-import { importanceFields } from "../loss/importance-weights.ts"
+import { rolloutCorrectionFields } from "../loss/importance-weights.ts"
 import { losses } from "../loss/losses.ts"
 import { customLoss } from "../loss/options.ts"
 import { boolean, choice, group, integer, oneOf, optionalChoice, optionalGroup } from "../options/field.ts"
 import { fieldsOf } from "../options/named.ts"
 import type { OptionsOf, Resolved } from "../options/table.ts"
-import { customTurnHooks, turnHooks } from "../rollout/hooks/turn-hooks.ts"
+import { customRolloutHooks, rolloutHooks } from "../rollout/hooks/built-in.ts"
 import { rolloutFields } from "../rollout/options.ts"
 import { batchFields } from "./batching.ts"
 import { criticFields } from "./critic.ts"
@@ -44,9 +44,9 @@ export const trainFields = {
     "Dynamic sampling (DAPO): replace groups whose returns are all equal by groups of further tasks, in at most `rollout.maxRefillRounds` rounds.",
   ),
   ...batchFields,
-  pipeline: integer(
+  maxStaleness: integer(
     0,
-    "Iterations that a rollout may be ahead of the updates. 0: synchronous. 1 (one-step-off policy): each rollout runs during the updates " +
+    "Maximum staleness: iterations that a rollout may be ahead of the updates. 0: synchronous. 1 (one-step-off policy): each rollout runs during the updates " +
       "before it, with the weights before them. Needs an engine with snapshots, such as a remote one.",
     { min: 0, max: 1 },
   ),
@@ -57,10 +57,15 @@ export const trainFields = {
     }),
     "tasks in the order of the environment, from their start",
   ),
-  turnHooks: optionalChoice(
-    choice(undefined, fieldsOf(turnHooks), "Hooks that resample, truncate or branch turns during the rollout.", {
-      own: customTurnHooks,
-    }),
+  rolloutHooks: optionalChoice(
+    choice(
+      undefined,
+      fieldsOf(rolloutHooks),
+      "Built-in hooks of the rollout, which resample, truncate or branch turns, or change the rewards of episodes.",
+      {
+        own: customRolloutHooks,
+      },
+    ),
     "no hooks",
   ),
   estimator,
@@ -71,9 +76,9 @@ export const trainFields = {
     "Log-probabilities of the old policy: those of the sampler, or recomputed by the trainer before the first update in an additional " +
       "forward pass.",
   ),
-  importance: optionalGroup(
-    importanceFields,
-    "Truncated importance sampling, which corrects the mismatch of sampler and trainer; needs oldLogProbs recomputed.",
+  rolloutCorrection: optionalGroup(
+    rolloutCorrectionFields,
+    "Rollout correction (truncated importance sampling), which corrects the mismatch of sampler and trainer; needs oldLogProbs recomputed.",
     "no weights",
   ),
   tokenWeights: optionalGroup(

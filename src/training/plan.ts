@@ -8,7 +8,7 @@ import type { SettledTrainOptions } from "./settle-rates.ts"
 
 // Requirements that a training run has of its engine, checked before anything is changed.
 
-/** Refuses an estimator or a loss that needs a critic or a reference policy if the engine has none. */
+/** Rejects an estimator or a loss that needs a critic or a reference policy if the engine has none. */
 export function checkModels(policy: Trainable, { estimator, loss, needs }: Credited): void {
   if (needs.has("value") && !policy.critic)
     throw bad(
@@ -31,7 +31,7 @@ export function planOf(
 ): RunPlan {
   const start = { iteration: 0, iterations: options.iterations }
   // The kernels of the built-in losses do not support token weights.
-  const weighs = options.importance || options.tokenWeights || options.teacherWeights
+  const weighs = options.rolloutCorrection || options.tokenWeights || options.teacherWeights
   const native = weighs ? undefined : runsItself(policy, loss.native?.(start))
   return {
     loss: native ?? "linear",
@@ -52,7 +52,7 @@ export function planOf(
   }
 }
 
-/** Refuses a plan that the engine does not support, with all of its reasons. */
+/** Rejects a plan that the engine does not support, with all of its reasons. */
 export async function checkPlan(policy: Trainable, plan: RunPlan): Promise<void> {
   const refusals = await policy.check(plan)
   if (refusals.length > 0) throw bad(`The engine cannot train this. ${refusals.join(" ")}`)

@@ -39,7 +39,7 @@ export async function play<Task>(
   const { environment, signal, onProgress, onWarning, options, needs } = training
   const started = performance.now()
   const random = iterationRandom(training, progress.iteration)
-  using offered = environment && environmentTasks(environment, "train", random.fork("tasks"), onWarning)
+  using offered = environment && environmentTasks(environment, "train", random.derive("tasks"), onWarning)
   const setup = { ...rolloutSetup(training, progress, random), ...(sampler && { policy: sampler }) }
   const played = await rollout({
     ...setup,
@@ -60,7 +60,7 @@ export async function play<Task>(
   const collected = await pace.through(collectInPieces(members, minGroupSize))
   if (collected.length === 0) throw nothingToLearnFrom(groups, dropped.length, minGroupSize, setup)
   const baselines = needs.has("greedy")
-    ? await playGreedily(setup, groups, training.hooks, random.fork("greedy"))
+    ? await playGreedily(setup, groups, training.hooks, random.derive("greedy"))
     : undefined
   return { groups, dropped, collected, baselines, seconds: (performance.now() - started) / 1000 }
 }
@@ -80,7 +80,7 @@ export function rolloutSetup<Task>(
     tokenizer,
     environment,
     agentLoop,
-    random: random.fork("rollout"),
+    random: random.derive("rollout"),
     ...options.rollout,
     temperature: scheduleValue(options.rollout.temperature, progress),
     maxPositions: longestSequence(policy),
@@ -109,7 +109,7 @@ async function playGreedily<Task>(
   const tasks = groups.map(({ task }) => task)
   // The same start, sampling and scoring hooks as in the rollout. No candidates and branches: with greedy decoding all would be equal.
   const same = pickHooks(hooks, "start", "sample", "onTurn", "score")
-  const alone = { groupSize: 1, maxForks: 0, temperature: 0 }
+  const alone = { groupSize: 1, maxBranches: 0, temperature: 0 }
   const { groups: greedy } = await rollout({ ...setup, ...alone, tasks, random, hooks: same })
   return greedy.map(({ episodes: [episode] }) => (isScored(episode!) ? episode!.return : Number.NaN))
 }

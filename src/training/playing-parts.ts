@@ -17,8 +17,8 @@ export function checkApart(learning: Readonly<Record<string, unknown>>, parts: P
     if (other !== undefined)
       throw new GigpoError(
         "BAD_ARGUMENT",
-        `train: the same object is ${other} and ${role}, but with pipeline the next rollout runs during the updates: use two objects, or ` +
-          "set pipeline to 0.",
+        `train: the same object is ${other} and ${role}, but with maxStaleness 1 the next rollout runs during the updates: use two objects, or ` +
+          "set maxStaleness to 0.",
       )
   }
 }

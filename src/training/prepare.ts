@@ -122,7 +122,7 @@ export async function prepare<Task>(all: PlayedSetup<Task>): Promise<Training<Ta
   const options = resolveLearningRates(resolved, policy, run?.learningRates)
   checkObservers(observers)
   checkPlayers({ environment, agentLoop, hooks: given, tasks })
-  const turns = makeTurns(options.turnHooks)
+  const turns = makeTurns(options.rolloutHooks)
   const hooks = joinHooks<Task>(turns, given)
   const { rollout, seed, groups } = options
   const curriculum = openCurriculum(makeCurriculum(options.curriculum), { environment, rollout, seed, groups })
@@ -158,7 +158,7 @@ export async function prepare<Task>(all: PlayedSetup<Task>): Promise<Training<Ta
   const others = { "critic-units": scale, hooks: given, turns, tasks, curriculum: curriculum?.part, memory }
   const parts = partsOf(credited, others)
   remember(parts) // throws for states that cannot be saved
-  if (options.pipeline > 0) {
+  if (options.maxStaleness > 0) {
     const { estimator, loss } = resolved
     checkApart({ estimator: ownOf(estimator), loss: ownOf(loss) }, parts)
   }
@@ -210,7 +210,7 @@ export function iterationRandom(
   { options }: { readonly options: { readonly seed: number } },
   iteration: number,
 ): Random {
-  return new Random(options.seed).fork("iteration", iteration)
+  return new Random(options.seed).derive("iteration", iteration)
 }
 
 function bad(message: string): GigpoError {

@@ -26,7 +26,7 @@ export interface NextRollout<Task> extends Played<Task> {
 }
 
 /**
- * Rollouts of a training run. With `pipeline: 1` (one-step-off policy), the rollout of an iteration runs during the updates of the iteration
+ * Rollouts of a training run. With `maxStaleness: 1` (one-step-off policy), the rollout of an iteration runs during the updates of the iteration
  * before, on a snapshot of the weights before these updates.
  *
  * A checkpoint has the snapshot, and the states of hooks and tasks from before the rollout. A resumed run repeats the rollout from these.
@@ -47,7 +47,7 @@ export class Rollouts<Task> {
     const rollouts = new Rollouts(training)
     const { sampler } = checkpoint ?? {}
     // Where the checkpoint has no snapshot, as that after the last iteration, the next rollout has the current weights.
-    if (checkpoint && sampler && training.options.pipeline > 0) {
+    if (checkpoint && sampler && training.options.maxStaleness > 0) {
       const snapshot = await training.policy.snapshots!.open(sampler.handle, samplerPath(checkpoint))
       rollouts.#ahead = rollouts.#with({ snapshot, iteration: sampler.iteration }, checkpoint.iteration)
     }
@@ -63,7 +63,7 @@ export class Rollouts<Task> {
   /** Returns the rollout of an iteration. */
   async next(progress: TrainingProgress, clock: Stopwatch): Promise<NextRollout<Task>> {
     const { options } = this.#training
-    if (options.pipeline === 0) {
+    if (options.maxStaleness === 0) {
       const played = await play(this.#training, progress)
       clock.lap("rollout")
       return { ...played, metrics: {} }
@@ -83,7 +83,7 @@ export class Rollouts<Task> {
 
   /** Begins the rollout of the next iteration, if there is one, with a snapshot of the weights before the updates of the current one. */
   async ahead({ iteration, iterations }: TrainingProgress): Promise<void> {
-    if (this.#training.options.pipeline === 0 || iteration + 1 >= iterations) return
+    if (this.#training.options.maxStaleness === 0 || iteration + 1 >= iterations) return
     this.#ahead = await this.#take(iteration + 1, iteration)
     void this.#begin(this.#ahead, { iteration: iteration + 1, iterations })
   }

@@ -25,8 +25,8 @@ export function toSequences(steps: readonly CollectedStep[], credit: Credit | Cr
  * Groups sequences by task. Sequences of a task often share prompts, which are then computed once. A sequence without a task forms a group of
  * its own.
  */
-export function byTask(rows: readonly Sequence[]): Sequence[][] {
-  return gather(rows, taskOf)
+export function byTask(sequences: readonly Sequence[]): Sequence[][] {
+  return gather(sequences, taskOf)
 }
 
 export const taskOf = ({ segments }: Sequence): number | undefined => segments[0]!.task

@@ -1,4 +1,4 @@
-import type { AdamWStep } from "../engine/engine.ts"
+import type { AdamWParameters } from "../engine/engine.ts"
 import { scheduleValue } from "../options/schedule.ts"
 import type { SettledOptimizerOptions } from "./optimizer.ts"
 
@@ -10,7 +10,10 @@ export interface StepPlace {
 }
 
 /** Returns the parameters of AdamW for an optimizer step. */
-export function adamwAt(optimizer: SettledOptimizerOptions, { index, total, perIteration }: StepPlace): AdamWStep {
+export function adamwAt(
+  optimizer: SettledOptimizerOptions,
+  { index, total, perIteration }: StepPlace,
+): AdamWParameters {
   const progress = { iteration: index / perIteration, iterations: total / perIteration }
   const peak = scheduleValue(optimizer.learningRate, progress)
   return {

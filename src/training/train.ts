@@ -24,7 +24,7 @@ import { ReportStream } from "./reports.ts"
  * With a run, Ctrl-C, SIGTERM and SIGHUP save the run like an abort and then end the process with 130, 143 or 129, unless the program
  * has its own listener for the signal or `handleSignals` is false.
  *
- * The training has exclusive use of the policy until it ends, fails or is aborted. Another `train` or `sft` of the policy is refused
+ * The training has exclusive use of the policy until it ends, fails or is aborted. Another `train` or `sft` of the policy is rejected
  * (`POLICY_BUSY`), as is an evaluation while an iteration is computed. Evaluations between two reports are allowed.
  *
  * @throws GigpoError `BAD_ARGUMENT` for an invalid option or combination, `COLLAPSED` if a guard ends the run, `NON_FINITE` for weights or

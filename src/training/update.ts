@@ -51,14 +51,14 @@ export async function update(
   const totals: UpdateTotals = { losses: [], replayed: again, steps: [], learningRate: step.learningRate }
   if (critic) {
     change()
-    totals.critic = await updateCritic(critic, rows, options.critic, progress, random.fork("critic"), stop)
+    totals.critic = await updateCritic(critic, rows, options.critic, progress, random.derive("critic"), stop)
     if (progress.iteration < options.critic.warmupIterations) return totals
   }
   const pace = new Pace()
-  const plan = await pace.through(planUpdates(rows, options, random.fork("batches"), replay?.sequences))
+  const plan = await pace.through(planUpdates(rows, options, random.derive("batches"), replay?.sequences))
   const replays = new Set(replay?.sequences)
   for (const [index, batch] of plan.entries()) {
-    const how = { progress, random: random.fork("loss", index), temperature, unit: options.unit, signal: stop() }
+    const how = { progress, random: random.derive("loss", index), temperature, unit: options.unit, signal: stop() }
     const replayed = replays.has(batch[0]!)
     const { report, step: taken } = await guard.step(batch, how, step, change, replayed ? replay!.loss : undefined)
     // At the first batch the weights are those of the rollout: any difference is the mismatch of sampler and trainer. With recomputed

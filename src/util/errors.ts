@@ -20,9 +20,9 @@ export type GigpoErrorCode =
   | "OUT_OF_MEMORY" // the device has too little memory
   | "DEVICE_UNAVAILABLE" // the requested device is not available
   | "DEVICE_LOST" // the device failed and is no longer usable
-  | "ENGINE_REFUSED" // a remote engine refused or does not support a request
+  | "ENGINE_REJECTED" // a remote engine rejected or does not support a request
   | "ENGINE_LOST" // a remote engine does not answer, or the result of a request is unknown: resume
-  | "HUB_REFUSED" // the Hugging Face Hub refuses a model, or offers none that can be used
+  | "HUB_REJECTED" // the Hugging Face Hub rejects a model, or offers none that can be used
   | "HUB_LOST" // the Hugging Face Hub does not answer, or its answer broke off: try again
   | "DISPOSED" // the object was used after dispose()
   | "ABORTED" // stopped before it was done

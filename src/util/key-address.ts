@@ -6,7 +6,7 @@ export function isLoopback({ hostname }: URL): boolean {
 }
 
 /**
- * Refuses to send a key over unencrypted http beyond this machine.
+ * Rejects to send a key over unencrypted http beyond this machine.
  *
  * @param key - name of the variable that holds the key, for the message
  * @param option - option that allows it

@@ -48,10 +48,10 @@ export class Random {
   }
 
   /**
-   * Returns the stream named by these parts, e.g. `random.fork("rollout", iteration, task, member, step)`. Independent
+   * Returns the stream named by these parts, e.g. `random.derive("rollout", iteration, task, member, step)`. Independent
    * of how many numbers this stream has produced.
    */
-  fork(...parts: readonly (number | string)[]): Random {
+  derive(...parts: readonly (number | string)[]): Random {
     let key = this.key
     for (const part of parts) {
       if (typeof part === "number") key = next(key, part >>> 0, Math.floor(part / 0x100000000) >>> 0, 1)

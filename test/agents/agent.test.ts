@@ -376,7 +376,7 @@ it("a key is revoked with its episode, whose sampling is aborted", async () => {
   await expect(ask(kept[0]!, [user("more")])).rejects.toThrow("unknown or has expired")
 })
 
-it("refuses options that change sampling, by name, and the episode continues", async () => {
+it("rejects options that change sampling, by name, and the episode continues", async () => {
   const refused: string[] = []
   const agent: Agent<string> = async (task, context) => {
     for (const more of [

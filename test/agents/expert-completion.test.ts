@@ -135,14 +135,14 @@ describe("messages of an expert", () => {
     ["an argument of another type", { tool_calls: [query({ sql: 1 })] }, /arguments\.sql must be of type string/],
     ["a fraction", { tool_calls: [query({ sql: "1", limit: 1.5 })] }, /arguments\.limit must be of type integer/],
     ["none of the values", { tool_calls: [query({ sql: "1", kind: "c" })] }, /arguments\.kind must be "a" or "b"/],
-  ])("is refused by name: %s", async (_, completion, message, call) => {
+  ])("is rejected by name: %s", async (_, completion, message, call) => {
     await expect(written(completion as ExpertCompletion, undefined, call)).rejects.toThrow(message)
     await expect(written(completion as ExpertCompletion, undefined, call)).rejects.toMatchObject({
       code: "BAD_ARGUMENT",
     })
   })
 
-  it("is refused where the chat template does not write it", async () => {
+  it("is rejected where the chat template does not write it", async () => {
     const calls = { tool_calls: [query({ sql: "1" })] }
     await expect(written(calls, () => plain)).rejects.toThrow(/does not render tools|calls of tools/)
     const two = { tool_calls: [query({ sql: "1" }), query({ sql: "2" })] }

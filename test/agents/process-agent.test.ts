@@ -202,7 +202,7 @@ describe("a program that plays an episode", () => {
     process.kill(await numberIn("away"))
   })
 
-  it("is refused before anything is played where it cannot be", () => {
+  it("is rejected before anything is played where it cannot be", () => {
     const refusal = (command: unknown, more: object = {}) => {
       try {
         processAgent({ command, ...more } as never)

@@ -9,7 +9,7 @@ import { ask, user } from "../endpoint/ask.ts"
 import { Scripted } from "../endpoint/scripted.ts"
 import { open, tokenizerFolder } from "../tokenizer/scratch.ts"
 
-/** Plays episodes of an agent whose calls are refused, with what is warned of. */
+/** Plays episodes of an agent whose calls are rejected, with what is warned of. */
 async function play(agent: Agent<number>, { temperature = 1, episodes = 3, patience = 0.01 } = {}) {
   const tokenizer = await open(await tokenizerFolder())
   await using gateway = await openGateway()
@@ -32,7 +32,7 @@ async function play(agent: Agent<number>, { temperature = 1, episodes = 3, patie
 
 const refusal = "400 temperature is fixed to 0.4 by the run: leave it out, or send 0.4."
 
-it("an agent that swallows every refusal fails for it, instead of waiting for ever", async () => {
+it("an agent that swallows every rejection fails for it, instead of waiting for ever", async () => {
   const aborted: boolean[] = []
   const agent: Agent<number> = async (_, context) => {
     context.signal.addEventListener("abort", () => aborted.push(true))
@@ -41,17 +41,17 @@ it("an agent that swallows every refusal fails for it, instead of waiting for ev
     return await new Promise<never>(() => {})
   }
   const { episodes, warnings } = await play(agent, { temperature: 0.4 })
-  const message = `The endpoint refused every call of the agent (2), and the agent neither ended nor sent another: ${refusal}`
+  const message = `The gateway rejected every call of the agent (2), and the agent neither ended nor sent another: ${refusal}`
   expect(episodes.map(({ outcome, error }) => [outcome, error?.message])).toEqual(
     episodes.map(() => ["failed", expect.stringContaining(message)]),
   )
   expect(aborted).toEqual([true, true, true])
   expect(warnings).toEqual([
-    `A call of the agent was refused: ${refusal} Such a refusal is reported once; episode/refused counts them.`,
+    `A call of the agent was rejected: ${refusal} Such a rejection is reported once; episode/rejected counts them.`,
   ])
 })
 
-it("an agent that continues after a refusal is waited for, and its refused calls are counted", async () => {
+it("an agent that continues after a rejection is waited for, and its rejected calls are counted", async () => {
   const agent: Agent<number> = async (_, context) => {
     await ask(context, [user("Hi")], { temperature: 0.1 }).catch(() => {})
     const first = await ask(context, [user("Hi")], { temperature: context.temperature })
@@ -60,27 +60,27 @@ it("an agent that continues after a refusal is waited for, and its refused calls
     return { reward: 1 }
   }
   const { groups, episodes, warnings } = await play(agent, { temperature: 0.4 })
-  expect(episodes.map(({ outcome, metrics, steps }) => [outcome, metrics.refused, steps.length])).toEqual(
+  expect(episodes.map(({ outcome, metrics, steps }) => [outcome, metrics.rejected, steps.length])).toEqual(
     episodes.map(() => ["terminated", 2, 1]),
   )
   const credit = { advantages: new Float64Array(3) } as never
-  expect(atOnce(rolloutMetrics(groups, credit, [], 1))["episode/refused"]).toBe(2)
-  expect(warnings.map((text) => /refused: (.*?)[,:]/.exec(text)?.[1])).toEqual([
+  expect(atOnce(rolloutMetrics(groups, credit, [], 1))["episode/rejected"]).toBe(2)
+  expect(warnings.map((text) => /rejected: (.*?)[,:]/.exec(text)?.[1])).toEqual([
     "400 temperature is fixed to 0.4 by the run",
     "400 top_p would change sampling and is not supported",
   ])
 })
 
-it("an agent that ends without a completion fails with the refusal", async () => {
+it("an agent that ends without a completion fails with the rejection", async () => {
   const agent: Agent<number> = async (_, context) => {
     await ask(context, [user("Hi")], { temperature: 1 }).catch(() => {})
     return { reward: 0 }
   }
   const { episodes } = await play(agent, { temperature: 0.4, patience: 1000 })
-  expect(episodes[0]!.error?.message).toContain(`every call was refused: ${refusal}`)
+  expect(episodes[0]!.error?.message).toContain(`every call was rejected: ${refusal}`)
 })
 
-it("a limit of the episode is no refusal", async () => {
+it("a limit of the episode is no rejection", async () => {
   const agent: Agent<number> = async (_, context) => {
     for (;;) await ask(context, [user("Hi")])
   }

@@ -33,7 +33,7 @@ const sizes = [
   "training.evaluation.every=0",
   "sft.tasks=4",
   "sft.epochs=2",
-  "sft.stepsPerUpdate=4",
+  "sft.completionsPerUpdate=4",
 ]
 const sets = (settings: readonly string[]) => settings.flatMap((one) => ["--set", one])
 
@@ -115,7 +115,7 @@ describe("with what the page says to bring", () => {
         if (program === "gigpo") await gigpo(...words, ...sets(sizes))
         else execFileSync(join(root, "node_modules/.bin", program!), words)
       }
-      const server = name === "judge" ? [`training.turnHooks.url=http://127.0.0.1:${port}/v1`] : []
+      const server = name === "judge" ? [`training.rolloutHooks.url=http://127.0.0.1:${port}/v1`] : []
       const words = use.split(" ").map((word) => word.replaceAll("'", ""))
       await trains(words.slice(2), [...settingsOf(algorithm), ...server])
     } finally {

@@ -12,7 +12,7 @@ import { memories } from "../../src/environment/memory/memories.ts"
 import { wrappers } from "../../src/environment/wrappers.ts"
 import { sftLosses } from "../../src/loss/cloning-losses.ts"
 import { losses } from "../../src/loss/losses.ts"
-import { turnHooks } from "../../src/rollout/hooks/turn-hooks.ts"
+import { rolloutHooks } from "../../src/rollout/hooks/built-in.ts"
 import { curricula } from "../../src/training/curriculum/curricula.ts"
 
 const systems = algorithms.map(({ system }) => system)
@@ -52,7 +52,7 @@ describe("the table of algorithms", () => {
     }
     const others = {
       "training.curriculum.name": curricula,
-      "training.turnHooks.name": turnHooks,
+      "training.rolloutHooks.name": rolloutHooks,
       "environment.wrapper.name": wrappers,
       "sft.loss.name": sftLosses,
     }
@@ -90,7 +90,7 @@ describe("algorithms are found", () => {
       algorithms.filter((one) => one.changes.includes("curriculum")).map(({ system }) => system),
     )
     expect(found("hgpo")).toEqual(["HGPO"])
-    expect(found("fork-at", "gdpo")).toEqual(["GDPO", "StraTA"])
+    expect(found("branch-at", "gdpo")).toEqual(["GDPO", "StraTA"])
     expect(found("dual clip")).toEqual(["PPO's clipped surrogate"])
     expect(found("k3")).toEqual(["KL to the reference, adaptive"])
     expect(found("GAE")).toEqual(["PPO", "HiPER"])
@@ -102,7 +102,7 @@ describe("algorithms are found", () => {
     ["hgop", /no algorithm hgop. Did you mean hgpo\?/],
     ["credits", /Did you mean credit\?/],
     ["chess-by-post", /Known changes: credit, keys/],
-  ])("or refused with what comes near: %s", (word, message) => {
+  ])("or rejected with what comes near: %s", (word, message) => {
     expect(() => findAlgorithms([word])).toThrow(
       expect.objectContaining({ code: "BAD_ARGUMENT", message: expect.stringMatching(message) }),
     )

@@ -39,7 +39,7 @@ training:
   optimizer: { learningRate: 0.01, warmup: 0 }
   critic: { stepsPerUpdate: 16 }
   rollout: { maxCompletionTokens: 48, constrained: true }
-sft: { epochs: 2, stepsPerUpdate: 4, optimizer: { learningRate: 2, warmup: 0 } }
+sft: { epochs: 2, completionsPerUpdate: 4, optimizer: { learningRate: 2, warmup: 0 } }
 `
 
 /** Settings without which a part of an algorithm would not take part in such short episodes, by the name that the table gives. */
@@ -67,7 +67,7 @@ const noting: Readonly<Record<string, string>> = {
   "belief-state": '<belief>{ "state": { "objects": { "mug 1": "desk 1" } }, "task": { "phase": "find" } }</belief>',
 }
 
-/** Lets a policy write notes and an action of Sokoban, which ALFWorld refuses, that depends on the key of the request, with the log-probabilities that it gives them. */
+/** Lets a policy write notes and an action of Sokoban, which ALFWorld rejects, that depends on the key of the request, with the log-probabilities that it gives them. */
 function speaking(policy: NativePolicy, tokenizer: Tokenizer, notes: string): NativePolicy {
   const sample: NativePolicy["sample"] = async ({ prompt, key }) => {
     const action = directions[new Random(key).below(4)]

@@ -18,7 +18,7 @@ afterAll(async () => await rm(folder, { recursive: true }))
 const world = `
 environment: { name: number-line, maxPosition: 4, maxSteps: 6, completionFormat: tags, rules: false, thinking: off }
 initialModel: { hiddenSize: 32, layers: 1, heads: 2, vocabularySize: 280 }
-sft: { tasks: 150, epochs: 4, stepsPerUpdate: 16, optimizer: { learningRate: 3e-3 } }
+sft: { tasks: 150, epochs: 4, completionsPerUpdate: 16, optimizer: { learningRate: 3e-3 } }
 training:
   iterations: 3
   groups: 3
@@ -137,7 +137,7 @@ describe.skipIf(missing)(`bench:paper${missing ? ` (needs ${missing})` : ""}`, (
     expect((await paper("whole", "--repeat", "line/GiGPO/7")).text).toContain("There is no line/GiGPO/7")
   })
 
-  it("refuses a table that there is not", async () => {
+  it("rejects a table that there is not", async () => {
     expect((await paper("whole", "larger")).text).toContain("There is no table larger; known: small.")
   })
 })

@@ -17,7 +17,7 @@ const callOf = (schemas: readonly unknown[]): Call => ({
   ...{ format: { kind: "text" }, maxTokens: undefined, stop: [], count: 1, seed: undefined, temperature: undefined },
   ...{ logProbs: false, topLogProbs: 0, stream: false },
 })
-/** The field and the reason of the refusal. */
+/** The field and the reason of the rejection. */
 const refused = async (schemas: readonly unknown[]): Promise<[unknown, string]> => {
   try {
     await new Constraints(qwen(false), { vocabulary: () => bytes }).of(callOf(schemas), "")
@@ -28,7 +28,7 @@ const refused = async (schemas: readonly unknown[]): Promise<[unknown, string]> 
 }
 const object = (value: unknown) => ({ type: "object", properties: { a: value }, required: ["a"] })
 
-it("names the tool whose schema is refused, or all tools where they are too much together", {
+it("names the tool whose schema is rejected, or all tools where they are too much together", {
   timeout: 20_000,
 }, async () => {
   const fine = object({ type: "string" })

@@ -207,7 +207,7 @@ function errorOf(text: string): { readonly param: string | undefined } {
 }
 
 it.each(Object.keys(full))(
-  "%s: what is wrong in one field is refused by its name, and nobody is the worse for it",
+  "%s: what is wrong in one field is rejected by its name, and nobody is the worse for it",
   async (path) => {
     const { post, errors } = await speaking(["yes"])
     const body = full[path]!
@@ -239,7 +239,7 @@ it.each(Object.keys(full))(
   },
 )
 
-it("unknown roles, types and parts are refused by name", async () => {
+it("unknown roles, types and parts are rejected by name", async () => {
   const { post } = await speaking(["yes"])
   for (const role of ["root", "System", "", "function", "constructor", 7, null]) {
     const chat = await post("chat/completions", { messages: [{ role, content: "x" }] })
@@ -275,7 +275,7 @@ it("arguments that nest without end harm nobody, whoever wrote them", async () =
   }
 })
 
-it("bytes that are no request are refused, whatever they are", async () => {
+it("bytes that are no request are rejected, whatever they are", async () => {
   const { fetch, baseURL, apiKey, errors, post } = await speaking(["yes"])
   const random = new Random(7)
   const valid = Buffer.from(JSON.stringify(full["chat/completions"]))
@@ -292,11 +292,11 @@ it("bytes that are no request are refused, whatever they are", async () => {
   bodies.push(`{"messages": "${"\\".repeat(1e5)}`, new Uint8Array(1000).fill(0xff))
   for (let i = 0; i < 200; i++) {
     const bytes = new Uint8Array(valid)
-    for (let flips = 0; flips < 4; flips++) bytes[random.fork("at", i, flips).below(bytes.length)] = random.fork("to", i, flips).below(256) // biome-ignore format: one line
+    for (let flips = 0; flips < 4; flips++) bytes[random.derive("at", i, flips).below(bytes.length)] = random.derive("to", i, flips).below(256) // biome-ignore format: one line
     bodies.push(
       bytes.subarray(
         0,
-        i % 3 === 0 ? random.fork("cut", i).below(bytes.length) : bytes.length,
+        i % 3 === 0 ? random.derive("cut", i).below(bytes.length) : bytes.length,
       ) as Uint8Array<ArrayBuffer>,
     )
   }

@@ -90,7 +90,7 @@ it.each<[string, Dialect, object, RegExp]>([
     { tools: [described], messages: turns([use(0)], [result(0, references)]) },
     /content\[8\].tool_name makes the descriptions that results refer to longer than 4194304 characters/,
   ],
-])("refuses too many %s", (_, dialect, body, said) => {
+])("rejects too many %s", (_, dialect, body, said) => {
   const reading = dialect.read(parseJson(JSON.stringify({ model: "m", ...body })), () => ({ token: "", bytes: [] }))
   expect(() => atOnce(reading)).toThrow(said)
 })

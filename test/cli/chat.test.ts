@@ -127,7 +127,7 @@ describe.skipIf(!built)("gigpo chat (needs dist: npm run build:ts)", () => {
     expect(two.stdout.startsWith(one.stdout)).toBe(false)
   })
 
-  it("refuses empty messages, and those that do not fit the model", async () => {
+  it("rejects empty messages, and those that do not fit the model", async () => {
     expect(await chat(" \n")).toEqual({
       code: 2,
       stdout: "",

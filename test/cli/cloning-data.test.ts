@@ -20,7 +20,7 @@ describe.skipIf(!built)("gigpo sft --data (needs dist: npm run build:ts)", () =>
   let folder: string
   const run = (...words: string[]) => gigpo(words, { cwd: folder })
   const sft = (data: string, out: string, ...words: string[]) =>
-    run("sft", "small/config.yaml", "--data", data, "--out", out, "-s", "sft.stepsPerUpdate=4", ...words)
+    run("sft", "small/config.yaml", "--data", data, "--out", out, "-s", "sft.completionsPerUpdate=4", ...words)
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), "gigpo-clone-data-"))
     expect(await run("init", "sokoban", "small", ...tiny)).toMatchObject({ code: 0 })
@@ -74,7 +74,7 @@ describe.skipIf(!built)("gigpo sft --data (needs dist: npm run build:ts)", () =>
     expect(refused.code).not.toBe(0)
   })
 
-  it("refuses an invalid line with its number before it writes anything", async () => {
+  it("rejects an invalid line with its number before it writes anything", async () => {
     const refused = await sft("broken.jsonl", "never")
     expect(refused.stderr).toMatch(/broken\.jsonl, line 13: messages must be a list of messages.*\[BAD_DATA\]/)
     expect(refused.code).not.toBe(0)

@@ -5,7 +5,14 @@ import { join } from "node:path"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { built, gigpo, tiny } from "./gigpo.ts"
 
-const sets = ["--set", "sft.epochs=6", "--set", "sft.stepsPerUpdate=8", "--set", "sft.optimizer.learningRate=1e-3"]
+const sets = [
+  "--set",
+  "sft.epochs=6",
+  "--set",
+  "sft.completionsPerUpdate=8",
+  "--set",
+  "sft.optimizer.learningRate=1e-3",
+]
 
 describe.skipIf(!built)("gigpo sft (needs dist: npm run build:ts)", () => {
   let folder: string
@@ -91,7 +98,7 @@ describe.skipIf(!built)("gigpo sft (needs dist: npm run build:ts)", () => {
     expect(await readdir(join(folder, "noted.sft"))).toEqual(["notes.txt"])
   })
 
-  it("refuses an unwritable folder before the expert plays", async () => {
+  it("rejects an unwritable folder before the expert plays", async () => {
     await writeFile(join(folder, "file"), "mine")
     await symlink(join(folder, "small/model"), join(folder, "link"))
     await mkdir(join(folder, "empty"))

@@ -34,7 +34,7 @@ describe.skipIf(!built)("gigpo (needs dist: npm run build:ts)", () => {
         "sft",
         "train",
         "evaluate",
-        "panel",
+        "benchmark",
         "runs",
         "episodes",
         "export",
@@ -59,6 +59,7 @@ describe.skipIf(!built)("gigpo (needs dist: npm run build:ts)", () => {
     it.each([
       [[], /Usage: gigpo/],
       [["trian"], /unknown command 'trian'\n.*Did you mean train\?/],
+      [["panel", "list"], /The command panel was renamed to benchmark\./],
       [["trian", "--help"], /unknown command 'trian'\n.*Did you mean train\?/],
       [["--debug", "-h", "fly", "-h"], /unknown command 'fly'/],
       [["train"], /missing required argument 'config'/],
@@ -72,7 +73,7 @@ describe.skipIf(!built)("gigpo (needs dist: npm run build:ts)", () => {
         ["train", "nowhere.yaml"],
         /^gigpo: Could not read nowhere.yaml: it does not exist; check the path. \[BAD_CONFIG\]/,
       ],
-    ] as [string[], RegExp][])("refuses %j with exit code 2", async (words, message) => {
+    ] as [string[], RegExp][])("rejects %j with exit code 2", async (words, message) => {
       refused(await run(words), 2, message)
     })
   })
@@ -115,7 +116,7 @@ describe.skipIf(!built)("gigpo (needs dist: npm run build:ts)", () => {
       expect(shape).toMatchObject({ hidden_size: 32, num_hidden_layers: 1, num_attention_heads: 2 })
     })
 
-    it("refuses existing files, unknown environments and invalid settings, and writes nothing", async () => {
+    it("rejects existing files, unknown environments and invalid settings, and writes nothing", async () => {
       const before = await readFile(join(folder, "small/config.yaml"), "utf8")
       refused(await run(["init", "sokoban", "small"]), 2, /small exists and is not empty/)
       expect(await readFile(join(folder, "small/config.yaml"), "utf8")).toBe(before)
@@ -170,7 +171,7 @@ describe.skipIf(!built)("gigpo (needs dist: npm run build:ts)", () => {
       refused(await run(["config", "training", "--schema"]), 2, /--schema takes no other argument/)
     })
 
-    it("refuses a file with errors and prints their lines", async () => {
+    it("rejects a file with errors and prints their lines", async () => {
       await writeFile(
         join(folder, "wrong.yaml"),
         "model: m\nenvironment: { name: sokoban }\ntraining:\n  itterations: 3\n",
@@ -189,7 +190,7 @@ describe.skipIf(!built)("gigpo (needs dist: npm run build:ts)", () => {
   })
 
   describe("sft, train, evaluate and play", () => {
-    it("refuse a missing model", async () => {
+    it("reject a missing model", async () => {
       const model = ["small/config.yaml", "--set", "model=nowhere"]
       for (const words of [["train"], ["evaluate"], ["play"], ["sft", "--out", "x"]])
         refused(await run([words[0]!, ...model, ...words.slice(1)]), 2, /nowhere.*\[BAD_(TOKENIZER|MODEL)\]/)

@@ -2,8 +2,8 @@ import { mkdtemp, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { type PanelEvaluation, writeEvaluation } from "../../src/panel/evaluation-file.ts"
-import { changed, type Made, madeEvaluation } from "../panel/made.ts"
+import { type BenchmarkEvaluation, writeEvaluation } from "../../src/benchmark/evaluation-file.ts"
+import { changed, type Made, madeEvaluation } from "../benchmark/made.ts"
 import { built, gigpo } from "./gigpo.ts"
 
 describe.skipIf(!built)("gigpo compare (needs dist: npm run build:ts)", () => {
@@ -12,14 +12,14 @@ describe.skipIf(!built)("gigpo compare (needs dist: npm run build:ts)", () => {
     folder = await mkdtemp(join(tmpdir(), "gigpo-compare-"))
     const tasks = (succeeds: (task: number) => boolean) =>
       Array.from({ length: 40 }, (_, task): Made[] => [succeeds(task)])
-    const files: Record<string, PanelEvaluation> = {
+    const files: Record<string, BenchmarkEvaluation> = {
       a: madeEvaluation(tasks((task) => task % 4 > 0)),
       b: madeEvaluation(tasks((task) => task < 20)),
       c: madeEvaluation(
         tasks(() => true).map(() => ["failed", true, true]),
         { settings: { temperature: 0, environment: { history: 2 } }, model: { name: "\u001b[31mred" } },
       ),
-      other: madeEvaluation([[true]], { panel: "doors@2" }),
+      other: madeEvaluation([[true]], { benchmark: "doors@2" }),
       silent: changed(madeEvaluation([[true]]), () => ({ metrics: {}, success: false })),
     }
     for (const [name, evaluation] of Object.entries(files)) await writeEvaluation(join(folder, name), evaluation)
@@ -67,7 +67,7 @@ Only B ever solved: task 0, task 4, task 8, task 12, task 16
       .split("\n")
       .map((line) => JSON.parse(line))
     expect(lines).toMatchObject([
-      { first: { file: "a" }, second: { file: "b" }, panel: "doors@1", success: { test: { name: "McNemar" } } },
+      { first: { file: "a" }, second: { file: "b" }, benchmark: "doors@1", success: { test: { name: "McNemar" } } },
       { first: { file: "a" }, second: { file: "c" }, differing: [{ name: "repeats" }, { name: "temperature" }] },
     ])
     expect(lines[0].success.onlyFirst).toHaveLength(15)
@@ -80,10 +80,10 @@ Only B ever solved: task 0, task 4, task 8, task 12, task 16
   })
 
   it.each([
-    [["a", "other"], /different panels: doors@1 and doors@2/],
+    [["a", "other"], /different benchmarks: doors@1 and doors@2/],
     [["a"], /Only one evaluation was given/],
     [["a", "none"], /none/],
-  ])("refuses %j", async (files, message) => {
+  ])("rejects %j", async (files, message) => {
     const { code, stdout, stderr } = await compare(...files)
     expect({ code, stdout }).toEqual({ code: 2, stdout: "" })
     expect(stderr).toMatch(message)

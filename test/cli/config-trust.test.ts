@@ -55,7 +55,7 @@ describe("a run's configuration of another origin", () => {
     ["an engine in capitals", `${sokoban}engine: { url: "HTTPS://HOST.test" }`],
     ["an MLflow server", `${sokoban}mlflow: { url: "https://host.test" }`],
     ["a Trackio server", `${sokoban}trackio: { url: "https://host.test" }`],
-    ["a judge", `${sokoban}training: { turnHooks: { name: judge, url: "https://host.test/v1" } }`],
+    ["a judge", `${sokoban}training: { rolloutHooks: { name: judge, url: "https://host.test/v1" } }`],
     ["a socket", "environment: { name: openenv, url: ws://host.test }"],
     ["a socket without slashes", `environment: { name: openenv, url: "ws:host.test" }`],
     ["a retriever", "environment: { name: search, questions: q.jsonl, retriever: http://host.test }"],
@@ -120,8 +120,8 @@ describe("a run's configuration of another origin", () => {
     ["the engine's address", `${sokoban}engine: { url: http://a.test }`, ["engine.url=http://127.0.0.1:9"]],
     [
       "the judge's address",
-      `${sokoban}training: { turnHooks: { name: judge, url: http://a.test } }`,
-      ["training.turnHooks.url=http://127.0.0.1:9"],
+      `${sokoban}training: { rolloutHooks: { name: judge, url: http://a.test } }`,
+      ["training.rolloutHooks.url=http://127.0.0.1:9"],
     ],
     ["the engine", `${sokoban}engine: { url: http://a.test }`, [`engine={ url: "http://127.0.0.1:9" }`]],
   ])("asks nothing where the command line gives %s", async (_, text, sets) => {

@@ -14,7 +14,7 @@ import { GigpoError } from "../../src/util/errors.ts"
 
 const least = "model: models/small\nenvironment:\n  name: sokoban\n"
 
-/** The message of the BAD_CONFIG that this configuration is refused with. */
+/** The message of the BAD_CONFIG that this configuration is rejected with. */
 function refusal(text: string, ...sets: string[]): string {
   try {
     resolveConfig(text, sets, "my.yaml")
@@ -143,7 +143,7 @@ describe("a configuration", () => {
     await openConfiguredEnvironment(config)
   })
 
-  it("of gigpo init is refused for other environments", () => {
+  it("of gigpo init is rejected for other environments", () => {
     expect(() => starterConfig("webshop", "m", { vision: true })).toThrow(
       /There is no starter configuration for webshop with images\. Choose one of: .*sokoban,/,
     )
@@ -173,12 +173,12 @@ describe("an invalid configuration", () => {
     ["training: { estimator: { stepWeight: 2 } }", "did you mean training.estimator.omega?"],
     [
       "training: { rollout: { zzz: 3 } }",
-      "training.rollout.zzz is not an option; known: temperature, maxCompletionTokens, constrained, concurrency, maxSteps, environmentTimeout, turnTimeout, episodeTimeout, groupTimeout, maxRetries, minGroupSize, maxResamples, maxForks, maxRefillRounds.",
+      "training.rollout.zzz is not an option; known: temperature, maxCompletionTokens, constrained, concurrency, maxSteps, environmentTimeout, turnTimeout, episodeTimeout, groupTimeout, maxRetries, minGroupSize, maxResamples, maxBranches, maxRefillRounds.",
     ],
     ["zzz: 3", "zzz is not an option; known: model, teacher, environment, agent, run, seed,"],
     ["__proto__: { x: 1 }", "__proto__ is not an option"],
     ["constructor: 1", "constructor is not an option"],
-  ])("with the unknown key %j is refused with the key that was meant", (text, message) => {
+  ])("with the unknown key %j is rejected with the key that was meant", (text, message) => {
     expect(refusal(`${least}${text}\n`)).toContain(message)
   })
 
@@ -227,7 +227,7 @@ describe("an invalid configuration", () => {
       "training.loss.clipLow.to must be a number from 0 to 1, not 2.",
     ],
     ["training: { groups: { from: 1, to: 2 } }", "training.groups must be a number, not {"],
-  ])("with %j is refused with what it must be", (text, message) => {
+  ])("with %j is rejected with what it must be", (text, message) => {
     expect(refusal(`${least}${text}\n`)).toContain(message)
   })
 
@@ -253,11 +253,11 @@ describe("an invalid configuration", () => {
     ["model: [1\nrun: 2", /my.yaml, line \d: /],
     ["model: a\nmodel: b\n", /my.yaml, line 2: Map keys must be unique/],
     ["\tmodel: a\n", /my.yaml, line 1: /],
-  ])("that is no such YAML (%j) is refused", (text, message) => {
+  ])("that is no such YAML (%j) is rejected", (text, message) => {
     expect(refusal(text)).toMatch(message)
   })
 
-  it("that expands far beyond its size is refused", () => {
+  it("that expands far beyond its size is rejected", () => {
     const levels = Array.from(
       { length: 12 },
       (_, i) =>
@@ -269,13 +269,13 @@ describe("an invalid configuration", () => {
   })
 
   it.each(["training.iterations", "=3", ".=3", "training..x=3", "model.x=3", "model=[", "nope=1"])(
-    "for the setting %j is refused",
+    "for the setting %j is rejected",
     (set) => {
       expect(refusal(least, set)).toMatch(/^--set/)
     },
   )
 
-  it("file that does not exist is refused by name", async () => {
+  it("file that does not exist is rejected by name", async () => {
     await expect(loadConfig("no/such.yaml")).rejects.toMatchObject({
       code: "BAD_CONFIG",
       message: expect.stringContaining("Could not read no/such.yaml: it does not exist"),
@@ -352,7 +352,7 @@ describe("a branch of a configuration", () => {
     expect(part("training.estimator").split("\n").length).toBeLessThan(all.split("\n").length / 2)
   })
 
-  it("that is unknown is refused with a suggestion", () => {
+  it("that is unknown is rejected with a suggestion", () => {
     expect(() => part("training.estimatr")).toThrow(
       /training\.estimatr is not an option; did you mean training\.estimator\?/,
     )

@@ -56,7 +56,7 @@ describe.skipIf(!built)("the engine of a module, examples/extend/stored-engine.t
     expect(JSON.parse(report.stdout)).toMatchObject({ model: expect.stringContaining("parts/model") })
   })
 
-  it("is refused, with the place in the file, before the run begins", async () => {
+  it("is rejected, with the place in the file, before the run begins", async () => {
     await writeFile(join(folder, "here/storeless.mjs"), `export default async () => ({ losses: [] })`)
     await writeFile(join(folder, "here/no-function.mjs"), "export default { losses: [] }")
     for (const [engine, problem] of [

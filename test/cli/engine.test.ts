@@ -67,7 +67,7 @@ describe.skipIf(!built)("gigpo engine (needs dist: npm run build:ts)", () => {
     expect(again).toMatchObject({ code: 2, stderr: expect.stringMatching(/adapter.*overwrite/s) })
   })
 
-  it("refuses unsupported options before the run begins", async () => {
+  it("rejects unsupported options before the run begins", async () => {
     const { code, stderr } = await run("train", "remote.yaml", "--set", "run=none", "--set", "training.loss.name=dgpo")
     expect({ code, stderr }).toEqual({
       code: 2,

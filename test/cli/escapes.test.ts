@@ -112,7 +112,7 @@ describe("a server of the Tinker API", () => {
         "/get_server_capabilities": { body: { supported_models: [{ model_name: all }, { model_name: "b" }] } },
       },
     ],
-    ["its refusal", { "/client/config": { status: 401, body: { detail: all } } }],
+    ["its rejection", { "/client/config": { status: 401, body: { detail: all } } }],
     ["its error", { "/client/config": { status: 400, body: { error: { message: all } } } }],
     ["text in place of JSON", { "/client/config": { status: 422, body: all } }],
     ["a page", { "/client/config": { body: `<html>${all}` } }],
@@ -203,8 +203,8 @@ describe.skipIf(!built)("a command with hostile texts (needs dist: npm run build
         code: 2,
       })
     }
-    await writeFile(path("panel.json"), JSON.stringify({ panel: 1, name: all }))
-    expect(await run("panel", "show", "panel.json")).toMatchObject({ code: 2 })
+    await writeFile(path("benchmark.json"), JSON.stringify({ benchmark: 1, name: all }))
+    expect(await run("benchmark", "show", "benchmark.json")).toMatchObject({ code: 2 })
   })
 
   it("shows texts of a run as text, and prints them unchanged as JSON", async () => {

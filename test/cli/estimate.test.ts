@@ -209,7 +209,7 @@ describe("the work of an iteration", () => {
   it("of SFT is that of training on the expert's steps", () => {
     const { promptTokens, completionTokens } = work
     // 20 rows in batches of 7: three steps, twice.
-    const cloning = { rows: 20, promptTokens, completionTokens, epochs: 2, stepsPerUpdate: 7 }
+    const cloning = { rows: 20, promptTokens, completionTokens, epochs: 2, completionsPerUpdate: 7 }
     expect(sftWork(model, cloning, how)).toEqual([part("training"), part("optimizer")])
     const lora = { ...how, adapter }
     expect(sftWork(model, cloning, lora)).toEqual([part("training", lora), part("optimizer", lora)])
@@ -388,17 +388,17 @@ describe.skipIf(!built)("gigpo estimate", () => {
       "--set",
       "training.epochs=1",
     ]
-    const { code, stdout } = await run(["estimate", config, "--card", "h100", ...words, "--peak", "50"])
+    const { code, stdout } = await run(["estimate", config, "--gpu", "h100", ...words, "--mfu", "50"])
     expect(code).toBe(0)
     expect(stdout).toMatch(/memory on cuda, bfloat16\n.*available: 80\.0 GB/)
     expect(stdout).toMatch(/at least .* on H100 by its datasheet.*at an assumed 50 % of that \(not measured\)/)
     expect(stdout).toMatch(/tokens: 24,000 prefilled, 3,000 sampled, 27,000 trained/)
-    const json = JSON.parse((await run(["estimate", config, "--card", "h100", ...words, "--json"])).stdout)
+    const json = JSON.parse((await run(["estimate", config, "--gpu", "h100", ...words, "--json"])).stdout)
     const [time] = json.times
     expect(time).toMatchObject({ name: "H100", source: "datasheet", assumedPeakPercent: 40 })
     expect(time.assumedSeconds / time.floorSeconds).toBeCloseTo(2.5, 6)
     expect(json.parts.map((one: { name: string }) => one.name)).toEqual(["prefill", "decode", "training", "optimizer"])
-    const two = ["--card", "h100", "--device", "cuda:0,1", ...words]
+    const two = ["--gpu", "h100", "--device", "cuda:0,1", ...words]
     expect((await run(["estimate", config, ...two])).stdout).toMatch(/memory on each of 2 GPUs, bfloat16\n.*: 80\.0 GB/)
     const half = JSON.parse((await run(["estimate", config, ...two, "--json"])).stdout)
     expect(half.devices).toBe(2)
@@ -413,7 +413,7 @@ describe.skipIf(!built)("gigpo estimate", () => {
     expect(stdout).toMatch(
       /^the whole run\n {2}6 iterations, 3 evaluations of 4 episodes, 3 checkpoints; the time of the environment not counted\n {2}about .* on this CPU\n {2}disk: up to .*: 4 checkpoints of .*, the model of .* of metrics\nsupervised fine-tuning before it\n {2}2 epochs of \d+ steps, from 10 tasks; plus about .* of the expert\n {2}about .* on this CPU\n {2}disk: a model of /m,
     )
-    const words = ["--prompt-tokens", "40", "--completion-tokens", "5", "--steps", "10", "--card", "h100"]
+    const words = ["--prompt-tokens", "40", "--completion-tokens", "5", "--steps", "10", "--gpu", "h100"]
     const far = await run(["estimate", config, ...words])
     expect(far.stdout).toMatch(
       /3 checkpoints; the time of the environment and of writing checkpoints not counted\n {2}at least .* on H100, at 40 % of its peak /,
@@ -455,11 +455,11 @@ describe.skipIf(!built)("gigpo estimate", () => {
 
   it.each([
     [["--memory", "much"], /size of at least a megabyte/],
-    [["--card", "abacus"], /The card "abacus" is unknown/],
-    [["--peak", "0"], /above 0 and at most 100/],
+    [["--gpu", "abacus"], /The card "abacus" is unknown/],
+    [["--mfu", "0"], /above 0 and at most 100/],
     [["--device", "tpu"], /must be "auto", "cpu", "cuda"/],
     [["--steps", "-1"], /must be a number above 0/],
-  ])("refuses %j with exit code 2", async (words, message) => {
+  ])("rejects %j with exit code 2", async (words, message) => {
     const { code, stderr } = await run(["estimate", config, ...words])
     expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringMatching(message) })
   })

@@ -174,7 +174,7 @@ describe.skipIf(!built)("programs that play (needs dist: npm run build:ts)", () 
     expect(await readFile(join(folder, "demo/config.yaml"), "utf8")).toMatch(/name: .*examples\/gateway\/line\.mjs\n/)
   })
 
-  it("is refused before anything is changed without a player, or if the program does not exist", async () => {
+  it("is rejected before anything is changed without a player, or if the program does not exist", async () => {
     await refuse(/No agent is configured. Give one: gigpo gateway config\.yaml -- node agent\.mjs, or set agent in config/, "gateway", "config.yaml") // biome-ignore format: one line
     await refuse(/config\.yaml, line 2: tasks only provides tasks, which an agent must play/, "train", "config.yaml")
     await refuse(/There is no executable program missing/, "gateway", "config.yaml", "--", "missing")

@@ -37,14 +37,14 @@ describe.runIf(built)("gigpo export --as gguf", () => {
     [["model", "-o", "none/a.gguf"], "no folder"],
     [["nowhere", "-o", "a.gguf"], "no folder"],
     [["model", "-o", "a.gguf", "--type", "q9_9"], "q9_9"],
-  ])("refuses %j", async (words, message) => {
+  ])("rejects %j", async (words, message) => {
     const { code, stderr } = await exported(...words)
     expect(code).not.toBe(0)
     expect(stderr).toContain(message)
     expect(await readdir(cwd)).toEqual(["model"])
   })
 
-  it("refuses --type with another format", async () => {
+  it("rejects --type with another format", async () => {
     const { code, stderr } = await gigpo(["export", "model", "--as", "csv", "-o", "a.csv", "--type", "f16"], { cwd })
     expect(code).not.toBe(0)
     expect(stderr).toContain("--type applies only to --as gguf")

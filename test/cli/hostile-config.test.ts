@@ -1,7 +1,7 @@
 import { expect, it } from "vitest"
 import { parseConfigDocument } from "../../src/cli/config/document.ts"
 
-// YAML that was written to exhaust the parser. It is refused with a sentence, and what is large but harmless is read.
+// YAML that was written to exhaust the parser. It is rejected with a sentence, and what is large but harmless is read.
 
 const parsed = (text: string) => parseConfigDocument(text, "config.yaml").document.toJS()
 
@@ -12,7 +12,7 @@ it.each<[string, string]>([
   ["lists by dashes", `${"- ".repeat(20_000)}1`],
   ["keys by question marks", `${"? ".repeat(20_000)}1`],
   ["groups by indentation", Array.from({ length: 2000 }, (_, i) => `${" ".repeat(i)}a:`).join("\n")],
-])("%s in one another by the thousand are refused", (_, text) => {
+])("%s in one another by the thousand are rejected", (_, text) => {
   expect(() => parsed(text)).toThrow(
     expect.objectContaining({ code: "BAD_CONFIG", message: expect.stringMatching(/nested more than 100 levels deep/) }),
   )
@@ -30,7 +30,7 @@ it("thousands of keys are read, and a repeated one is named by its line", () => 
   expect(() => parsed("a: {b: [{c: 1}]}\nd: 1\na: 2\n")).toThrow(twice)
 })
 
-it("aliases that multiply are refused", () => {
+it("aliases that multiply are rejected", () => {
   const levels = Array.from({ length: 9 }, (_, i) => `a${i + 1}: &a${i + 1} [${Array(9).fill(`*a${i}`).join(",")}]`)
   expect(() => parsed(["a0: &a0 [x]", ...levels].join("\n"))).toThrow()
 })

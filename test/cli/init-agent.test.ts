@@ -21,7 +21,7 @@ describe.skipIf(!built)("gigpo init --agent (needs dist: npm run build:ts)", () 
   })
   afterAll(() => rm(folder, { recursive: true, force: true }))
 
-  it("writes an agent, its tasks, its package and a configuration, and refuses what is in the way", async () => {
+  it("writes an agent, its tasks, its package and a configuration, and rejects what is in the way", async () => {
     expect((await readdir(join(folder, "mine"))).sort()).toEqual([
       ...["agent.ts", "config.schema.json", "config.yaml", "package.json", "tasks.ts", "tsconfig.json"],
     ])

@@ -72,7 +72,7 @@ describe.skipIf(!built)("gigpo init --model (needs dist: npm run build:ts)", () 
     [["--model", "made/model", "--set", "model=made"], /--model, not with --set/],
     [["--set", "model=made"], /use --model/],
     [["--model", "made"], /made/],
-  ])("with %j is refused, and nothing is written", async (words, message) => {
+  ])("with %j is rejected, and nothing is written", async (words, message) => {
     const { code, stderr, stdout } = await run("init", "sokoban", "refused", ...words)
     expect([code, stdout]).toEqual([2, ""])
     expect(stderr).toMatch(message)

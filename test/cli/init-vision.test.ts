@@ -77,7 +77,7 @@ describe.skipIf(!built)("gigpo init --vision (needs dist: npm run build:ts)", ()
       ["sokoban", "refused", "--vision", "--set", "initialModel.vision.pixels=100"],
       /pixels is 100; one feature covers 256/,
     ],
-  ])("init %j is refused, and nothing is written", async (words, message) => {
+  ])("init %j is rejected, and nothing is written", async (words, message) => {
     const { code, stderr, stdout } = await run("init", ...words)
     expect([code, stdout]).toEqual([2, ""])
     expect(stderr).toMatch(message)

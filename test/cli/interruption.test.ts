@@ -177,7 +177,7 @@ describe.skipIf(!built)("a training that is stopped (needs dist: npm run build:t
     await expectSame("killed", whole)
   })
 
-  it("while another works in its folder is refused", async () => {
+  it("while another works in its folder is rejected", async () => {
     let second: Promise<Outcome> | undefined
     const words = ["train", "small/config.yaml", "--set", "run=locked"]
     const first = await gigpo(words, {

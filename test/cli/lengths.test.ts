@@ -7,7 +7,7 @@ import { built, gigpo, tiny } from "./gigpo.ts"
 describe.skipIf(!built)("lengths and sizes of a configuration (needs dist: npm run build:ts)", () => {
   let folder: string
   const run = async (...words: string[]) => await gigpo(words, { cwd: folder })
-  const estimated = (config: string, ...more: string[]) => run("estimate", config, "--card", "h100", "--json", ...more)
+  const estimated = (config: string, ...more: string[]) => run("estimate", config, "--gpu", "h100", "--json", ...more)
 
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), "gigpo-lengths-"))
@@ -29,7 +29,7 @@ describe.skipIf(!built)("lengths and sizes of a configuration (needs dist: npm r
     ["play", ["play", "minimal.yaml"]],
     ["anchors", ["anchors", "minimal.yaml"]],
     ["estimate", ["estimate", "minimal.yaml"]],
-  ])("%s refuses replies that leave no room for a prompt, with both numbers and the key", async (_, words) => {
+  ])("%s rejects replies that leave no room for a prompt, with both numbers and the key", async (_, words) => {
     const all = [...words, "--set", "training.rollout.maxCompletionTokens=4096"]
     const { code, stdout, stderr } = await run(...all)
     expect({ code, stdout }).toEqual({ code: 2, stdout: "" })
@@ -58,7 +58,7 @@ describe.skipIf(!built)("lengths and sizes of a configuration (needs dist: npm r
       /training\.evaluation\.tasks=1000000000/,
     ],
     [["sft", "small/config.yaml", "--in-place", "--set", "sft.tasks=1000000000"], /sft\.tasks=1000000000/],
-  ])("%j is refused at once, with what it would take", async (words, message) => {
+  ])("%j is rejected at once, with what it would take", async (words, message) => {
     const { code, stderr } = await run(...words)
     expect(code).toBe(2)
     expect(stderr).toMatch(message)
@@ -104,7 +104,7 @@ describe.skipIf(!built)("lengths and sizes of a configuration (needs dist: npm r
     })
   })
 
-  it("estimate refuses lengths that do not fit together", async () => {
+  it("estimate rejects lengths that do not fit together", async () => {
     const refused = await estimated("small/config.yaml", "--prompt-tokens", "5000", "--completion-tokens", "20")
     expect(refused).toMatchObject({
       code: 2,

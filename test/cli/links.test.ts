@@ -111,7 +111,7 @@ describe.skipIf(!built || process.platform === "win32")(
       ["recover", "run", "checkpoints", ({ folder }: Place) => ["recover", folder]],
     ] as const
     it.each(refusing.map(([name, ...rest], at) => [name, casesAt<Kind>(["absolute", "pipe"], at), ...rest] as const))(
-      "%s refuses it and names the link (%j)",
+      "%s rejects it and names the link (%j)",
       async (_, kinds, source, level, words) => {
         for (const kind of kinds) {
           const outcome = await tried(source, level, kind, words)

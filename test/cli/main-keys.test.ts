@@ -82,7 +82,7 @@ describe("one branch", () => {
     ["training.estimator.hgpo.gama", "training.estimator.hgpo.gamma"],
     ["environment.sokobn", "environment.sokoban"],
     ["training.estimator.gigpo.stepWeight", "training.estimator.gigpo.omega"],
-  ])("that is unknown is refused: %s was meant to be %s", (key, meant) => {
+  ])("that is unknown is rejected: %s was meant to be %s", (key, meant) => {
     expect(() => part(key)).toThrow(`${key} is not an option; did you mean ${meant}?`)
   })
 
@@ -110,7 +110,7 @@ describe("one branch", () => {
   })
 
   it("ends a default with one full stop", () => {
-    expect(part("training.turnHooks.think-when-unsure.briefPrompt")).toMatch(/Default "[^"]*"\.\n/)
+    expect(part("training.rolloutHooks.think-when-unsure.briefPrompt")).toMatch(/Default "[^"]*"\.\n/)
     expect(renderConfig()).not.toMatch(/[^.]\.\.(\s|$)/)
   })
 

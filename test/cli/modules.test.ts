@@ -67,7 +67,7 @@ describe("the observer of a run", () => {
     expect(await configuredObservers(await load(""))).toEqual([])
   })
 
-  it("is refused without a function of an observer, with the place in the file", async () => {
+  it("is rejected without a function of an observer, with the place in the file", async () => {
     for (const [text, problem] of [
       ["export default () => {}", "must be an observer: an object with start, episodes, evaluation, report or end"],
       ["export default [{ reports() {} }]", "it has none of them"],
@@ -159,14 +159,16 @@ describe("a custom module", () => {
 
   it("provides turn hooks", async () => {
     const turns = await put("export default { onTurn: () => ({ kind: 'accept' }) }")
-    const own = (await configuredTraining(await load(`training: { turnHooks: ./${turns} }\n`)))
-      .turnHooks as RolloutHooks
+    const own = (await configuredTraining(await load(`training: { rolloutHooks: ./${turns} }\n`)))
+      .rolloutHooks as RolloutHooks
     expect(own.onTurn).toBeTypeOf("function")
-    const named = await configuredTraining(await load("training: { turnHooks: { name: t2po, maxResamples: 5 } }\n"))
-    expect(named.turnHooks).toMatchObject({ name: "t2po", maxResamples: 5, resampleThreshold: 0.3 })
+    const named = await configuredTraining(await load("training: { rolloutHooks: { name: t2po, maxResamples: 5 } }\n"))
+    expect(named.rolloutHooks).toMatchObject({ name: "t2po", maxResamples: 5, resampleThreshold: 0.3 })
     const none = await put("export default { turn: () => 1 }")
-    await expect(load(`training: { turnHooks: ./${none} }\n`).then(configuredTraining)).rejects.toThrow(/must be hooks/)
-    await expect(load("training: { turnHooks: t2p }\n")).rejects.toThrow(/turnHooks\.name must be .*t2po/)
+    await expect(load(`training: { rolloutHooks: ./${none} }\n`).then(configuredTraining)).rejects.toThrow(
+      /must be hooks/,
+    )
+    await expect(load("training: { rolloutHooks: t2p }\n")).rejects.toThrow(/rolloutHooks\.name must be .*t2po/)
   })
 
   it("provides a wrapper of a built-in or custom environment", async () => {
@@ -330,7 +332,7 @@ describe("a custom module", () => {
       "",
       /line 3: .* exports the option sha256, which is a reserved key/,
     ],
-  ])("that %s is refused with the line", async (_, module, options, message) => {
+  ])("that %s is rejected with the line", async (_, module, options, message) => {
     const name = module === undefined ? `mine-${files++}.mjs` : await put(module)
     await expect(load(`training: { estimator: { use: ./${name}${options} } }\n`)).rejects.toMatchObject({
       code: "BAD_CONFIG",
@@ -356,7 +358,7 @@ describe("a custom module", () => {
       "export const options = {}; export default () => { throw new Error('no memory') }",
       /line 3: .* export threw: no memory/,
     ],
-  ])("that is no estimator (%j) is refused before a model is opened", async (module, message) => {
+  ])("that is no estimator (%j) is rejected before a model is opened", async (module, message) => {
     const config = await load(`training: { estimator: { use: ./${await put(module)} } }\n`)
     await expect(configuredTraining(config)).rejects.toMatchObject({
       code: "BAD_CONFIG",
@@ -365,7 +367,7 @@ describe("a custom module", () => {
   })
 
   it.skipIf((process.features as { typescript?: unknown }).typescript)(
-    "in TypeScript is refused only by a Node that cannot run it",
+    "in TypeScript is rejected only by a Node that cannot run it",
     async () => {
       const name = await put("export default () => {}", "ts")
       await expect(load(`training: { loss: { use: ./${name} } }\n`)).rejects.toThrow(

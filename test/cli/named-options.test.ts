@@ -47,7 +47,7 @@ describe("a name set over a group", () => {
     expect(loss).toMatchObject({ name: "sapo", klWeight: 0.2 })
   })
 
-  it("refuses options that the new one lacks, by name", () => {
+  it("rejects options that the new one lacks, by name", () => {
     expect(() => resolveConfig(text, ["environment=webshop"])).toThrow(
       /environment\.boxes is an option of sokoban, not of webshop/,
     )

@@ -119,7 +119,7 @@ describe("the plan of a preset", () => {
       const { estimate, needs } = await planTraining({ config, clones: true, mode: {} }, signal)
       const needed = needsOf(await configuredTraining(config))
       await using policy = await NativePolicy.open(model, trainingOptions(config, needed))
-      expect(estimate!.plan).toEqual(atAnyTime(policy.plan))
+      expect(estimate!.plan).toEqual(atAnyTime(policy.memoryPlan))
       expect(needs).toEqual([])
       expect(await readdir(folder)).toEqual(["small"])
     } finally {
@@ -174,7 +174,7 @@ describe.skipIf(!built)("gigpo with a preset (needs dist: npm run build:ts)", ()
     expect(JSON.stringify(plan.needs)).not.toContain("GPU")
   })
 
-  it("refuses unknown presets with the list, invalid settings, and a file beside it", async () => {
+  it("rejects unknown presets with the list, invalid settings, and a file beside it", async () => {
     const unknown = await run("train", "--preset", "alfworld-1b", "--dry-run")
     expect(unknown).toMatchObject({ code: 2, stdout: "" })
     for (const name of names) expect(unknown.stderr).toContain(name)

@@ -178,7 +178,7 @@ describe.skipIf(!built)("a recorded run (needs dist: npm run build:ts)", () => {
     [["episodes", "runs/sokoban", "--failed"], /--failed was renamed to --unsuccessful/],
     [["episodes", "runs/sokoban", "--unsuccessful", "--succeeded"], /--unsuccessful.*cannot be used with.*--succeeded/],
     [["train", "small/config.yaml", "--set", "mlflow.url=ftp://x"], /mlflow\.url must be the http or https address/],
-  ])("%j is refused with what to do", async (words, message) => {
+  ])("%j is rejected with what to do", async (words, message) => {
     expect(await run(...words)).toMatchObject({ code: 2, stdout: "", stderr: expect.stringMatching(message) })
   })
 })

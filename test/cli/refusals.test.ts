@@ -14,7 +14,7 @@ async function snapshot(root: string): Promise<Record<string, string>> {
 
 const set = (...sets: string[]) => sets.flatMap((one) => ["--set", one])
 
-/** Each is refused; `demo` is a model, its clone and a finished run of it. */
+/** Each is rejected; `demo` is a model, its clone and a finished run of it. */
 const commands: readonly (readonly string[])[] = [
   ["init", "sokoban", "demo"],
   ["init", "sokoban", "new", ...set("initialModel.layers=0")],
@@ -58,10 +58,10 @@ const commands: readonly (readonly string[])[] = [
   ["train", "demo/config.yaml", "--fork", "demo/model", ...set("run=demo/branch")],
 ]
 
-describe.skipIf(!built)("a refused command (needs dist: npm run build:ts)", () => {
+describe.skipIf(!built)("a rejected command (needs dist: npm run build:ts)", () => {
   let folder: string
   beforeAll(async () => {
-    folder = await mkdtemp(join(tmpdir(), "gigpo-refusals-"))
+    folder = await mkdtemp(join(tmpdir(), "gigpo-rejections-"))
     for (const words of [
       ["init", "sokoban", "demo", ...tiny],
       ["train", "demo/config.yaml", "--json"],

@@ -18,7 +18,7 @@ it.each([
   ["--topk", "0", "from 1 to 1000"],
   ["--topk", "1001", "from 1 to 1000"],
   ["--port", "65536", "from 0 to 65535"],
-])("refuses %s %s before it reads anything", async (option, value, range) => {
+])("rejects %s %s before it reads anything", async (option, value, range) => {
   const written = vi.spyOn(process.stderr, "write").mockReturnValue(true)
   const command = retrieverCommand(new Command()).exitOverride()
   await expect(command.parseAsync(["nowhere.jsonl", option, value], { from: "user" })).rejects.toMatchObject({

@@ -54,10 +54,10 @@ describe.skipIf(!built)("the state of a run (needs dist: npm run build:ts)", () 
         expect(ofCheckpoint.stderr).toBe("")
         expect(ofModel.code).toBe(0)
       }
-      const panel = ["--panel", "sokoban/6x6@1", "--out", "panel.jsonl"]
-      const played = await run(["evaluate", "small/config.yaml", "--model", "longer", ...panel])
+      const benchmark = ["--benchmark", "sokoban/6x6@1", "--out", "benchmark.jsonl"]
+      const played = await run(["evaluate", "small/config.yaml", "--model", "longer", ...benchmark])
       expect(played).toMatchObject({ code: 0, stderr: expect.stringMatching(told) })
-      const [header] = (await readFile(join(folder, "panel.jsonl"), "utf8")).split("\n")
+      const [header] = (await readFile(join(folder, "benchmark.jsonl"), "utf8")).split("\n")
       expect(JSON.parse(header!).model.name).toBe(checkpoint)
     })
 
@@ -119,7 +119,7 @@ describe.skipIf(!built)("the state of a run (needs dist: npm run build:ts)", () 
       ["train", "small/config.yaml", "--set", "run=nothing", "--fork", "small"],
       /nothing in .*small to fork.*\[RUN_MISSING\]/,
     ],
-  ])("%j is refused with the folder that is meant", async (words, message) => {
+  ])("%j is rejected with the folder that is meant", async (words, message) => {
     expect(await run(words, { input: "Hello" })).toMatchObject({
       code: 2,
       stdout: "",
@@ -129,7 +129,7 @@ describe.skipIf(!built)("the state of a run (needs dist: npm run build:ts)", () 
   })
 
   describe("of a fork", () => {
-    it("is printed: forked at first, then continued, and refused as a fork of another", async () => {
+    it("is printed: forked at first, then continued, and rejected as a fork of another", async () => {
       const fork = (from: string, iterations: number) =>
         run(train("branch", "--resume", "auto", "--fork", from, ...sets(`training.iterations=${iterations}`)))
       const first = await fork("whole", 3)

@@ -75,12 +75,12 @@ describe("the schema of configurations", () => {
     ["training: { estimator: { name: hgpo, gama: 1 } }", "/training/estimator"],
     ["lora: { alpha: 8 }", "/lora"],
     ["device: gpu", "/device"],
-  ])("refuses %s", (text, place) => {
+  ])("rejects %s", (text, place) => {
     expect(faults(`${least}${text}`)).toContain(place)
     expect(faults("environment: sokoban")).toContain("") // no model
   })
 
-  it("refuses unknown options of an environment", () => {
+  it("rejects unknown options of an environment", () => {
     expect(faults("model: m\nenvironment: { name: sokoban, boxs: 2 }")).toContain("/environment")
   })
 

@@ -181,7 +181,7 @@ describe.skipIf(!built)("gigpo serve (needs dist: npm run build:ts)", () => {
     await expect(rest()).rejects.toThrow()
   })
 
-  it("refuses an occupied port and a weak key before it reads a model", async () => {
+  it("rejects an occupied port and a weak key before it reads a model", async () => {
     const other = createServer().listen(0, "127.0.0.1")
     await once(other, "listening")
     const { port } = other.address() as AddressInfo

@@ -114,7 +114,7 @@ describe.skipIf(!built)("servers (need dist: npm run build:ts)", () => {
       expect(told).toMatch(/^x-content-type-options: nosniff\r$/im)
     })
 
-    it("refuses other Hosts, foreign Origins, and hosts in the request line, also with the key", async () => {
+    it("rejects other Hosts, foreign Origins, and hosts in the request line, also with the key", async () => {
       const foreign = [
         [`host: evil.example:${port()}\r\n`, 421],
         [`host: 127.0.0.1:1\r\n`, 421],
@@ -133,7 +133,7 @@ describe.skipIf(!built)("servers (need dist: npm run build:ts)", () => {
       expect(await refusal(head(own, `connection: close\r\n${host()}${keyed()}`))).toBe(status)
     })
 
-    it("refuses long paths, slashes and headers before it makes anything of them", async () => {
+    it("rejects long paths, slashes and headers before it makes anything of them", async () => {
       for (const target of [
         `/a${"/".repeat(3000)}x`,
         `/${"a/".repeat(1500)}`,

@@ -24,7 +24,7 @@ describe.skipIf(!built)("distilling a teacher from the terminal", () => {
     for (const line of lines.slice(-2)) expect(JSON.parse(line).metrics["distillation/divergence"]).not.toBe(0)
     const resume = () => run("train", "small/run/config.json", "--resume", "-s", "training.iterations=3")
     await cp(join(folder, "teacher"), join(folder, "kept"), { recursive: true })
-    await rm(join(folder, "teacher/model/gigpo.json")) // or opening it would be refused
+    await rm(join(folder, "teacher/model/gigpo.json")) // or opening it would be rejected
     await cp(join(folder, "small/model/model.safetensors"), join(folder, "teacher/model/model.safetensors"))
     expect(await resume()).toMatchObject({
       code: 2,
@@ -68,7 +68,7 @@ describe.skipIf(!built)("distilling a teacher from the terminal", () => {
     ["without a teacher", [], /needs a teacher: set teacher to its model folder/],
     ["with one of another tokenizer", ["-s", "teacher=foreign/model"], /use a model with the same tokenizer/],
     ["with one that is not there", ["-s", "teacher=nobody"], /nobody/],
-  ])("is refused %s", async (_, words, message) => {
+  ])("is rejected %s", async (_, words, message) => {
     const { code, stderr } = await train("-s", "run=other", ...words)
     expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringMatching(message) })
   })

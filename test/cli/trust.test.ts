@@ -50,8 +50,8 @@ const openers: Readonly<Record<string, Words>> = {
   play: ["play", "theirs/config.json", "--expert"],
   anchors: ["anchors", "theirs/config.json"],
   estimate: ["estimate", "theirs/config.json"],
-  "panel pin": ["panel", "pin", "theirs/config.json", "--out", "mine.json"],
-  "panel show": ["panel", "show", "sokoban/6x6@1", "--config", "theirs/config.json"],
+  "benchmark pin": ["benchmark", "pin", "theirs/config.json", "--out", "mine.json"],
+  "benchmark show": ["benchmark", "show", "sokoban/6x6@1", "--config", "theirs/config.json"],
 }
 
 const lure = `import { appendFileSync } from "node:fs"
@@ -125,7 +125,7 @@ describe.skipIf(!built)("a run of another origin (needs dist: npm run build:ts)"
     const { estimator: _, loss: __, ...rest } = training
     await bait({
       environment: { ...used, wrapper: used, memory: used },
-      training: { ...rest, estimator: used, loss: used, curriculum: used, turnHooks: used },
+      training: { ...rest, estimator: used, loss: used, curriculum: used, rolloutHooks: used },
       sft: { ...sft, loss: used },
       engine: { url: address },
       mlflow: { url: `${address}/mlflow` },
@@ -161,7 +161,7 @@ describe.skipIf(!built)("a run of another origin (needs dist: npm run build:ts)"
         "training.curriculum",
       ]
       await check(
-        ...[...places, "training.turnHooks", "sft.loss"].map((place) => `${path("theirs/lure.mjs")} (${place})`),
+        ...[...places, "training.rolloutHooks", "sft.loss"].map((place) => `${path("theirs/lure.mjs")} (${place})`),
         `contact ${address}/ (engine.url), with the key in TINKER_API_KEY`,
         `contact ${address}/mlflow (mlflow.url), with the key in MLFLOW_TRACKING_TOKEN`,
         `contact ${address}/trackio (trackio.url), with the key in TRACKIO_WRITE_TOKEN`,

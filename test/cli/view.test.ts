@@ -73,7 +73,7 @@ describe.skipIf(!built)("gigpo view and gigpo report (need dist: npm run build:t
     })
   })
 
-  it("refuses what cannot be shown, and says what can", async () => {
+  it("rejects what cannot be shown, and says what can", async () => {
     const refused = async (code: number, message: RegExp, ...words: string[]) =>
       expect(await run(...words)).toEqual({ code, stdout: "", stderr: expect.stringMatching(message) })
     for (const command of [["view"], ["report", "--out", "x.html"]]) {

@@ -64,8 +64,11 @@ describe.skipIf(!built)("progress messages of commands (need dist: npm run build
       /the engine at http/,
       4,
     ],
-    "panel show": [() => ["panel", "show", "sokoban/6x6@1", "--tasks", "--json"], /opening the panel/],
-    "panel pin": [() => ["panel", "pin", config, "--out", "mine.json", "--tasks", "200"], /200 tasks of sokoban/],
+    "benchmark show": [() => ["benchmark", "show", "sokoban/6x6@1", "--tasks", "--json"], /opening the benchmark/],
+    "benchmark pin": [
+      () => ["benchmark", "pin", config, "--out", "mine.json", "--tasks", "200"],
+      /200 tasks of sokoban/,
+    ],
     report: [() => ["report", "small/run", "--out", "report.html"], /reading small\/run|writing episodes/],
     export: [() => ["export", "small/run", "--as", "csv", "--out", "run.csv"], /exporting small\/run as csv/],
   }

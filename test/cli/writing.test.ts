@@ -128,7 +128,7 @@ describe.skipIf(!built)("writing of folders (needs dist: npm run build:ts)", () 
         if (!model.includes("/run/")) expect([old, expected], fault).toContain(await weightsOf(hurt, model))
         if (again.length > 0) {
           const there = await readdir(join(hurt, "made")).catch(() => [])
-          // A folder that was made whole is refused by what wants a new one.
+          // A folder that was made whole is rejected by what wants a new one.
           if (!(words[0] === "init" && there.length > 0))
             expect(await work(hurt, again), fault).toMatchObject({ code: 0 })
           expect(await weightsOf(hurt, model), fault).toBe(expected)

@@ -80,7 +80,7 @@ describe("toBatch", () => {
     [{ length: 1.5 }, /^Step 1 has the length 1\.5/],
     [{ reward: Infinity }, /^Step 1 \(task "y", episode 0\) has the reward Infinity/],
     [{ reward: "1" }, /^Step 1 .* has the reward 1/],
-  ])("refuses a step with %j", (wrong, message) => {
+  ])("rejects a step with %j", (wrong, message) => {
     const call = () => toBatch([steps[0]!, { ...steps[1]!, ...wrong } as BatchStep])
     expect(call).toThrow(GigpoError)
     expect(call).toThrow(message)

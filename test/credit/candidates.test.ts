@@ -63,7 +63,7 @@ it("candidates of a step sampled with a hint are off-policy, too", () => {
   expect(segments.map(({ offPolicy }) => offPolicy)).toEqual([true, undefined])
 })
 
-it("refuses invalid candidates", () => {
+it("rejects invalid candidates", () => {
   const batch = toBatch([step(1, [candidate(0)])])
   expect(() => candidateSequences(batch, () => [])).toThrow(/step 0 has 1 candidates but 0 advantages/)
   const bare = toBatch([{ task: 0, episode: 0, reward: 1 }])

@@ -98,7 +98,7 @@ describe("ecpo", () => {
         }
   })
 
-  it("refuses steps without actions", async () => {
+  it("rejects steps without actions", async () => {
     const without = worlds[0]!.map(({ record: _, ...step }) => step)
     await expect(advantagesOf(ecpo(), without as Told[])).rejects.toThrow(/ecpo needs completions and actions/)
   })

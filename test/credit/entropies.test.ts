@@ -18,7 +18,7 @@ import {
 } from "./worlds.ts"
 
 const entropyOf = (step: Told) => {
-  const random = new Random(step.turn).fork(keyOf(step))
+  const random = new Random(step.turn).derive(keyOf(step))
   return Float32Array.from({ length: step.length }, () => random.below(100) / 25)
 }
 const statistics = (steps: readonly Told[]): Batch["statistics"] => ({ entropy: steps.map(entropyOf) })
@@ -158,7 +158,7 @@ describe.each([
     )
   })
 
-  it("refuses invalid options", () => {
+  it("rejects invalid options", () => {
     expect(() => make({ estimator: { name: "gigpoo" } } as object)).toThrow(
       /estimator.name must be .* Did you mean gigpo\?/,
     )

@@ -68,7 +68,7 @@ describe("gigpo", () => {
     )
   })
 
-  it("refuses invalid options when it is created", () => {
+  it("rejects invalid options when it is created", () => {
     expect(() => gigpo({ gamma: 2 })).toThrow(bad(/gamma must be above 0 and at most 1, not 2/))
     expect(() => gigpo({ similarity: 1.5 })).toThrow(bad(/similarity must be above 0 and at most 1.* not 1.5/))
     expect(() => gigpo({ omga: 1 } as object)).toThrow(bad(/omga is not an option; did you mean omega/))
@@ -92,7 +92,7 @@ describe("grpo and rloo", () => {
     [() => grpoAdvantages([], { omge: 1 } as object), /^grpo: omge is not an option; did you mean omega/],
     [() => rloo({ singletonEpisode: "one" as "raw" }), /^rloo: singletonEpisode must be/],
     [() => rloo({ normalization: "std" } as object), /^rloo: normalization is not an option/],
-  ])("refuse invalid options, and invalid ones of GiGPO (%s)", (call, message) => {
+  ])("reject invalid options, and invalid ones of GiGPO (%s)", (call, message) => {
     expect(call).toThrow(bad(message))
   })
 
@@ -231,7 +231,7 @@ describe("asEstimator", () => {
     ],
     [{ name: "mine", estimate: () => 0, needs: ["hidden"] }, /needs "hidden"; known: "old", "reference"/],
     [{ name: "mine", estimate: () => 0, needs: ["entropie"] }, /needs "entropie"; did you mean "entropy"\?$/],
-  ])("refuses %j", (value, message) => {
+  ])("rejects %j", (value, message) => {
     expect(() => asEstimator(value as Estimator)).toThrow(bad(message))
   })
 })
@@ -318,7 +318,7 @@ describe("checkCredit", () => {
     [
       "a row of nothing",
       { advantages, extraSequences: [{ ...extraRow(), segments: [] }] },
-      bad(/extraSequences\[0\] without a span/),
+      bad(/extraSequences\[0\] without a segment/),
     ],
     ...(
       [
@@ -348,7 +348,7 @@ describe("checkCredit", () => {
     ]),
     ["a broken metric", { advantages, metrics: { "a/b": NaN } }, nonFinite(/metric "a\/b" as NaN/)],
     ["a detail of another length", { advantages, details: { a: new Int32Array(1) } }, bad(/detail "a"/)],
-  ])("refuses %s", (_, credit, error) => {
+  ])("rejects %s", (_, credit, error) => {
     expect(() => checkCredit(credit as Credit, two, "mine")).toThrow(error)
   })
 })

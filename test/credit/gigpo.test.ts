@@ -1,6 +1,6 @@
 import { describe, expect, expectTypeOf, it } from "vitest"
 import { gigpoAdvantages } from "../../src/credit/gigpo.ts"
-import { presets } from "../../src/credit/presets.ts"
+import { gigpoPresets } from "../../src/credit/presets.ts"
 import type { GigpoDiagnostics, GigpoOptions, GigpoResult, GigpoStep } from "../../src/credit/types.ts"
 import { expectClose } from "./close.ts"
 import { episode } from "./steps.ts"
@@ -216,15 +216,15 @@ describe("gigpoAdvantages", () => {
   })
 
   it("accepts a preset as options", () => {
-    const options = { ...presets.verlAgent, normalization: "none" } as const
+    const options = { ...gigpoPresets.verlAgent, normalization: "none" } as const
     const lone = episode("t", "a", [["x", 10, false]])
     expectClose(gigpoAdvantages(lone, options).episodeAdvantages, [9.9])
     expectClose(gigpoAdvantages(fork, options).episodeAdvantages, [4, 4, 4, -6, -6])
-    expectTypeOf(presets.verlAgent).toEqualTypeOf<GigpoOptions>()
+    expectTypeOf(gigpoPresets.verlAgent).toEqualTypeOf<GigpoOptions>()
   })
 })
 
-describe("gigpoAdvantages refuses", () => {
+describe("gigpoAdvantages rejects", () => {
   const step: GigpoStep = { task: "t", episode: 0, anchor: "s", reward: 0 }
 
   it.each([Number.NaN, Infinity, -Infinity, 1e101, undefined])("the reward %s, naming the step", (reward) => {

@@ -21,7 +21,7 @@ describe("groupByAnchor", () => {
     expect([...groupByAnchor(["", "__proto__"], ["__proto__", ""])]).toEqual([0, 1])
   })
 
-  it("refuses arrays of different lengths", () => {
+  it("rejects arrays of different lengths", () => {
     expect(() => groupByAnchor([0], [])).toThrow(expect.objectContaining({ code: "BAD_ARGUMENT" }))
   })
 })
@@ -80,7 +80,7 @@ describe("discountedReturns", () => {
     expectClose(discountedReturns([0, 5, 8, 6], 0.5, ["a", "b", "a", "b"]), [4, 8, 8, 6])
   })
 
-  it("returns nothing for no steps and refuses invalid input", () => {
+  it("returns nothing for no steps and rejects invalid input", () => {
     expect(discountedReturns([], 0.9)).toHaveLength(0)
     expect(() => discountedReturns([1], 0)).toThrow(expect.objectContaining({ code: "BAD_ARGUMENT" }))
     expect(() => discountedReturns([1], 0.9, [])).toThrow(expect.objectContaining({ code: "BAD_ARGUMENT" }))

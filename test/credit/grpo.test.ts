@@ -1,7 +1,7 @@
 import { describe, expect, expectTypeOf, it } from "vitest"
 import { gigpoAdvantages } from "../../src/credit/gigpo.ts"
 import { grpoAdvantages } from "../../src/credit/grpo.ts"
-import { presets } from "../../src/credit/presets.ts"
+import { gigpoPresets } from "../../src/credit/presets.ts"
 import type { GrpoOptions, GrpoResult, GrpoStep } from "../../src/credit/types.ts"
 import { expectClose } from "./close.ts"
 import { episode } from "./steps.ts"
@@ -53,13 +53,13 @@ describe("grpoAdvantages", () => {
   })
 
   it("accepts presets of GiGPO and ignores their step level", () => {
-    expectClose(grpoAdvantages(steps, { ...presets.verlAgent, normalization: "none" }).advantages, [
+    expectClose(grpoAdvantages(steps, { ...gigpoPresets.verlAgent, normalization: "none" }).advantages, [
       // Row scores 3, 2.9, 1, 1, 1, 2: mean 10.9 / 6.
       ...[3, 2.9, 1, 1, 1, 2].map((score) => score - 10.9 / 6),
     ])
   })
 
-  it("refuses what GiGPO refuses", () => {
+  it("rejects what GiGPO rejects", () => {
     expect(() => grpoAdvantages([{ task: 0, episode: 0, reward: Number.NaN }])).toThrow(
       expect.objectContaining({ code: "NON_FINITE" }),
     )

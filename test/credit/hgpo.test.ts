@@ -103,7 +103,7 @@ describe("hgpo", () => {
     [{ alpha: -1 }, /alpha must be/],
     [{ omega: 1 }, /omega is not an option/],
     [{ normalization: "leaveOneOut" }, /normalization must be/],
-  ])("refuses %j", (options, message) => {
+  ])("rejects %j", (options, message) => {
     expect(() => hgpo(options as object)).toThrow(message)
     expect(() => historyLevels(0.5)).toThrow(/historyLevels: history must be an integer/)
   })

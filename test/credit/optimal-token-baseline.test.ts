@@ -100,7 +100,7 @@ describe("optimalTokenBaseline", () => {
     for (const one of sums) expect(one).toBeCloseTo(32 / 128 ** 2, 6)
   })
 
-  it("refuses a batch without statistics", async () => {
+  it("rejects a batch without statistics", async () => {
     await expect(creditOf(optimalTokenBaseline(), worlds[0]!)).rejects.toThrow(
       /needs statistics.old and statistics.squares/,
     )

@@ -204,7 +204,7 @@ describe("strata", () => {
     }
   })
 
-  it("refuses steps without a strategy", async () => {
+  it("rejects steps without a strategy", async () => {
     await expect(advantagesOf(strata({ strategy: "style" }), worlds[0]!)).rejects.toThrow(
       /no step has the metric "style"/,
     )
@@ -334,7 +334,7 @@ describe("dpepo", () => {
     expect(parallelVariety([["", ""]], { noAction: 0.25 })).toEqual(Float64Array.of(0.25))
   })
 
-  it("refuses steps with different numbers of actions, or none", () => {
+  it("rejects steps with different numbers of actions, or none", () => {
     expect(() => parallelVariety([["a", "b"], ["a"]])).toThrow(/step 1 has 1 actions, the first 2/)
     expect(() => parallelVariety([[]])).toThrow(/step 0 has 0 actions/)
     expect(() => parallelVariety([], { actionBase: 2 })).toThrow(/parallelVariety: actionBase must be/)
@@ -355,7 +355,7 @@ describe("farthestPoints", () => {
     expect(farthestPoints(points, 1, 4)).toEqual([4])
   })
 
-  it("refuses to select more points than there are", () => {
+  it("rejects to select more points than there are", () => {
     for (const [count, first] of [
       [6, 0],
       [0, 0],

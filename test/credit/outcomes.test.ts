@@ -248,7 +248,7 @@ describe.each(Object.entries(definitions))("%s", (_, [definition, make]) => {
       }
   })
 
-  it("refuses invalid options", () => {
+  it("rejects invalid options", () => {
     expect(() => make({ singletonEpisode: "one" })).toThrow(bad(/singletonEpisode must be "zero" or "raw"/))
     expect(() => make({ invalidActionPenalty: -1 })).toThrow(bad(/invalidActionPenalty must be/))
     expect(() => make({ singeltonEpisode: "raw" })).toThrow(bad(/did you mean singletonEpisode/))
@@ -337,7 +337,7 @@ describe("remax", () => {
     expect(await advantagesOf(row, steps)).toEqual(Float64Array.of(2.75, 0, 2.25, -1.25))
   })
 
-  it("refuses a batch without baselines, and options of groups", async () => {
+  it("rejects a batch without baselines, and options of groups", async () => {
     const bare = toBatch([{ task: 0, episode: 0, reward: 1 }])
     await expect(estimate(remax(), bare, context)).rejects.toThrow(bad(/give each step its baseline/))
     expect(() => remax({ singletonEpisode: "raw" } as object)).toThrow(bad(/remax: singletonEpisode is not an option/))
@@ -345,7 +345,7 @@ describe("remax", () => {
 })
 
 describe("gdpo", () => {
-  it("refuses unknown reward channels, and lists the known ones", async () => {
+  it("rejects unknown reward channels, and lists the known ones", async () => {
     const asked = (channel: string, steps = batches[0]!) => advantagesOf(gdpo({ channels: ["reward", channel] }), steps)
     await expect(asked("knid")).rejects.toThrow(bad(/no step has the metric "knid"; there are "at", "kind"\. Name/))
     const bare = batches[0]!.map(({ record: _, ...step }) => step)
@@ -361,7 +361,7 @@ describe("gdpo", () => {
     [{ weights: [1, 2] }, /there are 2 weights for 1 channels; give one per channel, or none/],
     [{ weights: [Number.NaN] }, /weights must be a list; each entry must be a number/],
     [{ normalization: "std" }, /gdpo: normalization is not an option/],
-  ])("refuses %j", (options, message) => {
+  ])("rejects %j", (options, message) => {
     expect(() => gdpo(options)).toThrow(bad(message))
   })
 })

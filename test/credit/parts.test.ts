@@ -56,7 +56,7 @@ describe("normalizer", () => {
         expect([...normalizer({ std, leaveOneOut, epsilon: 0 })(same, new Int32Array(7))]).toEqual(Array(7).fill(0))
   })
 
-  it("refuses invalid options", () => {
+  it("rejects invalid options", () => {
     expect(() => normalizer({ std: "batch" as "none" })).toThrow(/std is "batch"; give one of "none", "sample"/)
     expect(() => normalizer({ singleton: "one" as "raw" })).toThrow(/singleton is "one"/)
     expect(() => normalizer({ epsilon: -1 })).toThrow(/epsilon is -1/)
@@ -205,7 +205,7 @@ describe("GiGPO's parts", () => {
     [{ levels: anchorLevels, similarity: 0.9 }, /part levels, which replaces similarity/],
     [{ combine: (values: Float64Array) => values, omega: 1 }, /part combine, which replaces omega/],
     [{ levels: "anchor" }, /part levels of gigpo is of type string; give a function/],
-  ])("refuse %j", (given, message) => {
+  ])("reject %j", (given, message) => {
     expect(() => gigpo(given)).toThrow(
       expect.objectContaining({ code: "BAD_ARGUMENT", message: expect.stringMatching(message) }),
     )

@@ -4,7 +4,7 @@ import { toBatch } from "../../src/credit/batch.ts"
 import { gigpo, gigpoAdvantages } from "../../src/credit/gigpo.ts"
 import { grpoAdvantages } from "../../src/credit/grpo.ts"
 import { gigpoFields } from "../../src/credit/options.ts"
-import { presets } from "../../src/credit/presets.ts"
+import { gigpoPresets } from "../../src/credit/presets.ts"
 import { withDefaults } from "../../src/options/defaults.ts"
 import { readOptions } from "../../src/options/read.ts"
 import { Random } from "../../src/util/random.ts"
@@ -27,19 +27,19 @@ const steps = [
 
 describe("presets", () => {
   it("are valid options of gigpo, grpo and their pure functions", () => {
-    for (const preset of Object.values(presets)) {
+    for (const preset of Object.values(gigpoPresets)) {
       expect(gigpo(preset).name).toBe("gigpo")
       expect(grpoAdvantages(steps, preset).advantages).toHaveLength(steps.length)
     }
   })
 
   it("of the paper equal the defaults", () => {
-    expect(presets.paper).toEqual(readOptions("gigpo", {}, gigpoFields))
-    expect(gigpoAdvantages(steps, presets.paper)).toEqual(gigpoAdvantages(steps))
+    expect(gigpoPresets.paper).toEqual(readOptions("gigpo", {}, gigpoFields))
+    expect(gigpoAdvantages(steps, gigpoPresets.paper)).toEqual(gigpoAdvantages(steps))
   })
 
   it("can become the defaults of an option table", () => {
-    for (const preset of Object.values(presets)) {
+    for (const preset of Object.values(gigpoPresets)) {
       const table = withDefaults(gigpoFields, preset)
       expect(readOptions("gigpo", {}, table)).toEqual(readOptions("gigpo", preset, gigpoFields))
       expect(readOptions("gigpo", { omega: 3 }, table).omega).toBe(3)
@@ -48,7 +48,7 @@ describe("presets", () => {
   })
 
   it("of Trinity-RFT compare equal states of the whole batch, without discount and normalization", () => {
-    const { episodeAdvantages, stepAdvantages, stepGroups } = gigpoAdvantages(steps, presets.trinity)
+    const { episodeAdvantages, stepAdvantages, stepGroups } = gigpoAdvantages(steps, gigpoPresets.trinity)
     // Returns 4, 1 of one task; the other has one episode, whose return stays. Of "s" the returns are 4, 1, 3, 3: mean 11/4.
     expectClose(episodeAdvantages, [1.5, 1.5, -1.5, 3, 3, 3])
     expect([...stepGroups]).toEqual([0, 1, 0, 0, 2, 0])
@@ -58,7 +58,7 @@ describe("presets", () => {
   it("of ROLL do the same, weight long episodes more, and whiten over tokens", async () => {
     const lengths = [3, 1, 2, 5, 1, 1]
     const batch = toBatch(steps.map((step, row) => ({ ...step, length: lengths[row] })))
-    const { advantages, details } = await estimate(gigpo(presets.roll), batch, {
+    const { advantages, details } = await estimate(gigpo(gigpoPresets.roll), batch, {
       progress: { iteration: 0, iterations: 1 },
       random: new Random(0),
     })

@@ -104,7 +104,7 @@ describe("rebel", () => {
         ).toBe(true)
   })
 
-  it("refuses weights of the wrong number, missing metrics and invalid keys", async () => {
+  it("rejects weights of the wrong number, missing metrics and invalid keys", async () => {
     expect(() => rebel({ beliefWeights: [1] })).toThrow(/there are 1 beliefWeights for 4 beliefRewards/)
     await expect(advantagesOf(rebel(), worlds[0]!)).rejects.toThrow(
       /no step has the metric "belief-state"; there are "belief"/,

@@ -83,7 +83,7 @@ describe("rewardFlow", () => {
       expect((await advantagesOf(rewardFlow(), equalEpisodes(reward))).every((value) => value === 0)).toBe(true)
   })
 
-  it("refuses steps without next states, and invalid options", async () => {
+  it("rejects steps without next states, and invalid options", async () => {
     const bare = [{ task: 0, episode: 0, anchor: "a", reward: 1 }]
     await expect(advantagesOf(rewardFlow(), bare)).rejects.toThrow(/no step has a nextAnchor; give each/)
     expect(() => rewardFlow({ arrivals: "last" as "first" })).toThrow(/arrivals must be "largest" or "first"/)

@@ -59,7 +59,7 @@ describe("klRewards", () => {
     expect([...both!.stepGroups!]).toEqual([0, 0])
   })
 
-  it("refuses batches without log-probabilities", () => {
+  it("rejects batches without log-probabilities", () => {
     expect(() => klRewards(toBatch(steps, { old }), 1)).toThrow(bad(/give statistics\.old and statistics\.reference/))
     expect(() => klRewards(batch, -1)).toThrow(bad(/weight of the KL penalty in the reward is -1/))
     expect(() => klRewards(batch, Number.NaN)).toThrow(bad(/is NaN/))
@@ -75,7 +75,7 @@ describe("overlongPenalty", () => {
     expect(overlongPenalty(16, 16, 1)).toBe(-1)
   })
 
-  it("refuses an invalid cache", () => {
+  it("rejects an invalid cache", () => {
     for (const cache of [0, 17, Number.NaN])
       expect(() => overlongPenalty(1, 16, cache)).toThrow(bad(/use 1 to 16 tokens/))
   })

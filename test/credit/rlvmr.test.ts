@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest"
 import { gigpo } from "../../src/credit/gigpo.ts"
-import { presets } from "../../src/credit/presets.ts"
+import { gigpoPresets } from "../../src/credit/presets.ts"
 import { rlvmr } from "../../src/credit/rlvmr.ts"
 import { expectClose } from "./close.ts"
 import { advantagesOf, deviation, equalEpisodes, expectOrderless, mean, worlds } from "./worlds.ts"
@@ -16,7 +16,7 @@ describe("rlvmr", () => {
     async (choice) => {
       const { omega, normalization } = choice
       for (const steps of worlds) {
-        const outcome = await advantagesOf(gigpo({ ...presets.verlAgent, normalization, omega: 0 }), steps)
+        const outcome = await advantagesOf(gigpo({ ...gigpoPresets.verlAgent, normalization, omega: 0 }), steps)
         const expected = steps.map((step, row) => {
           const tag = step.metrics.belief
           const peers = steps.filter((other) => other.task === step.task && other.metrics.belief === tag)
@@ -42,7 +42,7 @@ describe("rlvmr", () => {
       }
   })
 
-  it("refuses steps whose reasoning was not scored", async () => {
+  it("rejects steps whose reasoning was not scored", async () => {
     await expect(advantagesOf(rlvmr(), worlds[0]!)).rejects.toThrow(/rlvmr: no step has the metric "reasoning-tag"/)
   })
 })

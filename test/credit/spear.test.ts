@@ -294,7 +294,7 @@ describe("spear", () => {
     expect(imitationWeight(0, { coefficient: 1, warmup: 0 })).toBe(1)
   })
 
-  it("refuses steps without tokens, and invalid options", async () => {
+  it("rejects steps without tokens, and invalid options", async () => {
     await expect(creditOf(spear(how), worlds[0]!)).rejects.toThrow(/give each step a record with its tokens/)
     expect(() => spear({ keepGroups: 0 })).toThrow(/spear: keepGroups must be/)
     expect(() => spear({ capacity: 0 })).toThrow(/capacity must be/)

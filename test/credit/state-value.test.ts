@@ -86,7 +86,7 @@ describe("stateValue", () => {
           ).toBe(true)
   })
 
-  it("refuses λ above 1", () => {
+  it("rejects λ above 1", () => {
     expect(() => stateValue({ lambda: 1.5 })).toThrow(/lambda must be .* not 1.5/)
   })
 })

@@ -109,7 +109,7 @@ describe("vinePpo", () => {
     expect((advantages as Float64Array).every((one) => one === 0)).toBe(true)
   })
 
-  it("refuses missing values", async () => {
+  it("rejects missing values", async () => {
     await expect(creditOf(vinePpo(), worlds[0]!)).rejects.toThrow(/no step has the metric "monte-carlo-value"/)
   })
 })

@@ -93,7 +93,7 @@ describe("teacherWeights", () => {
     )
   })
 
-  it("refuse invalid options, and batches without the needed columns", async () => {
+  it("reject invalid options, and batches without the needed columns", async () => {
     expect(() => teacherWeights(grpo(), { low: 2 })).toThrow(badArgument(/low must be a number from 0 to 1/))
     expect(() => teacherWeights(grpo(), { high: 0.5 })).toThrow(badArgument(/high must be at least 1/))
     await expect(estimate(teacherWeights(grpo()), toBatch(steps, { old }), context)).rejects.toEqual(

@@ -109,7 +109,7 @@ describe("tokenWeights", () => {
     expect(tokenWeights(() => ({ advantages: new Float64Array(2) })).needs).toEqual(["text"])
   })
 
-  it("refuse invalid options, and steps without texts", async () => {
+  it("reject invalid options, and steps without texts", async () => {
     expect(() => tokenWeights(grpo(), { think: -1 })).toThrow(badArgument(/tokenWeights: think must be at least 0/))
     expect(() => tokenWeights(grpo(), { toolTags: ["<a>"] })).toThrow(badArgument(/toolTags must be a list of names/))
     expect(() => tokenWeights(grpo(), { toolTags: ["Action"] })).toThrow(

@@ -197,7 +197,7 @@ describe("ppo", () => {
     [{ level: "episode" as "step" }, /ppo: level must be "token" or "step"/],
     [{ whiten: 1 as unknown as boolean }, /ppo: whiten must be true or false/],
     [{ invalidActionPenalty: -1 }, /ppo: invalidActionPenalty must be/],
-  ])("refuses %j", (options, message) => {
+  ])("rejects %j", (options, message) => {
     expect(() => ppo(options)).toThrow(bad(message))
   })
 })
@@ -222,7 +222,7 @@ describe("reinforcePlusPlus", () => {
     expect((await creditOf(reinforcePlusPlus(), same)).advantages).toEqual(Array(6).fill(0))
   })
 
-  it("refuses invalid options", () => {
+  it("rejects invalid options", () => {
     expect(() => reinforcePlusPlus({ gamma: 2 })).toThrow(bad(/reinforce-plus-plus: gamma must be above 0/))
     expect(() => reinforcePlusPlus({ lambda: 1 } as object)).toThrow(bad(/lambda is not an option/))
   })

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from "node:fs"
 import { describe, expect, it } from "vitest"
 import { gigpoAdvantages } from "../../src/credit/gigpo.ts"
-import { presets } from "../../src/credit/presets.ts"
+import { gigpoPresets } from "../../src/credit/presets.ts"
 import { quickRatio, realQuickRatio, similarityRatio } from "../../src/credit/similarity.ts"
 import type { GigpoOptions } from "../../src/credit/types.ts"
 import { expectClose } from "./close.ts"
@@ -37,13 +37,13 @@ interface Expected {
 /** The file's names for the conventions. All of them keep the raw score of a lone episode. */
 const perEpisode = { episodeStatistics: "episodes", singletonEpisode: "raw", penaltyPlacement: "step" } as const
 const conventions: Record<string, GigpoOptions> = {
-  "verl_agent.mean_std_norm": { ...presets.verlAgent, normalization: "sample" },
-  "verl_agent.mean_norm": { ...presets.verlAgent, normalization: "none" },
+  "verl_agent.mean_std_norm": { ...gigpoPresets.verlAgent, normalization: "sample" },
+  "verl_agent.mean_norm": { ...gigpoPresets.verlAgent, normalization: "none" },
   "paper.mean_std_norm": { ...perEpisode, normalization: "sample" },
   "paper.mean_norm": { ...perEpisode, normalization: "none" },
   "paper_strict.mean_std_norm": { ...perEpisode, penaltyPlacement: "reward", normalization: "sample" },
   "paper_strict.mean_norm": { ...perEpisode, penaltyPlacement: "reward", normalization: "none" },
-  "steps.loo": { ...presets.verlAgent, normalization: "leaveOneOut" },
+  "steps.loo": { ...gigpoPresets.verlAgent, normalization: "leaveOneOut" },
   "trajectories.loo": { ...perEpisode, normalization: "leaveOneOut" },
 }
 

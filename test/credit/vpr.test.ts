@@ -83,7 +83,7 @@ describe("vpr", () => {
     }
   })
 
-  it("refuses invalid options", async () => {
+  it("rejects invalid options", async () => {
     expect(() => vpr({ whiten: "task" as "group" })).toThrow(/vpr: whiten must be/)
     await expect(advantagesOf(vpr({ score: "oracle" }), worlds[0]!)).rejects.toThrow(
       /vpr: no step has the metric "oracle"/,

@@ -97,7 +97,7 @@ onCard(titled("a CUDA device without cuBLASLt"), () => {
     else process.env.GIGPO_CUBLASLT = before
     vi.restoreAllMocks()
   })
-  const opened = () => using(small, "qwen3", async ({ plan }) => plan.withoutLibrary)
+  const opened = () => using(small, "qwen3", async ({ memoryPlan }) => memoryPlan.withoutLibrary)
 
   it("stores the reason in the plan and warns once", async () => {
     const warnings = vi.spyOn(process, "emitWarning").mockImplementation(() => {})
@@ -110,7 +110,7 @@ onCard(titled("a CUDA device without cuBLASLt"), () => {
     expect(warnings.mock.calls[0]![0]).toContain(
       "own kernels, because cuBLASLt is not available (/nowhere/libcublasLt.so.13",
     )
-    const onCpu = await using({ device: "cpu" }, "qwen3", async ({ plan }) => plan)
+    const onCpu = await using({ device: "cpu" }, "qwen3", async ({ memoryPlan }) => memoryPlan)
     expect(onCpu).not.toHaveProperty("withoutLibrary")
   })
 })
@@ -169,7 +169,7 @@ onCard(titled("training on a CUDA device"), () => {
 
   it.each(["token", "sequence"] as const)(
     "computes the clipped surrogate as the CPU does, with one ratio per %s",
-    (ratio) => {
+    (importanceSamplingLevel) => {
       const random = new Random(6)
       const lengths = Int32Array.of(5, 0, 33, 1, 70)
       const column = (scale: number) => Float32Array.from({ length: 109 }, () => scale * (random.uniform() - 0.5))
@@ -183,7 +183,11 @@ onCard(titled("training on a CUDA device"), () => {
         lengths,
       }
       for (const given of [input, { ...input, referenceLogProbs: undefined as unknown as Float32Array }]) {
-        const options = { ratio, aggregation: "sequence-mean-token-mean", klWeight: given === input ? 0.1 : 0 } as const
+        const options = {
+          importanceSamplingLevel,
+          aggregation: "sequence-mean-token-mean",
+          klWeight: given === input ? 0.1 : 0,
+        } as const
         const [found, wanted] = (["cuda", "cpu"] as const).map((device) => policyLoss(given, { ...options, device }))
         const { gradient, ...report } = found!
         expect(relativeError(gradient, wanted!.gradient)).toBeLessThan(1e-6)

@@ -71,7 +71,7 @@ onSeveral("a policy on several GPUs", () => {
     expect(policy.gpus).toEqual(devices.map(({ index }) => index))
   })
 
-  it("is refused where a GPU is missing", async () => {
+  it("is rejected where a GPU is missing", async () => {
     await expect(open("cuda:0,77")).rejects.toMatchObject({
       code: "DEVICE_UNAVAILABLE",
       message: expect.stringContaining("There is no usable GPU 77: use one of cuda:0, "),

@@ -18,7 +18,7 @@ describe("a line of data", () => {
     [talk({ wieght: 0 }), /messages\[1\]\.wieght is unknown; did you mean weight/],
     [talk({ trian: false }), /did you mean train/],
     [talk({ toolcalls: [] }), /did you mean tool_calls/],
-  ])("%j is refused", (line, message) => expect(() => unknownKeys(line)).toThrow(message))
+  ])("%j is rejected", (line, message) => expect(() => unknownKeys(line)).toThrow(message))
 
   it.each([
     { weight: 1, train: false },
@@ -26,7 +26,7 @@ describe("a line of data", () => {
     { weight: 1e308 },
     { weight: 1e7 },
     { weight: -1 },
-  ])("with a reply of %j is refused", (more) =>
+  ])("with a reply of %j is rejected", (more) =>
     expect(() => readConversation(talk(more), "all")).toThrow(/messages\[1\]\.(weight|train)/),
   )
 
@@ -39,7 +39,7 @@ describe("a line of data", () => {
     expect(() => toolsOf({ functions, tools: [{ type: "function", function: { name: "g" } }] })).toThrow(/differs/)
   })
 
-  it("with a pair of two prompts is refused", () =>
+  it("with a pair of two prompts is rejected", () =>
     expect(() => readPair({ chosen: [user("a"), said()], rejected: [user("b"), said({ content: "x" })] })).toThrow(
       /another prompt/,
     ))

@@ -2,7 +2,7 @@ import { expect, it } from "vitest"
 import { readConversation } from "../../src/data/conversation.ts"
 import { parseJson } from "../../src/json/text.ts"
 
-// Lines of transcripts, field by field: what Hugging Face and OpenAI write is read, and what cannot be meant is refused by name.
+// Lines of transcripts, field by field: what Hugging Face and OpenAI write is read, and what cannot be meant is rejected by name.
 
 const line = (given: string) =>
   `{"messages": [{"role": "user", "content": "Go."}, {"role": "assistant", "tool_calls": [{"function": {"name": "f", "arguments": ${given}}}]}]}`
@@ -20,7 +20,7 @@ it("accepts arguments as objects or as JSON text, preserved as written", () => {
 })
 
 it.each(["null", "[]", "[1]", "1", "true", '" "', '"null"', '"[1]"', '"\\"{}\\""', '"{"', '"NaN"', '{"a": "\\ud800"}'])(
-  "refuses the arguments %s by name",
+  "rejects the arguments %s by name",
   (given) => expect(() => read(line(given))).toThrow(expect.objectContaining({ param: at })),
 )
 
@@ -47,7 +47,7 @@ it.each<[param: string, text: string]>([
   ["tools[0].function.parameters", tools([{ name: "f", parameters: [] }])],
   ["tools[0].function.paramters", tools([{ name: "f", paramters: {} }])],
   ["chat_template_kwargs", JSON.stringify({ messages: [user, said], chat_template_kwargs: [] })],
-])("refuses by name what cannot be meant: %s", (param, text) => {
+])("rejects by name what cannot be meant: %s", (param, text) => {
   expect(() => read(text)).toThrow(expect.objectContaining({ param }))
 })
 

@@ -51,7 +51,7 @@ describe("a transcript", () => {
     }
   })
 
-  it("is refused if the template does not render its thinking", async () => {
+  it("is rejected if the template does not render its thinking", async () => {
     const tokenizer = await family(chatMl)
     const messages = [user("Hi"), said("Ho", { reasoning_content: "Hm." })]
     await expect(examplesOf(tokenizer, [{ messages }])).rejects.toMatchObject({
@@ -170,7 +170,7 @@ it("gets an end token even if the template has no end of turns", async () => {
 const onePixel =
   "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg=="
 
-describe("a line is refused with its number", () => {
+describe("a line is rejected with its number", () => {
   const fine = { messages: [user("a"), said("1")] }
   const refusals: [string, unknown, RegExp][] = [
     ["that is no JSON", "{", /line 2 is not JSON/],
@@ -228,7 +228,7 @@ describe("a line is refused with its number", () => {
       })
   })
 
-  it("that the template refuses", async () => {
+  it("that the template rejects", async () => {
     const tokenizer = await codec(
       (template) => `{% if messages|length > 2 %}{{ raise_exception('too many') }}{% endif %}${template}`,
     )

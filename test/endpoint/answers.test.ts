@@ -116,7 +116,7 @@ it.each([false, true])(
   },
 )
 
-it("refuses by name what it could not keep to", async () => {
+it("rejects by name what it could not keep to", async () => {
   const { post, policy } = await speaking(["one"])
   const refused: [string, object, string][] = [
     ["chat/completions", { messages, stream_options: { include_usage: true } }, "stream_options"],
@@ -138,7 +138,7 @@ it("refuses by name what it could not keep to", async () => {
   expect(policy.requests).toEqual([])
 })
 
-it("refuses a grammar that cannot be met, by the field that it stands in", async () => {
+it("rejects a grammar that cannot be met, by the field that it stands in", async () => {
   const { post, policy } = await speaking(["one"])
   const never = { type: "object", properties: { a: { enum: [1], type: "string" } }, required: ["a"], additionalProperties: false } // biome-ignore format: one line
   const endless = { $defs: { a: { type: "array", items: { $ref: "#/$defs/a" }, minItems: 1 } }, $ref: "#/$defs/a" }
@@ -210,7 +210,7 @@ it("a grammar that fails in the middle of a completion fails that call alone, by
   expect(errors).toEqual([])
 })
 
-it("tells what the model's chat template refuses, and not where it lies", async () => {
+it("tells what the model's chat template rejects, and not where it lies", async () => {
   const strict = (template: string) =>
     `{% if messages[0]['role'] != 'user' %}{{ raise_exception('The user speaks first') }}{% endif %}${template}`
   const { post, errors } = await speaking(["one"], { template: strict })

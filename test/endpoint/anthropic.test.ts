@@ -268,7 +268,7 @@ it.each<[string, object]>([
   ["mcp_servers", more({ mcp_servers: [{ type: "url" }] })],
   ["context_management", more({ context_management: { edits: [{ type: "clear_tool_uses_20250919" }] } })],
   ["wisdom", more({ wisdom: 1 })],
-])("refuses %s in the format of Anthropic's API: %j", async (field, body) => {
+])("rejects %s in the format of Anthropic's API: %j", async (field, body) => {
   const { post, policy, errors } = await speaking(["Yes."])
   for (const path of ["messages", "messages/count_tokens"]) {
     // The temperature is the run's affair, and counting samples nothing.
@@ -281,7 +281,7 @@ it.each<[string, object]>([
   expect([policy.requests.length, errors.length]).toEqual([0, 0])
 })
 
-it("refuses an unknown key and an unknown model in its format", async () => {
+it("rejects an unknown key and an unknown model in its format", async () => {
   const { fetch, post, baseURL } = await speaking(["Yes."])
   const headers = { "x-api-key": "other", "content-type": "application/json" }
   const unknown = await fetch(`${baseURL}/messages`, { method: "POST", headers, body: "{}" })

@@ -53,7 +53,7 @@ describe.each(Object.keys(spellings) as (keyof typeof spellings)[])("%s", (spell
   })
 })
 
-it("a prompt that leaves no room at all is refused, whatever is asked for", async () => {
+it("a prompt that leaves no room at all is rejected, whatever is asked for", async () => {
   const { post } = await speaking(["yes"], { maxPositions: 10 })
   for (const max_tokens of [undefined, 1, 500]) {
     const response = await post("chat/completions", { messages: [{ role: "user", content: long }], max_tokens })

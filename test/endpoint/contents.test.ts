@@ -23,7 +23,7 @@ const refused: [field: string, body: object][] = [
   ],
 ]
 
-it.each(refused)("a request is refused that the template does not render: %s", async (field, body) => {
+it.each(refused)("a request is rejected that the template does not render: %s", async (field, body) => {
   const { post, policy } = await speaking(["Yes."], plain)
   const response = await post("chat/completions", body)
   expect(response.status).toBe(400)
@@ -87,7 +87,7 @@ it("a completion is continued by its ids, and what follows it is text", async ()
 it.each([
   ["a reply that was a call", [user("Go"), called]],
   ["a call before the reply", [user("Go"), called, result("1"), { role: "assistant", content: "Done" }]],
-])("a transcript is refused by its line that would lose %s", async (_, messages) => {
+])("a transcript is rejected by its line that would lose %s", async (_, messages) => {
   const tokenizer = await family(chatMl)
   await expect(examplesOf(tokenizer, [{ messages }])).rejects.toMatchObject({
     code: "BAD_DATA",

@@ -46,13 +46,13 @@ async function expectRefused(): Promise<void> {
 }
 
 describe("a tool that posts a reward with all that it finds", () => {
-  it("is refused where the program prints its reward", async () => {
+  it("is rejected where the program prints its reward", async () => {
     const episode = await play(`${tools} await ask("Run it."); runTool(); console.log('{"reward":0,"success":false}')`)
     expect(episode).toMatchObject({ outcome: "terminated", return: 0, metrics: { success: 0 } })
     await expectRefused()
   })
 
-  it("is refused where the program posts it, before and after it did", async () => {
+  it("is rejected where the program posts it, before and after it did", async () => {
     const script = `${tools}
       await ask("Run it.")
       runTool()
@@ -160,7 +160,7 @@ describe("the environment of a program", () => {
     }
   })
 
-  it("is refused where it cannot be meant, before anything is played", async () => {
+  it("is rejected where it cannot be meant, before anything is played", async () => {
     const refusal = (environment: unknown) => {
       try {
         processAgent({ command: ["sh"], environment: environment as "clean" })

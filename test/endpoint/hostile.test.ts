@@ -80,7 +80,7 @@ it("a key that expires while a completion is sampled ends it, for its own episod
   other.close()
 })
 
-it("refuses bodies that are too long, too deep or not JSON, to the client's ears, and continues", async () => {
+it("rejects bodies that are too long, too deep or not JSON, to the client's ears, and continues", async () => {
   const { gateway, apiKey, logged, port } = await opened(["yes"])
   const long = Buffer.alloc(100 * 2 ** 20, " ")
   expect((await post(gateway, apiKey, { body: long })).status).toBe(413)
@@ -167,7 +167,7 @@ it("names other than its own, and pages of other origins, hear nothing", async (
     expect(await ask(own, `origin: ${origin}\r\n`)).toBe("403")
 })
 
-it("refuses to listen beyond this machine where nobody asks for a key", async () => {
+it("rejects to listen beyond this machine where nobody asks for a key", async () => {
   for (const host of ["0.0.0.0", "::", "192.0.2.1"])
     await expect(listen(async () => Response.json({}), { host })).rejects.toMatchObject({
       code: "BAD_ARGUMENT",

@@ -109,7 +109,7 @@ it("the result of a tool can be an image", async () => {
 })
 
 it.each(Object.entries(requests))(
-  "a text-only model refuses images by name, in the format of %s",
+  "a text-only model rejects images by name, in the format of %s",
   async (_, [path, body]) => {
     const { post, policy } = await speaking(["Here."])
     const response = await post(path, body(small))
@@ -125,7 +125,7 @@ it.each<[string, RegExp]>([
   ["data:image/png,abc", /in base64/],
   ["data:image/png;base64,abc", /not valid base64/],
   [`data:image/gif;base64,${Buffer.from("GIF89a").toString("base64")}`, /a GIF file; convert it to PNG or JPEG/],
-])("refuses the URL %s", async (url, message) => {
+])("rejects the URL %s", async (url, message) => {
   const { post, policy } = await speaking(["Here."], { folder: await visionFolder("Qwen2.5-VL") })
   const content = [{ type: "image_url", image_url: { url } }]
   const response = await post("chat/completions", { messages: [{ role: "user", content }] })
@@ -138,7 +138,7 @@ it.each<[string, RegExp]>([
   expect(policy.requests).toEqual([])
 })
 
-it("refuses a corrupt image, and images where the model cannot see them", async () => {
+it("rejects a corrupt image, and images where the model cannot see them", async () => {
   const { post, policy } = await speaking(["Here."], { folder: await visionFolder("Qwen2.5-VL") })
   const part = (data: string) => ({ type: "image_url", image_url: { url: url(data) } })
   const ask = async (role: string, data: string) => {

@@ -33,7 +33,7 @@ const contents: Readonly<Record<string, string>> = {
   "private-use characters": "\ue100\ue101".repeat(160_000),
 }
 
-it.each(Object.keys(contents))("a message of a megabyte is refused while others are answered: %s", async (kind) => {
+it.each(Object.keys(contents))("a message of a megabyte is rejected while others are answered: %s", async (kind) => {
   const post = await opened()
   await post("chat/completions", { messages: [message("Hi")] })
   let refused = false

@@ -186,7 +186,7 @@ it.each<[string, string, object]>([
   ["suffix", "generate", { prompt: "x", suffix: "y" }],
   ["context", "generate", { prompt: "x", context: [1, 2] }],
   ["system", "generate", { prompt: "x", system: "y", raw: true }],
-])("refuses %s in the format of Ollama's API (%s: %j)", async (field, path, body) => {
+])("rejects %s in the format of Ollama's API (%s: %j)", async (field, path, body) => {
   const endpoint = await speaking(["Yes."])
   const response = await post(endpoint, path, body)
   expect([response.status, await response.json()]).toEqual([400, { error: expect.stringContaining(field) }])

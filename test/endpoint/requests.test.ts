@@ -51,7 +51,7 @@ it("answers HEAD with the headers of GET", async () => {
   expect((await status("/v1/chat/completions"))[0]).toBe(405)
 })
 
-it("reads bodies with gzip, and refuses other encodings and invalid gzip", async () => {
+it("reads bodies with gzip, and rejects other encodings and invalid gzip", async () => {
   const { post, policy } = await opened()
   expect((await post(zipped(body), "gzip")).status).toBe(200)
   expect((await post(zipped(body), "GZIP")).status).toBe(200)

@@ -2,7 +2,7 @@ import { expect, it } from "vitest"
 import { tellings } from "../../src/endpoint/posted.ts"
 import { type Answer, speaking } from "./speaking.ts"
 
-// What clients send, field by field: what cannot be meant is refused by the name of the field, and never reaches a prompt.
+// What clients send, field by field: what cannot be meant is rejected by the name of the field, and never reaches a prompt.
 
 type Body = Readonly<Record<string, unknown>>
 
@@ -252,7 +252,7 @@ const refused: readonly (readonly [param: string, request: readonly [string, Bod
   ["wisdom", responses({ wisdom: 1 })],
 ]
 
-it("what cannot be meant is refused by the field's name", async () => {
+it("what cannot be meant is rejected by the field's name", async () => {
   const { post, policy, errors } = await speaking(["yes"])
   for (const [param, [path, body]] of refused) {
     const response = await post(path, body)
@@ -311,7 +311,7 @@ it("what clients do send is taken", async () => {
   expect(errors).toEqual([])
 })
 
-it("bytes that are not UTF-8 are refused, and a byte order mark is none of the JSON", async () => {
+it("bytes that are not UTF-8 are rejected, and a byte order mark is none of the JSON", async () => {
   const { fetch, baseURL, apiKey } = await speaking(["yes"])
   const send = (body: Uint8Array<ArrayBuffer>) =>
     fetch(`${baseURL}/chat/completions`, {
@@ -329,7 +329,7 @@ it("bytes that are not UTF-8 are refused, and a byte order mark is none of the J
   ])
 })
 
-it("what programs say of their episode is refused where it cannot be meant", () => {
+it("what programs say of their episode is rejected where it cannot be meant", () => {
   const heard: unknown[] = []
   const episode = { step: (state: object) => void heard.push(state), end: (end: unknown) => void heard.push(end) }
   const step = (body: unknown) => () => tellings["/v1/gigpo/step"]!(episode, body)

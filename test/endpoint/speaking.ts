@@ -36,7 +36,7 @@ export async function speaking(completions: readonly string[], { template, folde
   const voice = new CompletionGenerator({
     ...{ policy, codec: tokenizer, transcript: new Transcript(), temperature, maxCompletionTokens },
     ...{ observer, maxPositions },
-    key: ({ call: { seed = 0 }, history, number, again }) => new Random(1).fork(history, number, again, seed).key,
+    key: ({ call: { seed = 0 }, history, number, again }) => new Random(1).derive(history, number, again, seed).key,
   })
   const errors: unknown[] = []
   const answer = endpoint({

@@ -37,7 +37,7 @@ it.each([
   ["chat_template_kwargs", { messages: [] }, /must not contain messages/],
   ["chat_template_kwargs", { tools: [] }, /must not contain tools/],
   ["chat_template_kwargs.modd", { modd: "calm" }, /is not read by the model's chat template/],
-])("%s is refused by its name: %j", async (param, value, message) => {
+])("%s is rejected by its name: %j", async (param, value, message) => {
   const { post } = await speaking(["Yes."], { template })
   const response = await post("chat/completions", { messages, chat_template_kwargs: value })
   expect(response.status).toBe(400)

@@ -81,14 +81,14 @@ it.each<[string, object]>([
   ["top_p", { prompt: "x", top_p: 0.5 }],
   ["max_tokens", { prompt: "x", max_tokens: 0 }],
   ["messages", { prompt: "x", messages: [] }],
-])("refuses %s by name: %j", async (param, body) => {
+])("rejects %s by name: %j", async (param, body) => {
   const { post, policy } = await speaking(["Yes."])
   const response = await post("completions", body)
   expect([response.status, ((await response.json()) as Answer).error.param]).toEqual([400, param])
   expect(policy.requests).toEqual([])
 })
 
-it("a prompt that fills the positions is refused, however long", async () => {
+it("a prompt that fills the positions is rejected, however long", async () => {
   const { post } = await speaking(["Yes."], { maxPositions: 64 })
   for (const length of [300, 100_000]) {
     const response = await post("completions", { prompt: "one two ".repeat(length) })

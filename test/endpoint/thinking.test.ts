@@ -42,7 +42,7 @@ it.each<[string, RegExp, ((template: string) => string) | undefined, readonly [p
     thinks,
     claude({ thinking: { type: "disabled" } }),
   ],
-])("refuses %s", async (_, message, template, [path, body]) => {
+])("rejects %s", async (_, message, template, [path, body]) => {
   const { post, policy } = await speaking(["Yes."], template ? { template } : {})
   const response = await post(path, body)
   const { error }: Answer = await response.json()

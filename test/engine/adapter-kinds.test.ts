@@ -5,7 +5,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest"
-import type { AdamWStep } from "../../src/engine/engine.ts"
+import type { AdamWParameters } from "../../src/engine/engine.ts"
 import { NativePolicy } from "../../src/engine/native/native-policy.ts"
 import { type Sequence, stepSequence } from "../../src/engine/sequence.ts"
 import { openSafetensors } from "../../src/model-files/safetensors.ts"
@@ -26,7 +26,7 @@ interface Cloning {
   readonly rows: readonly { readonly prompt: number[]; readonly completion: number[] }[]
   readonly logProbs: readonly number[][]
   readonly after: readonly number[][]
-  readonly step: AdamWStep
+  readonly step: AdamWParameters
   readonly losses: readonly number[]
   readonly gradientNorms: readonly number[]
 }
@@ -184,7 +184,7 @@ describe("an adapter created here", () => {
     await using plain = await NativePolicy.open(modelPath(name))
     await using policy = await NativePolicy.open(modelPath(name), { lora })
     expect(await policy.logits(tokens)).toEqual(await plain.logits(tokens))
-    const folder = join(saved, `made-${new Random(1).fork(JSON.stringify(lora)).key.join("-")}`)
+    const folder = join(saved, `made-${new Random(1).derive(JSON.stringify(lora)).key.join("-")}`)
     await policy.saveAdapter(folder)
     await using again = await NativePolicy.open(folder)
     expect(again.lora).toEqual(policy.lora)
@@ -201,7 +201,7 @@ describe("an adapter created here", () => {
     [{ rankPattern: { q_proj: 0 } }, /rankPattern/],
     [{ targetModules: [] }, /targetModules/],
     [{ useDora: true }, /useDora/],
-  ])("is refused with %j", async (lora, message) => {
+  ])("is rejected with %j", async (lora, message) => {
     const refused = { code: "BAD_ARGUMENT", message: expect.stringMatching(message) }
     await expect(NativePolicy.open(modelPath("qwen3"), { lora: { rank: 2, ...lora } })).rejects.toMatchObject(refused)
   })

@@ -175,7 +175,7 @@ describe("a new adapter", () => {
     await train(policy)
     expect(await policy.logProbs(rows, { model: "reference" })).toEqual(before)
     expect(await policy.logProbs(rows)).not.toEqual(before)
-    expect(policy.plan.reference).toBeLessThan(policy.parameters * 4 * 0.5)
+    expect(policy.memoryPlan.reference).toBeLessThan(policy.parameters * 4 * 0.5)
   })
 })
 
@@ -223,7 +223,7 @@ describe("a trained adapter", () => {
   })
 })
 
-describe("an adapter is refused", () => {
+describe("an adapter is rejected", () => {
   async function refused(action: () => Promise<unknown>, message: RegExp, code = "BAD_MODEL"): Promise<void> {
     await expect(action()).rejects.toMatchObject({ code, message: expect.stringMatching(message) })
   }
@@ -337,7 +337,7 @@ describe("other ways of training", () => {
     const results = []
     for (const recompute of ["none", "norms", "mlp", "block"] as const) {
       const policy = await open(modelPath("qwen3"), { recompute })
-      results.push({ losses: await train(policy), memory: policy.plan.activations })
+      results.push({ losses: await train(policy), memory: policy.memoryPlan.activations })
     }
     for (const { losses } of results) expect(losses).toEqual(results[0]!.losses)
     for (const [index, { memory }] of results.slice(1).entries()) expect(memory).toBeLessThan(results[index]!.memory)
@@ -346,7 +346,7 @@ describe("other ways of training", () => {
   it("moments in bfloat16 take half the memory, give nearly the same updates, and are stored exactly", async () => {
     const full = await open(modelPath("qwen3"))
     const half = await open(modelPath("qwen3"), { optimizerPrecision: "bfloat16" })
-    expect(half.plan.moments / full.plan.moments).toBeCloseTo(0.5, 2)
+    expect(half.memoryPlan.moments / full.memoryPlan.moments).toBeCloseTo(0.5, 2)
     const [wanted, found] = [await train(full), await train(half)]
     expect(found).not.toEqual(wanted)
     expect(relativeError(found, wanted)).toBeLessThan(0.05)
@@ -365,6 +365,6 @@ describe("other ways of training", () => {
     await expect(policy.optimizerStep({ learningRate: 1 })).rejects.toMatchObject(refused)
     await expect(policy.store.checkpoint(join(folder, "sampled"))).rejects.toMatchObject(refused)
     await expect(policy.store.restore({ optimizerSteps: 1 }, modelPath("qwen3"))).rejects.toMatchObject(refused)
-    expect(policy.plan).toMatchObject({ gradients: 0, moments: 0, activations: 0 })
+    expect(policy.memoryPlan).toMatchObject({ gradients: 0, moments: 0, activations: 0 })
   })
 })

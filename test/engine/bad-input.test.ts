@@ -3,7 +3,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest"
 import type {
-  AdamWStep,
+  AdamWParameters,
   ClippedSurrogate,
   LinearLoss,
   LogProbsOptions,
@@ -46,7 +46,7 @@ const config: ModelConfig = {
   maxPositions: 64,
 }
 
-describe("a policy in use refuses", () => {
+describe("a policy in use rejects", () => {
   let policy: NativePolicy
   beforeAll(async () => {
     policy = await NativePolicy.open(modelPath("qwen3"))
@@ -216,8 +216,8 @@ describe("a policy in use refuses", () => {
       /sequences\[0\] has a clipScale, which this loss does not support; evaluate the loss/,
     ],
   ])("the policy loss for a row %s", async (_, wrong, code, message) => {
-    for (const ratio of ["token", "sequence"] as const) {
-      const loss = surrogate({ klWeight: 0.1, ratio })
+    for (const importanceSamplingLevel of ["token", "sequence"] as const) {
+      const loss = surrogate({ klWeight: 0.1, importanceSamplingLevel })
       await expectRefused(() => policy.forwardBackward([wrong], loss), code, message)
     }
   })
@@ -242,7 +242,10 @@ describe("a policy in use refuses", () => {
     [{ aggregation: "sequence-mean-fixed-length" }, /needs fixedLength, the number of tokens that each/],
     [{ aggregation: "sequence-mean-fixed-length", fixedLength: 0 }, /fixedLength is 0; it must be an integer/],
     [{ fixedLength: 5 }, /fixedLength applies only to the aggregation .* not to "token-mean"; remove it/],
-    [{ ratio: "tokens" as "token" }, /ratio is "tokens"; give one of "token", "sequence"\./],
+    [
+      { importanceSamplingLevel: "tokens" as "token" },
+      /importanceSamplingLevel is "tokens"; give one of "token", "sequence"\./,
+    ],
     [{ unit: "step" as "segment" }, /unit is "step"; give one of "segment", "sequence"\./],
     [{ kind: "ppo" as "clipped-surrogate" }, /has kind "ppo"; use cross-entropy, clipped-surrogate, linear\./],
   ])("the loss %j", async (wrong, message) => {
@@ -267,7 +270,7 @@ describe("a policy in use refuses", () => {
     await expectRefused(() => policy.logProbs([row], wrong), "BAD_ARGUMENT", message)
   })
 
-  it.each<[Partial<AdamWStep>, RegExp]>([
+  it.each<[Partial<AdamWParameters>, RegExp]>([
     [{ learningRate: -1 }, /learningRate is -1/],
     [{ learningRate: NaN }, /learningRate is NaN/],
     [{ beta1: 1 }, /beta1 is 1; it must be at least 0 and below 1/],
@@ -284,7 +287,7 @@ describe("a policy in use refuses", () => {
   })
 })
 
-describe("a model is refused", () => {
+describe("a model is rejected", () => {
   let folder: string
   beforeEach(async () => {
     folder = await mkdtemp(join(tmpdir(), "gigpo-"))
@@ -410,7 +413,7 @@ describe("non-finite weights", () => {
     const rows = [stepSequence(Int32Array.of(1, 2), Int32Array.of(3))]
     expect((await policy.forwardBackward(rows, crossEntropy)).loss).toBeNaN()
     const { gradientNorm, skipped } = await policy.optimizerStep({ learningRate: 0.1 })
-    expect([Number.isFinite(gradientNorm), skipped, policy.steps]).toEqual([false, true, 0])
+    expect([Number.isFinite(gradientNorm), skipped, policy.optimizerSteps]).toEqual([false, true, 0])
     expect(await policy.tensor("model.norm.weight")).toEqual(before)
     const gradient = await policy.tensor("model.norm.weight", "gradients")
     expect(gradient.every((value) => value === 0)).toBe(true)
@@ -418,7 +421,7 @@ describe("non-finite weights", () => {
 })
 
 describe("a disposed policy", () => {
-  it("refuses every call", async () => {
+  it("rejects every call", async () => {
     const policy = await NativePolicy.create(config, new Random(0))
     await policy.dispose()
     const tokens = Int32Array.of(1)

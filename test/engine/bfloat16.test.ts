@@ -139,7 +139,7 @@ describe("training in bfloat16 on the CPU", () => {
     const name = "model.layers.0.mlp.down_proj.weight"
     await using trained = await NativePolicy.open(modelPath("qwen3"), half)
     await using policy = await NativePolicy.open(modelPath("qwen3"), { ...half, training: false })
-    expect(trained.plan.weights - policy.plan.weights).toBe(4 * policy.parameters)
+    expect(trained.memoryPlan.weights - policy.memoryPlan.weights).toBe(4 * policy.parameters)
     expect(await policy.logits(randomTokens(20, new Random(1)))).toEqual(
       await trained.logits(randomTokens(20, new Random(1))),
     )
@@ -155,7 +155,7 @@ describe("training in bfloat16 on the CPU", () => {
     const config = await readModelConfig(modelPath("qwen3"))
     await using policy = await NativePolicy.open(modelPath("qwen3"), half)
     const [found, single] = [memoryPlan(config, half), memoryPlan(config, { ...half, precision: "float32" })]
-    expect(policy.plan.weights).toBe(found.weights)
+    expect(policy.memoryPlan.weights).toBe(found.weights)
     expect(found.weights - single.weights).toBe(2 * policy.parameters) // bfloat16 beside float32
     expect(found.gradients).toBe(single.gradients)
     expect(found.activations).toBeLessThan(0.8 * single.activations)

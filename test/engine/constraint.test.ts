@@ -216,7 +216,7 @@ describe.each([
     expect(other).toMatchObject({ status: "fulfilled", value: { tokens: (await sample(3)).tokens } })
   })
 
-  it("refuses stop tokens within its text", async () => {
+  it("rejects stop tokens within its text", async () => {
     const request = { prompt: Int32Array.of(1), maxTokens: 60, key: [0, 7], constraint } as const
     await expect(policy.sample({ ...request, stopTokens: [256, 34] })).rejects.toMatchObject({
       code: "BAD_ARGUMENT",
@@ -225,7 +225,7 @@ describe.each([
     expect((await policy.sample({ ...request, constraint: undefined, stopTokens: [256, 34] })).tokens.length).toBeGreaterThan(0) // biome-ignore format: one line
   })
 
-  it("refuses invalid constraints, rows that violate them, and vocabularies of other models", async () => {
+  it("rejects invalid constraints, rows that violate them, and vocabularies of other models", async () => {
     await expect(
       policy.sample({ prompt: Int32Array.of(1), maxTokens: 4, stopTokens: [], key: [1, 1], constraint: {} }),
     ).rejects.toMatchObject({ code: "BAD_ARGUMENT" })
@@ -257,7 +257,7 @@ describe.each([
           message: expect.stringMatching(/^sequences\[1\]: token \d+ is not allowed by the grammar at its position\.$/),
         })
     }
-    expect(await policy.tensor(lora ? adapted : "model.norm.weight", "gradients")).toEqual(gradient) // refused before anything was touched
+    expect(await policy.tensor(lora ? adapted : "model.norm.weight", "gradients")).toEqual(gradient) // rejected before anything was touched
     await policy.clearGradients()
     const offsets = new Int32Array(300).fill(256)
     offsets.set(bytes.offsets)

@@ -29,7 +29,7 @@ function makeRequests(): SampleRequest[] {
       maxTokens: 4 + 5 * member,
       temperature: [1, 0.7, 0][member % 3]!,
       stopTokens: [member, 60],
-      key: random.fork(group, member).key,
+      key: random.derive(group, member).key,
     }))
   })
 }

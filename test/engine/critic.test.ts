@@ -142,7 +142,7 @@ describe.each([
     await train(critic, rows)
     expect(await logProbsOf(policy, rows)).toEqual(before)
     expect(await policy.forwardBackward(rows, crossEntropy)).toEqual(wanted)
-    expect(policy.steps).toBe(0)
+    expect(policy.optimizerSteps).toBe(0)
   })
 
   it("continues from a checkpoint as without interruption", async () => {
@@ -199,10 +199,10 @@ describe.each([
 
 it("is opened with the memory that it needs", async () => {
   const policy = await open(modelPath("qwen3"), { critic: true })
-  const { config, plan } = policy
+  const { config } = policy
   const numbers = policy.parameters + config.hiddenSize
-  expect(plan.critic).toBe(numbers * 16 + config.maxPositions * config.headSize * 4)
-  expect(plan.text).toContain(", critic ")
+  expect(policy.memoryPlan.critic).toBe(numbers * 16 + config.maxPositions * config.headSize * 4)
+  expect(policy.memoryPlan.text).toContain(", critic ")
   expect(memoryPlan(config, { device: "cpu" }).critic).toBe(0)
   const half = memoryPlan(config, { device: "cuda", critic: true })
   expect(half.critic).toBe(numbers * 18 + config.maxPositions * config.headSize * 4)
@@ -224,7 +224,7 @@ it("is opened with the memory that it needs", async () => {
   expect(refusals({ ...run, critic: false }, config, { device: "cuda" })).toEqual([])
 })
 
-it("refuses rows without returns", async () => {
+it("rejects rows without returns", async () => {
   const policy = await open(modelPath("qwen3"))
   const rows = await valuedRows(policy)
   const critic = await policy.critic()
@@ -264,7 +264,7 @@ it("refuses rows without returns", async () => {
   await refused(critic.predict(rows), /is disposed/, "DISPOSED")
 })
 
-it("clears its gradients, and refuses to save non-finite numbers", async () => {
+it("clears its gradients, and rejects to save non-finite numbers", async () => {
   const policy = await open(modelPath("qwen3"))
   const rows = await valuedRows(policy)
   const critic = await policy.critic()

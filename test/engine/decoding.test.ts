@@ -31,7 +31,7 @@ describe.each(architectures)("the model %s", (name) => {
     const prompts = lengths.map((length) => randomTokens(length, random))
     const completions = await Promise.all(
       prompts.map((prompt, index) =>
-        policy.sample({ prompt, maxTokens, temperature, stopTokens: [], key: random.fork(temperature, index).key }),
+        policy.sample({ prompt, maxTokens, temperature, stopTokens: [], key: random.derive(temperature, index).key }),
       ),
     )
     const rows = completions.map(({ tokens }, index) => stepSequence(prompts[index]!, tokens))

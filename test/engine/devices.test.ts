@@ -67,7 +67,7 @@ describe("the option device", () => {
     )
   })
 
-  it("is refused before a model is opened", async () => {
+  it("is rejected before a model is opened", async () => {
     const bad = { device: "cuda:0,0" as const }
     await expect(NativePolicy.open("/nowhere", bad)).rejects.toMatchObject({ code: "BAD_ARGUMENT" })
     await expect(NativePolicy.create({} as never, new Random(1), bad)).rejects.toMatchObject({ code: "BAD_ARGUMENT" })

@@ -1,6 +1,12 @@
 import { readFileSync } from "node:fs"
 import { fileURLToPath } from "node:url"
-import type { AdamWStep, ClippedSurrogate, CrossEntropy, LogProbsOptions, LossReport } from "../../src/engine/engine.ts"
+import type {
+  AdamWParameters,
+  ClippedSurrogate,
+  CrossEntropy,
+  LogProbsOptions,
+  LossReport,
+} from "../../src/engine/engine.ts"
 import type { NativePolicy } from "../../src/engine/native/native-policy.ts"
 import { type SegmentAdvantages, type Sequence, stepSequence } from "../../src/engine/sequence.ts"
 import { clippedSurrogate } from "../../src/loss/clipped-surrogate.ts"
@@ -14,7 +20,7 @@ export interface Expected {
   readonly policy: readonly PolicyCase[]
   readonly greedy: readonly { prompt: Int32Array; completion: number[]; logProbs: number[] }[]
   readonly adamw: {
-    readonly step: AdamWStep
+    readonly step: AdamWParameters
     readonly rows: readonly Sequence[]
     readonly losses: readonly number[]
     readonly gradientNorms: readonly number[]

@@ -60,7 +60,7 @@ describe("a name on the Hub in code", () => {
     expect(tokenizer.files.length).toBeGreaterThan(1)
   })
 
-  it("of a damaged snapshot is refused like any other folder", async () => {
+  it("of a damaged snapshot is rejected like any other folder", async () => {
     const config = join(server.home, "hub", "models--me--sharded", "snapshots", commit, "config.json")
     await writeFile(config, readFileSync(config).fill(0))
     await expect(NativePolicy.open("me/sharded")).rejects.toMatchObject({ code: "BAD_MODEL" })

@@ -71,16 +71,16 @@ describe("the built-in policy loss", () => {
     { ...base, klEstimator: "k2" },
     { ...base, klEstimator: "abs" },
     { ...base, klEstimator: "k1+" },
-    { ...base, klEstimator: "k3+", ratio: "sequence" },
+    { ...base, klEstimator: "k3+", importanceSamplingLevel: "sequence" },
     { ...base, clipDual: 1.8 },
     { ...base, clipDual: Number.POSITIVE_INFINITY },
     { ...base, aggregation: "sequence-mean-token-sum" },
     { ...base, aggregation: "sequence-mean-token-mean" },
     { ...base, aggregation: "token-sum" },
     { ...base, aggregation: "sequence-mean-fixed-length", fixedLength: 12 },
-    { ...base, aggregation: "sequence-mean-fixed-length", fixedLength: 12, ratio: "sequence" },
-    { ...base, ratio: "sequence" },
-    { clipLow: 3e-4, clipHigh: 4e-4, ratio: "sequence", aggregation: "sequence-mean-token-mean" },
+    { ...base, aggregation: "sequence-mean-fixed-length", fixedLength: 12, importanceSamplingLevel: "sequence" },
+    { ...base, importanceSamplingLevel: "sequence" },
+    { clipLow: 3e-4, clipHigh: 4e-4, importanceSamplingLevel: "sequence", aggregation: "sequence-mean-token-mean" },
   ]
 
   it.each(cases)("agrees with the standalone kernel: %j", async (options) => {
@@ -118,7 +118,7 @@ describe("the built-in policy loss", () => {
     const wanted = (await logProbsOf(policy, rows)).flatMap((values) => [...values])
     const losses = [
       surrogate(base),
-      surrogate({ ...base, ratio: "sequence" }),
+      surrogate({ ...base, importanceSamplingLevel: "sequence" }),
       crossEntropy,
       { kind: "linear", coefficients: new Float32Array(61).fill(0.1) } as const,
     ]
@@ -147,15 +147,15 @@ describe("the entropy bonus", () => {
 
   it.each<Partial<ClippedSurrogate>>([
     {},
-    { ratio: "sequence" },
+    { importanceSamplingLevel: "sequence" },
     { aggregation: "sequence-mean-token-sum" },
     { aggregation: "sequence-mean-token-mean" },
-    { aggregation: "sequence-mean-token-mean", ratio: "sequence" },
+    { aggregation: "sequence-mean-token-mean", importanceSamplingLevel: "sequence" },
   ])("adds the same gradient to any policy loss of the same aggregation: %j", async (options) => {
     const plain = await run(surrogate(options))
     const bonus = await run(surrogate({ ...options, entropyWeight }))
     const still = rows.map((row) => credited(row, { advantage: 0 }))
-    const alone = await run(surrogate({ ...options, ratio: "token", entropyWeight }), still)
+    const alone = await run(surrogate({ ...options, importanceSamplingLevel: "token", entropyWeight }), still)
     const sum = new Map(
       names.map((name) => [name, plain.gradients.get(name)!.map((g, i) => g + alone.gradients.get(name)![i]!)]),
     )
@@ -250,7 +250,7 @@ describe("a loss evaluated outside of the engine", () => {
       "NON_FINITE",
       /entropyCoefficients contain/,
     ],
-  ])("is refused with %s", async (_, wrong, code, message) => {
+  ])("is rejected with %s", async (_, wrong, code, message) => {
     const loss = { kind: "linear", ...wrong } as LinearLoss
     await expect(policy.forwardBackward(rows, loss)).rejects.toMatchObject({
       code,

@@ -26,7 +26,7 @@ import {
 /** Conversations of a group: they begin alike, part at a sampled token or at what was answered, and go on. */
 async function conversations(policy: NativePolicy): Promise<Sequence[]> {
   const random = new Random(61)
-  const text = (...key: (string | number)[]) => new Random(7).fork("text", ...key)
+  const text = (...key: (string | number)[]) => new Random(7).derive("text", ...key)
   const rows = Array.from({ length: 8 }, (_, member): Sequence => {
     const tokens: number[] = [...randomTokens(12, text("prompt", member % 2))]
     const segments: Segment[] = []
@@ -78,7 +78,7 @@ const losses: [string, NativeLoss][] = [
   ],
   [
     "one ratio a sequence",
-    surrogate({ ratio: "sequence", entropyWeight: 0.02, aggregation: "sequence-mean-token-mean" }),
+    surrogate({ importanceSamplingLevel: "sequence", entropyWeight: 0.02, aggregation: "sequence-mean-token-mean" }),
   ],
 ]
 
@@ -161,8 +161,8 @@ describe("a row as one sequence", () => {
   it.each<Partial<ClippedSurrogate>>([
     { aggregation: "sequence-mean-token-mean" },
     { aggregation: "sequence-mean-token-sum" },
-    { ratio: "sequence", aggregation: "sequence-mean-token-mean", klWeight: 0.1 },
-    { ratio: "sequence" },
+    { importanceSamplingLevel: "sequence", aggregation: "sequence-mean-token-mean", klWeight: 0.1 },
+    { importanceSamplingLevel: "sequence" },
   ])("is what ratios, means and counts are over: %j", async (options) => {
     const logProbs = join(await logProbsOf(policy, rows))
     const segments = rows.flatMap((row) => row.segments)
@@ -195,8 +195,8 @@ describe("a row as one sequence", () => {
 
   it("equals one span if every row has one", async () => {
     const steps = oneByOne(rows)
-    for (const ratio of ["token", "sequence"] as const) {
-      const options = { ratio, aggregation: "sequence-mean-token-mean" } as const
+    for (const importanceSamplingLevel of ["token", "sequence"] as const) {
+      const options = { importanceSamplingLevel, aggregation: "sequence-mean-token-mean" } as const
       const reports = []
       for (const unit of ["segment", "sequence"] as const)
         reports.push(await policy.forwardBackward(steps, surrogate({ ...options, unit })))
@@ -206,7 +206,7 @@ describe("a row as one sequence", () => {
 })
 
 describe("arguments of a call", () => {
-  it("must not change until it is settled: a change is refused or read, and the engine continues", async () => {
+  it("must not change until it is settled: a change is rejected or read, and the engine continues", async () => {
     const policy = await NativePolicy.open(modelPath("qwen3"), { maxPositions: 256 })
     const rows = await conversations(policy)
     const coefficients = new Float32Array(sampledTokens(rows)).fill(0.1)

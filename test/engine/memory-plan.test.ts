@@ -55,7 +55,7 @@ describe("the memory plan", () => {
     expect(memoryPlan(large, { ...cuda, reference: true }).reference).toBe(weights * 2)
   })
 
-  it("that is too large is refused with settings that fit", () => {
+  it("that is too large is rejected with settings that fit", () => {
     const plan = () => memoryPlan(large, cuda, 80e9)
     expect(plan).toThrow(
       /This needs weights 45\.7 GB.*but 80\.0 GB are free\. It would fit with .*lora: \{ rank: 32 \}/,
@@ -90,7 +90,7 @@ describe("the memory plan", () => {
       activations: usual.activations,
       maxTrainTokens: 4096,
     })
-    // What fits without is not refused, and tells what would: no more than the memory is for.
+    // What fits without is not rejected, and tells what would: no more than the memory is for.
     const tight = memoryPlan(large, adapted, usual.total)
     expect(tight.total).toBeLessThanOrEqual(usual.total)
     expect(tight.maxTrainTokens).toBeGreaterThanOrEqual(4096)
@@ -100,7 +100,7 @@ describe("the memory plan", () => {
     expect(memoryPlan(large, { ...cuda, training: false }).maxTrainTokens).toBe(0)
   })
 
-  it("of any micro-batch allocates nothing, and if refused names one that fits", () => {
+  it("of any micro-batch allocates nothing, and if rejected names one that fits", () => {
     // From 8192 on all grows in proportion, but for what is there once.
     const sizes = [8192, 16384, 100_000, 2 ** 27]
     for (const device of ["cpu", "cuda"] as const) {
@@ -166,11 +166,11 @@ describe("the memory plan", () => {
     const open = { device: "cpu", microBatchTokens: 64 } as const
     const row = stepSequence(new Int32Array(400), new Int32Array(40))
     const usual = await NativePolicy.create(config, new Random(0), open)
-    expect(usual.plan.maxTrainTokens).toBe(1024)
+    expect(usual.memoryPlan.maxTrainTokens).toBe(1024)
     const wanted = await usual.forwardBackward([row], crossEntropy)
     const enough = await NativePolicy.create(config, new Random(0), { ...open, maxTrainTokens: 440 })
     expect(await enough.forwardBackward([row], crossEntropy)).toEqual(wanted)
-    expect(enough.plan.activations).toBeGreaterThan(4 * usual.plan.activations)
+    expect(enough.memoryPlan.activations).toBeGreaterThan(4 * usual.memoryPlan.activations)
     const less = await NativePolicy.create(config, new Random(0), { ...open, maxTrainTokens: 300 })
     for (const call of [() => less.forwardBackward([row], crossEntropy), () => less.logProbs([row])]) {
       await expect(call()).rejects.toMatchObject({
@@ -183,7 +183,7 @@ describe("the memory plan", () => {
     await Promise.all([usual, enough, less].map((policy) => policy.dispose()))
   })
 
-  it("refuses invalid options like a policy", () => {
+  it("rejects invalid options like a policy", () => {
     expect(() => memoryPlan(large, { microBatchTokens: 0 })).toThrow(
       /microBatchTokens must be an integer from 1 to 2147483647, not 0/,
     )

@@ -81,7 +81,7 @@ it.each(
     return fixed.map((name) => [name, config.architecture, { ...config, [name]: other(config[name]) }] as const)
   }),
 )(
-  "another %s than that of %s is refused: biases, norms, gate, factor of the embeddings",
+  "another %s than that of %s is rejected: biases, norms, gate, factor of the embeddings",
   (name, architecture, wrong) => {
     const message = new RegExp(`^${name} is ${wrong[name]}; in a ${architecture} model it must be `)
     expect(() => checkModelConfig(wrong)).toThrow(message)
@@ -89,7 +89,7 @@ it.each(
 )
 
 it.each(Object.entries(modelFields).filter(([, field]) => "key" in field && !("optional" in field)))(
-  "native code refuses a model without %s",
+  "native code rejects a model without %s",
   (name) => {
     expect(() => plan({ ...parseModelConfig(qwen3), [name]: undefined })).toThrow(new RegExp(`^${name} must be `))
   },

@@ -10,7 +10,7 @@ import {
 } from "../../src/native/native.ts"
 import { surrogate } from "./fixtures.ts"
 
-// What TypeScript checks first never comes so far; were it to, native code must refuse it, not misread it.
+// What TypeScript checks first never comes so far; were it to, native code must reject it, not misread it.
 
 const model = {
   vocabularySize: 31,
@@ -84,7 +84,7 @@ describe("native code", () => {
     [{ klEstimator: "k4" }, /klEstimator is "k4"; give one of "k1", "k2", "k3", "abs", "k1\+", "k3\+"\./],
     [{ aggregation: "mean" }, /aggregation is "mean"; give one of "token-mean", /],
     [{ aggregation: "sequence-mean-fixed-length", fixedLength: 0 }, /fixedLength must be at least 1\./],
-    [{ ratio: 1 }, /ratio is "1"; give one of "token", "sequence"\./],
+    [{ importanceSamplingLevel: 1 }, /importanceSamplingLevel is "1"; give one of "token", "sequence"\./],
     [{ unit: undefined }, /unit is "undefined"; give one of "segment", "sequence"\./],
     [{ klWeight: 0.1 }, /This loss needs referenceLogProbs\./],
   ])("does not know the loss %j", async (wrong, message) => {
@@ -129,14 +129,14 @@ describe("native code", () => {
     await expect(call).rejects.toMatchObject({ code: "BAD_ARGUMENT", message: expect.stringMatching(message) })
   })
 
-  it("refuses arrays of another type", async () => {
+  it("rejects arrays of another type", async () => {
     await expect(train({ ...batch, advantages: new Float64Array(5) })).rejects.toThrow(
       "advantages must be a Float32Array.",
     )
     await expect(train({ ...batch, tokens: [1, 2, 3] })).rejects.toThrow("tokens must be an Int32Array.")
   })
 
-  it("refuses batches for a critic without its columns", async () => {
+  it("rejects batches for a critic without its columns", async () => {
     const critic = await settle(() => engine.critic())
     const whole = { ...batch, returns: new Float32Array(5), oldValues: new Float32Array(5) }
     expect((await settle(() => critic.forwardBackward(whole, { clip: 1 }))).tokens).toBe(5)
@@ -210,7 +210,9 @@ describe("native code", () => {
     expect(() => clippedSurrogate({ ...input, lengths: tokens }, options, "cpu")).toThrow(
       /must sum to the number of tokens/,
     )
-    expect(() => clippedSurrogate(input, { ...options, ratio: "row" }, "cpu")).toThrow(/ratio is "row"/)
+    expect(() => clippedSurrogate(input, { ...options, importanceSamplingLevel: "row" }, "cpu")).toThrow(
+      /importanceSamplingLevel is "row"/,
+    )
     const bytes = new Uint8Array(3)
     for (const offsets of [
       [0, 1],

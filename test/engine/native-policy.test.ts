@@ -112,7 +112,7 @@ describe.each(architectures)("the model %s", (name) => {
       expect(report.loss, `loss ${index}`).toBeCloseTo(loss, 4)
       expect(Math.abs(gradientNorm / gradientNorms[index]! - 1), `norm ${index}`).toBeLessThan(3e-4)
     }
-    expect(policy.steps).toBe(10)
+    expect(policy.optimizerSteps).toBe(10)
     for (const weight of weights) {
       // By norm: AdamW divides by the gradient's size, so an element whose gradient is almost 0 may go anywhere. The float32
       // of transformers itself is 6e-5 away.

@@ -58,7 +58,7 @@ describe("a model saved during updates", () => {
     const [before, amid] = [fresh(), fresh()]
     await policy.save(before)
     await amidSteps(policy, () => policy.save(amid))
-    expect(policy.steps).toBe(20)
+    expect(policy.optimizerSteps).toBe(20)
     expect(differing(amid, before)).toEqual([])
   })
 
@@ -75,7 +75,7 @@ describe("a model saved during updates", () => {
     expect(found).toEqual(wanted)
     for (const part of [".", "optimizer"]) expect(differing(join(amid, part), join(before, part))).toEqual([])
     await other.store.restore(wanted, amid)
-    expect(other.steps).toBe(1)
+    expect(other.optimizerSteps).toBe(1)
   })
 
   it("contains all updates requested before, awaited or not", async () => {

@@ -75,7 +75,7 @@ const cases: [string, (rows: readonly Sequence[]) => NativeLoss | LinearLoss, Na
   ["the clipped surrogate", () => surrogate({ klWeight: 0.1, entropyWeight: 0.01 }), {}],
   ["means over sequences", () => surrogate({ aggregation: "sequence-mean-token-mean" }), { microBatchTokens: 20 }],
   ["skipped rows", () => surrogate({ skipZeroAdvantage: true }), {}],
-  ["one ratio per sequence", () => surrogate({ ratio: "sequence", klWeight: 0.1 }), {}],
+  ["one ratio per sequence", () => surrogate({ importanceSamplingLevel: "sequence", klWeight: 0.1 }), {}],
   ["a loss by its gradient", linear, {}],
   ["an adapter", () => surrogate(), { lora: { rank: 4 } }],
   ["separate sequences and bf16 moments", () => surrogate(), { sharePrefixes: false, optimizerPrecision: "bfloat16" }],
@@ -190,7 +190,7 @@ describe("replicas", () => {
       const rows = await rowsOf(policy)
       await policy.forwardBackward(rows, crossEntropy)
       await policy.optimizerStep(step)
-      expect(policy.steps).toBe(1)
+      expect(policy.optimizerSteps).toBe(1)
       expect(engines.map(({ steps }) => steps)).toEqual([1, 1])
       await policy.load(modelPath("qwen3"))
       const [first, second] = await Promise.all(engines.map(bitsOf))
@@ -212,7 +212,7 @@ describe("replicas", () => {
     })
   })
 
-  it("refuse a bad batch without an effect", async () => {
+  it("reject a bad batch without an effect", async () => {
     await using(2, {}, async (policy) => {
       const rows = await rowsOf(policy)
       await policy.forwardBackward(rows, crossEntropy)

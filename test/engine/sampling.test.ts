@@ -59,7 +59,7 @@ async function draw(
 }
 
 const keys: [string, (i: number) => readonly [number, number]][] = [
-  ["forked keys", (i) => new Random(9).fork("draw", i).key],
+  ["forked keys", (i) => new Random(9).derive("draw", i).key],
   ["keys that count", (i) => [i, 0]],
 ]
 
@@ -89,7 +89,7 @@ describe("a sampled token", () => {
     const logits = (await policy.logits(prompt)).slice(-policy.config.vocabularySize)
     let compared = 0
     for (let i = 0; i < 300; i++) {
-      const key = new Random(9).fork("draw", i).key
+      const key = new Random(9).derive("draw", i).key
       const { tokens } = await policy.sample({ prompt, maxTokens: 1, temperature: 0.8, stopTokens, key })
       const scores = Array.from(logits, (logit, token) => {
         const word = philox(key, [token >> 2, 0, 0, 0])[token & 3]!

@@ -54,7 +54,7 @@ describe.each(architectures)("a saved %s", (name) => {
 
     const resumed = await opened(NativePolicy.open(folder))
     await resumed.loadOptimizer(moments, 3)
-    expect(resumed.steps).toBe(3)
+    expect(resumed.optimizerSteps).toBe(3)
     expect(await train(resumed, 3)).toEqual(wanted)
     for (const weight of weightNames(readExpected(name)))
       expect(await resumed.tensor(weight)).toEqual(await policy.tensor(weight))
@@ -80,7 +80,7 @@ describe("saving", () => {
     expect(await readdir(join(folder, "new", "model"))).toContain("model.safetensors")
   })
 
-  it("is refused if a file has the path of the folder", async () => {
+  it("is rejected if a file has the path of the folder", async () => {
     const policy = await opened(NativePolicy.open(modelPath("qwen3")))
     await writeFile(join(folder, "taken"), "")
     await expect(policy.save(join(folder, "taken"))).rejects.toMatchObject({ code: "FILE_EXISTS" })

@@ -46,14 +46,14 @@ describe.each([
     expect(await readdir(join(folder, "optimizer"))).toEqual(["model.safetensors"])
     const wanted = await train(policy)
     await policy.store.restore(handle, folder)
-    expect(policy.steps).toBe(3)
+    expect(policy.optimizerSteps).toBe(3)
     expect(await train(policy)).toEqual(wanted)
     const other = await opened()
     await other.store.restore(JSON.parse(JSON.stringify(handle)), folder)
     expect(await train(other)).toEqual(wanted)
   })
 
-  it("refuses an empty handle", async () => {
+  it("rejects an empty handle", async () => {
     const policy = await opened()
     for (const handle of [null, {}, { optimizerSteps: -1 }, { optimizerSteps: "3" }, [3]]) {
       await expect(policy.store.restore(handle, folder)).rejects.toMatchObject({
@@ -64,7 +64,7 @@ describe.each([
   })
 })
 
-it("a checkpoint with non-finite numbers is refused, with the fix", async () => {
+it("a checkpoint with non-finite numbers is rejected, with the fix", async () => {
   const policy = await open(modelPath("qwen3"))
   await train(policy)
   await policy.optimizerStep({ learningRate: 0 })

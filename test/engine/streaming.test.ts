@@ -160,7 +160,7 @@ describe("onTokens", () => {
     expect(calls).toBe(before)
   })
 
-  it.each([1, "x", {}])("refuses %o", async (onTokens) => {
+  it.each([1, "x", {}])("rejects %o", async (onTokens) => {
     await expect(policy.sample({ ...request(1), onTokens: onTokens as never })).rejects.toMatchObject({
       code: "BAD_ARGUMENT",
       message: expect.stringContaining("onTokens must be a function"),
@@ -210,7 +210,7 @@ describe("topTokens", () => {
     }
   })
 
-  it.each([-1, 21, 1.5, Number.NaN, "3"])("refuses %o", async (topTokens) => {
+  it.each([-1, 21, 1.5, Number.NaN, "3"])("rejects %o", async (topTokens) => {
     await expect(policy.sample({ ...request(1), topTokens: topTokens as number })).rejects.toMatchObject({
       code: "BAD_ARGUMENT",
       message: expect.stringContaining("from 0 to 20"),

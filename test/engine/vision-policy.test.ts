@@ -19,7 +19,7 @@ import {
 } from "./fixtures.ts"
 import { imageOf, numbersOf, readVision, writeVisionModel } from "./vision-fixtures.ts"
 
-// What a policy does with images besides the numbers of one pass: caches, shared prefixes, adapters, critics, refusals.
+// What a policy does with images besides the numbers of one pass: caches, shared prefixes, adapters, critics, rejections.
 
 const step = { learningRate: 0.01 }
 
@@ -71,7 +71,7 @@ describe.each(["qwen2-5-vl", "smolvlm-untied"] as const)("a policy of %s", (name
         attachments,
         maxTokens: 9,
         stopTokens: [],
-        key: random.fork(`${ids}`).key,
+        key: random.derive(`${ids}`).key,
       } as const
       const { tokens, logProbs } = await policy.sample(request)
       const [scored] = await logProbsOf(policy, [{ ...stepSequence(ids, tokens), attachments }])
@@ -267,7 +267,7 @@ describe.each(["qwen2-5-vl", "smolvlm-untied"] as const)("a policy of %s", (name
       ({ small, wide }) => [small, { ...wide, hash: small.hash }],
       /same hash and different sizes/,
     ],
-  ])("refuses a prompt with %s", async (_, attachments, message) => {
+  ])("rejects a prompt with %s", async (_, attachments, message) => {
     const request = { prompt: prompt(), maxTokens: 2, stopTokens: [], key: [1, 2] } as const
     const refused = { code: "BAD_ARGUMENT", message: expect.stringMatching(message) }
     await expect(policy.sample({ ...request, attachments: attachments(images) })).rejects.toMatchObject(refused)
@@ -278,7 +278,7 @@ describe.each(["qwen2-5-vl", "smolvlm-untied"] as const)("a policy of %s", (name
     })
   })
 
-  it("refuses a trained tower beside an adapter", async () => {
+  it("rejects a trained tower beside an adapter", async () => {
     await expect(open({ lora: { rank: 2 }, trainVision: true })).rejects.toMatchObject({
       code: "BAD_ARGUMENT",
       message: expect.stringMatching(/trainVision cannot be combined with lora/),
@@ -286,7 +286,7 @@ describe.each(["qwen2-5-vl", "smolvlm-untied"] as const)("a policy of %s", (name
   })
 })
 
-it("a language model refuses images, and a vision tower to train", async () => {
+it("a language model rejects images, and a vision tower to train", async () => {
   await using policy = await NativePolicy.open(modelPath("qwen2"), { device: "cpu" })
   const image = imageOf(new Float32Array(4), [1, 2, 2])
   const refused = { code: "BAD_ARGUMENT", message: expect.stringMatching(/no vision tower.*vision-language model/) }

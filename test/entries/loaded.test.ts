@@ -19,7 +19,7 @@ const needed: Readonly<Record<string, readonly string[]>> = {
   algorithms: ["advantages", "losses"],
   // The table of environments holds the options of all, and those of these two are next to their code.
   environments: ["environments/cards", "environments/tasks"],
-  // A panel opens any environment and plays it.
+  // A benchmark opens any environment and plays it.
   evaluation: ["environments/cards", "environments/tasks"],
 }
 

@@ -109,12 +109,12 @@ describe("the agent's options", () => {
     [null, "options must be an object"],
     [[], "options must be an object"],
     [{ rules: Symbol("yes") }, "not Symbol.yes."],
-  ])("refuse %j", (options, message) => {
+  ])("reject %j", (options, message) => {
     expect(() => read(options as object)).toThrow(
       expect.objectContaining({ code: "BAD_CONFIG", message: expect.stringMatching(message.replaceAll(/[.?]/g, ".")) }),
     )
   })
-  it("refuse values that JSON cannot represent: big integers, and cyclic values", () => {
+  it("reject values that JSON cannot represent: big integers, and cyclic values", () => {
     expect(() => read({ history: 2n })).toThrow(
       expect.objectContaining({ code: "BAD_CONFIG", message: expect.stringMatching(/history must .* not 2n\.$/) }),
     )

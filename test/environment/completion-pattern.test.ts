@@ -40,7 +40,7 @@ const cases = Object.keys(environments).flatMap((name) =>
 
 it.each(cases)("every completion that matches the pattern of %s is valid (thinking %s)", async (name, thinking) => {
   const environment = await environments[name]!(thinking)
-  const random = new Random(7).fork(name, thinking)
+  const random = new Random(7).derive(name, thinking)
   for (const task of [...take(environment.tasks("train", random), 2)]) {
     const context = { signal: AbortSignal.timeout(60_000), random }
     const episode = await environment.start(task, context)

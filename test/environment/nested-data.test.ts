@@ -2,6 +2,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, beforeAll, expect, it } from "vitest"
+import { readEvaluation } from "../../src/benchmark/evaluation-file.ts"
 import { readGrammar } from "../../src/environment/alfworld/grammar.ts"
 import { readJsonLines } from "../../src/environment/json-lines.ts"
 import { openCorpus } from "../../src/environment/search/corpus.ts"
@@ -10,7 +11,6 @@ import { readQuestions as readSqlTasks } from "../../src/environment/sql/questio
 import { taskFile } from "../../src/environment/tasks/tasks.ts"
 import { readElements } from "../../src/environment/webshop/json-elements.ts"
 import { isDeeper, readJson } from "../../src/json/depth.ts"
-import { readEvaluation } from "../../src/panel/evaluation-file.ts"
 
 // Data that is nested thousands deep: JSON.parse reads it, and what walks it later would run out of stack.
 
@@ -42,7 +42,7 @@ const readers: readonly [string, string, (path: string) => Promise<unknown>][] =
   ["elements of a catalogue", `[{"x":${deep}}]`, (path) => readElements(path, () => true)],
 ]
 
-it.each(readers)("%s are refused as bad data", async (name, text, read) => {
+it.each(readers)("%s are rejected as bad data", async (name, text, read) => {
   const path = await written(`${name.replaceAll(" ", "-")}.${name.startsWith("lines") ? "jsonl" : "json"}`, text)
   await expect(read(path)).rejects.toMatchObject({
     code: "BAD_DATA",
@@ -50,7 +50,7 @@ it.each(readers)("%s are refused as bad data", async (name, text, read) => {
   })
 })
 
-it("refuses deep rules of a household, and removes comments in linear time", { timeout: 20_000 }, () => {
+it("rejects deep rules of a household, and removes comments in linear time", { timeout: 20_000 }, () => {
   expect(() => readGrammar(`grammar :: """{"x": ${deep}}""";`)).toThrow(/not JSON .*nested more than/)
   const blanks = "\r".repeat(500_000)
   expect(() => readGrammar(`grammar :: """{"x": 1}${blanks}y # no comment""";`)).toThrow(/not JSON/)

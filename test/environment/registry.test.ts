@@ -8,7 +8,7 @@ import { environmentNames } from "../../src/environment/registry.ts"
 import type { SokobanTask } from "../../src/environment/sokoban/sokoban.ts"
 import { Random } from "../../src/util/random.ts"
 
-describe("openEnvironment", () => {
+describe("openenvironment", () => {
   it("opens every listed environment by its name", async () => {
     const folder = await mkdtemp(join(tmpdir(), "gigpo-registry-"))
     const tasks = join(folder, "tasks.jsonl")

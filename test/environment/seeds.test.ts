@@ -14,7 +14,7 @@ it("draws training seeds below 65535 from a named stream", () => {
   expect(take("train", 1000, 1, "card seeds")).toEqual(seeds)
   expect(take("train", 1000, 2, "card seeds")).not.toEqual(seeds)
   expect(take("train", 1000, 1, "sokoban seeds")).not.toEqual(seeds)
-  const draws = new Random(1).fork("card seeds")
+  const draws = new Random(1).derive("card seeds")
   expect(seeds.slice(0, 3)).toEqual([draws.below(65535), draws.below(65535), draws.below(65535)])
 })
 

@@ -113,7 +113,7 @@ describe("a model that llama.cpp would compute otherwise", () => {
     ["qwen2-windows", "Qwen2 models with sliding windows"],
     ["smollm3-windows", "SmolLM3 models with sliding windows"],
     ["gemma3-yarn", "Gemma3 models with rope scaling"],
-  ])("is refused: %s", async (fixture, why) => {
+  ])("is rejected: %s", async (fixture, why) => {
     await modelFolder(fixture, folder)
     await expect(exportGguf(folder, file, "f32")).rejects.toMatchObject({
       code: "BAD_MODEL",
@@ -133,7 +133,7 @@ describe("the tokenizer", () => {
       expect([...found.encode(text)]).toEqual([...own.encode(text)])
   })
 
-  it("without a name in llama.cpp is refused, and nothing is written", async () => {
+  it("without a name in llama.cpp is rejected, and nothing is written", async () => {
     await modelFolder("qwen3", folder)
     const path = join(folder, "tokenizer.json")
     const json = JSON.parse(await readFile(path, "utf8"))

@@ -150,7 +150,7 @@ describe("writeDirectory", () => {
     })
   })
 
-  it("refuses a target that is there, before fill runs", async () => {
+  it("rejects a target that is there, before fill runs", async () => {
     await putOld()
     const filled = vi.fn(fill)
     const refusal = { code: "FILE_EXISTS", message: expect.stringMatching(/already exists.*overwritten/) }
@@ -160,7 +160,7 @@ describe("writeDirectory", () => {
     expect(await readFile(join(target, "a"), "utf8")).toBe("old")
   })
 
-  it("refuses a target that appears while it is filled", async () => {
+  it("rejects a target that appears while it is filled", async () => {
     const racing = async (temporary: string) => {
       await fill(temporary)
       await putOld()
@@ -173,7 +173,7 @@ describe("writeDirectory", () => {
     expect(await readdir(folder)).toEqual(["model"])
   })
 
-  it("is made by one of several that write at once, and by the others refused", async () => {
+  it("is made by one of several that write at once, and by the others rejected", async () => {
     for (let round = 0; round < 20; round++) {
       await rm(target, { recursive: true, force: true })
       const writers = Array.from({ length: 6 }, (_, i) =>
@@ -237,7 +237,7 @@ describe("writeDirectory", () => {
       },
       /a was not written by gigpo/,
     ],
-  ])("refuses %s in its way, and changes nothing", async (_, put, message) => {
+  ])("rejects %s in its way, and changes nothing", async (_, put, message) => {
     await putOld()
     await put()
     const before = await contents(folder)

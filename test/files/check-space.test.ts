@@ -25,7 +25,7 @@ describe("a folder that is going to be written", () => {
     expect(await readdir(folder)).toEqual(["file"])
   })
 
-  it("is refused where the disk has too little room, with how much", async () => {
+  it("is rejected where the disk has too little room, with how much", async () => {
     await expect(checkWritable(join(folder, "new"), 1e18)).rejects.toMatchObject({
       code: "IO",
       message: expect.stringMatching(/new will need about 931322574\.6 GiB, but the disk has [\d.]+ [GM]iB left: free/),
@@ -33,7 +33,7 @@ describe("a folder that is going to be written", () => {
     expect(await readdir(folder)).toEqual(["file"])
   })
 
-  it.each(["file", "file/inner"])("is refused where it is %s of a file", async (name) => {
+  it.each(["file", "file/inner"])("is rejected where it is %s of a file", async (name) => {
     await expect(checkWritable(join(folder, name))).rejects.toMatchObject({
       code: "IO",
       message: expect.stringMatching(/file is a file, not a folder: choose another name/),
@@ -41,7 +41,7 @@ describe("a folder that is going to be written", () => {
   })
 
   // Nobody can write there, root neither.
-  it.skipIf(!existsSync("/sys/kernel"))("is refused if the folder is not writable", async () => {
+  it.skipIf(!existsSync("/sys/kernel"))("is rejected if the folder is not writable", async () => {
     await expect(checkWritable("/sys/kernel/new/inner")).rejects.toMatchObject({
       code: "IO",
       message: expect.stringMatching(

@@ -75,7 +75,7 @@ const resume = async (directory: string): Promise<string[]> => {
 
 describe("a checkpoint with a changed file", () => {
   it.each(Object.entries(damages))(
-    "is passed over when its run is resumed, and refused as a fork: %s",
+    "is passed over when its run is resumed, and rejected as a fork: %s",
     async (what, damage) => {
       for (const of of ["run", "adapted"]) {
         const files = await filesOf(join(folder, of, "checkpoints", "step-2"))
@@ -124,7 +124,7 @@ async function openBoth(directory: string): Promise<void> {
 describe("a model with a changed file", () => {
   const places = ["run/model", "run/checkpoints/step-2", "adapted/model", "adapted/checkpoints/step-2"]
 
-  it.each(places)("is refused by name, with the intact ones: %s", async (place) => {
+  it.each(places)("is rejected by name, with the intact ones: %s", async (place) => {
     const directory = join(folder, place)
     await openBoth(directory)
     const files = (await readdir(directory)).filter((name) => /\.(json|safetensors|jinja)$/.test(name))
@@ -146,7 +146,7 @@ describe("a model with a changed file", () => {
       }
   })
 
-  it("is refused where one was added that would be read, and is not for others", async () => {
+  it("is rejected where one was added that would be read, and is not for others", async () => {
     const added: Readonly<Record<string, boolean>> = {
       "chat_template.jinja": true,
       "model.safetensors.index.json": true,
@@ -168,14 +168,14 @@ describe("a model with a changed file", () => {
     await openBoth(join(copy, "model"))
   })
 
-  it("is refused when it was swapped with that of another", async () => {
+  it("is rejected when it was swapped with that of another", async () => {
     const copy = await damaged(run, join(run, "model", "model.safetensors"), (path) =>
       cp(join(run, "checkpoints", "step-1", "model.safetensors"), path),
     )
     await expect(openBoth(join(copy, "model"))).rejects.toThrow("model.safetensors was changed")
   })
 
-  it("is refused by all that reads into a policy that is open, which stays usable", async () => {
+  it("is rejected by all that reads into a policy that is open, which stays usable", async () => {
     const { policy } = await model.open(model.directory)
     const adapted = await model.open(model.directory, { lora: { rank: 2 } })
     const flip = damages["one bit flipped in the middle"]!

@@ -31,7 +31,7 @@ const refusal = {
 }
 
 describe("a run's lock", () => {
-  it("is refused while its holder lives, and free once it is given back", async () => {
+  it("is rejected while its holder lives, and free once it is given back", async () => {
     const lock = await acquireLock(path)
     await expect(acquireLock(path)).rejects.toMatchObject(refusal)
     await releaseLock(lock)

@@ -175,7 +175,7 @@ it("keeps additional keys apart from the named ones, however they are spelled", 
   ])
 })
 
-it("refuses what is not supported, with the place", () => {
+it("rejects what is not supported, with the place", () => {
   const refusals: [unknown, string][] = [
     [{ type: "string", not: {} }, '"not"'],
     [{ type: "object", properties: { a: { type: "array", uniqueItems: true } } }, "#/properties/a"],
@@ -204,7 +204,7 @@ it("refuses what is not supported, with the place", () => {
   expect(() => jsonSchema(deep)).toThrow("deep")
 })
 
-it("refuses schemas that nothing satisfies, and those that would never end", () => {
+it("rejects schemas that nothing satisfies, and those that would never end", () => {
   const empty: unknown[] = [
     false,
     { type: "object", properties: { a: false }, required: ["a"] },
@@ -272,7 +272,7 @@ describe("numbers that JavaScript cannot hold", () => {
     expect(() => schemaOf(oneOf("1", "1.0"))).toThrow("that overlap")
   })
 
-  it("are refused as bounds where they are no whole numbers, or longer than anything is", () => {
+  it("are rejected as bounds where they are no whole numbers, or longer than anything is", () => {
     for (const bound of ["0.5", "1e-07", "1e400", "9007199254740993.5", '"1"', "null"])
       expect(() => schemaOf(`{"type": "number", "minimum": ${bound}}`), bound).toThrow("must be an integer of at most")
   })

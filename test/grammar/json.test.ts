@@ -18,7 +18,7 @@ it("holds what JSON.stringify writes, compact or with a space behind colons and 
   expect(holds('{"a": 1, "b": [1, 2]}')).toBe(true)
 })
 
-it("holds nothing that JSON.parse refuses, and no half pairs of surrogates", () => {
+it("holds nothing that JSON.parse rejects, and no half pairs of surrogates", () => {
   const holds = holder(anyValue)
   for (const text of [
     "",

@@ -65,7 +65,7 @@ it("draws texts that match", () => {
     }
 })
 
-it("refuses what is not regular, or not read, by name", () => {
+it("rejects what is not regular, or not read, by name", () => {
   const refusals: Record<string, string> = {
     "(?=a)b": "lookaround",
     "(?<name>a)": "lookaround",

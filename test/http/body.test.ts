@@ -66,7 +66,7 @@ describe("the text of a body", () => {
     ["a character without its end", [0xe2, 0x82]],
     ["a character that is longer than needed", [0xc0, 0xaf]],
     ["a surrogate", [0xed, 0xa0, 0x80]],
-  ])("is refused with %s, wherever it is", (_, wrong) => {
+  ])("is rejected with %s, wherever it is", (_, wrong) => {
     const bytes = Buffer.from(wrong)
     for (const before of [0, 1, 2 ** 17 - 1, 2 ** 17, 2 ** 17 + 1])
       for (const after of [0, 5])

@@ -90,7 +90,7 @@ it("answers the requests of a connection one after the other, and few that wait"
   expect(most).toBe(1)
 })
 
-it("does nothing for requests that follow a refused one", async () => {
+it("does nothing for requests that follow a rejected one", async () => {
   let asked = 0
   const { dial, head, keyed } = await opened({}, async () => {
     asked++
@@ -114,7 +114,7 @@ it("makes nothing for HEAD", async () => {
   expect(pulled).toBe(0)
 })
 
-it("holds so many bytes of bodies, and of one client half of them; others are refused meanwhile", async () => {
+it("holds so many bytes of bodies, and of one client half of them; others are rejected meanwhile", async () => {
   const held: (() => void)[] = []
   const { server } = await opened({ bodies: 4000 }, async (request) => {
     const { length } = await request.text()

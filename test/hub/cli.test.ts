@@ -149,7 +149,7 @@ describe.skipIf(!built)("a name on the Hub in commands", () => {
     const missing = await run(["chat", "me/none"], freshCache(), { input: "Hi" })
     expect(missing).toMatchObject({
       code: 2,
-      stderr: expect.stringMatching(/^gigpo: There is no local folder me\/none and .* \[HUB_REFUSED\]\n$/),
+      stderr: expect.stringMatching(/^gigpo: There is no local folder me\/none and .* \[HUB_REJECTED\]\n$/),
     })
   })
 

@@ -24,7 +24,7 @@ async function listing(file: object): Promise<unknown> {
   return error
 }
 
-describe("a listing is refused", () => {
+describe("a listing is rejected", () => {
   it.each([
     ...[
       "../config.json",
@@ -62,7 +62,7 @@ describe("a listing is refused", () => {
   ])("for a file of the name %j", async (rfilename) => {
     const error = await listing({ rfilename, size: 3, blobId: "b".repeat(40) })
     expect(error).toMatchObject({
-      code: "HUB_REFUSED",
+      code: "HUB_REJECTED",
       message: expect.stringMatching(/sent an invalid response: (a file with the invalid|two files with the) name/),
     })
   })
@@ -70,7 +70,7 @@ describe("a listing is refused", () => {
   it.each([2 ** 63, 2 ** 53, 2 ** 51, -1, 1.5, "12", {}, []])("for a size of %j", async (size) => {
     const error = await listing({ rfilename: "x.safetensors", lfs: { sha256: digest, size } })
     expect(error).toMatchObject({
-      code: "HUB_REFUSED",
+      code: "HUB_REJECTED",
       message: expect.stringMatching(/an invalid size of .* for x\.safetensors/),
     })
   })
@@ -80,7 +80,7 @@ describe("a listing is refused", () => {
     async (sha256) => {
       const error = await listing({ rfilename: "x.safetensors", lfs: { sha256, size: 10 } })
       expect(error).toMatchObject({
-        code: "HUB_REFUSED",
+        code: "HUB_REJECTED",
         message: expect.stringContaining("no valid digest for x.safetensors"),
       })
     },
@@ -96,7 +96,7 @@ describe("a listing is refused", () => {
     ],
   ])("for %j", async (text) => {
     await using server = await freshHub({ "a/b": { files: {}, listing: () => text } })
-    await expect(hub("a/b")).rejects.toMatchObject({ code: "HUB_REFUSED" })
+    await expect(hub("a/b")).rejects.toMatchObject({ code: "HUB_REJECTED" })
     expect(await readdir(server.home)).toEqual([])
   })
 })
@@ -154,7 +154,7 @@ describe("memory stays bounded", () => {
   })
 })
 
-it("refuses another part of a file than requested, and more bytes than declared", async () => {
+it("rejects another part of a file than requested, and more bytes than declared", async () => {
   let listed = false
   let range = "bytes 5-9/10"
   using _ = await answering((response) => {

@@ -77,7 +77,7 @@ describe("a proxy", () => {
     expect(proxy.tunnels).toEqual([])
     vi.stubEnv("HF_ENDPOINT", "https://hub.test:8443")
     proxy.status = 403
-    await expect(resolveModel("a/c", {}, quick)).rejects.toMatchObject({ code: "HUB_REFUSED" })
+    await expect(resolveModel("a/c", {}, quick)).rejects.toMatchObject({ code: "HUB_REJECTED" })
     expect(proxy.tunnels.map(({ url }) => url)).toEqual(["hub.test:8443"])
     expect(JSON.stringify(proxy.tunnels.map(({ rawHeaders }) => rawHeaders))).not.toContain(token)
     expect(proxy.others).toEqual([])
@@ -86,10 +86,10 @@ describe("a proxy", () => {
   it.each<[number, string, RegExp]>([
     [
       407,
-      "HUB_REFUSED",
+      "HUB_REJECTED",
       /hub\.test cannot be reached: the proxy http:\/\/127\.0\.0\.1:\d+ \(HTTPS_PROXY\) requires a user name/,
     ],
-    [403, "HUB_REFUSED", /\(HTTPS_PROXY\) refuses the connection \(403\).*NO_PROXY/],
+    [403, "HUB_REJECTED", /\(HTTPS_PROXY\) refuses the connection \(403\).*NO_PROXY/],
     [
       502,
       "HUB_LOST",
@@ -142,7 +142,7 @@ it.each<[string, Record<string, string>, string | undefined]>([
 })
 
 it.each(["socks5://user:secret@p:1", "http://", "http://user:secret@:1"])(
-  "refuses the proxy %s without its password",
+  "rejects the proxy %s without its password",
   (given) => {
     expect(() => proxyFor(new URL("https://hf.co"), { HTTPS_PROXY: given })).toThrow(/^HTTPS_PROXY must be(?!.*secret)/)
   },

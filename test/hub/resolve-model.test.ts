@@ -109,7 +109,7 @@ describe("a download", () => {
     expect(await contentOf(await hub("a/b"))).toEqual(neededOf(files))
   })
 
-  it("repairs a blob of another size, and refuses a link that leads elsewhere", async () => {
+  it("repairs a blob of another size, and rejects a link that leads elsewhere", async () => {
     const files = someModel()
     await using server = await freshHub({ "a/b": { files } })
     const folder = await hub("a/b")
@@ -158,32 +158,32 @@ describe("GGUF files", () => {
   it("are listed where none or an unknown one is named", async () => {
     await using _ = await freshHub({ "a/b": { files } })
     await expect(hub("a/b")).rejects.toEqual(
-      failure("HUB_REFUSED", "several GGUF files", "a/b:b-Q4_K_M.gguf", "b-Q8_0.gguf (0 MiB)"),
+      failure("HUB_REJECTED", "several GGUF files", "a/b:b-Q4_K_M.gguf", "b-Q8_0.gguf (0 MiB)"),
     )
     await expect(hub("a/b:Q2_K")).rejects.toEqual(
-      failure("HUB_REFUSED", "no GGUF file matching the name Q2_K", "b-Q8_0.gguf"),
+      failure("HUB_REJECTED", "no GGUF file matching the name Q2_K", "b-Q8_0.gguf"),
     )
-    await expect(hub("a/b:b")).rejects.toEqual(failure("HUB_REFUSED", "several GGUF files matching the name b"))
+    await expect(hub("a/b:b")).rejects.toEqual(failure("HUB_REJECTED", "several GGUF files matching the name b"))
   })
 
   it("that is alone needs no name; a part that is missing is reported", async () => {
     await using server = await freshHub({ "a/b": { files: { "x.gguf": "x", "README.md": "" } } })
     expect(await hub("a/b")).toMatch(/x\.gguf$/)
     server.repositories["a/b"] = { files: { "x-00001-of-00003.gguf": "x", "x-00002-of-00003.gguf": "y" } }
-    await expect(hub("a/b:x")).rejects.toEqual(failure("HUB_REFUSED", "2 of the 3 parts"))
+    await expect(hub("a/b:x")).rejects.toEqual(failure("HUB_REJECTED", "2 of the 3 parts"))
   })
 })
 
-it("refuses pickle files, and a repository without weights, with a list of its files", async () => {
+it("rejects pickle files, and a repository without weights, with a list of its files", async () => {
   await using _ = await freshHub({
     "a/pickle": { files: { "config.json": "{}", "pytorch_model.bin": "x", "b.pt": "x" } },
     "a/none": { files: { "README.md": "x" } },
   })
   await expect(hub("a/pickle")).rejects.toEqual(
-    failure("HUB_REFUSED", "weights only in pickle files", "pytorch_model.bin (0 MiB), b.pt"),
+    failure("HUB_REJECTED", "weights only in pickle files", "pytorch_model.bin (0 MiB), b.pt"),
   )
   await expect(hub("a/none")).rejects.toEqual(
-    failure("HUB_REFUSED", "no weights in safetensors or GGUF files: README.md"),
+    failure("HUB_REJECTED", "no weights in safetensors or GGUF files: README.md"),
   )
 })
 
@@ -222,14 +222,14 @@ describe("the environment", () => {
   })
 
   it.each(["ftp://x", "https://user:password@x", "https://x?y", "nonsense"])(
-    "HF_ENDPOINT %s is refused",
+    "HF_ENDPOINT %s is rejected",
     async (address) => {
       vi.stubEnv("HF_ENDPOINT", address)
       await expect(hub("a/b")).rejects.toEqual(failure("BAD_ARGUMENT", /^HF_ENDPOINT must(?!.*password@)/))
     },
   )
 
-  it("HF_TOKEN that cannot be one is refused, and not shown", async () => {
+  it("HF_TOKEN that cannot be one is rejected, and not shown", async () => {
     await using _ = await freshHub({ "a/b": { files: someModel() } })
     vi.stubEnv("HF_TOKEN", "hf_se cret")
     await expect(hub("a/b")).rejects.toEqual(failure("BAD_ARGUMENT", /^HF_TOKEN is not a valid access token(?!.*cret)/))
@@ -277,13 +277,13 @@ describe("the token", () => {
   ])("nor is a redirect to %s followed", async (location, sentence) => {
     await using server = await freshHub({ "a/b": { files: someModel() } })
     server.redirect = () => location
-    await expect(hub("a/b")).rejects.toEqual(failure("HUB_REFUSED", sentence))
+    await expect(hub("a/b")).rejects.toEqual(failure("HUB_REJECTED", sentence))
   })
 
   it("ends redirects that never end", async () => {
     await using server = await freshHub({ "a/b": { files: someModel() } })
     server.redirect = () => `/a/b/resolve/${commit}/model.safetensors`
-    await expect(hub("a/b")).rejects.toEqual(failure("HUB_REFUSED", "more than 5 redirects"))
+    await expect(hub("a/b")).rejects.toEqual(failure("HUB_REJECTED", "more than 5 redirects"))
   })
 })
 
@@ -292,16 +292,16 @@ describe("errors", () => {
     await using _ = await freshHub({ "Qwen/Qwen3-0.6B": { files: someModel() } })
     await hub("Qwen/Qwen3-0.6B")
     await expect(hub("qwen/Qwen3-06B")).rejects.toEqual(
-      failure("HUB_REFUSED", "no model of this name", "or it is private", "Did you mean Qwen/Qwen3-0.6B"),
+      failure("HUB_REJECTED", "no model of this name", "or it is private", "Did you mean Qwen/Qwen3-0.6B"),
     )
     vi.stubEnv("HF_TOKEN", token)
-    await expect(hub("other/name")).rejects.toEqual(failure("HUB_REFUSED", /no model of this name(?!.*Did you mean)/))
+    await expect(hub("other/name")).rejects.toEqual(failure("HUB_REJECTED", /no model of this name(?!.*Did you mean)/))
   })
 
   it("of a gated model explain how to get access", async () => {
     await using server = await freshHub({ "a/b": { files: someModel(), access: "gated" } })
     await expect(hub("a/b")).rejects.toEqual(
-      failure("HUB_REFUSED", "is gated", `${server.url}/a/b`, `${server.url}/settings/tokens`, "HF_TOKEN"),
+      failure("HUB_REJECTED", "is gated", `${server.url}/a/b`, `${server.url}/settings/tokens`, "HF_TOKEN"),
     )
     vi.stubEnv("HF_TOKEN", token)
     expect(await hub("a/b")).toMatch(/c{40}$/)
@@ -311,14 +311,14 @@ describe("errors", () => {
     await using _ = await freshHub({ "a/b": { files: someModel() } })
     vi.stubEnv("HF_TOKEN", "hf_wrong")
     await expect(hub("a/b")).rejects.toEqual(
-      failure("HUB_REFUSED", /rejects the access token from HF_TOKEN(?!.*hf_wrong)/),
+      failure("HUB_REJECTED", /rejects the access token from HF_TOKEN(?!.*hf_wrong)/),
     )
   })
 
   it("of a revision that is not there", async () => {
     await using server = await freshHub({ "a/b": { files: someModel() } })
     await expect(hub("a/b@v9")).rejects.toEqual(
-      failure("HUB_REFUSED", "has no revision v9", `${server.url}/a/b/tree/main`),
+      failure("HUB_REJECTED", "has no revision v9", `${server.url}/a/b/tree/main`),
     )
   })
 
@@ -338,7 +338,7 @@ describe("errors", () => {
   it("offline", async () => {
     await using server = await freshHub({ "a/b": { files: someModel() } })
     vi.stubEnv("HF_HUB_OFFLINE", "1")
-    await expect(hub("a/b")).rejects.toEqual(failure("HUB_REFUSED", "not in the cache", "HF_HUB_OFFLINE"))
+    await expect(hub("a/b")).rejects.toEqual(failure("HUB_REJECTED", "not in the cache", "HF_HUB_OFFLINE"))
     expect(server.asked).toEqual([])
     vi.stubEnv("HF_HUB_OFFLINE", "0")
     const folder = await hub("a/b")
@@ -347,15 +347,15 @@ describe("errors", () => {
     expect(await hub("a/b")).toBe(folder)
     expect(server.asked).toEqual([])
     await rm(join(folder, "model.safetensors"))
-    await expect(hub("a/b")).rejects.toEqual(failure("HUB_REFUSED", "or incomplete"))
+    await expect(hub("a/b")).rejects.toEqual(failure("HUB_REJECTED", "or incomplete"))
   })
 
-  it("of a model that is now refused mention the cached one", async () => {
+  it("of a model that is now rejected mention the cached one", async () => {
     await using server = await freshHub({ "a/b": { files: someModel() } })
     await hub("a/b")
     delete server.repositories["a/b"]
     await expect(hub("a/b")).rejects.toEqual(
-      failure("HUB_REFUSED", `The cache has the commit ${commit}: set HF_HUB_OFFLINE=1`),
+      failure("HUB_REJECTED", `The cache has the commit ${commit}: set HF_HUB_OFFLINE=1`),
     )
   })
 
@@ -437,7 +437,7 @@ describe("a fault at every request", () => {
       )
       const isRedirect = at.startsWith("hub") && /resolve.*(model|tokenizer)\.(safetensors|json)$/.test(at)
       const harmless = isRedirect && ["short", "half", "wrong", "long"].includes(kind)
-      if (!harmless) expect([first?.code, at]).toEqual([expect.stringMatching(/^HUB_(LOST|REFUSED)$/), at])
+      if (!harmless) expect([first?.code, at]).toEqual([expect.stringMatching(/^HUB_(LOST|REJECTED)$/), at])
       expect(await contentOf(await hub("a/b"))).toEqual(neededOf(files))
       const blobs = await readdir(join(server.home, "hub", "models--a--b", "blobs"))
       expect(blobs.filter((name) => name.includes("incomplete"))).toEqual([])
@@ -478,7 +478,7 @@ describe("a fault at every request", () => {
       await using server = await freshHub({ "a/b": { files } })
       const path = sha256(files["model.safetensors"]!)
       server.fault = (asked) => (asked.to === "store" && asked.path.includes(path) ? kind : undefined)
-      await expect(hub("a/b")).rejects.toEqual(failure("HUB_REFUSED", sentence))
+      await expect(hub("a/b")).rejects.toEqual(failure("HUB_REJECTED", sentence))
       const blobs = join(server.home, "hub", "models--a--b", "blobs")
       const left = (await readdir(blobs)).filter((name) => name.startsWith(path))
       for (const name of left) expect(lstatSync(join(blobs, name)).size).toBe(0)

@@ -95,14 +95,14 @@ it.each([
   [{ image_processor_type: "Qwen2VLImageProcessor", min_pixels: 9, max_pixels: 4 }, /min_pixels 9 is more than/],
   [{ image_processor_type: "Qwen2VLImageProcessor", image_std: [1, 0, 1] }, /image_std must be a list of three/],
   [{ image_processor_type: "Idefics3ImageProcessor", size: 5 }, /size is 5; it must be an object/],
-])("refuses the settings %j", async (config, message) => {
+])("rejects the settings %j", async (config, message) => {
   await expect(processorOf(config)).rejects.toMatchObject({
     code: "BAD_MODEL",
     message: expect.stringMatching(message),
   })
 })
 
-it("refuses an image of which one side is more than 200 times the other", async () => {
+it("rejects an image of which one side is more than 200 times the other", async () => {
   const processor = await processorOf({ image_processor_type: "Qwen2VLImageProcessor" })
   expect(() => processor.prepare(pattern(2010, 10))).toThrow(/one side may be at most 200 times the other; crop it/)
 })

@@ -21,7 +21,7 @@ it.each(decoded)("$name: the pixels are Pillow's on white", async ({ file, width
   expect(createHash("sha256").update(raster.data).digest("hex")).toBe(pixels)
 })
 
-it.each(refused)("refuses $name and says what to do", async ({ name, file }) => {
+it.each(refused)("rejects $name and says what to do", async ({ name, file }) => {
   const fixes: Readonly<Record<string, RegExp>> = { CMYK: /convert it to RGB/, animated: /save one frame/ }
   const error = await decodeImage(bytesOf(file)).catch((error) => error)
   expect(error).toMatchObject({
@@ -52,7 +52,7 @@ it("reduces 16 bits per channel to the high byte, gray too, where Pillow cuts va
 const cut = (bytes: Uint8Array, share: number) => bytes.subarray(0, Math.floor(bytes.length * share))
 
 it.each(["png: rgb", "png: palette of 4 bits", "jpeg: 4:2:0", "jpeg: 4:4:4, progressive"])(
-  "refuses %s when it is cut off anywhere",
+  "rejects %s when it is cut off anywhere",
   async (name) => {
     const whole = fileOf(name)
     for (const share of [0, 0.001, 0.02, 0.3, 0.6, 0.9, 0.995])
@@ -75,7 +75,7 @@ function png(width: number, height: number, data: Uint8Array, colour = 2, depth 
   return Buffer.concat([signature, chunk("IHDR", header), chunk("IDAT", data), chunk("IEND", Buffer.alloc(0))])
 }
 
-it("refuses sizes and data beyond the limits before pixels are reserved", async () => {
+it("rejects sizes and data beyond the limits before pixels are reserved", async () => {
   const message = (bytes: Uint8Array) => decodeImage(bytes).then(String, (error) => `${error.code} ${error.message}`)
   const none = new Uint8Array()
   expect(await message(png(100_000, 100_000, none))).toMatch(
@@ -93,7 +93,7 @@ it("refuses sizes and data beyond the limits before pixels are reserved", async 
   expect(await message(new TextEncoder().encode("plain text"))).toMatch(/neither PNG nor JPEG/)
 })
 
-it("refuses a JPEG file with more scans than any encoder writes", async () => {
+it("rejects a JPEG file with more scans than any encoder writes", async () => {
   const whole = fileOf("jpeg: 4:4:4, progressive")
   const scan = whole.indexOf(0xda)
   const first = whole.subarray(scan - 1, whole.indexOf(0xff, scan))

@@ -100,7 +100,7 @@ describe("a reader of JSON that can pause", () => {
       expect(countPieces(readJsonInPieces(text, () => {}))).toBeGreaterThan(text.length / 10_000)
   })
 
-  it("refuses text at the point where it exceeds a limit", () => {
+  it("rejects text at the point where it exceeds a limit", () => {
     const limits = { deepest: 3, mostParts: 5 }
     const under = (text: string) => atOnce(readJsonInPieces(text, () => {}, limits))
     expect(under("[[[], {}, {}]]")).toEqual([[[], {}, {}]])

@@ -36,17 +36,17 @@ describe("writeJson", () => {
   it("writes a bigint as an integer", () => expect(writeJson([2n ** 64n, -1n])).toBe("[18446744073709551616,-1]"))
 
   for (const value of [Number.NaN, Infinity, -Infinity, undefined, () => 1, Symbol("s"), new Map([[1, 2]]), /x/])
-    it(`refuses ${String(value)}, alone and in a list`, () => {
+    it(`rejects ${String(value)}, alone and in a list`, () => {
       expect(() => writeJson(value)).toThrow(badArgument)
       expect(() => writeJson([value])).toThrow(badArgument)
     })
 
-  it("refuses a hole in a list", () => expect(() => writeJson(new Array(1))).toThrow(badArgument))
+  it("rejects a hole in a list", () => expect(() => writeJson(new Array(1))).toThrow(badArgument))
 })
 
 describe("RawJson", () => {
   for (const text of ["", " ", "{", "NaN", "[1,]", "{'a':1}", "1 2", '1,"role":"system"', "\u00a01"])
-    it(`refuses ${JSON.stringify(text)}`, () => expect(() => new RawJson(text)).toThrow(badArgument))
+    it(`rejects ${JSON.stringify(text)}`, () => expect(() => new RawJson(text)).toThrow(badArgument))
 
   it("returns its value on request", () => expect(new RawJson(' {"a":[20.0]} ').parse()).toEqual({ a: [20] }))
 

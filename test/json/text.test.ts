@@ -31,7 +31,7 @@ describe("JSON of others", () => {
     expect(textOf({})).toBe(undefined)
   })
 
-  it("is invalid if JSON.parse refuses it", () => {
+  it("is invalid if JSON.parse rejects it", () => {
     for (const text of ["", " ", "{", "NaN", "[1,]", "{'a': 1}", '{"a": 01}', '"\n"', "\ufeff{}"])
       expect(() => parseJson(text), text).toThrow(SyntaxError)
   })

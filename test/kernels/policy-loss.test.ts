@@ -90,7 +90,7 @@ describe("policyLoss", () => {
   })
 
   it("supports one ratio per row, its geometric mean", () => {
-    const report = policyLoss(row([2, 0.5], 1), { ratio: "sequence" })
+    const report = policyLoss(row([2, 0.5], 1), { importanceSamplingLevel: "sequence" })
     expect(report.loss).toBeCloseTo(-1, 6)
     expect([...report.gradient]).toEqual(close([-0.5, -0.5]))
   })
@@ -136,10 +136,15 @@ describe("policyLoss", () => {
     ["a KL weight without a reference", {}, { klWeight: 1 }, /a klWeight needs referenceLogProbs/],
     ["an unknown aggregation", {}, { aggregation: "sum" as "token-mean" }, /aggregation must be .*-norm", not "sum"/],
     ["a fixed length that is not given", {}, { aggregation: "sequence-mean-fixed-length" }, /needs fixedLength/],
-    ["an unknown ratio", {}, { ratio: "row" as "token" }, /ratio must be "token" or "sequence", not "row"/],
+    [
+      "an unknown ratio",
+      {},
+      { importanceSamplingLevel: "row" as "token" },
+      /importanceSamplingLevel must be "token" or "sequence", not "row"/,
+    ],
     ["a clip of NaN", {}, { clipLow: NaN }, /clipLow must be a number from 0 to 1, not NaN/],
     ["an unknown device", {}, { device: "tpu" as "cpu" }, /device is "tpu"; it must be/],
-  ])("refuses %s", (_, input, options, message) => {
+  ])("rejects %s", (_, input, options, message) => {
     expect(() => policyLoss(row([1, 1], 1, input), options)).toThrow(badArgument(message))
   })
 })

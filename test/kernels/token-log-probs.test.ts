@@ -69,7 +69,7 @@ describe("tokenLogProbs", () => {
       () => tokenLogProbs(new Float32Array(3), 3, Int32Array.of(0), { device: "tpu" as "cpu" }),
       /device is "tpu"; it must be "auto", "cpu" or "cuda"/,
     ],
-  ])("refuses %s", (_, call, message) => {
+  ])("rejects %s", (_, call, message) => {
     expect(call).toThrow(badArgument(message))
   })
 })

@@ -38,7 +38,7 @@ describe("valueLoss", () => {
     })
   })
 
-  it("refuses arrays that do not fit, with the fix", () => {
+  it("rejects arrays that do not fit, with the fix", () => {
     const { oldValues: _, ...plain } = input
     const wrong: [ValueLossInput, number, RegExp][] = [
       [{ ...input, returns: new Float64Array(3) }, 1, /returns must be as long as values \(4\), not 3/],

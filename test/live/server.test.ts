@@ -90,7 +90,12 @@ describe.skipIf(!there)(`a real server${why}`, () => {
         stepSequence(prompt, tokens, { logProbs, advantage: rewards[i]! - mean }),
       )
       await engine.forwardBackward(rows, {
-        ...({ kind: "clipped-surrogate", ratio: "token", aggregation: "token-mean", klEstimator: "k3" } as const),
+        ...({
+          kind: "clipped-surrogate",
+          importanceSamplingLevel: "token",
+          aggregation: "token-mean",
+          klEstimator: "k3",
+        } as const),
         ...{ clipLow: 0.2, clipHigh: 0.2, clipDual: Number.POSITIVE_INFINITY, klWeight: 0, entropyWeight: 0 },
         skipZeroAdvantage: false,
       })

@@ -91,7 +91,7 @@ describe("actGuide", () => {
     expect(actGuide().evaluate(lossInput([], { logProbs: new Float32Array(0) }, now)).gradient).toHaveLength(0)
   })
 
-  it("refuses invalid options", () => {
+  it("rejects invalid options", () => {
     expect(() => actGuide({ shaping: -1 })).toThrow(badArgument(/actGuide: shaping must be at least 0/))
     expect(() => actGuide({ ratio: "sequence" } as object)).toThrow(badArgument(/actGuide: ratio/))
   })

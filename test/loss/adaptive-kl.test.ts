@@ -36,7 +36,7 @@ describe("adaptiveKl", () => {
     expect(one.weight).not.toBe(0.2)
   })
 
-  it("refuses invalid options and values, and keeps its weight", () => {
+  it("rejects invalid options and values, and keeps its weight", () => {
     expect(() => adaptiveKl({ ...options, target: 0 })).toThrow(badArgument(/target must be above 0, not 0/))
     expect(() => adaptiveKl({ ...options, horizon: Infinity })).toThrow(badArgument(/horizon must be a finite number/))
     expect(() => adaptiveKl({ target: 1 } as never)).toThrow(badArgument(/weight is missing/))

@@ -27,7 +27,7 @@ describe("clippedSurrogate", () => {
       { length: 1, advantage: 1, logProbs: Float32Array.of(-1) },
     )
     const statistics = { logProbs: Float32Array.from([1.1, 0.9, 1.2], (ratio) => Math.log(ratio) - 1) }
-    const gspo = clippedSurrogate({ ratio: "sequence", clipHigh: 9 })
+    const gspo = clippedSurrogate({ importanceSamplingLevel: "sequence", clipHigh: 9 })
     const ofSegments = gspo.evaluate(lossInput([two], statistics, now))
     expect([...ofSegments.gradient]).toEqual(close([-Math.sqrt(0.99) / 3, -Math.sqrt(0.99) / 3, -0.4]))
     const ofRow = gspo.evaluate(lossInput([two], statistics, { ...now, unit: "sequence" }))
@@ -66,13 +66,13 @@ describe("clippedSurrogate", () => {
     expect([loss, gradient.length, ...Object.values(metrics!)]).toEqual([0, 0, 0, 0, expect.closeTo(0), 0])
   })
 
-  it("refuses invalid options", () => {
+  it("rejects invalid options", () => {
     expect(() => clippedSurrogate({ clipLow: NaN })).toThrow(
       badArgument(/clipLow must be a number from 0 to 1, not NaN/),
     )
     expect(() => clippedSurrogate({ clipDual: 1 })).toThrow(badArgument(/clipDual must be a number above 1.* not 1/))
-    expect(() => clippedSurrogate({ ratio: "row" as "token" })).toThrow(
-      badArgument(/ratio must be "token" or "sequence", not "row"/),
+    expect(() => clippedSurrogate({ importanceSamplingLevel: "row" as "token" })).toThrow(
+      badArgument(/importanceSamplingLevel must be "token" or "sequence", not "row"/),
     )
   })
 })

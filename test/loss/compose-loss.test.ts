@@ -23,7 +23,13 @@ describe("composeLoss", () => {
   })
 
   it("has the native form in each iteration", () => {
-    const clip = { clipLow: 0.1, clipHigh: 0.3, clipDual: 4, ratio: "sequence", skipZeroAdvantage: false } as const
+    const clip = {
+      clipLow: 0.1,
+      clipHigh: 0.3,
+      clipDual: 4,
+      importanceSamplingLevel: "sequence",
+      skipZeroAdvantage: false,
+    } as const
     const terms = {
       klWeight: { from: 0, to: 1 },
       klEstimator: "k2",
@@ -177,7 +183,7 @@ describe("composeLoss", () => {
       () => composeLoss(clippedSurrogate(), { teacherWeight: 1 }).evaluate(input),
       /teacherWeight is not 0 and needs teacherLogProbs/,
     ],
-  ])("refuses %s", (_, call, message) => {
+  ])("rejects %s", (_, call, message) => {
     expect(call).toThrow(badArgument(message))
   })
 })

@@ -61,7 +61,7 @@ describe("dgpoWeights", () => {
     expect([...dgpoWeights([0.2, 0.4], [0, 0], { kappa: 0, tau: 1e-3 })]).toEqual(close([0, 2], 12))
   })
 
-  it("refuse inputs that do not fit", () => {
+  it("reject inputs that do not fit", () => {
     expect(() => dgpoWeights([1], [])).toThrow(badArgument(/1 distances and 0 entropies/))
     expect(() => dgpoWeights([Number.NaN], [1])).toThrow(/distance NaN and the entropy 1; give finite numbers/)
     expect(() => dgpoWeights([1], [1], { tau: 0 })).toThrow(badArgument(/dgpoWeights: tau must be above 0/))

@@ -94,7 +94,7 @@ it("supports a schedule of beta", () => {
   expect(dpo({ beta }).evaluate(input).loss).toBe(dpo({ beta: 0.25 }).evaluate(input).loss)
 })
 
-it("refuses rows that are not pairs, and invalid options", () => {
+it("rejects rows that are not pairs, and invalid options", () => {
   const input = paired(1)
   const alone = { ...input, advantages: input.advantages.map(() => 1) }
   expect(() => dpo().evaluate(alone)).toThrow(

@@ -21,7 +21,7 @@ describe("gspo", () => {
     expect(gspo().name).toBe("gspo")
     const native = composeLoss(gspo({ clipHigh: 1e-3 }), { aggregation: "sequence-mean-token-mean", klWeight: 0.1 })
       .native!(now.progress)
-    const options = { ratio: "sequence", clipLow: 3e-4, clipHigh: 1e-3, clipDual: Infinity } as const
+    const options = { importanceSamplingLevel: "sequence", clipLow: 3e-4, clipHigh: 1e-3, clipDual: Infinity } as const
     const wanted = composeLoss(clippedSurrogate({ ...options, skipZeroAdvantage: false }), {
       aggregation: "sequence-mean-token-mean",
       klWeight: 0.1,
@@ -30,7 +30,7 @@ describe("gspo", () => {
     expect(native).toMatchObject({ kind: "clipped-surrogate", ...options })
   })
 
-  it("accepts schedules, and refuses unknown options", () => {
+  it("accepts schedules, and rejects unknown options", () => {
     const native = gspo({ clipLow: { from: 1e-4, to: 3e-4 } }).native!({ iteration: 5, iterations: 10 })
     expect(native).toMatchObject({ clipLow: expect.closeTo(2e-4, 12) })
     expect(() => gspo({ clipDual: 3 } as object)).toThrow(badArgument(/gspo: clipDual/))

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest"
-import { type ImportanceOptions, importanceWeights } from "../../src/loss/importance-weights.ts"
+import { importanceWeights, type RolloutCorrectionOptions } from "../../src/loss/importance-weights.ts"
 import { badArgument } from "../kernels/bad-argument.ts"
 
 const close = (values: readonly number[]) => values.map((value) => expect.closeTo(value, 12))
@@ -9,7 +9,7 @@ const ratios = [0.5, 3, 0.2, 1, 4, 0.5]
 const offsets = [0, 2, 3, 6]
 const sampler = [-1, -2, -0.5, -3, -1.5, -0.25]
 const trainer = sampler.map((value, t) => value + Math.log(ratios[t]!))
-const weights = (options?: ImportanceOptions) => [...importanceWeights(trainer, sampler, offsets, options)]
+const weights = (options?: RolloutCorrectionOptions) => [...importanceWeights(trainer, sampler, offsets, options)]
 
 describe("importanceWeights", () => {
   it("are the ratios of tokens, truncated at 2 by default", () => {
@@ -40,7 +40,7 @@ describe("importanceWeights", () => {
 
   it("skip tokens that the trainer has not computed", () => {
     const holes = [NaN, trainer[1]!, NaN, ...trainer.slice(3)]
-    const found = (options: ImportanceOptions) => [...importanceWeights(holes, sampler, offsets, options)]
+    const found = (options: RolloutCorrectionOptions) => [...importanceWeights(holes, sampler, offsets, options)]
     const options = { normalize: true, truncate: Number.POSITIVE_INFINITY }
     const mean = (3 + 1 + 4 + 0.5) / 4
     expect(found(options)).toEqual(close([1, 3 / mean, 1, 1 / mean, 4 / mean, 0.5 / mean]))
@@ -71,11 +71,11 @@ describe("importanceWeights", () => {
     ["bounds without room", () => weights({ dropBelow: 3, dropAbove: 2 }), /dropBelow is 3 and dropAbove is 2/],
     ["an unknown level", () => weights({ level: "row" as "token" }), /level must be "token" or "sequence", not "row"/],
     ["a schedule", () => weights({ truncate: { from: 1, to: 2 } as never }), /truncate must be a number above 0/],
-  ])("refuse %s", (_, call, message) => {
+  ])("reject %s", (_, call, message) => {
     expect(call).toThrow(badArgument(message))
   })
 
-  it("refuse non-finite numbers, except NaN of the trainer", () => {
+  it("reject non-finite numbers, except NaN of the trainer", () => {
     for (const [ours, theirs] of [
       [-Infinity, 0],
       [0, Number.NaN],

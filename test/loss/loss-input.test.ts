@@ -159,7 +159,7 @@ describe("lossInput", () => {
       () => lossInput([row({ length: 0 })], { logProbs: floats() }, now),
       badArgument(/the completion is empty/),
     ],
-  ])("refuses %s", (_, call, error) => {
+  ])("rejects %s", (_, call, error) => {
     expect(call).toThrow(error)
   })
 })
@@ -183,7 +183,7 @@ describe("asTokenLoss", () => {
     [{ name: "mine", evaluate: () => 0, state: () => 0 }, /needs both/],
     [{ name: "mine", evaluate: () => 0, needs: ["tutor"] }, /needs "tutor"; known: "old", "reference", "entropy"/],
     [{ name: "mine", evaluate: () => 0, needs: ["entropies"] }, /needs "entropies"; did you mean "entropy"\?$/],
-  ])("refuses %j", (value, message) => {
+  ])("rejects %j", (value, message) => {
     expect(() => asTokenLoss(value as TokenLoss)).toThrow(badArgument(message))
   })
 })
@@ -228,7 +228,7 @@ describe("checkLossOutput", () => {
     ["another bonus", { loss: 1, gradient, entropyGradient: [0] }, badArgument(/gave an entropyGradient that is no/)],
     ["metrics in a row", { loss: 1, gradient, metrics: [1] }, badArgument(/metrics that are not an object/)],
     ["a broken metric", { loss: 1, gradient, metrics: { x: NaN } }, nonFinite(/metric "x" as NaN/)],
-  ])("refuses %s", (_, output, error) => {
+  ])("rejects %s", (_, output, error) => {
     expect(() => checkLossOutput(output as LossOutput, input, "mine")).toThrow(error)
   })
 })

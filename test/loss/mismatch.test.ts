@@ -1,5 +1,5 @@
 import { expect, it } from "vitest"
-import { mismatch, mismatchInPieces } from "../../src/loss/mismatch.ts"
+import { mismatchInPieces, mismatchMetrics } from "../../src/loss/mismatch.ts"
 import { badArgument } from "../kernels/bad-argument.ts"
 
 const sampler = [-1, -2, -0.5, -3, -1.5]
@@ -28,7 +28,7 @@ it("computes metrics from the log-probabilities of two engines for the same toke
     "mismatch/log-perplexity-difference-max": 0.2,
     "mismatch/log-perplexity-difference-min": -0.15,
   }
-  const found = mismatch(trainer, sampler, offsets)
+  const found = mismatchMetrics(trainer, sampler, offsets)
   expect(Object.keys(found).sort()).toEqual(Object.keys(wanted).sort())
   for (const [name, value] of Object.entries(wanted))
     expect([name, found[name]]).toEqual([name, expect.closeTo(value, 12)])
@@ -46,24 +46,24 @@ it("pauses between sequences, and between thousands of tokens", () => {
 it("skips tokens that the trainer has not computed, and sequences without others", () => {
   const holes = [...trainer.slice(0, 2), NaN, trainer[2]!, NaN, ...trainer.slice(3)]
   const others = [...sampler.slice(0, 2), -7, sampler[2]!, -8, ...sampler.slice(3)]
-  expect(mismatch(holes, others, [0, 2, 3, 3, 7])).toEqual(mismatch(trainer, sampler, offsets))
-  expect(mismatch([NaN], [-1], [0, 1])).toEqual({})
-  expect(mismatch([], [], [0])).toEqual({})
+  expect(mismatchMetrics(holes, others, [0, 2, 3, 3, 7])).toEqual(mismatchMetrics(trainer, sampler, offsets))
+  expect(mismatchMetrics([NaN], [-1], [0, 1])).toEqual({})
+  expect(mismatchMetrics([], [], [0])).toEqual({})
 })
 
 it("is 0 for equal values, and finite for any difference", () => {
-  const same = mismatch(sampler, sampler, offsets)
+  const same = mismatchMetrics(sampler, sampler, offsets)
   for (const name of ["kl", "k3", "chi2-token", "chi2-sequence"]) expect(same[`mismatch/${name}`]).toBeCloseTo(0, 15)
   expect(same["mismatch/perplexity-ratio"]).toBe(1)
   for (const [ours, theirs] of [
     [-1e4, 0],
     [0, -1e4],
   ] as const)
-    expect(Object.values(mismatch([ours], [theirs], [0, 1])).every(Number.isFinite)).toBe(true)
+    expect(Object.values(mismatchMetrics([ours], [theirs], [0, 1])).every(Number.isFinite)).toBe(true)
 })
 
 it("reports large differences in full: only the χ² is bounded", () => {
-  const found = mismatch([-30, -1], [-1, -30], [0, 1, 2])
+  const found = mismatchMetrics([-30, -1], [-1, -30], [0, 1, 2])
   const wanted = {
     "mismatch/k3": (Math.exp(-29) + 29 + Math.exp(29) - 29) / 2 - 1,
     "mismatch/training-perplexity": (Math.exp(30) + Math.E) / 2,
@@ -76,6 +76,6 @@ it("reports large differences in full: only the χ² is bounded", () => {
     expect([name, found[name]! / value]).toEqual([name, expect.closeTo(1, 12)])
 })
 
-it("refuses columns that do not fit", () => {
-  expect(() => mismatch(trainer, sampler, [0, 2])).toThrow(badArgument(/offsets must not decrease from 0 to 5,/))
+it("rejects columns that do not fit", () => {
+  expect(() => mismatchMetrics(trainer, sampler, [0, 2])).toThrow(badArgument(/offsets must not decrease from 0 to 5,/))
 })

@@ -18,13 +18,13 @@ function expectNear(found: number, wanted: number, what: string): void {
 
 it.each(
   aggregations.flatMap((aggregation) =>
-    (["token", "sequence"] as const).flatMap((ratio) =>
-      (["segment", "sequence"] as const).map((unit) => ({ aggregation, ratio, unit })),
+    (["token", "sequence"] as const).flatMap((importanceSamplingLevel) =>
+      (["segment", "sequence"] as const).map((unit) => ({ aggregation, importanceSamplingLevel, unit })),
     ),
   ),
 )(
-  "is what the native kernel computes: $aggregation, ratio of the $ratio, unit $unit",
-  ({ aggregation, ratio, unit }) => {
+  "is what the native kernel computes: $aggregation, ratio of the $importanceSamplingLevel, unit $unit",
+  ({ aggregation, importanceSamplingLevel, unit }) => {
     const random = new Random(5)
     const sum = { aggregation, ...(aggregation === "sequence-mean-fixed-length" && { fixedLength: 7 }) }
     for (const klEstimator of estimators)
@@ -37,7 +37,11 @@ it.each(
         ]) {
           const { rows, statistics } = randomRows(random)
           const input = lossInput(rows, statistics, { ...now, unit })
-          const loss = composeLoss(clippedSurrogate({ ...clip, ratio }), { klWeight, klEstimator, ...sum })
+          const loss = composeLoss(clippedSurrogate({ ...clip, importanceSamplingLevel }), {
+            klWeight,
+            klEstimator,
+            ...sum,
+          })
           const found = loss.evaluate(input)
 
           const columns = {
@@ -51,7 +55,7 @@ it.each(
               (_, s) => input.offsets[s + 1]! - input.offsets[s]!,
             ),
           }
-          const options = { ...clip, ratio, klWeight, klEstimator }
+          const options = { ...clip, importanceSamplingLevel, klWeight, klEstimator }
           const wanted = kernel(columns, { ...options, ...sum })
           expectNear(found.loss, wanted.loss, "loss")
           for (const [t, value] of wanted.gradient.entries())

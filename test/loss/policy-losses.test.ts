@@ -92,7 +92,7 @@ const cases: Record<string, Case> = {
     stops: true,
   },
   "topr of tokens": {
-    loss: topr({ ratio: "token" }),
+    loss: topr({ importanceSamplingLevel: "token" }),
     value: ({ A, logp, fixed }) => (A > 0 ? -A * logp : -Math.min(fixed.r, 1) * A * logp),
     stops: true,
   },
@@ -423,7 +423,7 @@ describe("gmpo", () => {
     expect(by("token-sum")).toEqual(by("token-mean"))
   })
 
-  it("is 0 for a sequence of weight 0, and refuses negative weights", () => {
+  it("is 0 for a sequence of weight 0, and rejects negative weights", () => {
     const weighted = (weight: number) =>
       ofRatios([{ ratios: [1, 1.1], advantage: 1, more: { weights: Float32Array.of(1, weight) } }])
     expect([...gmpo().evaluate(weighted(0)).gradient].map(Math.abs)).toEqual([0, 0])
@@ -514,7 +514,7 @@ describe("options", () => {
     ["gmpo", () => gmpo({ clipLow: Number.NaN }), /clipLow must be a number, not NaN/],
     ["dppoTv", () => dppoTv({ truncate: 0 }), /dppoTv: truncate must be a number above 0, or Infinity/],
     ["dppoKl", () => dppoKl({ thresholdLow: -1 }), /dppoKl: thresholdLow must be at least 0, not -1/],
-  ])("of %s are refused where they have no meaning", (_, make, message) => {
+  ])("of %s are rejected where they have no meaning", (_, make, message) => {
     expect(make).toThrow(badArgument(message))
   })
 })

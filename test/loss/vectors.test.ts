@@ -90,7 +90,12 @@ describe.skipIf(absent)(`losses against the shared vectors${absent}`, () => {
 
   it("GSPO", () => {
     const v = load()
-    const gspo = clippedSurrogate({ clipLow: 0.2, clipHigh: 0.28, ratio: "sequence", clipDual: Infinity })
+    const gspo = clippedSurrogate({
+      clipLow: 0.2,
+      clipHigh: 0.28,
+      importanceSamplingLevel: "sequence",
+      clipDual: Infinity,
+    })
     expectLoss(
       composeLoss(gspo, { aggregation: "sequence-mean-token-mean" }).evaluate(input(v)),
       v.expected["gspo_clip.2/.28"],

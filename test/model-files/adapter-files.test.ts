@@ -47,12 +47,12 @@ describe("an adapter's folder", () => {
       /with the adapter's name "default" in them: save it with/,
     ],
     ["policy", (name) => name.replace(/lora_([AB])/, "lora_$1.policy"), /with the adapter's name "policy" in them/],
-  ])("with the name %s in its tensors is refused with the reason", async (_, change, message) => {
+  ])("with the name %s in its tensors is rejected with the reason", async (_, change, message) => {
     await renameTensors(change)
     await refused(message)
   })
 
-  it("without PEFT's prefix is refused with the reason", async () => {
+  it("without PEFT's prefix is rejected with the reason", async () => {
     await renameTensors((name) => name.replace("base_model.model.", ""))
     await refused(/names without PEFT's prefix "base_model.model."/)
   })
@@ -69,7 +69,7 @@ describe("an adapter's folder", () => {
     ["base_model.model.model.layers.0.self_attn.q_proj.lora_B.bias", /a bias of a LoRA matrix \(lora_bias\)/],
     ["base_model.model.model.layers.0.self_attn.q_proj.base_layer.bias", /a trained bias/],
     ["base_model.model.model.layers.9.self_attn.q_proj.lora_A.weight", /which adapter_config.json does not describe/],
-  ])("that holds %s is refused by name", async (tensor, message) => {
+  ])("that holds %s is rejected by name", async (tensor, message) => {
     await renameTensors((name) => (name.endsWith("layers.0.self_attn.k_proj.lora_A.weight") ? tensor : name))
     const json = JSON.parse(await readFile(config(), "utf8"))
     await writeFile(config(), JSON.stringify({ ...json, exclude_modules: ["layers.0.self_attn.k_proj"] }))
@@ -78,7 +78,7 @@ describe("an adapter's folder", () => {
     await refused(message)
   })
 
-  it("with adapter_model.bin alone is refused with the way to convert it", async () => {
+  it("with adapter_model.bin alone is rejected with the way to convert it", async () => {
     await rename(weights(), join(folder, "adapter_model.bin"))
     await refused(/has adapter_model.bin but no adapter_model.safetensors. Pickle files.*safe_serialization=True/)
     await rm(join(folder, "adapter_model.bin"))
@@ -91,7 +91,7 @@ describe("an adapter's folder", () => {
     expect(policy.lora).toEqual({ rank: 5, alpha: 8 })
   })
 
-  it("that holds a model too is refused", async () => {
+  it("that holds a model too is rejected", async () => {
     for (const file of ["config.json", "model.safetensors"])
       await cp(join(modelPath("qwen3"), file), join(folder, file))
     await refused(/holds a model \(model.safetensors\) and an adapter/)

@@ -83,7 +83,7 @@ describe("adapter_config.json", () => {
     ["mica", /which never trains matrix B/],
     ["of_tomorrow", /"of_tomorrow", which PEFT 0.21 does not support/],
     [3, /init_lora_weights is 3/],
-  ])("that starts from %j is refused with the reason and the fix", (start, message) => {
+  ])("that starts from %j is rejected with the reason and the fix", (start, message) => {
     expect(() => check({ ...defaults, init_lora_weights: start })).toThrow(message)
   })
 
@@ -102,7 +102,7 @@ describe("adapter_config.json", () => {
     ["trainable_token_indices", [3], /single rows/],
     ["trainable_token_indices", { embed_tokens: [3] }, /single rows/],
     ["megatron_config", { tensor_model_parallel_size: 2 }, /Megatron/],
-  ])("that says %s: %j is refused with the reason and the fix", (key, value, reason) => {
+  ])("that says %s: %j is rejected with the reason and the fix", (key, value, reason) => {
     const refused = expect(() => check({ ...defaults, [key]: value }))
     refused.toThrow(new RegExp(`${key} is set: .*${reason.source}.*Instead, merge it`, "s"))
   })

@@ -5,7 +5,7 @@ import { patternOf, targetsOf } from "../../src/model-files/adapter-modules.ts"
 const fail = (what: string) => new Error(what)
 const names = Array.from({ length: 36 }, (_, layer) => `model.layers.${layer}.self_attn.q_proj`)
 
-describe("an expression that takes exponential time is refused by its key", () => {
+describe("an expression that takes exponential time is rejected by its key", () => {
   const slow = "(([a-z_0-9]|[a-z_0-9.])+)+#"
   const message = (key: string) => new RegExp(`${key} holds a regular expression that takes too long`)
 
@@ -40,7 +40,7 @@ it("the first key that fits counts, of thousands", () => {
 const name = `model.layers.0.${"a".repeat(40)}.q_proj`
 const endless = ["(a+)+$", "(.*a){20}x", "(?:a|aa)+c", "(\\w+\\.?)+x", `${"a?".repeat(40)}${"a".repeat(41)}`]
 
-it.each(endless)("an adapter's expression that takes too long is refused: %s", (source) => {
+it.each(endless)("an adapter's expression that takes too long is rejected: %s", (source) => {
   const expressions = [
     () => targetsOf({ targetModules: `.*${source}` } as unknown as AdapterConfig, () => true, fail)(name),
     () => patternOf({ [source]: 8 }, "rank_pattern", fail)(name),

@@ -48,7 +48,7 @@ describe("config.json", () => {
     ["hidden_act", "gelu"],
     ["partial_rotary_factor", 0.5],
     ["layer_types", ["full_attention", "sliding_attention"]],
-  ])("that says %s is refused by name", async (key, value) => {
+  ])("that says %s is rejected by name", async (key, value) => {
     await expect(parse({ [key]: value })).rejects.toMatchObject({
       code: "BAD_MODEL",
       message: expect.stringMatching(key.replace(/layer_types/, "sliding")),
@@ -211,7 +211,7 @@ describe("a head that the files hold although the embedding is tied to it", () =
     })
   })
 
-  it("of another shape counts and is refused", async () => {
+  it("of another shape counts and is rejected", async () => {
     await withHead(() => {})
     const path = join(folder, "model.safetensors")
     const bytes = await readFile(path)

@@ -4,7 +4,7 @@ import { join } from "node:path"
 import { expect, it } from "vitest"
 import { readModelConfig } from "../../src/model-files/model-config.ts"
 
-it("a configuration of hundreds of thousands of keys is refused by its size", async () => {
+it("a configuration of hundreds of thousands of keys is rejected by its size", async () => {
   const folder = await mkdtemp(join(tmpdir(), "gigpo-large-config-"))
   const keys = Array.from({ length: 200_000 }, (_, i) => `"k${i}":1`)
   await writeFile(join(folder, "config.json"), `{${keys}}`)

@@ -378,7 +378,7 @@ describe("parseModelConfig", () => {
       { ...qwen25, tie_word_embeddings: 1 },
       /tie_word_embeddings is 1; it must be true or false/,
     ],
-  ])("refuses %s", (_, json, message) => {
+  ])("rejects %s", (_, json, message) => {
     expect(() => parseModelConfig(json)).toThrow(badModel(message))
     expect(() => parseModelConfig(json, "/models/x/config.json")).toThrow(/^\/models\/x\/config\.json/)
   })
@@ -489,7 +489,7 @@ describe("config.json", () => {
     expect(await written()).not.toHaveProperty("original_max_position_embeddings")
   })
 
-  it("is refused when it is missing or not JSON", async () => {
+  it("is rejected when it is missing or not JSON", async () => {
     await expect(readModelConfig(folder)).rejects.toEqual(badModel(/config\.json is missing/))
     await writeFile(join(folder, "config.json"), '{"a":')
     await expect(readModelConfig(folder)).rejects.toEqual(badModel(/config\.json is not valid JSON/))
@@ -583,7 +583,7 @@ describe("checkTensors", () => {
     ["a vector in place of a matrix", (s) => s.set("lm_head.weight", [88]), /has shape \[88\]/],
     ["an extra dimension", (s) => s.set("model.norm.weight", [8, 1]), /has shape \[8, 1\]/],
     ["very many dimensions", (s) => s.set("model.norm.weight", Array(5000).fill(1)), /has shape 5000 dimensions/],
-  ])("refuses %s by name", (_, change, message) => {
+  ])("rejects %s by name", (_, change, message) => {
     expect(() => checkTensors(tiny, headers(change))).toThrow(badModel(message))
   })
 })

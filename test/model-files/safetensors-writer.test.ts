@@ -66,7 +66,7 @@ describe("writeSafetensors", () => {
     ["a dtype it cannot write", [{ ...source("a", [1]), dtype: "F64" as "F32" }], /has dtype F64/],
     ["too few bytes", [{ ...source("a", [1]), shape: [2] }], /needs 8 bytes; its chunks have only 4/],
     ["too many bytes", [{ ...source("a", [2]), shape: [1] }], /needs 4 bytes; its chunks have more/],
-  ])("refuses %s and leaves no file behind", async (_, tensors, message) => {
+  ])("rejects %s and leaves no file behind", async (_, tensors, message) => {
     await expect(writeSafetensors(join(folder, "x"), tensors)).rejects.toEqual(badArgument(message))
     expect(await readdir(folder)).toEqual([])
   })
@@ -127,7 +127,7 @@ describe("writeShardedSafetensors", () => {
     await files.close()
   })
 
-  it("refuses a name given twice even when the two would be in different files", async () => {
+  it("rejects a name given twice even when the two would be in different files", async () => {
     const twice = [source("a", [10]), source("a", [10])]
     await expect(writeShardedSafetensors(folder, twice, { maxFileBytes: 40 })).rejects.toEqual(
       badArgument(/given twice/),

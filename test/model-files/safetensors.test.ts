@@ -78,7 +78,7 @@ describe("openSafetensors on one file", () => {
     await files.close()
   })
 
-  it("accepts a tensor of another dtype but refuses to read it as weights", async () => {
+  it("accepts a tensor of another dtype but rejects to read it as weights", async () => {
     const files = await openBytes(encode(`{"n":${tensor("I64", "[1]", 0, 8)}}`, 8))
     expect(files.names).toEqual(["n"])
     expect(() => files.info("n")).toThrow(badModel(/"n" in .*model\.safetensors is I64/))
@@ -97,7 +97,7 @@ describe("openSafetensors on one file", () => {
     await empty.close()
   })
 
-  it("refuses to read after close, and closes twice without harm", async () => {
+  it("rejects to read after close, and closes twice without harm", async () => {
     const files = await openBytes(encode(`{"a":${tensor("F32", "[1]", 0, 4)}}`, 4))
     await files.close()
     await files.close()
@@ -228,7 +228,7 @@ const malformedFiles: [what: string, file: Uint8Array, message: RegExp][] = [
   ["is nested without end", encode(`{"a":${"[".repeat(100_000)}`), /nested deeper/],
 ]
 
-describe("openSafetensors refuses a file that", () => {
+describe("openSafetensors rejects a file that", () => {
   it.each(malformedFiles)("%s", async (_, file, message) => {
     await expect(openBytes(file)).rejects.toEqual(badModel(message))
     await expect(openBytes(file)).rejects.toEqual(badModel(/model\.safetensors .*again\.$/))
@@ -364,7 +364,7 @@ describe("parseStrictJson", () => {
     '{"a" 1}',
     "NaN",
     "1 2",
-  ])("refuses %j as JSON.parse does", (text) => {
+  ])("rejects %j as JSON.parse does", (text) => {
     expect(() => JSON.parse(text)).toThrow(SyntaxError)
     expect(() => parseStrictJson(text)).toThrow(SyntaxError)
   })
@@ -430,17 +430,17 @@ describe("sharded models", () => {
     ["a weight_map that is a list", '{"weight_map":[]}', /no weight_map/],
     ["no object", "[]", /no weight_map/],
     ["no JSON", "weights", /JSON cannot be read/],
-  ])("are refused when the index has %s", async (_, index, message) => {
+  ])("are rejected when the index has %s", async (_, index, message) => {
     await expect(openIndexed(index)).rejects.toEqual(badModel(message))
   })
 
-  it("are refused when two files hold the same tensor", async () => {
+  it("are rejected when two files hold the same tensor", async () => {
     const twice = { "1.safetensors": one, "2.safetensors": encode(`{"a":${a4},"b":${tensor("F32", "[1]", 4, 8)}}`, 8) }
     const index = map({ a: "1.safetensors", b: "2.safetensors" })
     await expect(openIndexed(index, twice)).rejects.toEqual(badModel(/does not list tensor "a" for 2.safetensors/))
   })
 
-  it("are refused when one of the files is malformed", async () => {
+  it("are rejected when one of the files is malformed", async () => {
     const files = { "1.safetensors": one, "2.safetensors": two.subarray(0, two.length - 1) }
     await expect(openIndexed(map(good), files)).rejects.toEqual(badModel(/2\.safetensors is damaged/))
   })

@@ -34,7 +34,7 @@ describe("withDefaults", () => {
     [{ rate: { from: -1, to: 2 } }, /^A default: rate\.from must be .*at least 0, not -1\.$/],
     [{ sise: 4 }, /^A default of an unknown option: "sise" is not known \(did you mean "size"\?\)\.$/],
     [{ inner: { depth: 2 } }, /^inner is a group of options; set the defaults of its keys instead\.$/],
-  ])("refuses %j", (values, message) => {
+  ])("rejects %j", (values, message) => {
     expect(() => withDefaults(table, values as { name: string })).toThrow(
       expect.objectContaining({ code: "BAD_ARGUMENT", message: expect.stringMatching(message) }),
     )

@@ -3,7 +3,7 @@ import { processFields } from "../../src/agents/process-agent.ts"
 import { nearestName } from "../../src/options/nearest.ts"
 import { readTable } from "../../src/options/read.ts"
 
-it("thousands of unknown keys are all refused, with suggestions for the first ones only", () => {
+it("thousands of unknown keys are all rejected, with suggestions for the first ones only", () => {
   const keys = Array.from({ length: 5000 }, (_, at) => [`directory${at % 10}`.padEnd(11 + (at >> 3), " "), at])
   const { complaints } = readTable({ command: ["sh"], ...Object.fromEntries(keys) }, processFields, "file")
   expect(complaints.length).toBeGreaterThan(1000)

@@ -142,13 +142,13 @@ describe("options", () => {
     [{ tool: { use: { cut: () => "" }, name: "saw" } }, "tool has both name and use; give one of them."],
     [{ tool: { use: { cut: () => "" }, teeth: 3 } }, "tool.teeth is not an option; known: force."],
     [{ tool: { use: { cut: () => "" }, force: "x" } }, 'tool.force must be a number, not "x".'],
-  ])("%j are refused", (given, message) => {
+  ])("%j are rejected", (given, message) => {
     expect(() => readOptions("it", given, table)).toThrow(
       expect.objectContaining({ code: "BAD_ARGUMENT", message: expect.stringContaining(`it: ${message}`) }),
     )
   })
 
-  it("are refused with all errors at once, by the given code", () => {
+  it("are rejected with all errors at once, by the given code", () => {
     const given = { few: 9, zzz: 1, inner: { depth: "x" } }
     expect(() => readOptions("it", given, table, "BAD_CONFIG")).toThrow(
       expect.objectContaining({
@@ -209,7 +209,7 @@ describe("a table", () => {
       'The option "How many." has an unknown bound: "maximum" is not known (known: min, max, above, below, defaultText).',
     ],
     [() => oneOf("c" as "a", ["a", "b"], "Which."), 'The default of the option "Which." must be "a" or "b", not "c".'],
-  ])("refuses a default that its own check refuses (%s)", (make, message) => {
+  ])("rejects a default that its own check rejects (%s)", (make, message) => {
     expect(make).toThrow(expect.objectContaining({ code: "BAD_ARGUMENT", message }))
   })
 

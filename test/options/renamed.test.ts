@@ -1,11 +1,13 @@
 import { readdirSync, readFileSync } from "node:fs"
 import { join } from "node:path"
+import { Command } from "commander"
 import { afterEach, beforeEach, describe, expect, it } from "vitest"
+import { commands, define } from "../../src/cli/commands.ts"
 import { configFields } from "../../src/cli/config/fields.ts"
 import { checkArguments } from "../../src/options/arguments.ts"
 import { choice, group, integer, oneOf } from "../../src/options/field.ts"
 import { readTable } from "../../src/options/read.ts"
-import { renamed } from "../../src/options/renamed.ts"
+import { renamed, renamedKey } from "../../src/options/renamed.ts"
 import type { Entry, Fields } from "../../src/options/table.ts"
 
 type Names = Record<string, string>
@@ -33,7 +35,7 @@ describe("a name of an earlier version", () => {
     }
   })
 
-  it("is refused with the new name", () => {
+  it("is rejected with the new name", () => {
     expect(complaints({ guards: { leastGroupSize: 3 } })).toEqual([
       "guards.leastGroupSize was renamed to guards.minGroupSize.",
     ])
@@ -51,14 +53,14 @@ describe("a name of an earlier version", () => {
     expect(complaints({ unit: "row" })).toEqual(['unit must be "turn" or "trajectory", not "row".'])
   })
 
-  it("of a value or a choice is refused with the new one", () => {
+  it("of a value or a choice is rejected with the new one", () => {
     expect(complaints({ unit: "span" })).toEqual([
       'unit must be "turn" or "trajectory", not "span". "span" was renamed to "turn".',
     ])
     expect(complaints({ loss: "sequence" })).toEqual(['loss.name "sequence" was renamed to gspo.'])
   })
 
-  it("is refused among arguments of functions", () => {
+  it("is rejected among arguments of functions", () => {
     expect(() => checkArguments("make", { leastGroupSize: 1 }, { minGroupSize: true })).toThrow(
       'make: "leastGroupSize" was renamed to "minGroupSize".',
     )
@@ -121,6 +123,43 @@ describe("the table of renamed names", () => {
   it("has no name that is old and new at once", () => {
     for (const names of Object.values(renamed))
       expect(Object.values(names).filter((to) => Object.hasOwn(names, to))).toEqual([])
+  })
+
+  it("has commands that exist, and old ones that do not", () => {
+    for (const [old, to] of Object.entries(renamed.commands))
+      expect([Object.hasOwn(commands, old), Object.hasOwn(commands, to)], old).toEqual([false, true])
+  })
+
+  it("has options of commands that each command has, and rejects the old ones with them", async () => {
+    for (const [name, flags] of Object.entries(renamed.flags)) {
+      const command = new Command(name)
+      expect(await define(command), name).toBe(true)
+      const shown = command.options.filter(({ hidden }) => !hidden).map(({ long }) => long)
+      for (const [old, to] of Object.entries(flags)) {
+        expect([shown.includes(old), shown.includes(to)], `${name} ${old}`).toEqual([false, true])
+        expect(() => command.parse([old], { from: "user" })).toThrow(`${old} was renamed to ${to}.`)
+      }
+    }
+  })
+
+  it("has keys of files, of which the first old one is named", () => {
+    const digests = { world: "", prompt: "", panel: "" }
+    expect(renamedKey({ panel: 1, digests })).toBe('"panel" was renamed to "benchmark"')
+    expect(renamedKey({ benchmark: 1, digests })).toBe('"digests.panel" was renamed to "digests.benchmark"')
+    expect(renamedKey({ benchmark: 1, digests: { environment: "", prompt: "", benchmark: "" } })).toBeUndefined()
+    for (const none of [undefined, null, 7, "panel", []]) expect(renamedKey(none)).toBeUndefined()
+  })
+
+  it("has exports that some entry point has, and old ones that none has", () => {
+    const names = readFileSync(join(import.meta.dirname, "../entries/names.txt"), "utf8").split(/\s+/)
+    for (const [old, to] of Object.entries(renamed.exports))
+      expect([names.includes(old), names.includes(to)], old).toEqual([false, true])
+  })
+
+  it("has error codes that docs/errors.md lists, and old ones that it does not", () => {
+    const page = readFileSync(join(import.meta.dirname, "../../docs/errors.md"), "utf8")
+    for (const [old, to] of Object.entries(renamed.errors))
+      expect([page.includes(old), page.includes(`| \`${to}\` |`)], old).toEqual([false, true])
   })
 
   it("has no metric that a page still names", () => {

@@ -118,7 +118,7 @@ describe("the options of training", () => {
       { loss: { use: "mine" } },
       'loss.use must be a function (input) => output, or an object with name and evaluate, not "mine".',
     ],
-  ])("%j are refused in code", (given, message) => {
+  ])("%j are rejected in code", (given, message) => {
     expect(() => readOptions("training", given, trainFields)).toThrow(
       expect.objectContaining({ code: "BAD_ARGUMENT", message: expect.stringContaining(message) }),
     )
@@ -138,9 +138,9 @@ describe("the options of training", () => {
       "loss.teacherWeight",
       "loss.teacherGate",
       "loss.entropyWeight",
-      "importance.truncate",
-      "importance.dropBelow",
-      "importance.dropAbove",
+      "rolloutCorrection.truncate",
+      "rolloutCorrection.dropBelow",
+      "rolloutCorrection.dropAbove",
       "tokenWeights.think",
       "tokenWeights.action",
       "tokenWeights.tool",

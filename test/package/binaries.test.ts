@@ -64,13 +64,13 @@ describe("a library for macOS", () => {
     })
   })
 
-  it("that was changed after it was signed is refused, as the kernel would", () => {
+  it("that was changed after it was signed is rejected, as the kernel would", () => {
     const changed = library()
     changed[6000]! ^= 1
     expect(() => readMachO(changed)).toThrow("The code signature does not match page 1.")
   })
 
-  it("of another kind is refused", () => {
+  it("of another kind is rejected", () => {
     expect(() => readMachO(Buffer.from("\x7fELF\x02\x01\x01\0"))).toThrow(/no 64-bit Mach-O/)
   })
 })
@@ -80,7 +80,7 @@ describe.runIf(process.platform === "linux")("an addon for Linux", () => {
   const examine = (platform: string) => examineBinary(join(root, "build/Release/gigpo.node"), root, ["sm_80"], platform)
   const own = `linux-${process.arch}`
 
-  it("that works on this machine only is refused, with all reasons", () => {
+  it("that works on this machine only is rejected, with all reasons", () => {
     const examined = examine(own)
     expect(examined.bytes).toBeGreaterThan(1e6)
     expect(examined.needed).toContain("libc.so.6")
@@ -88,7 +88,7 @@ describe.runIf(process.platform === "linux")("an addon for Linux", () => {
     expect(() => assertGood(examined)).toThrow(/does not work on other machines: it needs libstdc\+\+\.so\.6/)
   })
 
-  it("of another processor or C library is refused", () => {
+  it("of another processor or C library is rejected", () => {
     const other = process.arch === "x64" ? ["linux-arm64", "AArch64"] : ["linux-x64", "X86-64"]
     expect(examine(other[0]!).problems).toContain(`is not for ${other[1]}`)
     expect(examine(`${own}-musl`).problems.join()).toMatch(/needs .*libc\.so\.6/)

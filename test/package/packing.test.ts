@@ -50,7 +50,7 @@ describe("packing", () => {
   const run = (...args: readonly string[]) =>
     spawnSync(process.execPath, args.slice(), { cwd: folder, encoding: "utf8", env: process.env })
 
-  it("is refused, with the commands that help, where an addon is missing", () => {
+  it("is rejected, with the commands that help, where an addon is missing", () => {
     const { status, stderr } = run("scripts/package-pack.mjs", "linux-arm64", "win32-x64")
     expect(status).toBe(1)
     for (const file of ["linux-arm64/gigpo.glibc.node", "win32-x64/gigpo.node"])
@@ -58,13 +58,13 @@ describe("packing", () => {
     expect(stderr).toMatch("npm run package:cross")
   })
 
-  it("is refused for a platform that does not exist", () => {
+  it("is rejected for a platform that does not exist", () => {
     const { status, stderr } = run("scripts/package-pack.mjs", "linux-riscv64")
     expect(status).toBe(1)
     expect(stderr).toMatch(`linux-riscv64 is not a platform. Platforms: ${names.join(", ")}.`)
   })
 
-  it("the repository's folder directly is refused: its package.json lacks the addons", () => {
+  it("the repository's folder directly is rejected: its package.json lacks the addons", () => {
     expect(packageJson.scripts.prepack).toBe("node scripts/package-prepack.mjs")
     const { status, stderr } = run("scripts/package-prepack.mjs")
     expect([status, stderr]).toEqual([1, expect.stringMatching("npm run package")])

@@ -82,7 +82,9 @@ describe("an aborted forwardBackward", () => {
     const logProbs = new Float32Array(64).fill(-6)
     const rows = new Array(20_000).fill({ ...row, segments: [{ ...row.segments[0], advantage: 1, logProbs }] })
     const controller = new AbortController()
-    const working = policy.forwardBackward(rows, surrogate({ ratio: "sequence" }), { signal: controller.signal })
+    const working = policy.forwardBackward(rows, surrogate({ importanceSamplingLevel: "sequence" }), {
+      signal: controller.signal,
+    })
     await aWhile()
     controller.abort(new Error("enough"))
     await expect(working).rejects.toThrow("enough")

@@ -126,7 +126,7 @@ function smaller(command: string): string {
   return command
     .replace(/^gigpo train .*/, (all) => all + sizes)
     .replace(/^gigpo sft (?!.*--data).*/, "$& --set sft.tasks=16 --set sft.epochs=2")
-    .replace(/^gigpo evaluate (?!.*--panel).*/, "$& --set training.evaluation.tasks=8")
+    .replace(/^gigpo evaluate (?!.*--benchmark).*/, "$& --set training.evaluation.tasks=8")
     .replace(/--repeats \d+/, "--repeats 1")
     .replace(/--iteration 12 --unsuccessful --task \S+/, "--iteration 2")
     .replace(/--show \S+/, "--show 1/0/0")

@@ -160,7 +160,7 @@ describe("Bm25Index", () => {
     await expect(Bm25Index.build([], { signal: AbortSignal.abort(new Error("before")) })).rejects.toThrow("before")
   })
 
-  it("refuses documents that are none", async () => {
+  it("rejects documents that are none", async () => {
     const broken = [
       { id: "a", text: "fine" },
       { id: 3, text: "no" },

@@ -155,7 +155,7 @@ describe("an agent that plays episodes", () => {
     const [{ steps }] = (await run(async ({ sample, record, policy, tokenizer, random }) => {
       const pending = sample(say("first"))
       const { tokens: prompt } = await tokenizer.encodeChat(say("second"))
-      const { key } = random.fork("mine")
+      const { key } = random.derive("mine")
       const said = await policy.sample({ prompt, maxTokens: 4, stopTokens: tokenizer.eosTokens, key })
       const { tokens: completion, logProbs, entropies } = said
       expect(record({ prompt, completion, logProbs, entropies, reward: 2, agent: 7, observation: "seen" })).toBe(1)
@@ -385,7 +385,7 @@ describe("a fault of an agent affects only its episode", () => {
     }
   })
 
-  it("if the policy refuses a request", async () => {
+  it("if the policy rejects a request", async () => {
     class Strict extends FakePolicy {
       override async sample(request: Parameters<FakePolicy["sample"]>[0]) {
         if (request.maxTokens > 100) throw new GigpoError("BAD_ARGUMENT", "too long")

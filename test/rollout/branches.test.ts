@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest"
 import { toBatch } from "../../src/credit/batch.ts"
 import { gigpo } from "../../src/credit/gigpo.ts"
 import { stepSequence } from "../../src/engine/sequence.ts"
-import { forkAt } from "../../src/rollout/hooks/fork-at.ts"
+import { branchAt } from "../../src/rollout/hooks/branch-at.ts"
 import type { RolloutHooks } from "../../src/rollout/hooks.ts"
 import { type Rollout, rollout, type StepIndex } from "../../src/rollout/rollout.ts"
 import { rolloutMetrics } from "../../src/training/metrics.ts"
@@ -23,7 +23,7 @@ const patient = doorsEnvironment({
 const play = async (hooks: RolloutHooks<DoorsTask>, changes: Partial<DoorsSetup> = {}) =>
   await rollout(rolloutSetup(tokenizer.get(), { hooks, environment: patient, maxSteps: 5, ...changes }))
 const often: RolloutHooks<DoorsTask> = {
-  onTurn: (_turn, { random }) => (random.below(3) === 0 ? { kind: "fork", branchingFactor: 3 } : { kind: "accept" }),
+  onTurn: (_turn, { random }) => (random.below(3) === 0 ? { kind: "branch", branchingFactor: 3 } : { kind: "accept" }),
 }
 const branches = ({ episodes }: Rollout["groups"][0]) => episodes.filter(({ branch }) => branch)
 
@@ -61,7 +61,7 @@ describe("branches", () => {
     "are at most %i per member, including nested ones, and do not change the members",
     async (forks) => {
       const plain = await play({})
-      const { groups } = await play(often, { maxForks: forks })
+      const { groups } = await play(often, { maxBranches: forks })
       for (const [at, { episodes }] of groups.entries()) {
         expect(episodes.slice(0, 4)).toEqual(plain.groups[at]!.episodes)
         const rootOf = (place: number): number => {
@@ -77,8 +77,8 @@ describe("branches", () => {
   )
 
   it("sample with separate keys, the first completions of a fork concurrently", async () => {
-    const setup = rolloutSetup(tokenizer.get(), { concurrency: 1, groupSize: 1, tasks: takeDoors(1), maxForks: 7 })
-    const hooks = forkAt({ step: 0, branchingFactor: 8 }) as RolloutHooks<DoorsTask>
+    const setup = rolloutSetup(tokenizer.get(), { concurrency: 1, groupSize: 1, tasks: takeDoors(1), maxBranches: 7 })
+    const hooks = branchAt({ step: 0, branchingFactor: 8 }) as RolloutHooks<DoorsTask>
     const { groups } = await rollout({ ...setup, environment: patient, maxSteps: 2, hooks })
     expect(groups[0]!.episodes).toHaveLength(8)
     expect(setup.policy.keys.size).toBe(16)
@@ -105,7 +105,7 @@ describe("branches", () => {
     const start: RolloutHooks<DoorsTask>["start"] = () => ({ replay: ["a", "b"], maxSteps: 3, hint: "Go on." })
     const told: StepIndex[] = []
     const onStep = (_: unknown, place: StepIndex) => told.push(place)
-    const { groups } = await play({ start, ...forkAt({ step: 1, branchingFactor: 2 }) } as typeof often, { onStep })
+    const { groups } = await play({ start, ...branchAt({ step: 1, branchingFactor: 2 }) } as typeof often, { onStep })
     for (const { episodes } of groups) {
       expect(episodes).toHaveLength(8)
       for (const { steps } of episodes) expect(steps).toHaveLength(3)
@@ -136,7 +136,7 @@ describe("branches", () => {
       },
     })
     const changes = { environment, tasks: takeDoors(1), concurrency: 4, maxSteps: 3 }
-    const { groups } = await play(forkAt({ step: 1, branchingFactor: 2 }) as typeof often, changes)
+    const { groups } = await play(branchAt({ step: 1, branchingFactor: 2 }) as typeof often, changes)
     const { episodes } = groups[0]!
     expect(episodes.map(({ outcome }) => outcome).slice(0, 4)).toEqual(Array(4).fill("truncated"))
     for (const { outcome, error } of episodes.slice(4)) {
@@ -165,7 +165,7 @@ describe("branches", () => {
       },
     })
     const changes = { environment, tasks: takeDoors(1), groupSize: 1, concurrency: 1, maxSteps: 3, maxRetries: 1 }
-    const { groups } = await play(forkAt({ step: 0, branchingFactor: 2 }) as typeof often, changes)
+    const { groups } = await play(branchAt({ step: 0, branchingFactor: 2 }) as typeof often, changes)
     expect(groups[0]!.episodes.map(({ outcome, attempt }) => [outcome, attempt])).toEqual([
       ["truncated", 1],
       ["truncated", 1],

@@ -30,7 +30,7 @@ const byHand: AgentLoop<DoorsTask> = async ({ policy, tokenizer, maxCompletionTo
 }
 
 describe.each([...players, ["an agent's policy.sample()", byHand] as const])(
-  "of an engine, %s refuses",
+  "of an engine, %s rejects",
   (_, agentLoop) => {
     const [tokens, logProbs] = [Int32Array.of(1, 2), Float32Array.of(-1, -1)]
     const sound = { tokens, logProbs, finishReason: "stop" }
@@ -106,7 +106,7 @@ describe.each(players)("a faulty tokenizer, with the player %s, ends the rollout
     })
   })
 
-  it("no error if it refuses the messages: that fails the episode", async () => {
+  it("no error if it rejects the messages: that fails the episode", async () => {
     const own = new GigpoError("BAD_TOKENIZER", "no such role")
     const encodeChat = () => Promise.reject(own)
     const changed = Object.assign(Object.create(tokenizer.get()), { encodeChat })

@@ -16,7 +16,7 @@ circular.observation = circular
 const proto = JSON.parse('{"__proto__": {"polluted": 1}, "constructor": {"prototype": {"polluted": 1}}}')
 const hostile = new Proxy({}, { get: raise, ownKeys: raise, has: raise, getPrototypeOf: raise })
 
-/** Of what is given where an answer is expected, all is refused. */
+/** Of what is given where an answer is expected, all is rejected. */
 const wrong: Readonly<Record<string, unknown>> = {
   nothing: undefined,
   null: null,
@@ -49,7 +49,7 @@ const numbers: Readonly<Record<string, unknown>> = {
 }
 
 const change = (changes: object) => async (sound: () => unknown) => ({ ...((await sound()) as object), ...changes })
-/** Of a promise that is given in place of an answer: rejected later, when the answer has been refused already. */
+/** Of a promise that is given in place of an answer: rejected later, when the answer has been rejected already. */
 const later = () => sleep(5).then(raise)
 
 /** What costs its episodes, by where it happens. */

@@ -44,7 +44,7 @@ describe("players", () => {
     [{ agentLoop: play, tasks, hooks: { start: () => {} } }, /^hooks.start applies to the loop of an environment/],
     [{ environment, tasks: {} }, /^tasks must be a list, or a source of tasks: an object with next\(\)\.$/],
     [{ environment, tasks: null }, /^tasks must be a list/],
-  ])("that cannot are refused: %o", (players, message) => {
+  ])("that cannot are rejected: %o", (players, message) => {
     const error = expect.objectContaining({ code: "BAD_ARGUMENT", message: expect.stringMatching(message) })
     expect(() => checkPlayers(players)).toThrow(error)
   })
@@ -67,7 +67,7 @@ it.each<[object, RegExp]>([
     /^maxCompletionTokens is 200, but the model has 200 positions \(maxPositions\).*Lower maxCompletionTokens/,
   ],
   [{ maxCompletionTokens: 512, maxPositions: 8 }, /^maxCompletionTokens is 512, but the model has 8 positions/],
-])("a rollout of %o is refused before anything is played", async (wrong, message) => {
+])("a rollout of %o is rejected before anything is played", async (wrong, message) => {
   let started = 0
   const sound = doorsEnvironment()
   const environment: typeof sound = {

@@ -61,7 +61,7 @@ it("trains on the sampling distribution: the first ratio is 1", async () => {
   }
 })
 
-it("is refused before the first episode if it cannot work", async () => {
+it("is rejected before the first episode if it cannot work", async () => {
   const { completionPattern: _, ...without } = environment
   await expect(play(true, { environment: without })).rejects.toThrow(
     /needs an environment that defines completionPattern/,

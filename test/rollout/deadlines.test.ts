@@ -133,7 +133,7 @@ describe.each([
     expect(getEventListeners(controller.signal, "abort")).toEqual([])
   })
 
-  it.each([0, -1, Number.NaN])("of %d is refused", async (seconds) => {
+  it.each([0, -1, Number.NaN])("of %d is rejected", async (seconds) => {
     await expect(play({ [name]: seconds })).rejects.toMatchObject({
       code: "BAD_ARGUMENT",
       message: `${name} is ${seconds}; it must be above 0 seconds.`,

@@ -2,7 +2,7 @@ import { spawn } from "node:child_process"
 import { once } from "node:events"
 import { fileURLToPath } from "node:url"
 import { expect, it } from "vitest"
-import { openEnv } from "../../src/environment/openenv/openenv.ts"
+import { openenv } from "../../src/environment/openenv/openenv.ts"
 import { rollout } from "../../src/rollout/rollout.ts"
 import { takeTasks } from "../../src/rollout/tasks.ts"
 import { Random } from "../../src/util/random.ts"
@@ -26,7 +26,7 @@ it.each([
   const ended = once(child, "exit")
   try {
     const [port] = await once(child.stdout, "data")
-    const environment = openEnv({ url: `http://127.0.0.1:${String(port).trim()}`, actionField: "command" })
+    const environment = openenv({ url: `http://127.0.0.1:${String(port).trim()}`, actionField: "command" })
     const random = new Random(7)
     const tasks = takeTasks(environment, "train", random, 3)
     const { environment: _, hooks: __, agentLoop: ___, ...setup } = rolloutSetup(tokenizer.get())

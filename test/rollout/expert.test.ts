@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises"
 import { describe, expect, it } from "vitest"
-import { type ExpertSetup, type ExpertStep, playExpert } from "../../src/rollout/expert.ts"
+import { type ExpertSetup, type ExpertStep, streamExpert } from "../../src/rollout/expert.ts"
 import { Random } from "../../src/util/random.ts"
 import { type Changes, type DoorsTask, doorsEnvironment } from "./doors.ts"
 
@@ -10,7 +10,7 @@ async function play(changes: Changes = {}, options: Partial<ExpertSetup<DoorsTas
   const steps: ExpertStep[] = []
   const environment = doorsEnvironment(changes)
   const setup = { environment, task, random: new Random(1), environmentTimeout: 30, maxSteps: 100, ...options }
-  for await (const step of playExpert(setup)) steps.push(step)
+  for await (const step of streamExpert(setup)) steps.push(step)
   return steps
 }
 

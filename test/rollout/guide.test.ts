@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest"
-import { forkAt } from "../../src/rollout/hooks/fork-at.ts"
+import { branchAt } from "../../src/rollout/hooks/branch-at.ts"
 import type { RolloutHooks } from "../../src/rollout/hooks.ts"
 import { rollout } from "../../src/rollout/rollout.ts"
 import { type DoorsTask, doorsEnvironment } from "./doors.ts"
@@ -41,7 +41,7 @@ describe("guide", () => {
     ["some of both", 1, 2, 10],
   ])("numbers the parents of branches anew where the group has %s", async (_, before, after, expected) => {
     const groups = await play({
-      ...(forkAt({ step: 1, branchingFactor: 2 }) as RolloutHooks<DoorsTask>),
+      ...(branchAt({ step: 1, branchingFactor: 2 }) as RolloutHooks<DoorsTask>),
       async guide({ episodes }, { rollout }) {
         const guided = await rollout({ hint: "Go on." })
         return [...guided.slice(after), ...episodes.slice(before)]

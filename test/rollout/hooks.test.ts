@@ -326,7 +326,7 @@ describe("a hook that fails ends the rollout", () => {
     ],
     ["start", { start: () => ({ hint: 3 }) }, /hooks.start gave the hint 3; it must be a string/],
     ["onTurn", { onTurn: () => undefined }, /hooks.onTurn decided undefined; give { kind: "accept" }/],
-    ["onTurn", { onTurn: () => ({ kind: "fork" }) }, /hooks.onTurn decided { kind: 'fork' }/],
+    ["onTurn", { onTurn: () => ({ kind: "branch" }) }, /hooks.onTurn decided { kind: 'branch' }/],
     ["score", { score: () => undefined }, /hooks.score gave undefined for task 0; give all 4, in their order/],
     ["score", { score: () => [] }, /hooks.score gave 0 episodes for task 0/],
     ["score", { score: step({ reward: Number.NaN }) }, /bad episode 0 for task 0: rewards must be finite .* gave NaN/],
@@ -368,7 +368,7 @@ describe("a hook that fails ends the rollout", () => {
   })
 })
 
-it("refuses invalid numbers of a rollout", async () => {
+it("rejects invalid numbers of a rollout", async () => {
   const refused = async (changes: object, message: RegExp) =>
     await expect(play({}, changes)).rejects.toMatchObject({
       code: "BAD_ARGUMENT",

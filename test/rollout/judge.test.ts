@@ -149,7 +149,7 @@ describe("judge", () => {
     const reports = await train({
       ...tableSetup({ iterations: 1, groups: 1, groupSize: 1 }),
       estimator: { name: "reinforce-plus-plus" },
-      turnHooks: { name: "judge", url },
+      rolloutHooks: { name: "judge", url },
     })
     expect(asked).toHaveLength(1)
     expect(reports[0]!.metrics).toMatchObject({ "episode/return": 1, "episode/judge": 1 })
@@ -172,7 +172,7 @@ describe("judge", () => {
     expect(asked).toHaveLength(2)
   })
 
-  it("refuses a text without an address", () => {
+  it("rejects a text without an address", () => {
     expect(() => judge({ url: "judge" })).toThrow(/url is "judge"; give an http or https address/)
   })
 })

@@ -21,7 +21,7 @@ function failing(share: number) {
     async start(task, context) {
       keys.push(context.random.key.join())
       open++
-      const fails = context.random.fork("fault").uniform() < share
+      const fails = context.random.derive("fault").uniform() < share
       const episode = await sound.start(task, context)
       let steps = 0
       return {
@@ -136,7 +136,7 @@ describe("retries", () => {
     expect([...counts.values()]).toEqual([1, 3, 1, 1])
   })
 
-  it.each([-1, 0.5, Number.NaN])("of %d are refused", async (retries) => {
+  it.each([-1, 0.5, Number.NaN])("of %d are rejected", async (retries) => {
     await expect(play({ maxRetries: retries })).rejects.toMatchObject({
       code: "BAD_ARGUMENT",
       message: `maxRetries is ${retries}; it must be an integer of at least 0.`,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest"
-import { playEpisode, runEpisode } from "../../src/rollout/episode.ts"
+import { runEpisode, streamEpisode } from "../../src/rollout/episode.ts"
 import { rollout } from "../../src/rollout/rollout.ts"
 import { GigpoError } from "../../src/util/errors.ts"
 import { Random } from "../../src/util/random.ts"
@@ -33,7 +33,7 @@ describe("a rollout", () => {
   it("gives each episode the same result as alone", async () => {
     const setup = rolloutSetup(tokenizer.get())
     const { groups } = await rollout(setup)
-    const alone = await runEpisode({ ...setup, task: setup.tasks[2]!, random: setup.random.fork(2, 3) })
+    const alone = await runEpisode({ ...setup, task: setup.tasks[2]!, random: setup.random.derive(2, 3) })
     expect(groups[2]!.episodes[3]).toEqual(alone)
     const all = groups
       .flatMap(({ episodes }) => episodes)
@@ -63,7 +63,7 @@ describe("a rollout", () => {
     [{ groupSize: 1.5 }, /groupSize is 1.5/],
     [{ maxSteps: 0 }, /maxSteps is 0/],
     [{ environmentTimeout: Number.NaN }, /environmentTimeout is NaN/],
-  ])("refuses %o", async (wrong, message) => {
+  ])("rejects %o", async (wrong, message) => {
     await expect(rollout(rolloutSetup(tokenizer.get(), wrong))).rejects.toMatchObject({
       code: "BAD_ARGUMENT",
       message: expect.stringMatching(message),
@@ -102,7 +102,7 @@ describe("a rollout", () => {
 })
 
 describe("a task shared by its episodes", () => {
-  it("is refused if one of them changed it", async () => {
+  it("is rejected if one of them changed it", async () => {
     const { start } = doorsEnvironment()
     const environment = doorsEnvironment({
       start: (task, context) => start(Object.assign(task, { turns: 1 }), context),
@@ -156,7 +156,7 @@ describe("an episode", () => {
       },
     })
     let seen = 0
-    for await (const step of playEpisode(alone({ environment }))) {
+    for await (const step of streamEpisode(alone({ environment }))) {
       expect(step.observation.text).toMatch(/^\w+ \d$/)
       expect(disposed).toBe(0)
       if (++seen === 3) break

@@ -10,8 +10,8 @@ import type { Environment } from "../../src/environment/environment.ts"
 import { lookFirst } from "../../src/environment/look-first.ts"
 import { parallel } from "../../src/environment/parallel.ts"
 import { planFirst } from "../../src/environment/plan-first.ts"
+import { branchAt } from "../../src/rollout/hooks/branch-at.ts"
 import { arpoBranches, entropyBranching } from "../../src/rollout/hooks/entropy-branching.ts"
-import { forkAt } from "../../src/rollout/hooks/fork-at.ts"
 import { t2po } from "../../src/rollout/hooks/t2po.ts"
 import { t2poCut, t2poResamples, t2poScore } from "../../src/rollout/hooks/t2po-score.ts"
 import { thinkWhenUnsure } from "../../src/rollout/hooks/think-when-unsure.ts"
@@ -100,8 +100,8 @@ const cases: Readonly<Record<string, Case>> = {
         ({ candidates, score }) => candidates!.length === 2 && candidates!.every((one) => one.score <= score!),
       ),
   },
-  "planFirst, with forkAt": {
-    hooks: forkAt({ step: 1, branchingFactor: 3 }),
+  "planFirst, with branchAt": {
+    hooks: branchAt({ step: 1, branchingFactor: 3 }),
     environment: planFirst(patient),
     shows: branched,
   },

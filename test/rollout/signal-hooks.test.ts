@@ -83,7 +83,7 @@ describe("informationGain", () => {
     expect(policy.rows).toBeLessThan(groups.flatMap(({ episodes }) => episodes.flatMap(({ steps }) => steps)).length)
   })
 
-  it("refuses an environment without answers, and a policy without log-probabilities", async () => {
+  it("rejects an environment without answers, and a policy without log-probabilities", async () => {
     await expect(play(informationGain() as never, { environment: doorsEnvironment() })).rejects.toThrow(
       /informationGain needs the method answer of the environment, which the environment doors does not have/,
     )
@@ -137,7 +137,7 @@ describe("monteCarlo", () => {
     expect(new Set(first).size).toBe(1) // one state, one value
   })
 
-  it("refuses actions that lead to another state", async () => {
+  it("rejects actions that lead to another state", async () => {
     const hooks = { ...monteCarlo(), start: ({ rooms }: DoorsTask) => ({ replay: [right(rooms[0]!)] }) }
     await expect(play(hooks as never)).rejects.toThrow(/came to another state.*no curriculum that replays actions/s)
   })
@@ -164,7 +164,7 @@ describe("oracleCandidates", () => {
     expect([...kinds].sort()).toEqual([-2, 0, 1])
   })
 
-  it("refuses an environment without an oracle, and invalid options", async () => {
+  it("rejects an environment without an oracle, and invalid options", async () => {
     await expect(play(oracleCandidates() as never, { environment: doorsEnvironment() })).rejects.toThrow(
       /oracleCandidates needs the method verify.*sokoban, number-line, blackjack and sql/,
     )
@@ -226,7 +226,7 @@ describe("expertProgress", () => {
     expect(progresses.size).toBeGreaterThan(2)
   })
 
-  it("refuses an environment without an expert", async () => {
+  it("rejects an environment without an expert", async () => {
     const { expert: _, ...without } = doorsEnvironment()
     await expect(play(expertProgress() as never, { environment: without })).rejects.toThrow(
       /expertProgress needs the method expert/,

@@ -80,7 +80,7 @@ describe("writing a checkpoint", () => {
     }
   })
 
-  it("refuses non-finite state of the engine, and keeps the older checkpoint", async () => {
+  it("rejects non-finite state of the engine, and keeps the older checkpoint", async () => {
     await write(1)
     const diverged = new GigpoError("NON_FINITE", "weight holds numbers that are not finite.")
     const store = { ...policy.store, checkpoint: () => Promise.reject(diverged) }
@@ -102,7 +102,7 @@ describe("writing a checkpoint", () => {
     expect(other).toEqual(memory)
   })
 
-  it("refuses other parts than it was written with", async () => {
+  it("rejects other parts than it was written with", async () => {
     await write(4)
     const checkpoint = await verifyCheckpoint(join(parent, "step-4"))
     const forgetting = { name: "mine" }
@@ -126,7 +126,7 @@ describe("writing a checkpoint", () => {
     }
   })
 
-  it.each([undefined, () => {}, { at: new Date(0) }])("refuses a handle that JSON loses: %s", async (handle) => {
+  it.each([undefined, () => {}, { at: new Date(0) }])("rejects a handle that JSON loses: %s", async (handle) => {
     const store = { ...policy.store, checkpoint: async () => handle as never }
     await expect(writeCheckpoint(parent, 2, { store })).rejects.toThrow(/must return a JSON value/)
     expect(await readdir(parent)).toEqual([])
@@ -168,7 +168,7 @@ describe("verifying a checkpoint", () => {
     "it removed": async (path) => await rm(path),
   }
   it.each(written.flatMap((name) => Object.keys(damage).map((how) => [name, how] as const)))(
-    "refuses %s with %s, by name",
+    "rejects %s with %s, by name",
     async (name, how) => {
       await write(1)
       await damage[how]!(join(parent, "step-1", name))
@@ -186,7 +186,7 @@ describe("verifying a checkpoint", () => {
     '{"version":2,"iteration":1,"files":[]}',
     '{"version":3,"iteration":1,"handle":1,"files":[]}',
     '{"version":1,"iteration":1,"optimizerSteps":1,"files":[{}]}',
-  ])("refuses the manifest %j", async (text) => {
+  ])("rejects the manifest %j", async (text) => {
     await write(1)
     await writeFile(join(parent, "step-1", "manifest.json"), text)
     await expect(verifyCheckpoint(join(parent, "step-1"))).rejects.toMatchObject({ code: "RUN_CORRUPT" })

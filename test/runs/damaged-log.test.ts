@@ -44,7 +44,7 @@ const damages: readonly (readonly [string, (lines: string[]) => string[], RegExp
 ]
 
 describe("a damaged metrics.jsonl", () => {
-  it.each(damages)("is refused on resume: %s", async (_, change, message) => {
+  it.each(damages)("is rejected on resume: %s", async (_, change, message) => {
     await putRun(directory, 7, [4, 6])
     await damageLog(change)
     await refused(directory, { resume: true }, "RUN_CORRUPT", message)

@@ -55,7 +55,7 @@ describe("the date in prompts", () => {
     expect(await trained(2, folder(), { fork: directory }, "2021-01-02")).toEqual(["02 Jan 2021"])
   })
 
-  it("is refused if a resumed run has another", async () => {
+  it("is rejected if a resumed run has another", async () => {
     const directory = folder()
     await trained(1, directory, {}, "2020-01-02")
     await expect(trained(2, directory, { resume: true }, "2021-01-02")).rejects.toMatchObject({

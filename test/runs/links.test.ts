@@ -51,7 +51,7 @@ const failure = {
   policy: {},
 }
 
-/** What opens the folder of a run, and the levels at which it must refuse a link. */
+/** What opens the folder of a run, and the levels at which it must reject a link. */
 const calls: readonly [string, (run: string) => Promise<unknown>, readonly string[]][] = [
   [
     "Run.open to resume it, all that is written then",

@@ -65,7 +65,7 @@ const looksAtLess: readonly string[] = ["madeFor", "recover", "writeDirectory ov
 
 describe.skipIf(process.platform === "win32")("a model's folder from elsewhere", () => {
   describe.each(calls)("%s", (name, call) => {
-    it.each(kinds)("does not change files outside, and is refused if gigpo wrote the folder: %s", async (kind) => {
+    it.each(kinds)("does not change files outside, and is rejected if gigpo wrote the folder: %s", async (kind) => {
       for (const level of levels) {
         const place = await putLink(managed, level, kind)
         const before = await tree(place.outside)
@@ -162,7 +162,7 @@ describe("an interrupted write in a model's folder from elsewhere", () => {
     return folder
   }
 
-  it("is refused with the fix by all functions that open it, without changes", async () => {
+  it("is rejected with the fix by all functions that open it, without changes", async () => {
     const forged = (ready: string) => writeFile(join(ready, ".gigpo-seal"), `${"0".repeat(64)}\n`)
     for (const how of [undefined, forged]) {
       const folder = await putReady(how)

@@ -46,7 +46,7 @@ const others: readonly (readonly [key: string, options: TrainOptions, inRun: str
 ]
 
 describe("a run whose options differ from those passed to train", () => {
-  it.each(others)("is refused: %s", async (key, change, inRun, given) => {
+  it.each(others)("is rejected: %s", async (key, change, inRun, given) => {
     const directory = place()
     const told = `${key} is ${inRun} in the run, but ${given} in train`
     await expect(trained(directory, base, { ...base, ...change })).rejects.toMatchObject({
@@ -57,14 +57,14 @@ describe("a run whose options differ from those passed to train", () => {
     await expect(trained(directory, { training: base }, { ...base, ...change })).rejects.toThrow(told)
   })
 
-  it("is refused with all differences at once, and with those that only the run states", async () => {
+  it("is rejected with all differences at once, and with those that only the run states", async () => {
     const stated = { ...base, groups: 3, seed: 7 }
     await expect(trained(place(), stated, base)).rejects.toThrow(
       /groups is 3 in the run, but 2 in train; .*seed is 7 in the run, but 0 in train|seed.*groups/,
     )
   })
 
-  it("is refused when resumed or forked, without changes", async () => {
+  it("is rejected when resumed or forked, without changes", async () => {
     const directory = place()
     await trained(directory, base, base)
     const before = await readFile(join(directory, "config.json"), "utf8")
@@ -112,7 +112,7 @@ describe("options that a run's configuration does not state", () => {
 })
 
 describe("a cloning's run", () => {
-  const cloning = { tasks: 4, epochs: 2, stepsPerUpdate: 4 }
+  const cloning = { tasks: 4, epochs: 2, completionsPerUpdate: 4 }
   const cloned = async (directory: string, stated: object, given: typeof cloning, mode: RunOptions = {}) => {
     await using run = await Run.open(directory, stated, mode)
     const environment = openReadableDoors()
@@ -120,13 +120,13 @@ describe("a cloning's run", () => {
   }
 
   it("is checked equally in SFT", async () => {
-    await expect(cloned(place(), cloning, { ...cloning, stepsPerUpdate: 5 })).rejects.toThrow(
-      "stepsPerUpdate is 4 in the run, but 5 in sft",
+    await expect(cloned(place(), cloning, { ...cloning, completionsPerUpdate: 5 })).rejects.toThrow(
+      "completionsPerUpdate is 4 in the run, but 5 in sft",
     )
     const directory = place()
     await cloned(directory, {}, cloning)
-    await expect(cloned(directory, {}, { ...cloning, stepsPerUpdate: 5 }, { resume: true })).rejects.toThrow(
-      "stepsPerUpdate was 4 and is now 5",
+    await expect(cloned(directory, {}, { ...cloning, completionsPerUpdate: 5 }, { resume: true })).rejects.toThrow(
+      "completionsPerUpdate was 4 and is now 5",
     )
   })
 })

@@ -157,7 +157,7 @@ describe("a run that is overwritten", () => {
     expect(await snapshot(folder)).toEqual(before)
   })
 
-  it("is refused while another process works in it, as is resuming it", async () => {
+  it("is rejected while another process works in it, as is resuming it", async () => {
     await putRun(directory, 2, [2])
     const run = await Run.open(directory, config, { resume: true })
     for (const options of [{ overwrite: true }, { resume: true }])

@@ -77,7 +77,7 @@ describe("a run that is resumed", () => {
     await run.close()
   })
 
-  it("is refused without a whole checkpoint, without a run, and with a damaged configuration", async () => {
+  it("is rejected without a whole checkpoint, without a run, and with a damaged configuration", async () => {
     await refused(directory, { resume: true }, "RUN_MISSING", /no run in .* to resume/)
     await putRun(directory, 3, [3])
     await truncate(join(directory, "checkpoints", "step-3", "weights.bin"), 1)
@@ -153,7 +153,7 @@ describe("a run that is resumed", () => {
     await run.close()
   })
 
-  it("is refused with another configuration, which is named", async () => {
+  it("is rejected with another configuration, which is named", async () => {
     await putRun(directory, 2, [2])
     const other = { model: "n", seed: 3, training: { ...config.training, groups: 5, loss: {} } }
     await refused(

@@ -54,12 +54,12 @@ describe("a new run", () => {
     expect(await readdir(join(target, "checkpoints"))).toEqual(["step-1"])
   })
 
-  it("is refused if a run exists, with both alternatives, without changes", async () => {
+  it("is rejected if a run exists, with both alternatives, without changes", async () => {
     await putRun(directory, 2, [2])
     await refused(directory, {}, "RUN_EXISTS", /--resume.*--overwrite/)
   })
 
-  it("is refused in a folder with other files, even with overwrite", async () => {
+  it("is rejected in a folder with other files, even with overwrite", async () => {
     await mkdir(directory, { recursive: true })
     await writeFile(join(directory, "config.json"), '{"model_type":"qwen2"}')
     await writeFile(join(directory, "metrics.jsonl"), "")
@@ -182,7 +182,7 @@ describe("a run that is forked", () => {
     expect(await snapshot(folder)).toEqual(before)
   })
 
-  it("is refused without a source, into itself, and together with resume", async () => {
+  it("is rejected without a source, into itself, and together with resume", async () => {
     await putRun(directory, 2, [])
     const branch = join(folder, "runs", "branch")
     await expect(Run.open(branch, config, { fork: directory })).rejects.toMatchObject({ code: "RUN_MISSING" })

@@ -101,7 +101,7 @@ describe("a memory", () => {
       },
       /state\(\) of the .* threw: full/,
     ],
-  ])("is refused before anything is touched where %s", async (_, memory, message) => {
+  ])("is rejected before anything is touched where %s", async (_, memory, message) => {
     const policy = new TablePolicy()
     const directory = join(folder, "run")
     const tasks = { next: () => ({ id: "x" }), ...memory }
@@ -114,7 +114,7 @@ describe("a memory", () => {
     expect(await readdir(folder)).toEqual([])
   })
 
-  it("of another estimator is refused on resume before the log is cut, and starts anew in a fork", async () => {
+  it("of another estimator is rejected on resume before the log is cut, and starts anew in a fork", async () => {
     const directory = join(folder, "run")
     {
       await using run = await Run.open(directory, {})

@@ -23,7 +23,7 @@ const user = (content: string) => ({ role: "user", content })
 const said = (content: string) => ({ role: "assistant", content })
 const talks = rooms.map(([room, door]) => ({ messages: [user(room), said(door)] }))
 const pairs = rooms.map(([room, door]) => ({ prompt: room, chosen: door, rejected: door === "a" ? "b" : "a" }))
-const small: SftOptions = { epochs: 4, stepsPerUpdate: 4, optimizer: { learningRate: 3e-3 } }
+const small: SftOptions = { epochs: 4, completionsPerUpdate: 4, optimizer: { learningRate: 3e-3 } }
 
 async function cloned(given: Partial<SftSetup>, model?: Awaited<ReturnType<typeof tiny.open>>) {
   const { policy, tokenizer } = model ?? (await tiny.open())
@@ -136,7 +136,7 @@ describe("DPO", () => {
     const { reports } = await cloned({
       ...dpo,
       data: file(pairs),
-      stepsPerUpdate: 1,
+      completionsPerUpdate: 1,
       optimizer: { learningRate: 0 },
       epochs: 1,
     })
@@ -238,7 +238,7 @@ describe("recorded episodes", () => {
   })
 })
 
-it("refuses incompatible options before anything starts", async () => {
+it("rejects incompatible options before anything starts", async () => {
   await refused({}, "BAD_ARGUMENT", /sft needs an expert or data: give environment or data/)
   await refused({ data: "" }, "BAD_ARGUMENT", /data must be the path of a JSON Lines file/)
   await refused({ data: "nowhere.jsonl" }, "BAD_DATA", /nowhere\.jsonl/)

@@ -80,7 +80,7 @@ const critic = { ...flat, learningRate: 0.5 }
 
 async function cloned(episodes: readonly (readonly Played[])[], given: Partial<SftSetup>) {
   const policy = new WatchedPolicy()
-  const setup = { policy, tokenizer: characters, data: told(episodes), epochs: 1, stepsPerUpdate: 1000, ...given }
+  const setup = { policy, tokenizer: characters, data: told(episodes), epochs: 1, completionsPerUpdate: 1000, ...given }
   await all(sft({ ...setup, optimizer: { ...flat, learningRate: 3, maxGradientNorm: Infinity } } as SftSetup))
   return policy
 }
@@ -208,7 +208,7 @@ it("is resumed with bit-identical results", async () => {
   const options = { ...implicitQ, epochs: 8, stepsPerUpdate: 8, optimizer: { ...flat, learningRate: 3e-3 } }
   const played = async (given: object) => {
     const { policy, tokenizer } = await tiny.open()
-    const setup = { policy, tokenizer, data, epochs: 4, stepsPerUpdate: 8, implicitQ: options, ...given }
+    const setup = { policy, tokenizer, data, epochs: 4, completionsPerUpdate: 8, implicitQ: options, ...given }
     return { policy, setup: { ...setup, optimizer: { learningRate: 3e-3 } } as SftSetup }
   }
   const whole = await played({})
@@ -261,7 +261,7 @@ it("learns from recorded episodes, including unsuccessful ones", async () => {
   expect(courses[0]![0]!.rewards).toBe(courses[0]![1]!.rewards)
 })
 
-it("refuses invalid data before anything is learned", async () => {
+it("rejects invalid data before anything is learned", async () => {
   const policy = new TablePolicy()
   const setup = { policy, tokenizer: characters, implicitQ: {}, onWarning: () => {} }
   const refused = (given: object, message: RegExp) =>

@@ -19,7 +19,7 @@ const reason = new Error("Ctrl-C")
 const options: SftOptions = {
   tasks: 8,
   epochs: 3,
-  stepsPerUpdate: 9,
+  completionsPerUpdate: 9,
   seed: 2,
   optimizer: { learningRate: 3e-3, warmup: 0.5, schedule: "cosine" },
 }
@@ -124,11 +124,11 @@ describe("SFT with a run", () => {
   it("is not resumed with other steps, and cannot be forked", async () => {
     const directory = newFolder()
     await part({ directory, abortAt: 4 })
-    for (const change of [{ tasks: 7 }, { stepsPerUpdate: 12 }, { seed: 3 }]) {
+    for (const change of [{ tasks: 7 }, { completionsPerUpdate: 12 }, { seed: 3 }]) {
       const { error, reports } = await part({ directory, resume: true, ...change })
       expect(error, JSON.stringify(change)).toMatchObject({
         code: "BAD_CONFIG",
-        message: expect.stringMatching(/was started with other options: (tasks|stepsPerUpdate|seed) was/),
+        message: expect.stringMatching(/was started with other options: (tasks|completionsPerUpdate|seed) was/),
       })
       expect(reports).toEqual([])
     }
@@ -137,7 +137,7 @@ describe("SFT with a run", () => {
     expect((await part({ directory, resume: true })).end).toEqual((await part({})).end)
   })
 
-  it("is refused for lack of memory before the expert plays", async () => {
+  it("is rejected for lack of memory before the expert plays", async () => {
     const { policy, tokenizer } = await tiny.open()
     const directory = newFolder()
     await using run = await Run.open(directory, {})

@@ -1,7 +1,7 @@
 import { getEventListeners } from "node:events"
 import { setTimeout as sleep } from "node:timers/promises"
 import { describe, expect, it } from "vitest"
-import type { AdamWStep } from "../../src/engine/engine.ts"
+import type { AdamWParameters } from "../../src/engine/engine.ts"
 import { NativePolicy } from "../../src/engine/native/native-policy.ts"
 import type { Environment } from "../../src/environment/environment.ts"
 import type { SftOptions } from "../../src/sft/options.ts"
@@ -11,7 +11,7 @@ import { all, TinyModel } from "../training/tiny.ts"
 
 const doors = (changes?: Changes) => doorsEnvironment(changes) as Environment
 const tiny = new TinyModel(doors())
-const small: SftOptions = { tasks: 8, epochs: 3, stepsPerUpdate: 8, optimizer: { learningRate: 3e-3 } }
+const small: SftOptions = { tasks: 8, epochs: 3, completionsPerUpdate: 8, optimizer: { learningRate: 3e-3 } }
 
 async function run(options: SftOptions = {}, environment = doors()) {
   const model = await tiny.open()
@@ -23,7 +23,7 @@ describe("SFT", () => {
   it("passes over every step of the expert in each epoch, with falling loss", async () => {
     const { reports, policy } = await run()
     expect(reports).toMatchObject([1, 2, 3].map((epoch) => ({ epoch, epochs: 3, completions: 24 })))
-    expect(policy.steps).toBe(9)
+    expect(policy.optimizerSteps).toBe(9)
     // Before it has learned anything a token costs about the logarithm of the vocabulary.
     expect(reports[0]!.loss).toBeGreaterThan(2)
     expect(reports[1]!.loss).toBeLessThan(reports[0]!.loss)
@@ -53,7 +53,7 @@ describe("SFT", () => {
       get: (target, key) => {
         const value = Reflect.get(target, key, target)
         if (key !== "optimizerStep") return typeof value === "function" ? value.bind(target) : value
-        return (step: AdamWStep) => target.optimizerStep(step).finally(() => rates.push(step.learningRate))
+        return (step: AdamWParameters) => target.optimizerStep(step).finally(() => rates.push(step.learningRate))
       },
     })
     const optimizer = { learningRate: 1, warmup: 1, schedule: "linear" as const }
@@ -136,7 +136,7 @@ describe("aborted SFT", () => {
     const cloning = sft({ ...model, environment: doors(), ...small, signal, onProgress })[Symbol.asyncIterator]()
     expect((await cloning.next()).value).toMatchObject({ epoch: 1 })
     await expect(cloning.next()).rejects.toBe(reason)
-    expect(model.policy.steps).toBe(4)
+    expect(model.policy.optimizerSteps).toBe(4)
     expect(getEventListeners(signal, "abort")).toEqual([])
     expect(await all(sft({ ...model, environment: doors(), ...small }))).toHaveLength(3)
   })
@@ -153,11 +153,11 @@ describe("aborted SFT", () => {
   })
 })
 
-describe("SFT is refused", () => {
+describe("SFT is rejected", () => {
   it.each<[string, SftOptions, RegExp]>([
     ["no tasks", { tasks: 0 }, /sft: tasks must be at least 1, not 0/],
     ["no epochs", { epochs: 0 }, /epochs must be at least 1, not 0/],
-    ["no batch", { stepsPerUpdate: 0 }, /stepsPerUpdate must be at least 1, not 0/],
+    ["no batch", { completionsPerUpdate: 0 }, /completionsPerUpdate must be at least 1, not 0/],
     [
       "a negative learning rate",
       { optimizer: { learningRate: -1 } },
@@ -194,6 +194,6 @@ describe("SFT is refused", () => {
         /A step of the expert has \d+ tokens, but the model has 8 positions: raise maxPositions/,
       ),
     })
-    expect(policy.steps).toBe(0)
+    expect(policy.optimizerSteps).toBe(0)
   })
 })

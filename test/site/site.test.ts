@@ -9,7 +9,7 @@ import { entryNames } from "../entries/entries.ts"
 import { noBrowser, openBrowser, openPage } from "../view/browser/page.ts"
 import { buildSite, linksOf, noSite, type SitePage, sitePages } from "./built.ts"
 
-// The site of `npm run docs`, built into a folder of its own. The build itself refuses public names and members without a comment.
+// The site of `npm run docs`, built into a folder of its own. The build itself rejects public names and members without a comment.
 
 describe.skipIf(noSite)(`the documentation site${noSite ? ` (${noSite})` : ""}`, () => {
   let site: string

@@ -69,7 +69,7 @@ it("archives of other servers: packed or not, in folders, with less, or broken",
     )
     const engine = await serving.connect({ rank: 4 })
     const home = join(doors.folder, `other-${at}`)
-    if (message) await expect(engine.saveAdapter(home)).rejects.toMatchObject({ code: "ENGINE_REFUSED", message })
+    if (message) await expect(engine.saveAdapter(home)).rejects.toMatchObject({ code: "ENGINE_REJECTED", message })
     else {
       await engine.saveAdapter(home)
       expect(await readFile(join(home, "adapter_model.safetensors"), "utf8")).toBe("weights")

@@ -14,7 +14,7 @@ it.each([
   ["https://host:1", "bad\nkey", /TINKER_API_KEY.* contains a line break/],
   ["https://host:1", "bad key", /TINKER_API_KEY.* contains a line break/],
   ["https://host:1", "schlüssel", /TINKER_API_KEY.* not valid in a header/],
-])("an engine at %s with the key %j is refused, and neither is shown", (url, key, message) => {
+])("an engine at %s with the key %j is rejected, and neither is shown", (url, key, message) => {
   const open = () => new Connection({ url, key, onWarning })
   expect(open).toThrow(expect.objectContaining({ code: "BAD_ARGUMENT", message: expect.stringMatching(message) }))
   expect(open).not.toThrow(/hunter2|bad|schl/)

@@ -8,7 +8,7 @@ const environment = openReadableDoors()
 const tiny = new TinyModel(environment)
 const servings = new Servings()
 
-it("a remote policy that is being trained refuses another learner and direct changes, and is free afterwards", async () => {
+it("a remote policy that is being trained rejects another learner and direct changes, and is free afterwards", async () => {
   const serving = await servings.serve(tiny.directory)
   const policy = await serving.connect({ rank: 4 })
   const { tokenizer } = await tiny.open()

@@ -48,7 +48,7 @@ describe("calls", () => {
     expect(datumFromJson({ ...(through(datumToJson(datum)) as object), model_input: pieces })).toEqual(datum)
   })
 
-  it("that make no sense are refused", () => {
+  it("that make no sense are rejected", () => {
     const json = () => through(datumToJson(datum)) as Record<string, never>
     const inputs = (inputs: object) => () => datumFromJson({ ...json(), loss_fn_inputs: inputs })
     expect(inputs({ weights: { data: [1], dtype: "float32", shape: [1] } })).toThrow(/weights has 1 values/)
@@ -82,7 +82,7 @@ describe("results", () => {
     expect(written(trainingParts({ logProbs: [], metrics: {} }))).toMatchObject({ loss_fn_outputs: [], metrics: {} })
   })
 
-  it("that make no sense are refused", () => {
+  it("that make no sense are rejected", () => {
     expect(() => trainingFromJson({})).toThrow(bad)
     expect(() => sampleFromJson(undefined)).toThrow(bad)
   })

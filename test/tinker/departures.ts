@@ -1,7 +1,7 @@
 import type { Departure } from "../../src/engine-server/departures.ts"
 
 /**
- * Deviations from the Tinker API, each seen in a published server. A client must either give the same result or refuse.
+ * Deviations from the Tinker API, each seen in a published server. A client must either give the same result or reject.
  */
 export const departures: Readonly<Record<Departure, string>> = {
   "mean-of-means":

@@ -93,11 +93,11 @@ describe("a request that continues failing", () => {
     await expect(engine.forwardBackward(rows, { kind: "cross-entropy" })).rejects.toMatchObject({ code: "ENGINE_LOST" })
   })
 
-  it("is not sent again where it was refused", async () => {
+  it("is not sent again where it was rejected", async () => {
     for (const code of [400, 401, 403, 404, 422]) {
       const { engine, serving } = await failing("/forward_backward", status(code, { detail: "no such key: mask" }))
       await expect(engine.forwardBackward(rows, { kind: "cross-entropy" })).rejects.toMatchObject({
-        code: "ENGINE_REFUSED",
+        code: "ENGINE_REJECTED",
         message: expect.stringContaining("mask"),
       })
       expect(serving.asked.filter((path) => path === "/forward_backward")).toHaveLength(1)
@@ -125,9 +125,9 @@ describe("a request that continues failing", () => {
   it("may have no result: gone, failed, or never there", async () => {
     const answers: readonly (readonly [Fault, string, RegExp])[] = [
       [status(410), "ENGINE_LOST", /lost/],
-      [status(404), "ENGINE_REFUSED", /404/],
-      [status(400, { detail: "bad" }), "ENGINE_REFUSED", /bad/],
-      [status(200, { error: "no gradient", category: "user" }), "ENGINE_REFUSED", /no gradient/],
+      [status(404), "ENGINE_REJECTED", /404/],
+      [status(400, { detail: "bad" }), "ENGINE_REJECTED", /bad/],
+      [status(200, { error: "no gradient", category: "user" }), "ENGINE_REJECTED", /no gradient/],
       [status(200, { type: "try_again", queue_state: "paused_capacity" }), "ENGINE_LOST", /within 0.3 s/],
     ]
     for (const [fault, code, message] of answers) {
@@ -190,12 +190,12 @@ it("a sample whose result is lost is drawn anew", async () => {
 it("the key stands in no error, and a wrong one is told", async () => {
   const serving = await servings.serve(doors.directory)
   await expect(serving.connect({ key: "tml-of-somebody-else" })).rejects.toMatchObject({
-    code: "ENGINE_REFUSED",
+    code: "ENGINE_REJECTED",
     message: expect.not.stringContaining("somebody"),
   })
 })
 
-it("a model that the server does not have is refused by name", async () => {
+it("a model that the server does not have is rejected by name", async () => {
   const serving = await servings.serve(doors.directory)
   await expect(serving.connect({ model: "Qwen/Qwen2.5-7B" })).rejects.toThrow(/tiny.*not Qwen/)
 })

@@ -76,43 +76,43 @@ describe("the first request to an engine", () => {
     "a page": [
       async () =>
         `http://127.0.0.1:${await http(status(200, "<!doctype html><p>It works</p>", { "content-type": "text/html" }))}`,
-      "ENGINE_REFUSED",
+      "ENGINE_REJECTED",
       /not JSON but text\/html.*path is wrong.*before \/api\/v1/,
     ],
     "another API": [
       async () => `http://127.0.0.1:${await http(status(200, '{"status":"ok"}'))}`,
-      "ENGINE_REFUSED",
+      "ENGINE_REJECTED",
       /not a server of the Tinker API/,
     ],
     "an empty answer": [
       async () => `http://127.0.0.1:${await http(status(204))}`,
-      "ENGINE_REFUSED",
+      "ENGINE_REJECTED",
       /not a server of the Tinker API/,
     ],
     "a wrong path": [
       async () => `http://127.0.0.1:${await http(status(404, '{"detail":"Not Found"}'))}/v2`,
-      "ENGINE_REFUSED",
+      "ENGINE_REJECTED",
       /404: Not Found.*before \/api\/v1/,
     ],
     "a path that takes no POST": [
       async () => `http://127.0.0.1:${await http(status(405))}`,
-      "ENGINE_REFUSED",
+      "ENGINE_REJECTED",
       /405.*before \/api\/v1/,
     ],
     "a redirect": [
       async () => `http://127.0.0.1:${await http(status(308, "", { location: "https://elsewhere.example/api" }))}`,
-      "ENGINE_REFUSED",
+      "ENGINE_REJECTED",
       /redirects \(308: https:\/\/elsewhere\.example\/api\)/,
     ],
     "no key": [
       async () => `http://127.0.0.1:${await http(status(401, '{"detail":"who is that"}'))}`,
-      "ENGINE_REFUSED",
+      "ENGINE_REJECTED",
       /a request without a key .*who is that.*TINKER_API_KEY/,
     ],
     "a wrong key": [
       async () => `http://127.0.0.1:${await http(status(403, '{"detail":"no such key"}'))}`,
-      "ENGINE_REFUSED",
-      /refuses the key .*no such key.*TINKER_API_KEY/,
+      "ENGINE_REJECTED",
+      /rejects the key .*no such key.*TINKER_API_KEY/,
       "tml-wrong",
     ],
     silence: [

@@ -16,7 +16,7 @@ import { decodeTraining, encodeSample, sampleFromJson, trainingFromJson } from "
 // Engines that answer more than they were asked, or declare more than they send.
 
 const bad = expect.objectContaining({ code: "BAD_ARGUMENT" })
-const refused = expect.objectContaining({ code: "ENGINE_REFUSED" })
+const refused = expect.objectContaining({ code: "ENGINE_REJECTED" })
 const lost = expect.objectContaining({ code: "ENGINE_LOST" })
 const column = (data: number, offsets: readonly number[], dtype: number = dtypes.float32) => ({
   ...{ data: new Uint8Array(data), offsets: int64Bytes(offsets), dtype, trailingShape: [] },

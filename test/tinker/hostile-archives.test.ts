@@ -46,19 +46,19 @@ describe("an archive of an engine", () => {
     const connection = { download: async () => new Response(body) } as unknown as Connection
     await downloadAdapter(connection, "tinker://model/sampler_weights/last", into, { most })
   }
-  const refused = (message: RegExp) => ({ code: "ENGINE_REFUSED", message: expect.stringMatching(message) })
+  const refused = (message: RegExp) => ({ code: "ENGINE_REJECTED", message: expect.stringMatching(message) })
 
   it.each([
     ["letters", "lots"],
     ["a number below zero", Buffer.from([0xff, ...new Array(10).fill(0xff), 0])],
     ["more than a number can count", Buffer.from([0x80, ...new Array(11).fill(0xff)])],
-  ])("whose file has %s as its size is refused, and not waited for", async (_, size) => {
+  ])("whose file has %s as its size is rejected, and not waited for", async (_, size) => {
     await expect(unpack([...file(config, "{}"), block({ name: weights, size }), end])).rejects.toMatchObject(
       refused(/the size of adapter_model.safetensors is invalid/),
     )
   })
 
-  it("with a size in its attributes that is no number is refused", async () => {
+  it("with a size in its attributes that is no number is rejected", async () => {
     const size = Buffer.from("13 size=many\n")
     const attributes = [block({ name: "attributes", type: "x", size: size.length }), padded(size)]
     await expect(unpack([...attributes, ...whole])).rejects.toMatchObject(refused(/the size of .* is invalid/))
@@ -70,13 +70,13 @@ describe("an archive of an engine", () => {
     ["3", "device"],
     ["5", "folder"],
     ["6", "pipe"],
-  ])("that has an entry of type %s, a %s, in place of a file is refused, and writes none", async (type) => {
+  ])("that has an entry of type %s, a %s, in place of a file is rejected, and writes none", async (type) => {
     const entry = block({ name: weights, type, link: "/etc/passwd" })
     await expect(unpack([...file(config, "{}"), entry, end])).rejects.toMatchObject(refused(/it contains .*, not/))
     expect(await readdir(into)).toEqual([config])
   })
 
-  it("with two files of the same name is refused: readers differ in which one counts", async () => {
+  it("with two files of the same name is rejected: readers differ in which one counts", async () => {
     await expect(unpack([...file(`other/${config}`, "{ }"), ...whole])).rejects.toMatchObject(
       refused(/contains adapter_config.json twice/),
     )
@@ -93,7 +93,7 @@ describe("an archive of an engine", () => {
     expect(await readFile(join(into, weights), "utf8")).toBe("weights")
   })
 
-  it.each(["x", "g", "L", "K"])("with long attributes (%s) is refused before they are in memory", async (type) => {
+  it.each(["x", "g", "L", "K"])("with long attributes (%s) is rejected before they are in memory", async (type) => {
     const size = 2 ** 25
     const bomb = gzipSync(Buffer.concat([block({ name: "attributes", type, size }), Buffer.alloc(size, 32), ...whole]))
     await expect(unpack([bomb])).rejects.toMatchObject(refused(/more than 4194304 bytes besides its files/))
@@ -111,11 +111,11 @@ describe("an archive of an engine", () => {
     await expect.poll(() => cancelled).toBe(1)
   })
 
-  it.skipIf(process.platform !== "linux")("leaves no file open or unmade when it is refused", async () => {
+  it.skipIf(process.platform !== "linux")("leaves no file open or unmade when it is rejected", async () => {
     const open = () => readdirSync("/proc/self/fd").map(target)
     const broken = Buffer.concat([...file(config, "{}"), ...file(weights, "w".repeat(5000)), Buffer.alloc(512, 7)])
     for (let length = 512; length < broken.length; length += 500) {
-      await expect(unpack([broken.subarray(0, length)])).rejects.toMatchObject({ code: "ENGINE_REFUSED" })
+      await expect(unpack([broken.subarray(0, length)])).rejects.toMatchObject({ code: "ENGINE_REJECTED" })
       const made = readdirSync(into)
       expect(open().filter((path) => path.startsWith(into))).toEqual([])
       await wait(5)

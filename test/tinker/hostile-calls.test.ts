@@ -7,7 +7,7 @@ import { TinyModel } from "../training/tiny.ts"
 import { key, type Serving, Servings } from "./serving.ts"
 import { bomb, endlessCopies, frame } from "./zstd-frames.ts"
 
-// Few bytes that declare much, sent to `gigpo engine` by a client with a key: refused with little memory, and all others are answered.
+// Few bytes that declare much, sent to `gigpo engine` by a client with a key: rejected with little memory, and all others are answered.
 
 const doors = new TinyModel(doorsEnvironment() as Environment)
 const servings = new Servings()
@@ -85,7 +85,7 @@ it.each<[string, string, () => Uint8Array | string, Record<string, string>, numb
   ],
   ["lists in lists", "/forward_backward", () => "[".repeat(1e6), json, 400],
   ["settings in letters", "/optim_step", () => JSON.stringify({ adam_params: "x".repeat(5e5) }), json, 400],
-])("refuses %s", async (_, path, body, headers, status) => {
+])("rejects %s", async (_, path, body, headers, status) => {
   const bytes = body()
   const before = process.memoryUsage.rss()
   let [answered, slowest, largest] = [false, 0, 0]

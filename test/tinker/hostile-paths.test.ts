@@ -59,7 +59,7 @@ async function ask(method: string, path: string, body?: string) {
   return { status: response.status, text: await response.text() }
 }
 
-it.each(Object.keys(names))("of %s are refused in every field of every request", async (title) => {
+it.each(Object.keys(names))("of %s are rejected in every field of every request", async (title) => {
   const name = names[title]!
   for (const [path, fields] of Object.entries(fieldsOf)) {
     const values = [
@@ -93,7 +93,7 @@ const templates = [
   ...["DELETE /training_runs/X/checkpoints/weights/X", "DELETE /training_runs/X/checkpoints/weights/a"],
   ...["DELETE /training_runs/a/checkpoints/X/a", "POST /sessions/X/finish", "GET /X", "PUT /X", "POST /X"],
 ]
-it.each(templates)("in the path are refused: %s", async (template) => {
+it.each(templates)("in the path are rejected: %s", async (template) => {
   for (const place of encoded) {
     const [method = "", path = ""] = template.replaceAll("X", place).split(" ")
     const { status, text } = await ask(method, path, method === "POST" ? "{}" : undefined)

@@ -65,7 +65,7 @@ describe.each(lists)("%s: %s", (message, _, path, tag) => {
       ),
     )
 
-  it("are refused where they are more than a client sends, whatever they hold", () => {
+  it("are rejected where they are more than a client sends, whatever they hold", () => {
     const count = 2 ** 20
     expect(() => decode(within(path, repeated([...varint((tag << 3) | 2), 0], count)))).toThrow(bad)
     expect(() => decode(within(path, repeated([...varint(tag << 3), 1], count)))).toThrow(bad)
@@ -75,14 +75,14 @@ describe.each(lists)("%s: %s", (message, _, path, tag) => {
     expect(() => decode(within([...path, tag], repeated([1], count)))).toThrow(bad)
   })
 
-  it("are refused where a length leads out, is negative or beyond 2^53", () => {
+  it("are rejected where a length leads out, is negative or beyond 2^53", () => {
     for (const length of [2, 2n ** 31n, 2n ** 32n + 1n, 2n ** 53n + 1n, 2n ** 63n, -1n, -(2n ** 31n)])
       expect(() => decode(within(path, Uint8Array.of(...varint((tag << 3) | 2), ...varint(length), 0)))).toThrow(bad)
     const endless = new Uint8Array(64).fill(0xff)
     expect(() => decode(within(path, Uint8Array.of(...varint((tag << 3) | 2), ...endless)))).toThrow(bad)
   })
 
-  it("are refused as groups, in numbers of other widths, and nested in themselves", () => {
+  it("are rejected as groups, in numbers of other widths, and nested in themselves", () => {
     for (const wire of [1, 3, 4, 5, 6, 7])
       expect(() => decode(within(path, Uint8Array.of(...varint((tag << 3) | wire), ...new Uint8Array(8))))).toThrow(bad)
     const deep = within(Array(20_000).fill(tag), new Uint8Array())

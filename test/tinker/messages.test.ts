@@ -56,7 +56,7 @@ describe("messages", () => {
     expect(read).toEqual(request)
   })
 
-  it("that are cut off, or of other types, are refused or are another message, and never end the process", () => {
+  it("that are cut off, or of other types, are rejected or are another message, and never end the process", () => {
     const whole = forwardBackwardRequest.encode(request)
     let refused = 0
     for (let length = 1; length < whole.length; length++)
@@ -93,7 +93,7 @@ describe("arrays", () => {
     expect(readValues(Uint8Array.of(0x80, 0x3f, 0x00, 0xc0), dtypes.bfloat16)).toEqual(Float32Array.of(1, -2))
   })
 
-  it("that have no meaning are refused", () => {
+  it("that have no meaning are rejected", () => {
     expect(() => readValues(new Uint8Array(5), dtypes.float32)).toThrow(bad)
     expect(() => readValues(new Uint8Array(8), 9)).toThrow(bad)
     expect(() => readValues(Uint8Array.of(0, 0, 0, 0, 1, 0, 0, 0), dtypes.int64)).toThrow(/32 bits/)

@@ -17,7 +17,7 @@ import { GigpoError } from "../../src/util/errors.ts"
 import { Random } from "../../src/util/random.ts"
 import { bomb, endlessCopies } from "./zstd-frames.ts"
 
-// Messages in both directions, changed at random: each is read, or refused by a sentence, in work that its bytes bound.
+// Messages in both directions, changed at random: each is read, or rejected by a sentence, in work that its bytes bound.
 
 const rounds = Number(process.env.GIGPO_FUZZ_ROUNDS ?? 300)
 const seed = Number(process.env.GIGPO_FUZZ_SEED ?? 1)
@@ -127,17 +127,17 @@ function replaced(value: unknown, random: Random): unknown {
 }
 
 it.each(Object.keys(binary))("%s, in bytes", (name) => {
-  const random = new Random(seed).fork(name)
+  const random = new Random(seed).derive(name)
   const [bytes, work] = binary[name]!
-  for (let round = 0; round < rounds; round++) read(() => work(changed(bytes, random.fork(round))))
+  for (let round = 0; round < rounds; round++) read(() => work(changed(bytes, random.derive(round))))
 })
 
 it.each(Object.keys(json))("%s, in JSON", (name) => {
-  const random = new Random(seed).fork(`${name} in JSON`)
+  const random = new Random(seed).derive(`${name} in JSON`)
   const [value, work] = json[name]!
   const plain = JSON.parse(JSON.stringify(value))
   for (let round = 0; round < rounds; round++) {
-    const own = random.fork(round)
+    const own = random.derive(round)
     const once = replaced(plain, own)
     read(() => work((own.below(2) === 0 ? once : replaced(once, own)) as never))
   }

@@ -74,8 +74,8 @@ describe(`what the official client sends${reason}`, () => {
       const { path, response, n } = exchange
       const kind = path.replace("/api/v1", "").replace(/samplers\/.*/, "samplers")
       if (kind === "/retrieve_future" || response.status !== 200) continue
-      if (JSON.stringify(exchange.request.body ?? {}).includes("dimuon")) continue // another optimizer is refused
-      if (/"topk_prompt_logprobs":[1-9]/.test(JSON.stringify(exchange.request.body ?? {}))) continue // refused by name
+      if (JSON.stringify(exchange.request.body ?? {}).includes("dimuon")) continue // another optimizer is rejected
+      if (/"topk_prompt_logprobs":[1-9]/.test(JSON.stringify(exchange.request.body ?? {}))) continue // rejected by name
       const found = await send(serving, exchange, names, () => ++sent)
       expect(found.status, `exchange ${n} ${kind}: ${await found.clone().text()}`).toBe(200)
       const now = (await found.json()) as Record<string, string>

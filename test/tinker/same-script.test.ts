@@ -117,7 +117,7 @@ describe("the same script", () => {
   })
 
   describe("on a server that does otherwise:", () => {
-    /** What the run is refused with. */
+    /** What the run is rejected with. */
     const refused: Partial<Record<Departure, RegExp>> = {}
     /** What goes with it on the servers that it was seen in. */
     const together: Partial<Record<Departure, readonly Departure[]>> = {

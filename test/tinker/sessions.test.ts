@@ -133,7 +133,7 @@ describe("a session that is over", () => {
   })
 })
 
-describe("requests that ask for too much are refused:", () => {
+describe("requests that ask for too much are rejected:", () => {
   it("stop tokens, and sessions", async () => {
     const serving = await servings.serve(doors.directory)
     const { sampling_session_id } = await sampling(serving)

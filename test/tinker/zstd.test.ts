@@ -44,7 +44,7 @@ describe("bytes from anybody", () => {
     expect(() => whole(Buffer.concat(Array(10_000).fill(empty)))).toThrow(/blocks/)
   })
 
-  it("are refused where a block is larger than blocks are", () => {
+  it("are rejected where a block is larger than blocks are", () => {
     expect(() => whole(frame([rle(131_073)]))).toThrow(bad)
     expect(() => whole(frame([rle(2 ** 21 - 1)]))).toThrow(bad)
     expect(() => whole(endlessCopies)).toThrow(bad)
@@ -58,7 +58,7 @@ describe("bytes from anybody", () => {
     expect(whole(frame([rle(3)], [0x28, 0xb5, 0x2f, 0xfd, 0x20, 3]))).toHaveLength(3)
   })
 
-  it("are refused where they are something else", () => {
+  it("are rejected where they are something else", () => {
     const bytes = [
       [1, 2, 3],
       [0x28, 0xb5, 0x2f, 0xfd],
@@ -70,7 +70,7 @@ describe("bytes from anybody", () => {
     for (const one of bytes) expect(() => whole(Uint8Array.from(one)), `${one}`).toThrow(bad)
   })
 
-  it("that were cut or changed are refused or are other data, and end", () => {
+  it("that were cut or changed are rejected or are other data, and end", () => {
     let state = 1
     const below = (end: number) => {
       state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0

@@ -51,7 +51,7 @@ describe("chat options", () => {
     ],
     ["an unknown option", { date: "2026-11-25" }, /date is not an option/],
   ]
-  it.each(wrong)("are refused: %s", async (_, options, message) => {
+  it.each(wrong)("are rejected: %s", async (_, options, message) => {
     await expect(opened(options as TokenizerOptions["chat"])).rejects.toMatchObject({
       code: "BAD_ARGUMENT",
       message: expect.stringMatching(message),

@@ -187,7 +187,7 @@ describe("a chat template", () => {
       expect(await template(`{{ ${probe} is defined }}`, { timeoutMs: 2000 }).render({ messages: [] })).toBe("False")
   })
 
-  it("refuses variables that are not data", async () => {
+  it("rejects variables that are not data", async () => {
     const plain = template("{{ f }}", { timeoutMs: 2000 })
     await expect(plain.render({ f: () => 1 })).rejects.toMatchObject({ code: "BAD_ARGUMENT" })
     expect(await plain.render({ f: 1 })).toBe("1")
@@ -202,7 +202,7 @@ describe("a chat template", () => {
     await disposed.dispose()
   })
 
-  it("is not refused where its process was suspended meanwhile", async () => {
+  it("is not rejected where its process was suspended meanwhile", async () => {
     const now = performance.now.bind(performance)
     let looks = 0
     const clock = vi.spyOn(performance, "now").mockImplementation(() => now() + (++looks > 2 ? 60_000 : 0))

@@ -132,7 +132,7 @@ describe("a SentencePiece tokenizer of a GGUF file", () => {
   })
 })
 
-describe("a tokenizer of a GGUF file is refused", () => {
+describe("a tokenizer of a GGUF file is rejected", () => {
   it.each<[string, Change, string]>([
     ["of another kind", (m) => m.set("tokenizer.ggml.model", text("bert")), '"bert"'],
     ["without tokens", (m) => m.delete("tokenizer.ggml.tokens"), "no list of tokens"],

@@ -89,7 +89,7 @@ describe("images in chats", () => {
     expect(different).not.toBe(first)
   })
 
-  it("a text-only model refuses images before anything is sampled", async () => {
+  it("a text-only model rejects images before anything is sampled", async () => {
     const directory = await tokenizerFolder()
     edit(join(directory, "tokenizer_config.json"), (config) => Object.assign(config, { chat_template: chatMl }))
     const tokenizer = await open(directory)

@@ -57,7 +57,7 @@ function render(
 const digest = (text: string) => `sha256 ${createHash("sha256").update(text).digest("hex").slice(0, 16)}`
 
 describe("Jinja2 in Python", () => {
-  it("gives the same for expressions and statements of all kinds, or they are refused by name", () => {
+  it("gives the same for expressions and statements of all kinds, or they are rejected by name", () => {
     const { variables, cases } = readJson(fixtures, "expressions.json")
     const members = rawMembers(variables)
     const different: unknown[] = []
@@ -124,7 +124,7 @@ describe("unsupported syntax", () => {
     ["{{ x|forceescape }}", "filter forceescape"],
     ["{{ self }}", "self"],
   ] as const)
-    it(`${name} is refused when the template is read`, () =>
+    it(`${name} is rejected when the template is read`, () =>
       expect(() => new JinjaTemplate(template)).toThrow(`${name}`))
 
   for (const [expression, name] of [
@@ -142,7 +142,7 @@ describe("unsupported syntax", () => {
     ["'a' is sameas 'a'", "sameas"],
     ["5[1:]", "slice of the constant"],
   ] as const)
-    it(`${expression} is refused when it is reached`, () => {
+    it(`${expression} is rejected when it is reached`, () => {
       expect(render(() => new JinjaTemplate(`{{ ${expression} }}`), {})).toEqual({
         refused: expect.stringContaining(name),
       })

@@ -21,7 +21,7 @@ it("equals the value that Python reads from the JSON of the same data", () => {
   }
 })
 
-it("refuses values that are not plain data", () => {
+it("rejects values that are not plain data", () => {
   for (const value of [Number.NaN, [undefined], { a: Symbol("a") }, [new Map()]])
     expect(() => atOnce(plainValue(value))).toThrow(/plain data only/)
 })

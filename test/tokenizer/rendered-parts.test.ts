@@ -44,7 +44,7 @@ const sent: Readonly<Record<string, Sent>> = {
 }
 
 const last = "messages[1].tool_calls[0]"
-/** What each family does not render; the others' templates refuse by themselves, with a reason of their own. */
+/** What each family does not render; the others' templates reject by themselves, with a reason of their own. */
 const refused: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   tools: { "plain ChatML": "tools", "SmolLM2's": "tools", "Phi's": "tools" },
   "a call": { "plain ChatML": last, "SmolLM2's": last, "Phi's": last },
@@ -73,7 +73,7 @@ const refused: Readonly<Record<string, Readonly<Record<string, string>>>> = {
 }
 
 describe.each(Object.entries(families))("a template like %s", (name, template) => {
-  it.each(Object.entries(sent))("renders %s, or the chat is refused", async (what, { messages, tools }) => {
+  it.each(Object.entries(sent))("renders %s, or the chat is rejected", async (what, { messages, tools }) => {
     const tokenizer = await family(template)
     const missing = refused[what]?.[name]
     for (let again = 0; again < 2; again++) {
@@ -149,7 +149,7 @@ describe("parts that a template omits", () => {
     })
   })
 
-  it("is refused for a content after others of the same shape were rendered", async () => {
+  it("is rejected for a content after others of the same shape were rendered", async () => {
     const tokenizer = await family(
       chatMl.replace("message['content']", "(message['content'] if 'X' in message['content'] else '')"),
     )

@@ -18,7 +18,7 @@ const repeated = (count: number, step: object) => Array.from({ length: count }, 
 const nested = (depth: number, step: object): object =>
   depth === 0 ? step : { type: "Sequence", normalizers: [nested(depth - 1, step), step] }
 
-describe("a tokenizer.json that would make too much of a text is refused when it is opened", () => {
+describe("a tokenizer.json that would make too much of a text is rejected when it is opened", () => {
   it.each<[string, object, RegExp]>([
     ["50 pre-tokenizers ByteLevel", preTokenizers(repeated(50, byteLevel)), /50 pre-tokenizers in a row; at most 16/],
     ["two pre-tokenizers ByteLevel", preTokenizers(repeated(2, byteLevel)), /several pre-tokenizers ByteLevel/],

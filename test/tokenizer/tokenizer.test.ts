@@ -141,7 +141,7 @@ describe("a tokenizer folder", () => {
     ],
   }
   for (const [what, [file, damage]] of Object.entries(damages))
-    it(`is refused, with the name of its file, if it ${what}`, async () => {
+    it(`is rejected, with the name of its file, if it ${what}`, async () => {
       const directory = await tokenizerFolder()
       damage(join(directory, file))
       await expect(Tokenizer.open(directory)).rejects.toMatchObject({
@@ -151,7 +151,7 @@ describe("a tokenizer folder", () => {
       })
     })
 
-  it.each(["294", 1.5, -1, true, ["294"], { id: 1 }])("is refused where eos_token_id is %j", async (wrong) => {
+  it.each(["294", 1.5, -1, true, ["294"], { id: 1 }])("is rejected where eos_token_id is %j", async (wrong) => {
     const directory = await tokenizerFolder()
     writeFileSync(join(directory, "generation_config.json"), JSON.stringify({ eos_token_id: wrong }))
     await expect(Tokenizer.open(directory)).rejects.toMatchObject({

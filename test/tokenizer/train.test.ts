@@ -84,7 +84,7 @@ describe("trainByteLevelTokenizer", () => {
     expect((await trainByteLevelTokenizer(["up up"], { ...options, specialTokens: [] })).merges).toEqual([["u", "p"]])
   })
 
-  it("refuses a vocabulary too small for the bytes", async () => {
+  it("rejects a vocabulary too small for the bytes", async () => {
     for (const vocabularySize of [258, 300.5, Number.NaN, Number.POSITIVE_INFINITY])
       await expect(trainByteLevelTokenizer([], { vocabularySize })).rejects.toMatchObject({ code: "BAD_ARGUMENT" })
   })

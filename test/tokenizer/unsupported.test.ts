@@ -10,7 +10,7 @@ const pattern = (source: string) => ({
 })
 const metaspace = { type: "Metaspace", replacement: "▁", prepend_scheme: "first", split: true }
 
-/** What is refused, and the name by which it is. */
+/** What is rejected, and the name by which it is. */
 const changes: Record<string, [change: object, named: string]> = {
   "a key of the file": [{ postnormalizer: null }, "postnormalizer"],
   "a version": [{ version: "2.0" }, "2.0"],
@@ -94,7 +94,7 @@ function refusal(json: object, config: object = {}): { code?: string; message: s
   return { message: "opened" }
 }
 
-describe("refuses by name what is not known exactly", () => {
+describe("rejects by name what is not known exactly", () => {
   const expectNamed = (json: object, named: string, config?: object) => {
     const { code, message } = refusal(json, config)
     expect(code).toBe("BAD_TOKENIZER")

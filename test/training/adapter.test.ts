@@ -90,7 +90,7 @@ describe("a run that trains an adapter", () => {
     await cp(tiny.directory, base, { recursive: true })
     const directory = newFolder()
     await part({ directory, base, leaveAfter: 1 })
-    await rm(join(base, "gigpo.json")) // or opening it would be refused
+    await rm(join(base, "gigpo.json")) // or opening it would be rejected
     const path = join(base, "model.safetensors")
     const bytes = await readFile(path)
     bytes[bytes.length - 2]! ^= 1

@@ -71,7 +71,7 @@ describe("an expert that answers the calls of an agent", () => {
       (
         (tasks) => () =>
           tasks.next().value!
-      )(echo.tasks("train", random.fork("tasks"))),
+      )(echo.tasks("train", random.derive("tasks"))),
     )
     expect(rows.map(({ tokens }) => tokenizer.decode(tokens))).toEqual(
       words.map(
@@ -110,10 +110,18 @@ describe("an expert that answers the calls of an agent", () => {
     const told: number[] = []
     const onProgress = ({ stage, done, total }: Progress) => stage === "sft" && told.push(done / total)
     const optimizer = { learningRate: 5e-3 }
-    const reports = await sft({ ...setup, expert, tasks: 30, epochs: 12, stepsPerUpdate: 7, optimizer, onProgress })
+    const reports = await sft({
+      ...setup,
+      expert,
+      tasks: 30,
+      epochs: 12,
+      completionsPerUpdate: 7,
+      optimizer,
+      onProgress,
+    })
     expect(reports.at(-1)).toMatchObject({ epoch: 12, completions: 60 })
-    expect([told.length, told.at(-1)]).toEqual([policy.steps, 1])
-    expect(policy.steps).toBe(12 * Math.ceil(60 / 7))
+    expect([told.length, told.at(-1)]).toEqual([policy.optimizerSteps, 1])
+    expect(policy.optimizerSteps).toBe(12 * Math.ceil(60 / 7))
     const { success } = await evaluate({ ...setup, tasks: 20, rollout })
     expect(before.success).toBeLessThan(0.5)
     expect(success).toBe(1)
@@ -130,7 +138,7 @@ describe("an expert that answers the calls of an agent", () => {
     }
     const onWarning = () => {}
     await expect(sft({ ...setup, expert: helpless, onWarning })).rejects.toThrow("4 of 4 episodes of the expert failed")
-    expect(policy.steps).toBe(0)
+    expect(policy.optimizerSteps).toBe(0)
   })
 
   it("reports a completion that its call does not allow, even if the agent handles the error", async () => {
@@ -193,7 +201,7 @@ describe("an expert that answers the calls of an agent", () => {
     )
   })
 
-  it("is refused if no completion can be parsed, and warns if some cannot", async () => {
+  it("is rejected if no completion can be parsed, and warns if some cannot", async () => {
     await using tokenizer = await Tokenizer.open(directory)
     await using policy = await NativePolicy.open(directory, { threads: 1 })
     const tools = [{ type: "function", function: { name: "look" } }]

@@ -218,7 +218,7 @@ describe("a run with an agent", () => {
       /normalize is given without agent/,
     ],
     ["no tasks", { agent: walk, tasks: undefined }, /tasks/],
-  ])("is refused with %s, before anything is touched", async (_, changes, message) => {
+  ])("is rejected with %s, before anything is touched", async (_, changes, message) => {
     await expect(played(await tiny.open(), changes as object)).rejects.toMatchObject({
       code: "BAD_ARGUMENT",
       message: expect.stringMatching(message),

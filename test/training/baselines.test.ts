@@ -117,7 +117,7 @@ describe("a critic", () => {
     }
   })
 
-  it("is refused if the engine does not support it, or the estimator gives no returns", async () => {
+  it("is rejected if the engine does not support it, or the estimator gives no returns", async () => {
     const policy = Object.assign(new TablePolicy(), { critic: undefined }) as never
     await expect(train({ ...setup(), ...learning, policy })).rejects.toThrow(/ppo needs a critic/)
     const estimator = {
@@ -186,8 +186,8 @@ describe("old log-probabilities", () => {
       }
     }
     const { seen, loss } = watch()
-    const importance = { level: "token", truncate: 2 } as const
-    const how = { ...setup({ policy: new Off() }), iterations: 1, loss, importance }
+    const rolloutCorrection = { level: "token", truncate: 2 } as const
+    const how = { ...setup({ policy: new Off() }), iterations: 1, loss, rolloutCorrection }
     await expect(train(how)).rejects.toThrow(/set oldLogProbs to "recomputed"/)
     await train({ ...how, oldLogProbs: "recomputed" })
     for (const { weights } of seen) for (const weight of weights!) expect(weight).toBeCloseTo(Math.exp(0.1), 5)
@@ -305,16 +305,16 @@ describe("dynamic sampling", () => {
   })
 })
 
-describe("refuses incompatible options", () => {
+describe("rejects incompatible options", () => {
   it.each<[object, RegExp]>([
     [{ updatesPerEpoch: 2, episodesPerUpdate: 3 }, /updatesPerEpoch and episodesPerUpdate/],
     [{ overlong: { cache: 3 } }, /overlong.cache is 3, but completions have at most 2 tokens/],
     [{ dynamicSampling: true, groupSize: 1 }, /dynamicSampling compares/],
     [
-      { oldLogProbs: "recomputed", importance: { dropBelow: 2, dropAbove: 1 } },
+      { oldLogProbs: "recomputed", rolloutCorrection: { dropBelow: 2, dropAbove: 1 } },
       /dropBelow is 2 and dropAbove is 1, which drops all tokens/,
     ],
-  ])("%j are refused before anything is touched", async (options, message) => {
+  ])("%j are rejected before anything is touched", async (options, message) => {
     const directory = join(folder, "run")
     await using run = await Run.open(directory, {})
     const refused = expect.objectContaining({ code: "BAD_ARGUMENT", message: expect.stringMatching(message) })

@@ -58,7 +58,7 @@ const wrappers: Readonly<Record<string, (policy: TablePolicy) => Trainable>> = {
 describe("a policy in training", () => {
   const pairs = Object.keys(works).flatMap((first) => Object.keys(works).map((second) => [first, second] as const))
   for (const [wrapper, wrap] of Object.entries(wrappers))
-    it.each(pairs)(`refuses a second training, ${wrapper}: %s, then %s`, async (first, second) => {
+    it.each(pairs)(`rejects a second training, ${wrapper}: %s, then %s`, async (first, second) => {
       const alone = new TablePolicy()
       await works[first]!(alone)
       const policy = new TablePolicy()
@@ -96,7 +96,7 @@ describe("a policy in training", () => {
     ])
   })
 
-  it("is released after a training that failed, was refused, was aborted or left", async () => {
+  it("is released after a training that failed, was rejected, was aborted or left", async () => {
     const policy = new TablePolicy()
     const failing = openDoors({ prompt: () => "" as never })
     const controller = new AbortController()
@@ -114,7 +114,7 @@ describe("a policy in training", () => {
     expect(await train(setup(policy))).toHaveLength(3)
   })
 
-  it("refuses a second training between two reports, too, without effect on the first", async () => {
+  it("rejects a second training between two reports, too, without effect on the first", async () => {
     const policy = new TablePolicy()
     const refused: unknown[] = []
     for await (const _ of train(setup(policy))) await works.sft!(policy).then(null, (error) => refused.push(error))
@@ -140,7 +140,7 @@ describe("an evaluation", () => {
     return evaluate({ policy, tokenizer, environment, tasks: 8, rollout: { maxCompletionTokens: 2 } })
   }
 
-  it("is refused while its policy is trained, and allowed between two reports", async () => {
+  it("is rejected while its policy is trained, and allowed between two reports", async () => {
     const policy = new TablePolicy()
     const running = train(setup(policy)).then((reports) => reports) // which begins it
     const [, refused] = await Promise.allSettled([running, evaluation(policy)])
@@ -172,7 +172,7 @@ describe("an evaluation", () => {
 })
 
 describe("the native engine", () => {
-  it("refuses direct changes while a training computes, and allows them between reports and afterwards", async () => {
+  it("rejects direct changes while a training computes, and allows them between reports and afterwards", async () => {
     const { policy, tokenizer } = await model.open(model.directory, { critic: true })
     const critic = await policy.critic()
     const rows = [{ tokens: Int32Array.of(1, 2, 3), segments: [{ start: 1, length: 2 }] }]

@@ -155,7 +155,7 @@ describe("by-success", () => {
     const hooks = open(bySuccess({ poolSize: 4, learningRate: 1, minWeight: 0.01 }))
     const drawAll = (iteration: number, count: number) =>
       Array.from({ length: count }, (_, index) =>
-        hooks.next!({ ...at(iteration, new Random(iteration).fork(index)), index }),
+        hooks.next!({ ...at(iteration, new Random(iteration).derive(index)), index }),
       )
     const all = drawAll(0, 4)
     expect(new Set(all).size).toBe(4)
@@ -172,7 +172,7 @@ describe("by-success", () => {
     expect(again.state!()).toEqual(state)
   })
 
-  it("refuses additional tasks, and training without an environment", async () => {
+  it("rejects additional tasks, and training without an environment", async () => {
     const tasks = { next: () => 0 }
     await expect(train({ ...tableSetup(), tasks, curriculum: { name: "by-success" } })).rejects.toThrow(
       /leave tasks out/,

@@ -166,7 +166,7 @@ describe("an evaluation", () => {
     expect([...sampledAt]).toEqual([0.4])
   })
 
-  it("refuses a tokenizer with more tokens than the model's vocabulary", async () => {
+  it("rejects a tokenizer with more tokens than the model's vocabulary", async () => {
     const { policy, tokenizer } = await tiny.open()
     const small = new Proxy(policy, {
       get: (target, name) => (name === "vocabularySize" ? 100 : Reflect.get(target, name, target)),

@@ -28,11 +28,11 @@ describe("expertData", () => {
     [{ loss: chord }, /chord learns from steps of an expert: set expertData\.tasks/],
     [{ expertData: {} }, /expertData has no effect without the loss chord/],
     [{ loss: { ...chord, klWeight: 0.1 }, expertData: {} }, /set loss\.klWeight and loss\.teacherWeight to 0/],
-  ])("is refused where it has no meaning: %o", async (changes, message) => {
+  ])("is rejected where it has no meaning: %o", async (changes, message) => {
     await expect(train({ ...tableSetup(), ...changes } as never)).rejects.toThrow(message)
   })
 
-  it("is refused for an environment without an expert", async () => {
+  it("is rejected for an environment without an expert", async () => {
     const { environment, ...setup } = tableSetup()
     const bare = { ...(environment as object), expert: undefined }
     const refused = train({ ...setup, environment: bare, loss: chord, expertData: {} } as never)

@@ -33,7 +33,7 @@ describe("the default learning rate", () => {
 
   it("lets a new model learn from its expert", async () => {
     const model = await tiny.open()
-    await sft({ ...model, environment, tasks: 16, epochs: 60, stepsPerUpdate: 4 })
+    await sft({ ...model, environment, tasks: 16, epochs: 60, completionsPerUpdate: 4 })
     const { success } = await evaluate({ ...model, environment, rollout: { maxCompletionTokens: 3 } })
     expect(success).toBeGreaterThan(0.95) // at 1e-6 it is 0
   })

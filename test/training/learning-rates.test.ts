@@ -1,7 +1,7 @@
 import { readFile, writeFile } from "node:fs/promises"
 import { join } from "node:path"
 import { describe, expect, it } from "vitest"
-import type { AdamWStep } from "../../src/engine/engine.ts"
+import type { AdamWParameters } from "../../src/engine/engine.ts"
 import { Run, type RunMode } from "../../src/runs/run.ts"
 import { sft } from "../../src/sft/sft.ts"
 import type { TrainOptions } from "../../src/training/options.ts"
@@ -73,7 +73,7 @@ describe("a run from code", () => {
     const cloned = async (epochs: number, mode: RunMode = {}) => {
       const model = await tiny.open()
       const rates: number[] = []
-      const optimizerStep = async (step: AdamWStep) => {
+      const optimizerStep = async (step: AdamWParameters) => {
         rates.push(step.learningRate)
         return await model.policy.optimizerStep(step)
       }
@@ -92,7 +92,7 @@ describe("a run from code", () => {
         environment: doorsEnvironment(),
         tasks: 4,
         epochs,
-        stepsPerUpdate: 4,
+        completionsPerUpdate: 4,
         optimizer,
         run,
       })

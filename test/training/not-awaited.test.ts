@@ -1,5 +1,5 @@
 import { expect, it } from "vitest"
-import { evaluatePanel } from "../../src/panel/evaluate.ts"
+import { evaluateBenchmark } from "../../src/benchmark/evaluate.ts"
 import { rollout } from "../../src/rollout/rollout.ts"
 import { takeTasks } from "../../src/rollout/tasks.ts"
 import { initializeModel } from "../../src/sft/initialize.ts"
@@ -18,7 +18,7 @@ const calls: Record<string, (changes: object) => PromiseLike<unknown>> = {
   evaluate: (changes) => evaluate({ ...setup, ...changes } as never),
   initializeModel: (changes) =>
     initializeModel({ directory: "nowhere", environment: setup.environment, ...changes } as never),
-  evaluatePanel: (changes) => evaluatePanel({ ...setup, ...changes } as never),
+  evaluateBenchmark: (changes) => evaluateBenchmark({ ...setup, ...changes } as never),
   rollout: (changes) => rollout({ ...setup, ...changes } as never),
 }
 
@@ -27,10 +27,10 @@ it.each([
   ...["policy", "tokenizer", "environment", "run", "data"].map((key) => ["sft", key]),
   ...["policy", "tokenizer", "environment"].map((key) => ["evaluate", key]),
   ["initializeModel", "environment"],
-  ["evaluatePanel", "panel"],
-  ["evaluatePanel", "policy"],
+  ["evaluateBenchmark", "benchmark"],
+  ["evaluateBenchmark", "policy"],
   ...["policy", "tokenizer", "environment", "tasks"].map((key) => ["rollout", key]),
-] as [string, string][])("%s refuses a promise as %s, with the fix", async (name, key) => {
+] as [string, string][])("%s rejects a promise as %s, with the fix", async (name, key) => {
   await expect(calls[name]!({ [key]: late({}) })).rejects.toMatchObject({
     code: "BAD_ARGUMENT",
     message: `${name}: ${key} is a promise; write await before the call that makes it.`,

@@ -83,6 +83,6 @@ it("other agents' and conversations' steps are no observations, and a row that i
 it.each([
   [{ loss: { ...echo, klWeight: 0.1 } }, /the loss echo has tokens without scores of a reference/],
   [{ loss: { ...echo, teacherWeight: 0.1 } }, /set loss\.klWeight and loss\.teacherWeight to 0/],
-])("a term that needs scores of observations is refused: %o", async (changes, message) => {
+])("a term that needs scores of observations is rejected: %o", async (changes, message) => {
   await expect(train({ ...tableSetup(), ...changes } as never)).rejects.toThrow(message)
 })

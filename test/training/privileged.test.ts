@@ -129,7 +129,7 @@ describe("a privileged teacher", () => {
     }
   })
 
-  it("is refused where it has no effect, or gives no text", async () => {
+  it("is rejected where it has no effect, or gives no text", async () => {
     await expect(train({ ...tableSetup(), privileged: {} })).rejects.toThrow(
       /^train: privileged has no effect without a loss or estimator that learns from a teacher/,
     )

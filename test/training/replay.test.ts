@@ -136,7 +136,7 @@ describe("replayed sequences", () => {
     ["a loss", { loss: { name: "nothing" } }, /loss nothing has no function evaluate/],
     ["a weight", { loss: clipCov(), weight: -1 }, /a replay with the weight -1; give a number of at least 0/],
     ["tokens", { loss: clipCov(), sequences: [{}] }, /replay\.sequences\[0\] that is not a sequence/],
-  ])("are refused without %s", async (_, replay, message) => {
+  ])("are rejected without %s", async (_, replay, message) => {
     await expect(train({ ...setup(), estimator: replaying(replay) })).rejects.toThrow(message)
   })
 

@@ -114,7 +114,7 @@ describe("training", () => {
     ["half a tokenizer", { tokenizer: { encodeChat: () => {} } }, /tokenizer\.encode must be a function/],
     ["observers that are no list", { observers: {} }, /observers must be a list/],
     ["an observer that is no object", { observers: [() => {}] }, /observers\[0\] must be an object/],
-  ])("refuses %s", async (_, wrong, message) => {
+  ])("rejects %s", async (_, wrong, message) => {
     await expect(train({ ...setup(), ...wrong } as never)).rejects.toMatchObject({
       code: "BAD_ARGUMENT",
       message: expect.stringMatching(message),
@@ -248,7 +248,7 @@ describe("a custom estimator", () => {
     ["too few", () => ({ advantages: new Float64Array(1) }), /mine/],
     ["NaN", ({ length }) => ({ advantages: new Float64Array(length).fill(Number.NaN) }), /mine/],
     ["nothing", () => undefined, /mine/],
-  ])("is refused when it says %s", async (_, estimate, message) => {
+  ])("is rejected when it says %s", async (_, estimate, message) => {
     const policy = new TablePolicy()
     const wrong = { name: "mine", estimate: estimate as Estimator["estimate"] }
     await expect(train(setup({ policy, estimator: wrong }))).rejects.toThrow(message)

@@ -1,7 +1,7 @@
 import { readFile, writeFile } from "node:fs/promises"
 import { join } from "node:path"
 import type {
-  AdamWStep,
+  AdamWParameters,
   Completion,
   Critic,
   LinearLoss,
@@ -9,8 +9,8 @@ import type {
   LossReport,
   ModelStore,
   NativeLoss,
+  OptimizerStepReport,
   SampleRequest,
-  StepReport,
   TokenStatistics,
   TopTokens,
   Trainable,
@@ -118,7 +118,7 @@ export class TablePolicy implements Trainable {
     return { loss: 0, tokens: token, metrics: { "policy/entropy": entropies / token } }
   }
 
-  async optimizerStep({ learningRate, maxGradientNorm = 1 }: AdamWStep): Promise<StepReport> {
+  async optimizerStep({ learningRate, maxGradientNorm = 1 }: AdamWParameters): Promise<OptimizerStepReport> {
     const gradientNorm = Math.hypot(...this.gradients)
     const scale = learningRate * Math.min(1, maxGradientNorm / (gradientNorm + 1e-6))
     for (const [start, gradients] of this.#gradients)
@@ -200,7 +200,7 @@ export class TableCritic implements Critic {
     return { loss, tokens: places.length, metrics: { "critic/clip-fraction": clipped / places.length } }
   }
 
-  async optimizerStep({ learningRate }: AdamWStep): Promise<StepReport> {
+  async optimizerStep({ learningRate }: AdamWParameters): Promise<OptimizerStepReport> {
     const gradientNorm = Math.hypot(...this.#gradients)
     for (const [place, gradient] of this.#gradients.entries()) this.values[place]! -= learningRate * gradient
     this.#gradients.fill(0)

@@ -49,7 +49,7 @@ describe("training", () => {
       for (const part of ["rollout", "advantage", "update", "iteration"])
         expect(metrics[`time/${part}`]).toBeGreaterThanOrEqual(0)
     }
-    expect(policy.steps).toBe(metric(reports, "optimizer/steps").reduce((sum, steps) => sum! + steps!, 0))
+    expect(policy.optimizerSteps).toBe(metric(reports, "optimizer/steps").reduce((sum, steps) => sum! + steps!, 0))
     expect(weights).not.toBe(await doors.weights((await doors.open()).policy))
   })
 
@@ -89,8 +89,8 @@ describe("training", () => {
     const { reports, policy } = await run({ iterations: 1, epochs: 2, stepsPerUpdate: 5 })
     const [report] = reports
     const rows = report!.metrics["episode/steps"]! * 16
-    expect(policy.steps).toBe(2 * Math.ceil(rows / 5))
-    expect(report!.metrics["optimizer/steps"]).toBe(policy.steps)
+    expect(policy.optimizerSteps).toBe(2 * Math.ceil(rows / 5))
+    expect(report!.metrics["optimizer/steps"]).toBe(policy.optimizerSteps)
     expect(report!.metrics["policy/ratio"]).not.toBe(1)
   })
 
@@ -147,7 +147,7 @@ describe("training", () => {
       expect(metrics).not.toHaveProperty("optimizer/gradient-norm")
       expect(metrics["optimizer/skipped"]).toBeGreaterThan(0)
     }
-    expect(policy.steps).toBe(0)
+    expect(policy.optimizerSteps).toBe(0)
     expect(weights).toBe(await doors.weights((await doors.open()).policy))
   })
 
@@ -228,7 +228,7 @@ describe("training in an environment that fails", () => {
   const failing = (share: number) =>
     openDoors({
       start: async (task, context) => {
-        if (context.random.fork("fault").uniform() < share) throw new Error("no server")
+        if (context.random.derive("fault").uniform() < share) throw new Error("no server")
         return await doorsEnvironment().start(task, context)
       },
     })
@@ -251,7 +251,7 @@ describe("training in an environment that fails", () => {
     for (const { metrics } of alone.reports) expect(Object.values(metrics).every(Number.isFinite)).toBe(true)
   })
 
-  it("refuses groups of one if its estimator compares episodes, or warns if it compares states, too", async () => {
+  it("rejects groups of one if its estimator compares episodes, or warns if it compares states, too", async () => {
     const warned = async (estimator: TrainOptions["estimator"], changes: TrainOptions = {}) => {
       const warnings: string[] = []
       const started = all(
@@ -342,7 +342,7 @@ describe("bad options", () => {
       { optimizer: { schedule: "step" as "linear" } },
       /optimizer.schedule must be "constant" or "linear" or "cosine", not "step"/,
     ],
-  ])("are refused before the first episode ends: %j", async (wrong, message) => {
+  ])("are rejected before the first episode ends: %j", async (wrong, message) => {
     const model = await doors.open()
     const onProgress = () => expect.unreachable()
     const options = { ...small, ...wrong, rollout: { ...small.rollout, ...wrong.rollout } }
@@ -353,7 +353,7 @@ describe("bad options", () => {
     })
   })
 
-  it("a model whose vocabulary is too small for the tokenizer is refused", async () => {
+  it("a model whose vocabulary is too small for the tokenizer is rejected", async () => {
     const { policy } = await doors.open()
     const directory = await mkdtemp(join(doors.folder, "large-"))
     const environment = sokoban() as Environment

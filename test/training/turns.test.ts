@@ -2,7 +2,7 @@ import { mkdtemp, readdir, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { describe, expect, it, vi } from "vitest"
-import { forkAt } from "../../src/rollout/hooks/fork-at.ts"
+import { branchAt } from "../../src/rollout/hooks/branch-at.ts"
 import type { Group, RolloutHooks } from "../../src/rollout/hooks.ts"
 import { Run } from "../../src/runs/run.ts"
 import type { RunObserver } from "../../src/training/observers.ts"
@@ -20,12 +20,12 @@ async function played(given: Partial<TrainSetup>) {
   return { groups, logits: (setup.policy as { logits?: unknown }).logits }
 }
 
-const rollout = { maxCompletionTokens: 2, maxForks: 2 }
+const rollout = { maxCompletionTokens: 2, maxBranches: 2 }
 
 describe("turns", () => {
   it("by name are the hooks with that name", async () => {
-    const named = await played({ rollout, turnHooks: { name: "fork-at", step: 0, branchingFactor: 3 } })
-    const handed = await played({ rollout, hooks: forkAt({ step: 0, branchingFactor: 3 }) })
+    const named = await played({ rollout, rolloutHooks: { name: "branch-at", step: 0, branchingFactor: 3 } })
+    const handed = await played({ rollout, hooks: branchAt({ step: 0, branchingFactor: 3 }) })
     expect(named).toEqual(handed)
     expect(named.groups[0]![0]!.episodes.length).toBeGreaterThan(3)
   })
@@ -38,7 +38,7 @@ describe("turns", () => {
         return { kind: "accept" }
       },
     }
-    await played({ rollout, turnHooks: { name: "fork-at", step: 0, branchingFactor: 2 }, hooks: hooks as never })
+    await played({ rollout, rolloutHooks: { name: "branch-at", step: 0, branchingFactor: 2 }, hooks: hooks as never })
     expect(asked.length).toBeGreaterThan(0)
     expect(asked.includes(0)).toBe(false)
   })
@@ -64,31 +64,33 @@ describe("turns", () => {
       const first = counting()
       {
         await using run = await Run.open(join(folder, "run"), {})
-        for await (const { iteration } of train({ ...setup, run, turnHooks: first } as never))
+        for await (const { iteration } of train({ ...setup, run, rolloutHooks: first } as never))
           if (iteration === 1) break
       }
       expect(first.count()).toBeGreaterThan(0)
       const second = counting()
       await using run = await Run.open(join(folder, "run"), {}, { resume: true })
-      await train({ ...setup, ...tableSetup(), run, turnHooks: second } as never)
+      await train({ ...setup, ...tableSetup(), run, rolloutHooks: second } as never)
       const alone = counting()
-      await train({ ...setup, ...tableSetup(), turnHooks: alone } as never)
+      await train({ ...setup, ...tableSetup(), rolloutHooks: alone } as never)
       expect(second.count()).toBe(alone.count())
     } finally {
       await rm(folder, { recursive: true })
     }
   })
 
-  it("that are invalid are refused before the first episode", async () => {
-    await expect(played({ turnHooks: { name: "t2p" } as never })).rejects.toThrow(/turnHooks\.name must be .*t2po/)
-    await expect(played({ turnHooks: { use: { turn: () => 1 } } as never })).rejects.toThrow(/must be hooks/)
-    await expect(played({ turnHooks: { name: "fork-at", branchingFactor: 1 } })).rejects.toThrow(
-      /turnHooks\.branchingFactor/,
+  it("that are invalid are rejected before the first episode", async () => {
+    await expect(played({ rolloutHooks: { name: "t2p" } as never })).rejects.toThrow(
+      /rolloutHooks\.name must be .*t2po/,
+    )
+    await expect(played({ rolloutHooks: { use: { turn: () => 1 } } as never })).rejects.toThrow(/must be hooks/)
+    await expect(played({ rolloutHooks: { name: "branch-at", branchingFactor: 1 } })).rejects.toThrow(
+      /rolloutHooks\.branchingFactor/,
     )
   })
 
   it.each(["oracle-candidates", "information-gain", "expert-progress"] as const)(
-    "refuse an environment that lacks a method of %s before anything is written or sampled",
+    "reject an environment that lacks a method of %s before anything is written or sampled",
     async (name) => {
       const { policy, environment, ...setup } = tableSetup()
       const bare = { ...(environment as object), expert: undefined }
@@ -97,7 +99,7 @@ describe("turns", () => {
       try {
         await using run = await Run.open(join(folder, "run"), {})
         const before = await readdir(folder, { recursive: true })
-        const refused = train({ ...setup, policy, environment: bare, run, turnHooks: { name } } as never)
+        const refused = train({ ...setup, policy, environment: bare, run, rolloutHooks: { name } } as never)
         await expect(refused).rejects.toThrow(
           /needs the method \w+ of the environment.*built-in environments .* have it/,
         )

@@ -104,12 +104,12 @@ describe("a fork", () => {
   it("does not depend on the numbers drawn from its parent", () => {
     const [fresh, used] = [new Random(1), new Random(1)]
     for (let i = 0; i < 10; i++) used.uint32()
-    expect(used.fork("rollout", 3).key).toEqual(fresh.fork("rollout", 3).key)
+    expect(used.derive("rollout", 3).key).toEqual(fresh.derive("rollout", 3).key)
   })
 
   it("does not change the numbers of its parent", () => {
     const [forked, plain] = [new Random(1), new Random(1)]
-    forked.fork("a")
+    forked.derive("a")
     expect(forked.uint32()).toBe(plain.uint32())
   })
 
@@ -137,24 +137,26 @@ describe("a fork", () => {
       [0, "1"],
       ["\0"],
     ]
-    expect(new Set(names.map((name) => random.fork(...name).key.join())).size).toBe(names.length)
-    const many = Array.from({ length: 10_000 }, (_, i) => random.fork("step", i % 100, Math.floor(i / 100)).key.join())
+    expect(new Set(names.map((name) => random.derive(...name).key.join())).size).toBe(names.length)
+    const many = Array.from({ length: 10_000 }, (_, i) =>
+      random.derive("step", i % 100, Math.floor(i / 100)).key.join(),
+    )
     expect(new Set(many).size).toBe(10_000)
   })
 
   it("by two names is a fork of a fork", () => {
-    expect(new Random(1).fork("a", 2).key).toEqual(new Random(1).fork("a").fork(2).key)
+    expect(new Random(1).derive("a", 2).key).toEqual(new Random(1).derive("a").derive(2).key)
   })
 
   it("is uncorrelated with its siblings", () => {
-    const first = Array.from({ length: 4000 }, (_, i) => new Random(1).fork(i).uniform() - 0.5)
+    const first = Array.from({ length: 4000 }, (_, i) => new Random(1).derive(i).uniform() - 0.5)
     let sum = 0
     for (let i = 1; i < first.length; i++) sum += first[i]! * first[i - 1]!
     // The mean of products of neighbours: 0 ± (1/12) / √4000, so four deviations.
     expect(Math.abs(sum / first.length)).toBeLessThan(4 / 12 / Math.sqrt(4000))
   })
 
-  it("refuses limits without a valid number", () => {
+  it("rejects limits without a valid number", () => {
     for (const limit of [0, -1, 1.5, Number.NaN, 2 ** 32 + 1])
       expect(() => new Random(1).below(limit)).toThrow(/random.below\(.*\): limit must be an integer from 1/)
     expect(new Random(1).below(2 ** 32)).toBeLessThan(2 ** 32)

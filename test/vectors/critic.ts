@@ -1,7 +1,7 @@
 import { valueLoss } from "../../src/kernels/value-loss.ts"
 import { read, type Table, type Topic } from "./topic.ts"
 
-/** The critic's loss. Its own factor is ½, its mean that over tokens: a vector of another is refused. */
+/** The critic's loss. Its own factor is ½, its mean that over tokens: a vector of another is rejected. */
 const value_loss: Topic = ({ params, inputs }) => {
   const { factor = 0.5, aggregation = "token-mean" } = params
   if (factor !== 0.5 || aggregation !== "token-mean")

@@ -6,7 +6,7 @@ import { dro } from "../../src/loss/dro.ts"
 import { gmpo } from "../../src/loss/gmpo.ts"
 import { importanceWeights } from "../../src/loss/importance-weights.ts"
 import { klCov } from "../../src/loss/kl-cov.ts"
-import { mismatch } from "../../src/loss/mismatch.ts"
+import { mismatchMetrics } from "../../src/loss/mismatch.ts"
 import { reinforce } from "../../src/loss/reinforce.ts"
 import { sapo } from "../../src/loss/sapo.ts"
 import type { TokenLoss } from "../../src/loss/token-loss.ts"
@@ -68,7 +68,7 @@ export const lossTopics: Readonly<Record<string, Topic>> = {
 
   mismatch(vector) {
     const { trainer, sampler, offsets } = mismatched(vector)
-    const found = mismatch(trainer, sampler, offsets)
+    const found = mismatchMetrics(trainer, sampler, offsets)
     return Object.fromEntries(Object.entries(mismatchNames).map(([name, metric]) => [name, found[metric]]))
   },
 }

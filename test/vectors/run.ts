@@ -30,7 +30,7 @@ export interface TopicReport {
   readonly differ: number
   /** Where, the first of them. */
   readonly first: readonly Difference[]
-  /** Why a vector could not be compared: its topic or its layout is unknown, or what computes it refused. */
+  /** Why a vector could not be compared: its topic or its layout is unknown, or what computes it rejected. */
   readonly failed: readonly string[]
 }
 

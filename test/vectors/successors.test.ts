@@ -304,7 +304,7 @@ describe("a file whose topics share a fixture", () => {
     expect(report).toMatchObject({ compared: 1, differ: 1, first: [{ where: "t2po gain[0]", actual: undefined }] })
   })
 
-  it("refuses a topic that uses steps which are not there", async () => {
+  it("rejects a topic that uses steps which are not there", async () => {
     const [report] = await compareVectors({ fixture: null, gigpo: byHand.gigpo })
     expect(report!.failed).toHaveLength(1)
   })

@@ -41,7 +41,7 @@ describe("a configuration of a run", () => {
     expect((await source.runs()).map(({ name }) => name)).toEqual(["good", "last"])
   })
 
-  it("as a pipe, or larger than any, is refused, and the other runs are listed", async () => {
+  it("as a pipe, or larger than any, is rejected, and the other runs are listed", async () => {
     for (const name of ["good", "hostile"]) await madeFolder(join(folder, name), {}, reportsOf(2))
     const path = join(folder, "hostile", "config.json")
     await writeFile(path, `${formatRunConfig({})}${" ".repeat(17 * 2 ** 20)}`)

@@ -114,7 +114,7 @@ export function columnsOf(groups: readonly RecordedGroup[]): EpisodePage {
         ({ episode }) => episode.steps.filter(({ finishReason }) => finishReason === "length").length,
       ),
       revisits: flat.map(({ episode: { steps } }) => steps.length - new Set(steps.map(({ anchor }) => anchor)).size),
-      refused: flat.map(() => 0),
+      rejected: flat.map(() => 0),
     },
     unreadable: [],
   }

@@ -22,7 +22,7 @@ describe("runs are found", () => {
     expect(await findRuns(join(folder, "a"))).toEqual([join(folder, "a")])
   })
 
-  it("next to folders with links, which are refused when they are read", async () => {
+  it("next to folders with links, which are rejected when they are read", async () => {
     await madeFolder(join(folder, "b"), {}, [])
     await mkdir(join(folder, "a"))
     await symlink("metrics.jsonl", join(folder, "a", "metrics.jsonl")) // leads to itself

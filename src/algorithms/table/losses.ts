@@ -26,8 +26,8 @@ export const losses: readonly Algorithm[] = [
     file: "src/loss/importance-weights.ts",
     set: {
       "training.oldLogProbs": "recomputed",
-      "training.importance.level": "token",
-      "training.importance.truncate": 2,
+      "training.rolloutCorrection.level": "token",
+      "training.rolloutCorrection.truncate": 2,
     },
     status: "exact",
   },

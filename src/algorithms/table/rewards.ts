@@ -9,7 +9,7 @@ export const rewards: readonly Algorithm[] = [
     equation: "R = score from 0 to 1 that a language model gives each episode of a group, in one comparison",
     source: "OpenPipe/ART",
     file: "src/rollout/hooks/judge.ts",
-    set: { "training.turnHooks.name": "judge" },
+    set: { "training.rolloutHooks.name": "judge" },
     brings: "judge",
     status: "interpreted",
     note: "Through an OpenAI-compatible server (`url`, `model`). The wording of the request is ours; `rubric` replaces its criterion.",
@@ -36,7 +36,7 @@ export const rewards: readonly Algorithm[] = [
     file: "src/rollout/hooks/expert-progress.ts",
     set: {
       "training.estimator.name": "dpepo",
-      "training.turnHooks.name": "expert-progress",
+      "training.rolloutHooks.name": "expert-progress",
       "environment.wrapper.name": "parallel",
     },
     status: "exact",

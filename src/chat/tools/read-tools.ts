@@ -89,7 +89,7 @@ function withoutNulls(value: Values): Values {
   return Object.fromEntries(Object.entries(value).filter(([, member]) => member !== null))
 }
 
-/** Reads tools. Refuses duplicate names: a call identifies its tool by name. */
+/** Reads tools. Rejects duplicate names: a call identifies its tool by name. */
 function* distinct<T extends Tool>(
   values: readonly unknown[],
   read: (value: unknown, path: string) => Pieces<T>,

@@ -66,7 +66,7 @@ async function runAnchors(
   const progress = { iteration: 0, iterations }
   const training = { ...model, environment, agentLoop, options: { ...config.training, seed: config.seed } }
   const random = iterationRandom(training, progress.iteration)
-  using tasks = environmentTasks(environment!, "train", random.fork("tasks"), say)
+  using tasks = environmentTasks(environment!, "train", random.derive("tasks"), say)
   const work = async (signal: AbortSignal) => {
     const setup = rolloutSetup({ ...training, signal }, progress, random)
     const { groups: played } = await rollout({
@@ -75,7 +75,7 @@ async function runAnchors(
       groups: options.groups ?? groups,
       onEpisode: (done, total) => screen.show([`${formatBar(done, total, 20)}  episode ${done}/${total}`]),
     })
-    const expert = { ...setup, random: random.fork("expert") }
+    const expert = { ...setup, random: random.derive("expert") }
     const lengths = () =>
       activity.during("the expert on the same tasks", () => expertLengths(environment!, played, expert))
     return { played, expertSteps: agentLoop ? undefined : await lengths() }

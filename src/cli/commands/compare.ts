@@ -1,6 +1,6 @@
 import type { Command } from "commander"
-import { compareEvaluations } from "../../panel/compare.ts"
-import { readEvaluation } from "../../panel/evaluation-file.ts"
+import { compareEvaluations } from "../../benchmark/compare.ts"
+import { readEvaluation } from "../../benchmark/evaluation-file.ts"
 import { GigpoError } from "../../util/errors.ts"
 import { comparisonLines, type Named } from "../terminal/comparison.ts"
 import { interruptible } from "../terminal/interrupt.ts"
@@ -10,7 +10,7 @@ import { Screen } from "../terminal/screen.ts"
 export function compareCommand(command: Command): Command {
   return command
     .description(
-      "Compares evaluations of one panel (gigpo evaluate --panel … --out) task by task. It compares the first " +
+      "Compares evaluations of one benchmark (gigpo evaluate --benchmark … --out) task by task. It compares the first " +
         "file with each of the others: both success rates, their paired difference with its 95 % interval and an exact test, the success rates " +
         "by kind of task, and the tasks solved by only one of the two.",
     )
@@ -24,7 +24,7 @@ async function runCompare(files: readonly string[], { json = false }: { readonly
   if (others.length === 0) {
     throw new GigpoError(
       "BAD_ARGUMENT",
-      `Only one evaluation was given (${file}); give a second one of the same panel.`,
+      `Only one evaluation was given (${file}); give a second one of the same benchmark.`,
     )
   }
   const evaluations = await Promise.all(files.map((path) => readEvaluation(path)))

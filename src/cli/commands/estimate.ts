@@ -17,7 +17,7 @@ import { printJson } from "../terminal/print-json.ts"
 import { Screen } from "../terminal/screen.ts"
 
 interface EstimateArguments extends ConfigArguments, Given {
-  readonly peak: number
+  readonly mfu: number
   readonly json?: boolean
 }
 
@@ -28,27 +28,27 @@ export function estimateCommand(command: Command): Command {
   return configCommand(command)
     .description(
       "Estimates the memory of training on a device (which need not be present), the operations and bytes of one iteration, " +
-        "and the totals of the run with evaluations, checkpoints and SFT. For a GPU it gives lower bounds from the card's datasheet, and " +
+        "and the totals of the run with evaluations, checkpoints and SFT. For a GPU it gives lower bounds from the GPU's datasheet, and " +
         "times at an assumed share of its peak; on the CPU it measures the rates of this machine. Shared prompt prefixes " +
         "are counted once, as in training. Prefix sharing is measured with random actions if the environment lists actions; otherwise only the first " +
         "prompt counts as shared. Exit code 3 if there is not enough memory.",
     )
     .option("--device <name>", "device instead of the configured one, e.g. cpu, cuda or cuda:0,1", parseDevice)
     .option(
-      "--card <name>",
+      "--gpu <name>",
       `GPU: ${cards.map(({ name }) => name).join(", ")}; default: the GPU of this machine`,
       requireCard,
     )
     .option(
       "--memory <size>",
-      "memory of the device, e.g. 80GB or 24GiB; default: that of the card or of this machine",
+      "memory of the device, e.g. 80GB or 24GiB; default: that of the GPU or of this machine",
       parseMemory,
     )
     .option("--prompt-tokens <count>", "mean length of a prompt; default: measured on a few episodes", parseCount)
     .option("--completion-tokens <count>", "mean length of a completion; default: measured likewise", parseCount)
     .option("--steps <count>", "mean steps of an episode; default: measured likewise", parseCount)
     .option(
-      "--peak <percent>",
+      "--mfu <percent>",
       "assumed model FLOPs utilization (MFU), in percent of the GPU's peak",
       parsePercent,
       assumedPeak,
@@ -71,8 +71,8 @@ async function runEstimate(file: string, options: EstimateArguments, signal: Abo
   await checkConfiguredLengths(given)
   const config = await withPlayableTasks(given)
   const estimate = await estimateTraining(config, parsed.document.has("sft"), options, signal)
-  if (options.json) printJson(estimateJson(estimate, options.peak))
-  else for (const line of describeEstimate(estimate, options.peak)) process.stdout.write(`${visible(line)}\n`)
+  if (options.json) printJson(estimateJson(estimate, options.mfu))
+  else for (const line of describeEstimate(estimate, options.mfu)) process.stdout.write(`${visible(line)}\n`)
   if (estimate.refusal !== undefined) process.exitCode = tooLarge
 }
 

@@ -1,22 +1,22 @@
 import { type Command, Option } from "commander"
-import type { PanelReport } from "../../panel/report.ts"
+import type { BenchmarkReport } from "../../benchmark/report.ts"
 import type { EvaluationReport } from "../../runs/report.ts"
 import { evaluate } from "../../training/evaluate.ts"
 import type { Progress } from "../../training/progress.ts"
 import { type ConfigArguments, commandLine, configCommand, wholeNumber } from "../arguments.ts"
+import {
+  type BenchmarkArguments,
+  benchmarkLines,
+  describeReplaced,
+  evaluateOnBenchmark,
+  openBenchmarkFor,
+} from "../benchmark-evaluation.ts"
 import { checkConfiguredLengths } from "../config/lengths.ts"
 import { loadConfig } from "../config/resolve.ts"
 import { checkEvaluationSize } from "../config/sizes.ts"
 import { withLocalModel } from "../hub.ts"
 import { configuredPlayer, openPlayer, resolveModel } from "../model.ts"
 import { warnOfOther } from "../other-environment.ts"
-import {
-  describeReplaced,
-  evaluateOnPanel,
-  openPanelFor,
-  type PanelArguments,
-  panelLines,
-} from "../panel-evaluation.ts"
 import { evaluationTable, unreadable } from "../terminal/evaluation-table.ts"
 import { describeReason } from "../terminal/failures.ts"
 import { formatBar } from "../terminal/format.ts"
@@ -25,7 +25,7 @@ import { printJson } from "../terminal/print-json.ts"
 import { Screen } from "../terminal/screen.ts"
 import { containingStrays } from "../terminal/strays.ts"
 
-interface EvaluateArguments extends ConfigArguments, PanelArguments {
+interface EvaluateArguments extends ConfigArguments, BenchmarkArguments {
   readonly model?: string
   readonly json?: boolean
 }
@@ -34,15 +34,18 @@ export function evaluateCommand(command: Command): Command {
   return configCommand(command)
     .description(
       "Runs one episode of each held-out task (training.evaluation.tasks) and reports the success rate with its 95 % " +
-        "interval. The same seed gives the same result. With --panel the tasks are those of a panel: the same on every " +
+        "interval. The same seed gives the same result. With --benchmark the tasks are those of a benchmark: the same on every " +
         "machine and for every seed.",
     )
     .option("-m, --model <directory>", "folder of a model or a run (its newest state), instead of the configured model")
-    .option("-p, --panel <panel>", `evaluate on a panel: a name from "${commandLine("panel", "list")}", or a file`)
-    .addOption(
-      new Option("--repeats <count>", "episodes per task of a panel; default: 1").argParser(wholeNumber(1, 10_000)),
+    .option(
+      "-b, --benchmark <name>",
+      `benchmark to evaluate on: a name from "${commandLine("benchmark", "list")}", or a file`,
     )
-    .option("-o, --out <file>", "write the outcome of every episode of a panel, as JSON Lines")
+    .addOption(
+      new Option("--repeats <count>", "episodes per task of a benchmark; default: 1").argParser(wholeNumber(1, 10_000)),
+    )
+    .option("-o, --out <file>", "write the outcome of every episode of a benchmark, as JSON Lines")
     .option("--overwrite", "replace an existing file")
     .option("--json", "print the result as one JSON line")
     .action((file, options) => interruptible((signal) => runEvaluate(file, options, signal)))
@@ -51,11 +54,11 @@ export function evaluateCommand(command: Command): Command {
 async function runEvaluate(file: string, options: EvaluateArguments, signal: AbortSignal): Promise<void> {
   const given = await loadConfig(file, options.set, options)
   const config = options.model === undefined ? await withLocalModel(given, signal) : given
-  if (options.panel === undefined) checkEvaluationSize(config)
+  if (options.benchmark === undefined) checkEvaluationSize(config)
   const say = (text: string) => new Screen(process.stderr, { live: false }).print(text)
-  const panel = await openPanelFor(config, options, signal)
-  for (const line of panel ? describeReplaced(panel) : []) say(line)
-  await using player = await configuredPlayer(config, panel?.environment)
+  const benchmark = await openBenchmarkFor(config, options, signal)
+  for (const line of benchmark ? describeReplaced(benchmark) : []) say(line)
+  await using player = await configuredPlayer(config, benchmark?.environment)
   const { environment, ...who } = player
   const directory = options.model === undefined ? config.model : await resolveModel(options.model, signal)
   await checkConfiguredLengths(config, directory)
@@ -69,10 +72,10 @@ async function runEvaluate(file: string, options: EvaluateArguments, signal: Abo
   const { seed } = config
   const onProgress = ({ done, total }: Progress) =>
     screen.show([`${formatBar(done, total, 20)}  episode ${done}/${total}`])
-  const work = (signal: AbortSignal): Promise<EvaluationReport | PanelReport> => {
+  const work = (signal: AbortSignal): Promise<EvaluationReport | BenchmarkReport> => {
     const setup = { ...model, ...who, temperature, rollout, seed, signal, onProgress }
-    if (!panel) return evaluate({ ...setup, environment, tasks })
-    return evaluateOnPanel({ ...setup, panel, repeats: options.repeats }, directory, options.out)
+    if (!benchmark) return evaluate({ ...setup, environment, tasks })
+    return evaluateOnBenchmark({ ...setup, benchmark, repeats: options.repeats }, directory, options.out)
   }
   const report = await containingStrays(environment.name, signal, work, say)
   screen.clear()
@@ -82,15 +85,15 @@ async function runEvaluate(file: string, options: EvaluateArguments, signal: Abo
   } else {
     screen.print(`${directory} on ${environment.name}: ${describePlayed(report)}`)
     for (const line of evaluationTable(report, config)) screen.print(line)
-    for (const line of "panel" in report ? panelLines(report) : []) screen.print(line)
+    for (const line of "benchmark" in report ? benchmarkLines(report) : []) screen.print(line)
     for (const failure of report.failures ?? []) screen.print(`Failed: ${describeReason(failure)}.`)
   }
   const why = unreadable(report, environment.name, rollout.maxCompletionTokens)
   if (why !== undefined) options.json ? say(why) : screen.print(why)
 }
 
-function describePlayed(report: EvaluationReport | PanelReport): string {
-  if (!("panel" in report)) return `${report.episodes} held-out tasks, one episode each`
-  const { panel, tasks, repeats } = report
-  return `panel ${panel}, ${tasks} tasks, ${repeats === 1 ? "one episode" : `${repeats} episodes`} each`
+function describePlayed(report: EvaluationReport | BenchmarkReport): string {
+  if (!("benchmark" in report)) return `${report.episodes} held-out tasks, one episode each`
+  const { benchmark, tasks, repeats } = report
+  return `benchmark ${benchmark}, ${tasks} tasks, ${repeats === 1 ? "one episode" : `${repeats} episodes`} each`
 }

@@ -96,7 +96,7 @@ async function runExport(
   await exported(() => files[as]!(run, out))
 }
 
-/** Refuses runs without recorded episodes, instead of writing an empty file. */
+/** Rejects runs without recorded episodes, instead of writing an empty file. */
 function ifRecorded(write: (run: string, path: string) => Promise<void>): typeof write {
   return async (run, path) => {
     await someRecorded(run)

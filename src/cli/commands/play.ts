@@ -2,7 +2,7 @@ import { type Command, Option } from "commander"
 import type { Environment } from "../../environment/environment.ts"
 import { environmentNames } from "../../environment/registry.ts"
 import { isModuleFile } from "../../options/module-path.ts"
-import { playEpisode } from "../../rollout/episode.ts"
+import { streamEpisode } from "../../rollout/episode.ts"
 import { drawnTasks } from "../../rollout/tasks.ts"
 import { GigpoError } from "../../util/errors.ts"
 import { Pace } from "../../util/pace.ts"
@@ -59,12 +59,12 @@ async function runPlay(source: string, options: PlayArguments, signal: AbortSign
   const bare = environmentNames.includes(source) || isModuleFile(source)
   const config = await (bare ? bareConfig(source, options) : loadConfig(source, options.set, options))
   const environment = await openConfiguredEnvironment(config)
-  const random = new Random(config.seed).fork("evaluation")
+  const random = new Random(config.seed).derive("evaluation")
   const task = await findTask(environment, random, options, signal)
   const screen = new Screen(process.stdout)
   const view = new PlayView(screen)
   const { environmentTimeout } = config.training.rollout
-  const episode = { environment, task, random: random.fork(options.task, 0), environmentTimeout }
+  const episode = { environment, task, random: random.derive(options.task, 0), environmentTimeout }
   const work = async (signal: AbortSignal) => {
     if (options.byHand || options.expert) {
       const player = options.byHand ? handPlayer(view, signal) : expertPlayer(environment, task)
@@ -136,7 +136,7 @@ async function playModel(
   await warnOfOther(config, resolved ?? config.model, episode.environment.name, say)
   await using model = await openPlayer(config, episode.signal, resolved)
   const { evaluation, rollout } = config.training
-  const steps = playEpisode({
+  const steps = streamEpisode({
     ...rollout,
     temperature: evaluation.temperature,
     ...model,

@@ -228,7 +228,7 @@ async function reportsBefore({ checkpoint }: Run): Promise<readonly IterationRep
   return checkpoint ? await readReports(join(dirname(dirname(checkpoint.directory)), runFiles.metrics)) : []
 }
 
-/** Refuses --overwrite if it would remove the model to train. */
+/** Rejects --overwrite if it would remove the model to train. */
 async function checkModelOutside({ model, run }: Config): Promise<void> {
   if (!(await liesIn(model, run))) return
   throw new GigpoError(

@@ -74,7 +74,7 @@ export function applySet({ document, setBy }: ConfigDocument, setting: Setting):
     const given: unknown = parse(value)
     const chosen = document.getIn(path)
     if (typeof given === "string" && isMap(chosen) && (chosen.has("name") || chosen.has("use"))) {
-      // Another variant keeps the options next to its name. Options unknown to the variant are refused later, not lost.
+      // Another variant keeps the options next to its name. Options unknown to the variant are rejected later, not lost.
       for (const key of ["name", "use", "sha256"]) chosen.delete(key)
       chosen.set("name", given)
     } else document.setIn(path, document.createNode(given))

@@ -4,7 +4,7 @@ import { shapeOf } from "../shape.ts"
 import type { Config } from "./config.ts"
 
 /**
- * Refuses a configuration whose completion limit leaves no room for a prompt, before the model is opened. A model with
+ * Rejects a configuration whose completion limit leaves no room for a prompt, before the model is opened. A model with
  * an unreadable config.json passes, since opening it reports the error. Agents pass too: their completions are cut to
  * the room left.
  *

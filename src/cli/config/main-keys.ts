@@ -14,7 +14,7 @@ export const mainKeys: readonly { readonly title: string; readonly keys: readonl
   {
     title: "Training (gigpo train)",
     keys: under("training", [
-      ...["iterations", "groups", "groupSize", "dynamicSampling", "stepsPerUpdate", "epochs", "unit", "pipeline"],
+      ...["iterations", "groups", "groupSize", "dynamicSampling", "stepsPerUpdate", "epochs", "unit", "maxStaleness"],
     ]),
   },
   {
@@ -57,7 +57,7 @@ export const mainKeys: readonly { readonly title: string; readonly keys: readonl
   { title: "Logging", keys: [...Object.values(sinks).map(({ mainKey }) => mainKey), "recording.every"] },
   {
     title: "Supervised fine-tuning (gigpo sft)",
-    keys: under("sft", ["data", "tasks", "epochs", "stepsPerUpdate", "optimizer.learningRate"]),
+    keys: under("sft", ["data", "tasks", "epochs", "completionsPerUpdate", "optimizer.learningRate"]),
   },
   {
     title: "Small model from scratch (gigpo init)",

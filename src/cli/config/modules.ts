@@ -15,7 +15,7 @@ import { loadModule, type Module, makeCustom } from "../../options/module.ts"
 import { type Complaint, readTable, refusal } from "../../options/read.ts"
 import type { CustomValue, Fields } from "../../options/table.ts"
 import { checkMethods } from "../../rollout/check-setup.ts"
-import { customTurnHooks } from "../../rollout/hooks/turn-hooks.ts"
+import { customRolloutHooks } from "../../rollout/hooks/built-in.ts"
 import type { SftOptions } from "../../sft/options.ts"
 import { checkEngine } from "../../training/check-setup.ts"
 import { customCurriculum } from "../../training/curriculum/curriculum.ts"
@@ -40,7 +40,7 @@ const places = [
   { path: ["engine"], around: {} },
   { path: ["observer"], around: {} },
   { path: ["training", "curriculum"], around: {} },
-  { path: ["training", "turnHooks"], around: {} },
+  { path: ["training", "rolloutHooks"], around: {} },
   { path: ["training", "estimator"], around: {} },
   { path: ["training", "loss"], around: aroundLoss },
   { path: ["sft", "loss"], around: {} },
@@ -180,12 +180,12 @@ async function wrapped(environment: Environment, { wrapper: around }: Config["en
 
 /** Training options of a loaded configuration, with the exports of its modules. */
 export async function configuredTraining({ seed, training }: Config): Promise<TrainOptions> {
-  const { estimator, loss, curriculum, turnHooks: turns, ...rest } = training
+  const { estimator, loss, curriculum, rolloutHooks: turns, ...rest } = training
   return {
     ...rest,
     seed,
     ...(curriculum && { curriculum: isUsed(curriculum) ? await own(curriculum, customCurriculum) : curriculum }),
-    ...(turns && { turnHooks: isUsed(turns) ? await own(turns, customTurnHooks) : turns }),
+    ...(turns && { rolloutHooks: isUsed(turns) ? await own(turns, customRolloutHooks) : turns }),
     estimator: isUsed(estimator) ? await own(estimator, customEstimator) : estimator,
     loss: isUsed(loss) ? { use: await own(loss, customLoss, aroundLoss), ...only(loss, aroundLoss) } : loss,
   }
@@ -223,7 +223,7 @@ async function own<T>(part: Used, value: CustomValue<T>, around: Fields = {}): P
   return await placed(writtenAt.get(part), activity.during(`opening ${use}`, make))
 }
 
-/** Loads a module. Refuses options with the name of a key that applies to any module. */
+/** Loads a module. Rejects options with the name of a key that applies to any module. */
 async function loadFor(use: string, folder: string, around: Fields): Promise<Module> {
   const found = await loadModule(use, folder)
   for (const key of ["name", "use", "sha256", ...Object.keys(around)])

@@ -23,7 +23,7 @@ export interface Reach {
 
 /** Servers that receive a key, by the configuration key of their address. */
 const keyed: Readonly<Record<string, SinkServer>> = {
-  "training.turnHooks.url": { address: "GIGPO_JUDGE_URL", sent: ["GIGPO_JUDGE_KEY"] },
+  "training.rolloutHooks.url": { address: "GIGPO_JUDGE_URL", sent: ["GIGPO_JUDGE_KEY"] },
   "engine.url": { address: "TINKER_BASE_URL", sent: ["TINKER_API_KEY"] },
   ...Object.fromEntries(
     Object.entries(sinks).flatMap(([name, { server }]) => (server ? [[`${name}.url`, server]] : [])),
@@ -75,7 +75,7 @@ interface ProgramOptions {
 /** Finds servers. Every address in these groups counts, since any option of an environment or a hook may hold one. */
 function servers(config: Partial<Config>, { isSet }: ConfigDocument): Reach[] {
   const { environment, engine, training } = config
-  const hooks = training?.turnHooks && { training: { turnHooks: training.turnHooks } }
+  const hooks = training?.rolloutHooks && { training: { rolloutHooks: training.rolloutHooks } }
   const trackers = Object.fromEntries(sinkNames.flatMap((name) => (config[name] ? [[name, config[name]]] : [])))
   const values = [...leaves({ environment, ...(engine && { engine }), ...trackers, ...hooks } as object)]
   return values.flatMap(([key, value]) =>

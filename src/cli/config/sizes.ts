@@ -6,7 +6,7 @@ import type { Config } from "./config.ts"
 const leastEpisode = 1024
 
 /**
- * Refuses more episodes than this machine could hold: those of one iteration, evaluation or SFT data set are kept until
+ * Rejects more episodes than this machine could hold: those of one iteration, evaluation or SFT data set are kept until
  * the last one ends.
  *
  * @param what - the keys that set the count, with their values

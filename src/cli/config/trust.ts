@@ -21,7 +21,7 @@ export interface Trust {
 }
 
 /**
- * Refuses the configuration of a run from elsewhere that would run code, start a program, contact a server, or write
+ * Rejects the configuration of a run from elsewhere that would run code, start a program, contact a server, or write
  * outside the run folder.
  *
  * @param config - the part of the configuration that the command uses

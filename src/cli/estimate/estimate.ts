@@ -29,7 +29,7 @@ import { iterationWork, type Part, samplingWork, sftWork } from "./work.ts"
 /** Values from the command line that replace measured ones. */
 export interface Given {
   readonly device?: DeviceName
-  readonly card?: Card
+  readonly gpu?: Card
   readonly memory?: number
   readonly promptTokens?: number
   readonly completionTokens?: number
@@ -93,7 +93,7 @@ export async function estimateTraining(
   const needs = needsOf(await configuredTraining(config))
   checkSnapshots(config.training, config.engine !== undefined)
   const training = trainingOptions(config, needs)
-  const selected = given.device ?? selectedDevice(training.device, given.card)
+  const selected = given.device ?? selectedDevice(training.device, given.gpu)
   const device = chooseDevice({ device: selected })
   const devices = Math.max(chooseGpus({ device: selected }).length, 1)
   const { model, lora } = await shapeOf(config.model)
@@ -101,7 +101,7 @@ export async function estimateTraining(
   const positions = { ...model, maxPositions: config.maxPositions ?? model.maxPositions }
   const teacher = await readTeacher(config, needs)
   const taught = teacher && memoryPlan(teacher.model, { ...teacher.options, device: selected })
-  const all = given.memory ?? given.card?.memoryBytes ?? deviceMemory(policy)
+  const all = given.memory ?? given.gpu?.memoryBytes ?? deviceMemory(policy)
   const available = all && all - (taught?.total ?? 0)
   const planFor = (bytes?: number) => planMemory((limit) => memoryPlan(positions, policy, limit), bytes)
   const { plan, refusal } = planFor(available)
@@ -151,7 +151,7 @@ export async function estimateTraining(
     savingSeconds: rate && (run.checkpoints * disk.checkpoint + disk.model) / rate,
     cloning: clones ? estimateFineTuning(config, lengths, (rows) => sftWork(positions, rows, how)) : undefined,
     speeds: await activity.during("the speed of this machine", () =>
-      findSpeeds({ device, devices, precision, threads: config.threads, card: given.card, fits }),
+      findSpeeds({ device, devices, precision, threads: config.threads, card: given.gpu, fits }),
     ),
   }
 }
@@ -184,14 +184,14 @@ function estimateFineTuning(
   lengths: Lengths,
   workOf: (rows: Parameters<typeof sftWork>[1]) => readonly Part[],
 ): FineTuningEstimate {
-  const { tasks, epochs, stepsPerUpdate } = sft
+  const { tasks, epochs, completionsPerUpdate } = sft
   const rows = Math.ceil(tasks * lengths.steps)
   const { secondsPerEpisode } = lengths
   return {
     tasks,
     epochs,
     rows,
-    parts: workOf({ ...lengths, rows, epochs, stepsPerUpdate }),
+    parts: workOf({ ...lengths, rows, epochs, completionsPerUpdate }),
     expertSeconds: secondsPerEpisode && tasks * secondsPerEpisode,
   }
 }

@@ -3,7 +3,7 @@ import type { Message } from "../../environment/environment.ts"
 import { newModel } from "../../model-files/families.ts"
 import { randomActions, withMessages } from "../../rollout/choosers.ts"
 import { startEpisode } from "../../rollout/environment-episode.ts"
-import { playExpert } from "../../rollout/expert.ts"
+import { streamExpert } from "../../rollout/expert.ts"
 import { drawnTasks } from "../../rollout/tasks.ts"
 import { playTurns } from "../../rollout/turns.ts"
 import { GigpoError } from "../../util/errors.ts"
@@ -53,18 +53,18 @@ export async function measureLengths(
   counter: Counter,
   signal: AbortSignal,
 ): Promise<Lengths> {
-  const random = new Random(config.seed).fork("estimate")
+  const random = new Random(config.seed).derive("estimate")
   const { environmentTimeout, maxSteps, maxCompletionTokens } = config.training.rollout
-  const play = environment.expert ? playExpert : playAtRandom
+  const play = environment.expert ? streamExpert : playAtRandom
   const started = performance.now()
   const played: Tokens[][] = []
   let completion = 0
-  using tasks = drawnTasks(environment, "train", random.fork("tasks"))
+  using tasks = drawnTasks(environment, "train", random.derive("tasks"))
   for (const index of within(measuredEpisodes)) {
     const task = tasks.next()
     if (task === undefined) break
     const prompts: Tokens[] = []
-    const setup = { environment, task, random: random.fork("episode", index), environmentTimeout, maxSteps, signal }
+    const setup = { environment, task, random: random.derive("episode", index), environmentTimeout, maxSteps, signal }
     for await (const step of play(setup)) {
       prompts.push(await counter.prompt(step.messages))
       completion += step.completion === undefined ? maxCompletionTokens : counter.completion(step.completion)
@@ -114,15 +114,15 @@ async function groupPrompts(
   maxSteps: number,
   signal: AbortSignal,
 ) {
-  const random = new Random(config.seed).fork("estimate groups")
+  const random = new Random(config.seed).derive("estimate groups")
   const { groupSize, rollout } = config.training
   const prompts: Tokens[] = []
-  using tasks = drawnTasks(environment, "train", random.fork("tasks"))
+  using tasks = drawnTasks(environment, "train", random.derive("tasks"))
   let task: unknown
   for (const index of within(measuredGroups * groupSize)) {
     if (index % groupSize === 0) task = tasks.next()
     if (task === undefined) break
-    const setup = { environment, task, random: random.fork("episode", index), maxSteps, signal }
+    const setup = { environment, task, random: random.derive("episode", index), maxSteps, signal }
     for await (const { messages, actions } of playAtRandom({
       ...setup,
       environmentTimeout: rollout.environmentTimeout,
@@ -166,11 +166,11 @@ function commonPrefix(a: Tokens, b: Tokens): number {
   return length
 }
 
-type RandomSetup = Parameters<typeof playExpert>[0]
+type RandomSetup = Parameters<typeof streamExpert>[0]
 
 async function* playAtRandom({ maxSteps, ...setup }: RandomSetup) {
   await using episode = await startEpisode(setup)
-  const choose = withMessages(randomActions(setup.random.fork("actions")))
+  const choose = withMessages(randomActions(setup.random.derive("actions")))
   for await (const { choice, observation } of playTurns(episode, choose, { maxTurns: maxSteps }))
     yield { messages: choice.messages, completion: undefined, actions: observation.actions }
 }

@@ -69,7 +69,7 @@ export interface SftTraining {
   readonly completionTokens: number
   readonly images?: ImageLengths | undefined
   readonly epochs: number
-  readonly stepsPerUpdate: number
+  readonly completionsPerUpdate: number
 }
 
 /** Parts of one iteration. */
@@ -127,7 +127,7 @@ export function samplingWork(config: ModelConfig, work: Workload, how: Machinery
 /** Parts of supervised fine-tuning, all epochs together. */
 export function sftWork(
   config: ModelConfig,
-  { rows, epochs, stepsPerUpdate, ...lengths }: SftTraining,
+  { rows, epochs, completionsPerUpdate, ...lengths }: SftTraining,
   how: Machinery,
 ): Part[] {
   const row = rowWork(config, lengths, how)
@@ -135,7 +135,7 @@ export function sftWork(
   return [
     ...(images ? [imagesPart(config, rows, images, how.trainVision ? trainingPasses(how) * epochs : 1)] : []),
     trainingPart(row, epochs * rows),
-    optimizerPart(row.sizes, epochs * Math.ceil(rows / stepsPerUpdate), how),
+    optimizerPart(row.sizes, epochs * Math.ceil(rows / completionsPerUpdate), how),
   ]
 }
 

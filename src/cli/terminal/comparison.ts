@@ -1,8 +1,8 @@
+import type { Comparison, MeasureComparison } from "../../benchmark/compare.ts"
+import type { SuccessComparison } from "../../benchmark/compare-success.ts"
+import { isDigest, shortDigest } from "../../benchmark/digest-text.ts"
+import type { MeanInterval } from "../../benchmark/paired.ts"
 import { display } from "../../options/display.ts"
-import type { Comparison, MeasureComparison } from "../../panel/compare.ts"
-import type { SuccessComparison } from "../../panel/compare-success.ts"
-import { isDigest, shortDigest } from "../../panel/digest-text.ts"
-import type { MeanInterval } from "../../panel/paired.ts"
 import { formatNumber, formatShare } from "./format.ts"
 import { table } from "./table.ts"
 
@@ -19,10 +19,10 @@ const fewTasks = 10
 
 /** Formats a comparison for a terminal. */
 export function comparisonLines(comparison: Comparison, first: Named, second: Named): string[] {
-  const { panel, tasks, differing, failed, success } = comparison
+  const { benchmark, tasks, differing, failed, success } = comparison
   const kinds = Object.entries(success?.kinds ?? {})
   return [
-    `${panel}, ${tasks} tasks`,
+    `${benchmark}, ${tasks} tasks`,
     ...[first, second].map(({ file, model }, i) => `  ${"AB"[i]}  ${file}${model === undefined ? "" : `: ${model}`}`),
     ...differing.map((one) => `Different setting: ${one.name} (${short(one.first)} and ${short(one.second)}).`),
     ...(failed.first + failed.second > 0 ? [`Failed episodes: ${failed.first} and ${failed.second}.`] : []),

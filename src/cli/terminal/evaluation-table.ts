@@ -1,4 +1,4 @@
-import type { PanelReport } from "../../panel/report.ts"
+import type { BenchmarkReport } from "../../benchmark/report.ts"
 import type { EvaluationReport } from "../../runs/report.ts"
 import type { Config } from "../config/config.ts"
 import { formatNumber, formatShare } from "./format.ts"
@@ -8,7 +8,7 @@ import { describeSuccess } from "./training-view.ts"
 const few = 0.1
 
 /** Lines of an evaluation: metrics by name, and how completions were sampled. */
-export function evaluationTable(report: EvaluationReport | PanelReport, { training }: Config): string[] {
+export function evaluationTable(report: EvaluationReport | BenchmarkReport, { training }: Config): string[] {
   const { success: _, ...metrics } = report.metrics
   const { evaluation, rollout } = training
   const sampled = typeof rollout.temperature === "number" ? formatNumber(rollout.temperature) : "a schedule"

@@ -42,7 +42,7 @@ async function fillPairs(engine: NativeEngine, random: Random, signal?: AbortSig
   for (const [index, { name, shape }] of engine.adapterParameters.entries()) {
     if (!name.endsWith(endA)) continue
     const [rank, columns] = shape as [number, number]
-    const { key } = random.fork(name)
+    const { key } = random.derive(name)
     for (let at = 0; at < rank * columns; at += pieceElements) {
       const values = uniformValues(key, at, Math.min(pieceElements, rank * columns - at), 1 / Math.sqrt(columns))
       const bytes = new Uint8Array(values.buffer)

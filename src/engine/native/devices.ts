@@ -35,7 +35,7 @@ function numbersIn(device: string): number[] {
   return device.startsWith("cuda:") ? device.slice("cuda:".length).split(",").map(Number) : []
 }
 
-/** Refuses GPUs that cannot be used, or not together, with the reason. */
+/** Rejects GPUs that cannot be used, or not together, with the reason. */
 export function checkDevice(
   { device, gpus }: { readonly device: "cpu" | "cuda"; readonly gpus: readonly number[] },
   report: () => NativeDeviceReport,

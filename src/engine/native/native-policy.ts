@@ -23,7 +23,7 @@ import { checkRequest } from "../check-request.ts"
 import { checkUnclaimed } from "../claims.ts"
 import { completeStep } from "../complete-step.ts"
 import type {
-  AdamWStep,
+  AdamWParameters,
   Completion,
   FrozenWeights,
   LinearLoss,
@@ -31,9 +31,9 @@ import type {
   LossReport,
   ModelStore,
   NativeLoss,
+  OptimizerStepReport,
   RunPlan,
   SampleRequest,
-  StepReport,
   TokenStatistics,
   Trainable,
 } from "../engine.ts"
@@ -128,7 +128,7 @@ export class NativePolicy implements Trainable {
   ): Promise<NativePolicy> {
     checkArguments("NativePolicy.open", given)
     const { signal, ...options } = given
-    resolveWithoutAdapter(options) // refuses invalid options before files are read
+    resolveWithoutAdapter(options) // rejects invalid options before files are read
     const directory = await resolveModel(named, { signal })
     await checkModelFolder(directory)
     if (!(await isAdapterFolder(directory))) return await NativePolicy.#openModel(directory, options, signal)
@@ -138,7 +138,7 @@ export class NativePolicy implements Trainable {
     const base = await findBase(directory, stored, { given: options.base, signal })
     await checkModelFolder(base)
     const model = await readModelConfig(base)
-    layoutOfStored(directory, stored, model, "language") // refused before weights are read
+    layoutOfStored(directory, stored, model, "language") // rejected before weights are read
     const lora = withoutUnmatched(model, stored.config)
     if (stored.dropout > 0 && options.training !== false)
       warnOnce(
@@ -162,7 +162,7 @@ export class NativePolicy implements Trainable {
       const policy = new NativePolicy(config, options, await readConfigJson(directory))
       return await policy.#orDispose(async () => {
         await policy.#files.takeWeights(files, directory, signal)
-        const random = new Random(options.lora?.seed ?? 0).fork("adapter")
+        const random = new Random(options.lora?.seed ?? 0).derive("adapter")
         if (policy.lora) await initializeAdapter(policy.#engine, random, signal)
       })
     } finally {
@@ -189,7 +189,7 @@ export class NativePolicy implements Trainable {
     const policy = new NativePolicy(config, options)
     return await policy.#orDispose(async () => {
       await settle(() => policy.#engine.initialize(random.key, options.deviation ?? 0.02), signal)
-      if (policy.lora) await initializeAdapter(policy.#engine, random.fork("adapter"), signal)
+      if (policy.lora) await initializeAdapter(policy.#engine, random.derive("adapter"), signal)
     })
   }
 
@@ -223,7 +223,7 @@ export class NativePolicy implements Trainable {
   async #orDispose(work: () => Promise<void>): Promise<this> {
     try {
       await work()
-      warnWithoutLibrary(this.plan.withoutLibrary)
+      warnWithoutLibrary(this.memoryPlan.withoutLibrary)
       return this
     } catch (error) {
       await this.dispose()
@@ -237,14 +237,14 @@ export class NativePolicy implements Trainable {
   }
 
   /** Memory plan of this policy on its device. */
-  get plan(): MemoryPlan {
+  get memoryPlan(): MemoryPlan {
     // Known at this point: `open` and `create` wait for the weights.
     return this.#engine.plan!
   }
 
   /** Maximum tokens of a training sequence that fits in memory. */
   get maxTrainTokens(): number {
-    return this.plan.maxTrainTokens
+    return this.memoryPlan.maxTrainTokens
   }
 
   /** Totals of sampling so far. */
@@ -343,7 +343,7 @@ export class NativePolicy implements Trainable {
 
   async check(plan: RunPlan): Promise<readonly string[]> {
     const config = { ...this.config, maxPositions: this.maxPositions }
-    return refusals(plan, config, { ...this.#options, device: this.device }, this.plan.available)
+    return refusals(plan, config, { ...this.#options, device: this.device }, this.memoryPlan.available)
   }
 
   /**
@@ -383,7 +383,7 @@ export class NativePolicy implements Trainable {
     return await forwardBackward(this.#engine, this.#turns, rows, loss, options.signal)
   }
 
-  async optimizerStep(step: AdamWStep): Promise<StepReport> {
+  async optimizerStep(step: AdamWParameters): Promise<OptimizerStepReport> {
     this.#checkTraining()
     this.#checkChange("optimizerStep()")
     const complete = completeStep(step)
@@ -521,7 +521,7 @@ export class NativePolicy implements Trainable {
   }
 
   /** Number of AdamW steps so far. */
-  get steps(): number {
+  get optimizerSteps(): number {
     return this.#engine.steps
   }
 

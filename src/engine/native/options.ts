@@ -126,7 +126,7 @@ export const nativePolicyFields = {
     {
       min: 1,
       max: mostTokens,
-      defaultText: "as many as fit in the remaining memory (`plan.maxTrainTokens`)",
+      defaultText: "as many as fit in the remaining memory (`memoryPlan.maxTrainTokens`)",
     },
   ),
   kvCacheBytes: integer(undefined, "Size of the KV cache in bytes.", {

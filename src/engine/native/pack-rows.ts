@@ -17,7 +17,7 @@ export interface BatchNeeds {
   readonly oldLogProbs?: boolean
   /** "known": only if all segments have them. */
   readonly referenceLogProbs?: boolean | "known"
-  /** Whether weights and a clipScale are refused, because the loss does not support them. */
+  /** Whether weights and a clipScale are rejected, because the loss does not support them. */
   readonly unweighted?: boolean
   readonly returns?: boolean
   /** Previous predictions of the critic. */

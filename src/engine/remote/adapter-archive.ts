@@ -24,7 +24,7 @@ export interface DownloadOptions {
  * Downloads an adapter from the server's archive of sampler weights and writes it into a folder.
  *
  * @param path tinker://<model>/sampler_weights/<name>
- * @throws GigpoError `ENGINE_REFUSED` if the server has no archive, or the archive is larger than `most` or contains no adapter
+ * @throws GigpoError `ENGINE_REJECTED` if the server has no archive, or the archive is larger than `most` or contains no adapter
  * in PEFT's layout; `ENGINE_LOST`, `IO`
  */
 export async function downloadAdapter(
@@ -67,7 +67,7 @@ export async function downloadAdapter(
 }
 
 function noAdapter(path: string, why: string, cause?: unknown): GigpoError {
-  return new GigpoError("ENGINE_REFUSED", `The engine's archive of ${path} is not a valid adapter: ${why}.`, { cause })
+  return new GigpoError("ENGINE_REJECTED", `The engine's archive of ${path} is not a valid adapter: ${why}.`, { cause })
 }
 
 /** Requests an archive. Some servers name a checkpoint with its kind, others without. */
@@ -84,7 +84,7 @@ async function openArchive(connection: Connection, path: string, signal?: AbortS
     refusals.push(`${response.status}: ${await beginning(response)}`)
     if (![404, 405, 422].includes(response.status)) break
   }
-  throw new GigpoError("ENGINE_REFUSED", `The engine does not offer an archive of ${path} (${refusals.join(", ")}).`)
+  throw new GigpoError("ENGINE_REJECTED", `The engine does not offer an archive of ${path} (${refusals.join(", ")}).`)
 }
 
 /** Reads the first 200 characters of a body. */

@@ -7,7 +7,11 @@ import type { Capabilities } from "./capabilities.ts"
 export function runs(loss: NativeLoss, capabilities: Capabilities | undefined): boolean {
   if (!capabilities?.logProbs) return false
   if (loss.kind === "cross-entropy") return capabilities.customLoss !== undefined
-  const plain = loss.ratio === "token" && loss.klWeight === 0 && loss.entropyWeight === 0 && loss.clipDual === Infinity
+  const plain =
+    loss.importanceSamplingLevel === "token" &&
+    loss.klWeight === 0 &&
+    loss.entropyWeight === 0 &&
+    loss.clipDual === Infinity
   // Bounds of the ratio: [0, 1] and above 1.
   return plain && capabilities.clippedSurrogate && loss.clipLow <= 1 && loss.clipHigh >= 0
 }

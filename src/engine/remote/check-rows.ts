@@ -1,7 +1,7 @@
 import type { Sequence } from "../sequence.ts"
 import { cannot } from "./refused.ts"
 
-/** @throws GigpoError `ENGINE_REFUSED` for sequences that servers of the API cannot learn from. */
+/** @throws GigpoError `ENGINE_REJECTED` for sequences that servers of the API cannot learn from. */
 export function checkRows(rows: readonly Sequence[], temperature: number): void {
   if (temperature !== 1)
     throw cannot(

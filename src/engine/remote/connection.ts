@@ -42,7 +42,7 @@ export interface Call {
 /** Outcome of one attempt. */
 export type Outcome =
   | { readonly kind: "answered"; readonly body: unknown; readonly bytes?: Uint8Array }
-  /** Refused permanently: repeating the request does not help. */
+  /** Rejected permanently: repeating the request does not help. */
   | { readonly kind: "refused"; readonly status: number; readonly reason: string; readonly code?: undefined }
   /** Not accepted by the server: any request may be repeated, after `after` milliseconds if the server specifies it. */
   | {
@@ -200,7 +200,7 @@ export class Connection {
     if (next.protocol !== "https:" && next.protocol !== url.protocol)
       throw new GigpoError(
         "ENGINE_LOST",
-        `The engine at ${this.url} redirects ${url.pathname} to an address without TLS, which is refused.`,
+        `The engine at ${this.url} redirects ${url.pathname} to an address without TLS, which is rejected.`,
       )
     return await this.#get(next, next.origin === url.origin ? this.#keys() : {}, signal)
   }
@@ -229,7 +229,7 @@ export class Connection {
    *
    * @param again - whether the request may be repeated after the server may have accepted it, because it changes nothing or the server
    * recognizes repeated requests.
-   * @throws GigpoError `ENGINE_REFUSED` if the server refuses; `ENGINE_LOST` if it does not answer in time, or may have accepted
+   * @throws GigpoError `ENGINE_REJECTED` if the server rejects; `ENGINE_LOST` if it does not answer in time, or may have accepted
    * a request that must not be repeated.
    */
   async send(call: Call, again: boolean): Promise<Extract<Outcome, { kind: "answered" }>> {

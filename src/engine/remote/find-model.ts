@@ -6,7 +6,7 @@ import type { Session } from "./session.ts"
  * Returns the server's name of the model, and the maximum tokens of its context (Infinity if not reported).
  *
  * @param requested name of the model; undefined selects the server's only model
- * @throws GigpoError `ENGINE_REFUSED` if no model has the name, or no name is given and the server has several.
+ * @throws GigpoError `ENGINE_REJECTED` if no model has the name, or no name is given and the server has several.
  */
 export async function findModel(
   { connection }: Session,
@@ -22,7 +22,7 @@ export async function findModel(
   if (name === undefined || (known.length > 0 && !known.includes(name))) {
     const models = known.length > 0 ? `has the models ${known.join(", ").slice(0, 500)}` : "lists no models"
     throw new GigpoError(
-      "ENGINE_REFUSED",
+      "ENGINE_REJECTED",
       `The engine at ${connection.url} ${models}${requested ? `, not ${requested}` : ""}: set engine.model to the name of one.`,
     )
   }

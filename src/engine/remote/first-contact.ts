@@ -11,7 +11,7 @@ export const isTlsError = (code: string | undefined): boolean => tls.test(code ?
 
 /**
  * Returns an explanation of a failed first request that repetition would not fix: a refused connection, an unknown host name, an
- * invalid certificate, another kind of server, or a refused key. Undefined where a later attempt may succeed.
+ * invalid certificate, another kind of server, or a rejected key. Undefined where a later attempt may succeed.
  *
  * @param keyed whether a key was sent
  */
@@ -28,7 +28,7 @@ export function hopeless(failure: Failure, keyed: boolean): string | undefined {
     return `its answer is not HTTP (${reason}). Correct the address, or write https:// for a server with TLS`
   if (kind === "not-taken" && status === 0) return `${reason}. Correct the address, or check the network`
   if (status === 401 || status === 403)
-    return `it refuses ${keyed ? "the key" : "a request without a key"} (${status}: ${reason}). Set TINKER_API_KEY to a key of this server`
+    return `it rejects ${keyed ? "the key" : "a request without a key"} (${status}: ${reason}). Set TINKER_API_KEY to a key of this server`
   if (status >= 300 && status < 400) return `it redirects (${status}: ${reason}). Give the address that it redirects to`
   if (status >= 200 && status < 300)
     return `${reason}. It is another kind of server, or the path is wrong${addressForm}`
@@ -49,6 +49,6 @@ export function tooLate({ status, reason, code }: Failure, seconds: number): str
 /** Returns the error of a failed first request, by the status of the response (0 for none). */
 export function unusable(url: string, path: string, why: string, status: number): GigpoError {
   const [code, what] =
-    status === 0 ? (["ENGINE_LOST", "No engine answers"] as const) : (["ENGINE_REFUSED", "No usable engine"] as const)
+    status === 0 ? (["ENGINE_LOST", "No engine answers"] as const) : (["ENGINE_REJECTED", "No usable engine"] as const)
   return new GigpoError(code, `${what} at ${url}/api/v1${path}: ${why}.`, { cause: { status } })
 }

@@ -4,7 +4,7 @@ import { attemptsToTell, type Connection } from "./connection.ts"
 import { excerpt, refused } from "./refused.ts"
 
 /** Request that the server has accepted but not answered. */
-export interface Pending {
+export interface PendingRequest {
   /** Path of the API, such as /optim_step. */
   readonly path: string
   /** Time of the request in milliseconds since 1970. */
@@ -36,7 +36,7 @@ export class LostResult extends Error {}
 
 /** Timeout in milliseconds of one poll. Servers hold a poll for up to 300 s, and then respond with 408. */
 const held = 330_000
-/** Number of refused polls (400) after which the request fails. */
+/** Number of rejected polls (400) after which the request fails. */
 const mostRefusals = 3
 /** Milliseconds after which a pause of the server is reported, once. */
 const pauseToTell = 60_000
@@ -45,7 +45,7 @@ const pauseToTell = 60_000
 export class Futures {
   readonly #connection: Connection
   readonly #deadline: number
-  readonly #pending = new Map<string, Pending>()
+  readonly #pending = new Map<string, PendingRequest>()
 
   /** @param deadline - timeout in seconds for completing an accepted request, including pauses of the server. */
   constructor(connection: Connection, deadline: number) {
@@ -53,14 +53,14 @@ export class Futures {
     this.#deadline = deadline * 1000
   }
 
-  get pending(): readonly Pending[] {
+  get pending(): readonly PendingRequest[] {
     return [...this.#pending.values()]
   }
 
   /**
    * Waits for a result.
    *
-   * @throws LostResult; GigpoError `ENGINE_REFUSED` for a failed request, `ENGINE_LOST` if no result arrives in time.
+   * @throws LostResult; GigpoError `ENGINE_REJECTED` for a failed request, `ENGINE_LOST` if no result arrives in time.
    */
   async result(requestId: string, path: string, options: ResultOptions = {}): Promise<Settled> {
     const since = Date.now()
@@ -127,7 +127,7 @@ function failed(path: string, { error, category }: Record<string, unknown>): Err
   const reason = excerpt(error)
   if (/already retrieved/i.test(reason)) return new LostResult(reason)
   const whose = typeof category === "string" ? ` (${category.slice(0, 50)})` : ""
-  return new GigpoError("ENGINE_REFUSED", `The engine failed at ${path}${whose}: ${reason}`)
+  return new GigpoError("ENGINE_REJECTED", `The engine failed at ${path}${whose}: ${reason}`)
 }
 
 function lost(url: string, path: string, what: string): GigpoError {

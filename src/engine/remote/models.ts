@@ -49,7 +49,7 @@ export class Models {
     const { body } = await session.futures.result(requestIdOf(answer, "/create_model"), "/create_model")
     const id = (body as { model_id?: unknown } | undefined)?.model_id ?? answer.model_id
     if (typeof id !== "string")
-      throw new GigpoError("ENGINE_REFUSED", "The engine created a model but returned no model_id.")
+      throw new GigpoError("ENGINE_REJECTED", "The engine created a model but returned no model_id.")
     const model = new RemoteModel(session, id, again)
     this.#tokenizer ??= await checkTokenizer(session, id, directory)
     if (from) await model.call("/load_weights", { ...from, type: "load_weights" })

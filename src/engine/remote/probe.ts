@@ -39,7 +39,7 @@ const near = (a: number, b: number) => Math.abs(a - b) <= 0.1 * Math.max(Math.ab
 /**
  * Detects the features in which servers differ, with a learning rate of 0 or on models that are discarded.
  *
- * @throws GigpoError `ENGINE_REFUSED` if the reduction of token losses is unknown.
+ * @throws GigpoError `ENGINE_REJECTED` if the reduction of token losses is unknown.
  */
 export async function probe(probed: Probed): Promise<Found> {
   for (let trial = 1; ; trial++)
@@ -148,7 +148,7 @@ async function compareSamplers(
   return reference !== undefined
 }
 
-/** Returns the reduction of token losses. Weights are used only if needed: some servers refuse inputs that a loss does not name. */
+/** Returns the reduction of token losses. Weights are used only if needed: some servers reject inputs that a loss does not name. */
 async function findForm({ vocabularySize }: Probed, row: Sequence, now: Float32Array, size: Size): Promise<LossForm> {
   const importance = (name: string, shape: Shape, of: Sequence = row) => size(name, advantages(of, now, shape))
   const one = await importance("one datum", {})
@@ -166,7 +166,7 @@ async function findForm({ vocabularySize }: Probed, row: Sequence, now: Float32A
   }
   const sizes = Object.entries({ one, two, half, cut }).map(([name, value]) => `${name} ${value.toPrecision(3)}`)
   throw new GigpoError(
-    "ENGINE_REFUSED",
+    "ENGINE_REJECTED",
     `This engine reduces token losses neither by a sum nor by a mean of means (sizes of gradients: ${sizes.join(", ")}), so training ` +
       "would be incorrect. Use another server, or set its reduction to a token sum.",
   )

@@ -5,10 +5,10 @@ interface ServerResponse {
   readonly status: number
 }
 
-/** Returns the error for a refused request. */
+/** Returns the error for a rejected request. */
 export function refused(path: string, status: number, reason: string): GigpoError {
   const serverResponse: ServerResponse = { status }
-  return new GigpoError("ENGINE_REFUSED", `The engine refused ${path} (${status}): ${reason}`, {
+  return new GigpoError("ENGINE_REJECTED", `The engine rejected ${path} (${status}): ${reason}`, {
     cause: serverResponse,
   })
 }
@@ -29,9 +29,9 @@ function written(content: unknown): string {
 
 /** Returns the error for an unsupported operation, with an alternative. */
 export const cannot = (what: string, instead: string) =>
-  new GigpoError("ENGINE_REFUSED", `This engine cannot ${what}: ${instead}.`)
+  new GigpoError("ENGINE_REJECTED", `This engine cannot ${what}: ${instead}.`)
 
-/** Whether a request was refused because of the key or its format, before it was processed. */
+/** Whether a request was rejected because of the key or its format, before it was processed. */
 export function isUnread(error: unknown): boolean {
   return (
     GigpoError.is(error) &&
@@ -50,12 +50,12 @@ export class MaybeTaken extends GigpoError {
   }
 }
 
-/** Returns the result of a call; undefined if the server refuses. */
+/** Returns the result of a call; undefined if the server rejects. */
 export async function unlessRefused<T>(call: () => Promise<T>): Promise<T | undefined> {
   try {
     return await call()
   } catch (error) {
-    if (GigpoError.is(error) && error.code === "ENGINE_REFUSED") return undefined
+    if (GigpoError.is(error) && error.code === "ENGINE_REJECTED") return undefined
     throw error
   }
 }

@@ -15,17 +15,17 @@ import { checkRequest } from "../check-request.ts"
 import { checkUnclaimed } from "../claims.ts"
 import { completeStep } from "../complete-step.ts"
 import type {
-  AdamWStep,
+  AdamWParameters,
   Completion,
   LinearLoss,
   LogProbsOptions,
   LossReport,
   ModelStore,
   NativeLoss,
+  OptimizerStepReport,
   RunPlan,
   SampleRequest,
   Snapshots,
-  StepReport,
   TokenStatistics,
   Trainable,
 } from "../engine.ts"
@@ -46,7 +46,7 @@ import {
   sftCoefficients,
   surrogateLoss,
 } from "./data.ts"
-import type { Pending } from "./futures.ts"
+import type { PendingRequest } from "./futures.ts"
 import type { Models, Saved } from "./models.ts"
 import { openFields } from "./options.ts"
 import type { Found } from "./probe.ts"
@@ -78,11 +78,11 @@ export interface RemoteShape {
   readonly parameters: number
 }
 
-/** Refuses a requested maximum beyond the server's context. The model's own limit is reduced silently. */
+/** Rejects a requested maximum beyond the server's context. The model's own limit is reduced silently. */
 function checkLongest(requested: number | undefined, longest: number, model: string): void {
   if (requested === undefined || requested <= longest) return
   throw new GigpoError(
-    "ENGINE_REFUSED",
+    "ENGINE_REJECTED",
     `maxPositions is ${requested}, but the longest context of ${model} on this engine is ${longest} tokens: set maxPositions to at most ${longest}.`,
   )
 }
@@ -91,7 +91,7 @@ const logProbsKeys: KeysOf<LogProbsOptions> = { model: true, needs: true, top: t
 
 /**
  * Policy on a server of the Tinker API: an existing distributed engine, or `gigpo engine` on another machine. Servers
- * differ, so the features of a server are probed before a run starts, and unsupported options are refused then.
+ * differ, so the features of a server are probed before a run starts, and unsupported options are rejected then.
  */
 export class RemoteEngine implements Trainable {
   /** Number of token ids. */
@@ -127,7 +127,7 @@ export class RemoteEngine implements Trainable {
    *
    * @param model - local folder with the model's config.json, or a name on the Hugging Face Hub; its tokenizer must be the server's. A remote.json in
    * it, as in checkpoints and models of remote engines, names the server's weights to start from.
-   * @throws GigpoError `ENGINE_LOST` if no server answers, `ENGINE_REFUSED` if the key or the model is unknown there.
+   * @throws GigpoError `ENGINE_LOST` if no server answers, `ENGINE_REJECTED` if the key or the model is unknown there.
    */
   static async open(model: string, options: RemoteEngineOptions): Promise<RemoteEngine> {
     const resolved = readOpenOptions(options)
@@ -220,7 +220,7 @@ export class RemoteEngine implements Trainable {
   }
 
   /** Requests that the server has accepted but not answered, with their age and the state of its queue. */
-  get pending(): readonly Pending[] {
+  get pending(): readonly PendingRequest[] {
     return this.#session.pending
   }
 
@@ -262,11 +262,11 @@ export class RemoteEngine implements Trainable {
     const { sequences } = await this.#samplers.draw(of, { prompt, params }, signal)
     const { tokens, logProbs, stopped } = sequences[0] ?? {}
     if (!tokens || logProbs?.length !== tokens.length)
-      throw new GigpoError("ENGINE_REFUSED", "The engine returned a sample without log-probabilities.")
+      throw new GigpoError("ENGINE_REJECTED", "The engine returned a sample without log-probabilities.")
     const strange = tokens.find((token) => token < 0 || token >= this.vocabularySize)
     if (strange !== undefined)
       throw new GigpoError(
-        "ENGINE_REFUSED",
+        "ENGINE_REJECTED",
         `The engine sampled token ${strange}, which is not in the model's vocabulary.`,
       )
     checkFinite(logProbs)
@@ -370,7 +370,7 @@ export class RemoteEngine implements Trainable {
     return rows.map((row) => this.#known.get(row)!)
   }
 
-  async optimizerStep(step: AdamWStep): Promise<StepReport> {
+  async optimizerStep(step: AdamWParameters): Promise<OptimizerStepReport> {
     const complete = completeStep(step)
     checkUnclaimed(this, "optimizerStep()")
     const report = await this.#code.stepOf(await this.#trained(), complete)
@@ -419,7 +419,7 @@ export class RemoteEngine implements Trainable {
   /**
    * Writes only the adapter, in PEFT's layout (adapter_config.json, adapter_model.safetensors). `overwrite` replaces an older one; default false.
    *
-   * @throws GigpoError `ENGINE_REFUSED` if the server does not offer it for download.
+   * @throws GigpoError `ENGINE_REJECTED` if the server does not offer it for download.
    */
   async saveAdapter(
     directory: string,

@@ -87,9 +87,9 @@ export class RemoteModel {
   }
 }
 
-/** Returns the request_id of a response. Throws `ENGINE_REFUSED` if there is none. */
+/** Returns the request_id of a response. Throws `ENGINE_REJECTED` if there is none. */
 export function requestIdOf(answer: unknown, path: string): string {
   const { request_id } = (answer ?? {}) as { request_id?: unknown }
   if (typeof request_id === "string") return request_id
-  throw new GigpoError("ENGINE_REFUSED", `The engine answered ${path} without a request_id.`)
+  throw new GigpoError("ENGINE_REJECTED", `The engine answered ${path} without a request_id.`)
 }

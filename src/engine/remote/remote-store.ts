@@ -53,7 +53,7 @@ export async function saveThere(
   const { body } = await model.call(path, { path: name, type: path.slice(1) }, { signal })
   const { path: kept } = (body ?? {}) as { path?: unknown }
   if (typeof kept === "string") return kept
-  throw new GigpoError("ENGINE_REFUSED", "The engine saved the weights but returned no path.")
+  throw new GigpoError("ENGINE_REJECTED", "The engine saved the weights but returned no path.")
 }
 
 /** Returns the store of a remote engine: weights stay on the server, and a local folder names their path. */

@@ -42,7 +42,7 @@ export class Samplers {
     const { body } = await model.call("/save_weights_for_sampler", { path: name, type: "save_weights_for_sampler" })
     const { path } = (body ?? {}) as { path?: unknown }
     if (typeof path !== "string")
-      throw new GigpoError("ENGINE_REFUSED", "The engine saved weights for sampling but returned no path.")
+      throw new GigpoError("ENGINE_REJECTED", "The engine saved weights for sampling but returned no path.")
     return await this.open({ model_path: path })
   }
 
@@ -53,7 +53,7 @@ export class Samplers {
       ...of,
     })
     if (typeof sampling_session_id === "string") return sampling_session_id
-    throw new GigpoError("ENGINE_REFUSED", "The engine opened no sampling session.")
+    throw new GigpoError("ENGINE_REJECTED", "The engine opened no sampling session.")
   }
 
   /** Returns one sample. A result that the server lost is requested again as a new sample, which is safe because the lost one was never used. */
@@ -103,7 +103,7 @@ export class Samplers {
     // Some servers leave out the value of the first token.
     const found = promptLogProbs?.length === tokens.length ? promptLogProbs.subarray(1) : promptLogProbs
     if (found?.length !== tokens.length - 1)
-      throw new GigpoError("ENGINE_REFUSED", "The engine's samplers report no log-probabilities of prompts.")
+      throw new GigpoError("ENGINE_REJECTED", "The engine's samplers report no log-probabilities of prompts.")
     return found
   }
 
@@ -115,11 +115,11 @@ export class Samplers {
 
 function checkAnswer({ sequences }: SampleResult, most: number): void {
   if (sequences.length > 1)
-    throw new GigpoError("ENGINE_REFUSED", `The engine returned ${sequences.length} samples for a request of one.`)
+    throw new GigpoError("ENGINE_REJECTED", `The engine returned ${sequences.length} samples for a request of one.`)
   for (const { tokens } of sequences)
     if (tokens.length > most)
       throw new GigpoError(
-        "ENGINE_REFUSED",
+        "ENGINE_REJECTED",
         `The engine sampled ${tokens.length} tokens, above the requested maximum of ${most}.`,
       )
 }

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto"
 import { GigpoError } from "../../util/errors.ts"
 import { Connection, type ConnectionOptions } from "./connection.ts"
-import { Futures, type Pending } from "./futures.ts"
+import { Futures, type PendingRequest } from "./futures.ts"
 
 /** Milliseconds between heartbeats. Servers end sessions that are silent for minutes. */
 const heartbeat = 10_000
@@ -16,7 +16,7 @@ export interface Session {
   /** Flags that the server reports about itself. */
   readonly flags: Readonly<Record<string, unknown>>
   /** Requests that are accepted but not answered. */
-  readonly pending: readonly Pending[]
+  readonly pending: readonly PendingRequest[]
   /** Sends a POST request with a JSON response; `again` as in `Connection.send`. */
   post(path: string, body: object, again?: boolean): Promise<Readonly<Record<string, unknown>>>
   close(): Promise<void>
@@ -31,7 +31,7 @@ export interface SessionOptions extends ConnectionOptions {
   readonly resultTimeout?: number | undefined
 }
 
-/** Opens a session. Throws `ENGINE_LOST` if no server answers, and `ENGINE_REFUSED` for another kind of server or a wrong key. */
+/** Opens a session. Throws `ENGINE_LOST` if no server answers, and `ENGINE_REJECTED` for another kind of server or a wrong key. */
 export async function openSession(options: SessionOptions): Promise<Session> {
   const connection = new Connection(options)
   const futures = new Futures(connection, options.resultTimeout ?? 3600)
@@ -46,7 +46,7 @@ export async function openSession(options: SessionOptions): Promise<Session> {
   })
   if (typeof session_id !== "string")
     throw new GigpoError(
-      "ENGINE_REFUSED",
+      "ENGINE_REJECTED",
       `The server at ${connection.url} is not a server of the Tinker API. Correct the address.`,
     )
   connection.met()

@@ -47,12 +47,12 @@ export async function trainOn(
 /** Checks that there is one log-probability per token. Servers may omit them for a backward pass. */
 function checkLengths({ logProbs }: TrainingResult, data: readonly Datum[], forwardOnly: boolean): void {
   if (logProbs.length !== data.length)
-    throw new GigpoError("ENGINE_REFUSED", `The engine returned ${logProbs.length} results for ${data.length} data.`)
+    throw new GigpoError("ENGINE_REJECTED", `The engine returned ${logProbs.length} results for ${data.length} data.`)
   for (const [i, { length }] of logProbs.entries()) {
     const tokens = data[i]!.tokens.length
     if (length === tokens || (length === 0 && !forwardOnly)) continue
     throw new GigpoError(
-      "ENGINE_REFUSED",
+      "ENGINE_REJECTED",
       `The engine returned ${length} log-probabilities for a datum of ${tokens} tokens.`,
     )
   }

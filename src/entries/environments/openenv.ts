@@ -2,5 +2,5 @@
 
 import "../../check-node.mts"
 
-export { openEnv } from "../../environment/openenv/openenv.ts"
-export type { ObservedText, OpenEnvMoment, OpenEnvOptions, OpenEnvTask } from "../../environment/openenv/options.ts"
+export { openenv } from "../../environment/openenv/openenv.ts"
+export type { ObservedText, OpenEnvOptions, OpenEnvResponse, OpenEnvTask } from "../../environment/openenv/options.ts"

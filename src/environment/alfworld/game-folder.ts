@@ -49,8 +49,8 @@ export async function openGameFolder(
             `download the games or set ${split}Split to another folder.`,
         )
       }
-      if (split === "test") yield* new Random(0).fork("alfworld test").shuffled(games.test)
-      else for (let epoch = 0; ; epoch++) yield* random.fork("alfworld epoch", epoch).shuffled(games.train)
+      if (split === "test") yield* new Random(0).derive("alfworld test").shuffled(games.test)
+      else for (let epoch = 0; ; epoch++) yield* random.derive("alfworld epoch", epoch).shuffled(games.train)
     },
     load({ game }) {
       const path = join(root, game)
@@ -104,7 +104,7 @@ function taskTypeOf(trajectory: string, source: string): string {
 /** Maximum size of a file in bytes; published ones have up to 0.1 MB. */
 const largest = 16 * 2 ** 20
 
-/** Also refuses a pipe, so that `load`, which reads at once, does not block the process. */
+/** Also rejects a pipe, so that `load`, which reads at once, does not block the process. */
 async function readText(path: string): Promise<string> {
   return await readLinked(path, largest)
 }

@@ -24,7 +24,7 @@ export const alfworldFields = {
     "observation",
     ["observation", "state"],
     'Anchor state of a step. "observation": the text of the observation, as in verl-agent; every command that fails has the same text ' +
-      'and thus the same anchor ("Nothing happens."). "state": the facts of the world.',
+      'and thus the same anchor ("Nothing happens."). "state": the facts of the household.',
   ),
   admissible: boolean(true, "Whether the prompt lists the admissible commands."),
   expert: oneOf(

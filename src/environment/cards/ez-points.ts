@@ -24,10 +24,10 @@ ends the formula and evaluates it: 12 with both cards used earns 10, and nothing
 
 /**
  * EZPoints of RL4VLM, as in verl-agent: two cards, `+` and `*`, target 12, always solvable. Rewards: 10 for a correct formula, else 0
- * (`reward: "rl4vlm"`: -1 for a refused number and for a failed formula). The step after the sixth element ends the episode. The default
+ * (`reward: "rl4vlm"`: -1 for a rejected number and for a failed formula). The step after the sixth element ends the episode. The default
  * of `maxSteps` is 8. There are 19 ordered hands.
  *
- * `reward: "rl4vlm"` changes only the rewards. The original also appends a space to the formula for a refused number.
+ * `reward: "rl4vlm"` changes only the rewards. The original also appends a space to the formula for a rejected number.
  *
  * The test holds out seeds only. Every test hand occurs in training, so the test does not detect memorization.
  *

@@ -36,7 +36,7 @@ const cardValue = (rank: number) => Math.min(rank, 10)
 
 /**
  * Environment of RL4VLM's formula games, as in verl-agent. Each action appends one element to the formula; `=` evaluates it as Python does
- * and ends the episode. A number that is on no unused card is refused without a change. If the formula is already too long, any step ends
+ * and ends the episode. A number that is on no unused card is rejected without a change. If the formula is already too long, any step ends
  * the episode without success.
  */
 export function formulaEnvironment(formula: FormulaGame, options: CardSettings): Environment<CardTask> {

@@ -17,7 +17,7 @@ export const sharedCardFields = {
   reward: oneOf(
     "verl-agent",
     ["verl-agent", "rl4vlm"],
-    'Reward variant. "verl-agent": no negative rewards except on the number line. "rl4vlm", the original: -1 for refused ' +
+    'Reward variant. "verl-agent": no negative rewards except on the number line. "rl4vlm", the original: -1 for rejected ' +
       "numbers, failed formulas and lost hands.",
   ),
   completionFormat: oneOf(

@@ -26,7 +26,7 @@ bracket, ( or ). The action = ends the formula and evaluates it: 24 with all fou
 
 /**
  * Points24 of RL4VLM, as in verl-agent: four cards, `+ - * / ( )`, target 24. Rewards: 10 for a correct formula, else 0
- * (`reward: "rl4vlm"`: -1 for a refused number and for a failed formula). Formulas are evaluated as in Python: 8/(3-8/3) is 23.99… and
+ * (`reward: "rl4vlm"`: -1 for a rejected number and for a failed formula). Formulas are evaluated as in Python: 8/(3-8/3) is 23.99… and
  * fails, and an adjacent 2 and 4 are 24. The step after the 21st element ends the episode. The default of `maxSteps` is 22, which does not
  * shorten episodes; verl-agent defines no limit for this environment.
  *

@@ -21,7 +21,7 @@ export function playSession({ address, connection, first, act, options, signal }
   const life = new Lifecycle("OpenEnv", signal)
   let now = readObservation(first.observation, options)
   let steps = 0
-  let refused = 0
+  let rejected = 0
   return {
     first: now,
     async step(action) {
@@ -30,9 +30,9 @@ export function playSession({ address, connection, first, act, options, signal }
       const truncated = ++steps >= options.maxSteps
       if (frame.type === "error") {
         if (!isRefusal(frame)) throw serverError(address, "step", frame)
-        refused++
+        rejected++
         if (truncated) life.end()
-        const metrics = { success: 0, refused }
+        const metrics = { success: 0, rejected }
         return { observation: refusal(now, frame), reward: 0, terminated: false, truncated, metrics }
       }
       now = readObservation(frame.observation, options)
@@ -44,7 +44,7 @@ export function playSession({ address, connection, first, act, options, signal }
         reward: frame.reward,
         terminated: frame.done,
         truncated: truncated && !frame.done,
-        metrics: { success: won ? 1 : 0, refused },
+        metrics: { success: won ? 1 : 0, rejected },
       }
       return result
     },
@@ -56,7 +56,7 @@ export function playSession({ address, connection, first, act, options, signal }
 }
 
 /**
- * Whether the server refused the content of an action, not its fields; pydantic reports wrong fields as missing or extra_forbidden. An
+ * Whether the server rejected the content of an action, not its fields; pydantic reports wrong fields as missing or extra_forbidden. An
  * exception of the environment (EXECUTION_ERROR) is attributed to the action, for example an illegal move.
  */
 function isRefusal({ code, errors }: ErrorFrame): boolean {
@@ -64,9 +64,9 @@ function isRefusal({ code, errors }: ErrorFrame): boolean {
   return code === "VALIDATION_ERROR" && !errors.some(({ type }) => type === "missing" || type === "extra_forbidden")
 }
 
-/** Unchanged observation with the reason of the refusal appended for the model. */
+/** Unchanged observation with the reason of the rejection appended for the model. */
 function refusal(now: Observation, { message, errors }: ErrorFrame): Observation {
   const [detail] = errors
   const reason = `${message}${detail ? ` (${detail.loc}: ${detail.type})` : ""}`.slice(0, 500)
-  return { ...now, text: `${now.text}\n\nThe action was refused: ${reason}` }
+  return { ...now, text: `${now.text}\n\nThe action was rejected: ${reason}` }
 }

@@ -23,19 +23,19 @@ import { openSession } from "./session.ts"
  * server's environment is a pure function of seed and actions; `checkEnvironment` tests this.
  *
  * - A reward of null counts as 0. The episode ends when the server reports done, or after `maxSteps` steps.
- * - If the server refuses an action (VALIDATION_ERROR of its content, EXECUTION_ERROR), the reward is 0 and the observation is unchanged
- *   except for the appended reason. The metric `refused` counts these steps.
+ * - If the server rejects an action (VALIDATION_ERROR of its content, EXECUTION_ERROR), the reward is 0 and the observation is unchanged
+ *   except for the appended reason. The metric `rejected` counts these steps.
  * - All other errors fail the episode with ENVIRONMENT_FAILED or ENVIRONMENT_TIMEOUT: a VALIDATION_ERROR of an action's fields, a closed
  *   connection, a missing response, a frame outside the protocol.
  * - Environments with MCP tools need `act` to write the calls, e.g.
  *   `(action) => ({ type: "call_tool", tool_name: "search", arguments: { query: action } })`. Without `act` they are rejected, because
  *   their actions have no single text field. Tools are not listed in the prompt.
  *
- * Metrics: `success`, `refused`.
+ * Metrics: `success`, `rejected`.
  *
  * @throws BAD_CONFIG for unknown or invalid options; the server is first contacted by `start`
  */
-export function openEnv(options: OpenEnvOptions = {}): Environment<OpenEnvTask> {
+export function openenv(options: OpenEnvOptions = {}): Environment<OpenEnvTask> {
   const resolved: ResolvedOptions = readOptions("openenv", options, openEnvFields)
   const { speech, remembers } = settleMemory(resolved)
   const address = serverAddress(resolved.url, resolved.plainHttp)

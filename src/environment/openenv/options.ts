@@ -10,7 +10,7 @@ export interface OpenEnvTask {
 }
 
 /** Last response of the server in an episode. */
-export interface OpenEnvMoment {
+export interface OpenEnvResponse {
   /** Observation object of the server's environment. */
   readonly observation: unknown
   /** Reward of the step; 0 after a reset. */
@@ -70,14 +70,14 @@ export const openEnvFields = {
     "Function that writes the action object, in place of actionField.",
   ),
   success: callback(
-    undefined as ((last: OpenEnvMoment) => boolean) | undefined,
+    undefined as ((last: OpenEnvResponse) => boolean) | undefined,
     "Function that decides from the last response whether an episode was successful.",
     { defaultText: "whether the last reward was positive" },
   ),
 }
 
-/** Options of `openEnv`. */
+/** Options of `openenv`. */
 export type OpenEnvOptions = OptionsOf<typeof openEnvFields>
 
-/** Options of `openEnv` with defaults. */
+/** Options of `openenv` with defaults. */
 export type ResolvedOptions = Resolved<typeof openEnvFields>

@@ -43,5 +43,5 @@ export function* sokobanTasks(
 /** Whether a room belongs to the test: one layout in eight, by a hash of walls and targets, which moves do not change. */
 function isTestLayout(room: Room): boolean {
   const layout = Array.from(room.cells, (cell) => (cell === Cell.wall ? "#" : isTarget(cell) ? "O" : "_")).join("")
-  return new Random(0).fork("sokoban layout", room.width, layout).below(8) === 0
+  return new Random(0).derive("sokoban layout", room.width, layout).below(8) === 0
 }

@@ -98,9 +98,9 @@ function connect(place) {
   const connection = known ?? open(place.file)
   if (!known) {
     if (place.script !== undefined) connection.database.exec(place.script)
-    const refuse = (name) => () => { throw new Error(name + "() is not allowed here: its results differ from one time to the next") }
-    connection.database.function("random", refuse("random"))
-    connection.database.function("randomblob", (_size) => refuse("randomblob")())
+    const reject = (name) => () => { throw new Error(name + "() is not allowed here: its results differ from one time to the next") }
+    connection.database.function("random", reject("random"))
+    connection.database.function("randomblob", (_size) => reject("randomblob")())
     connection.database.exec("PRAGMA temp_store = MEMORY; PRAGMA query_only = ON")
   }
   databases.set(key, connection)

@@ -39,7 +39,7 @@ export class Shop {
     this.#nouns = nouns
     this.#instruction = ["Instruction:", ...node(goal.instruction)]
     // `<r>` is random in the original. Here the same actions for a goal must give the same pages.
-    this.#random = new Random(0).fork("webshop random products", goal.instruction)
+    this.#random = new Random(0).derive("webshop random products", goal.instruction)
   }
 
   /** First page. */

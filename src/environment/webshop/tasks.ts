@@ -21,7 +21,7 @@ export function* webshopTasks(
     return
   }
   const heldOut = heldOutTexts(goals)
-  const draws = random.fork("webshop goals")
+  const draws = random.derive("webshop goals")
   for (let misses = 0; misses < 1000; misses++) {
     const goal = goals.at(testGoals + draws.below(goals.size - testGoals))
     if (heldOut.has(goal.instruction)) continue

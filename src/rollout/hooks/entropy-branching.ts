@@ -41,7 +41,7 @@ export function arpoBranches(
 /**
  * Hook that branches episodes where the entropy of the policy rises after an observation (ARPO, arXiv 2507.19849): at all turns but the first, where
  * u - weight (H - H₀) ≤ `threshold`, with u uniform in [0, 1), and H and H₀ the entropies of this and of the first completion divided by log of the
- * vocabulary size. `rollout.maxForks` bounds the number of branches, like the beam size in the authors' code. Implementation choice: an
+ * vocabulary size. `rollout.maxBranches` bounds the number of branches, like the beam size in the authors' code. Implementation choice: an
  * observation counts as a tool result.
  *
  * @throws GigpoError `BAD_ARGUMENT` for an invalid option, and during the rollout for an engine that does not report entropies.
@@ -56,7 +56,7 @@ export function entropyBranching(options: EntropyBranchingOptions = {}): Pick<Ro
         vocabularyShare(entropyOf("entropyBranching", completion, tokens), vocabularySize),
       )
       const branches = arpoBranches(random.uniform(), now!, initial!, { weight, threshold })
-      return branches ? { kind: "fork", branchingFactor } : { kind: "accept" }
+      return branches ? { kind: "branch", branchingFactor } : { kind: "accept" }
     },
   }
 }

@@ -56,7 +56,7 @@ export async function goOn(
   if (left < 1) return completion
   const begun = joined(Int32Array, [completion.tokens.subarray(0, kept), forced])
   const prompt = joined(Int32Array, [request.prompt, begun])
-  const { key } = new Random(request.key).fork("after", length)
+  const { key } = new Random(request.key).derive("after", length)
   const rest = await sample({ ...request, prompt, maxTokens: left, key })
   const column = (of: (completion: SampledCompletion) => Float32Array) =>
     joined(Float32Array, [of(completion).subarray(0, kept), new Float32Array(forced.length), of(rest)])

@@ -45,7 +45,7 @@ export function bySuccess(given: BySuccessOptions = {}): Curriculum {
       let drawn: number[] = []
       return {
         next({ index, random }) {
-          pool ??= takeTasks(environment, "train", new Random(seed).fork("curriculum"), size)
+          pool ??= takeTasks(environment, "train", new Random(seed).derive("curriculum"), size)
           if (index === 0) drawn = []
           const before = new Set(drawn.slice(drawn.length - (drawn.length % pool.length)))
           const chances = Array.from(pool, (_, place) =>

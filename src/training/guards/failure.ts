@@ -1,6 +1,6 @@
 import { mkdir, rm, writeFile } from "node:fs/promises"
 import { join } from "node:path"
-import type { AdamWStep, ModelStore, Trainable } from "../../engine/engine.ts"
+import type { AdamWParameters, ModelStore, Trainable } from "../../engine/engine.ts"
 import type { Sequence } from "../../engine/sequence.ts"
 import { writeDirectory } from "../../files/atomic-directory.ts"
 import { inside } from "../../files/inside.ts"
@@ -28,7 +28,7 @@ export interface Failure {
   readonly options: ResolvedTrainOptions
   readonly rows: readonly Sequence[]
   readonly how: AccumulateOptions
-  readonly adamw: AdamWStep
+  readonly adamw: AdamWParameters
   readonly error: Error
 }
 
@@ -40,7 +40,7 @@ interface Batch {
   readonly loss: { readonly name: string; readonly options: unknown }
   readonly seed: number
   readonly how: Omit<AccumulateOptions, "random" | "signal"> & { readonly key: readonly [number, number] }
-  readonly adamw: AdamWStep
+  readonly adamw: AdamWParameters
   /** Reference of the engine to the saved weights; null if the engine cannot be saved, or has weights that are not finite. */
   readonly weights: Json
   /** Constraints. Spans hold an index into this list. */

@@ -1,4 +1,4 @@
-import type { AdamWStep, Critic, Trainable } from "../../engine/engine.ts"
+import type { AdamWParameters, Critic, Trainable } from "../../engine/engine.ts"
 import { type Sequence, sampledTokens } from "../../engine/sequence.ts"
 import type { TokenLoss } from "../../loss/token-loss.ts"
 import type { Checkpoint } from "../../runs/checkpoint.ts"
@@ -46,7 +46,7 @@ export class StepGuard {
   async step(
     rows: readonly Sequence[],
     how: AccumulateOptions,
-    adamw: AdamWStep,
+    adamw: AdamWParameters,
     onChange?: () => void,
     other?: TokenLoss,
   ): Promise<OptimizerStepResult> {
@@ -78,7 +78,7 @@ export class StepGuard {
   async #keep(
     rows: readonly Sequence[],
     how: AccumulateOptions,
-    adamw: AdamWStep,
+    adamw: AdamWParameters,
     error: Error,
     loss: TokenLoss,
   ): Promise<string> {

@@ -1,4 +1,4 @@
-import type { AdamWStep, LossReport, StepReport, Trainable } from "../../engine/engine.ts"
+import type { AdamWParameters, LossReport, OptimizerStepReport, Trainable } from "../../engine/engine.ts"
 import type { Sequence } from "../../engine/sequence.ts"
 import type { TokenLoss } from "../../loss/token-loss.ts"
 import { GigpoError } from "../../util/errors.ts"
@@ -9,7 +9,7 @@ export interface OptimizerStepResult {
   /** Report of the loss. Absent if the loss is not finite. */
   readonly report?: LossReport
   /** Report of the optimizer. The gradient norm is NaN if the loss is not finite. */
-  readonly step: StepReport
+  readonly step: OptimizerStepReport
   /** Reason of a skipped step, with the code NON_FINITE. The weights are unchanged and the gradients cleared. */
   readonly error?: GigpoError
 }
@@ -24,7 +24,7 @@ export async function takeStep(
   rows: readonly Sequence[],
   loss: TokenLoss,
   how: AccumulateOptions,
-  adamw: AdamWStep,
+  adamw: AdamWParameters,
   onChange?: () => void,
 ): Promise<OptimizerStepResult> {
   let report: LossReport

@@ -41,7 +41,7 @@ export interface EpisodeTable {
 }
 
 /** What episodes can be selected by, besides their results: group with different returns, loops, and problems. */
-export const marks = ["mixed", "loop", "invalid", "truncated", "refused"] as const
+export const marks = ["mixed", "loop", "invalid", "truncated", "rejected"] as const
 export type Mark = (typeof marks)[number]
 
 export function markBit(mark: Mark): number {
@@ -52,7 +52,7 @@ export function markBit(mark: Mark): number {
 function marksOf({ iteration, group, outcome, return: earned, steps, problems }: EpisodePage): number[] {
   const bits = steps.map((count, at) => {
     const isLoop = count > 1 && 2 * (problems.revisits[at] ?? 0) >= count
-    const own = (["invalid", "truncated", "refused"] as const).filter((name) => (problems[name][at] ?? 0) > 0)
+    const own = (["invalid", "truncated", "rejected"] as const).filter((name) => (problems[name][at] ?? 0) > 0)
     return own.reduce((sum, name) => sum | markBit(name), isLoop ? markBit("loop") : 0)
   })
   const unscored = [outcomes.indexOf("failed"), outcomes.indexOf("dropped")]

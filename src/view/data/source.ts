@@ -38,9 +38,9 @@ export interface ReportPage {
 
 /**
  * Counts of problems of an episode: steps with an invalid action, truncated completions, steps in a state that the episode had visited
- * before, and refused calls of an agent.
+ * before, and rejected calls of an agent.
  */
-export const problemCounts = ["invalid", "truncated", "revisits", "refused"] as const
+export const problemCounts = ["invalid", "truncated", "revisits", "rejected"] as const
 export type ProblemCount = (typeof problemCounts)[number]
 
 /** All recorded episodes as columns, [episodes], ordered by iteration, group and member. */
@@ -76,7 +76,7 @@ export interface EpisodePage {
 export const noEpisodes: EpisodePage = {
   ...{ cursor: "", reset: true, iteration: [], group: [], member: [], task: [], outcome: [], success: [] },
   ...{ return: [], steps: [], tokens: [], tasks: [], unreadable: [] },
-  problems: { invalid: [], truncated: [], revisits: [], refused: [] },
+  problems: { invalid: [], truncated: [], revisits: [], rejected: [] },
 }
 
 /** Episodes that a report contains. */

@@ -34,7 +34,9 @@ export function checkSummary(summary: unknown, iteration: number): Written {
 
 function checkProblems(problems: unknown, episodes: number): NonNullable<Written["problems"]> {
   const counts = Object.fromEntries(problemCounts.map((name) => [name, listOf(isCount, episodes)]))
-  return checked<NonNullable<Written["problems"]>>(problems, counts as Record<ProblemCount, Check>)
+  const { refused, ...named } = problems as Record<string, unknown> // `rejected` in recordings of earlier versions
+  const columns = refused === undefined ? named : { rejected: refused, ...named }
+  return checked<NonNullable<Written["problems"]>>(columns, counts as Record<ProblemCount, Check>)
 }
 
 function checkBlock(block: unknown): Block {

@@ -55,7 +55,7 @@ export function summarize({ iteration, groups, most }: ToRecord): Omit<Iteration
       revisits: all.map(
         ({ episode: { steps } }) => steps.length - new Set(steps.map(({ observation }) => observation.anchor)).size,
       ),
-      refused: all.map(({ episode: { metrics } }) => Math.max(0, Math.trunc(metrics.refused ?? 0))),
+      rejected: all.map(({ episode: { metrics } }) => Math.max(0, Math.trunc(metrics.rejected ?? 0))),
     },
   }
 }

@@ -94,7 +94,7 @@ describe("alfworld", () => {
     expect([moved === at, back === at]).toEqual([false, true])
   })
 
-  it("refuses disposed episodes, aborted signals and games without their folder", async () => {
+  it("rejects disposed episodes, aborted signals and games without their folder", async () => {
     const { environment, task } = await open()
     const episode = await environment.start(task, context())
     await episode[Symbol.asyncDispose]?.()
@@ -107,7 +107,7 @@ describe("alfworld", () => {
     })
   })
 
-  it("refuses invalid tasks", async () => {
+  it("rejects invalid tasks", async () => {
     const { environment, task } = await open()
     for (const wrong of [
       undefined,
@@ -150,7 +150,7 @@ describe("alfworld", () => {
     [{ admissible: "yes" }, "admissible must be true or false"],
     [{ expert: "oracle" }, "expert must be"],
     [{ max_steps: 50 }, "max_steps is not an option; did you mean maxSteps?"],
-  ])("refuses the options %j", async (options, message) => {
+  ])("rejects the options %j", async (options, message) => {
     await expect(alfworld(options as AlfworldOptions)).rejects.toMatchObject({
       code: "BAD_CONFIG",
       message: expect.stringContaining(`alfworld: ${message}`),

@@ -115,7 +115,7 @@ describe("a folder of games", () => {
     expect(await paths("train", 16, 2)).not.toEqual(train)
     const test = await paths("test")
     const sorted = [...names].sort().map((name) => `valid_seen/${name}/game.tw-pddl`)
-    expect(test).toEqual(new Random(0).fork("alfworld test").shuffled(sorted))
+    expect(test).toEqual(new Random(0).derive("alfworld test").shuffled(sorted))
     expect(await paths("test", 1000, 2)).toEqual(test)
     expect(test).not.toEqual(sorted)
   })
@@ -179,11 +179,11 @@ describe("a folder of games", () => {
       { "train/a/t": { ...good, trajectory: "{}" } },
       /train\/a\/t\/traj_data\.json: there is no "task_type"/,
     ],
-  ])("is refused with %s, at opening", async (_, games, message) => {
+  ])("is rejected with %s, at opening", async (_, games, message) => {
     await expect(alfworld({ data: write(games) })).rejects.toMatchObject({ code: "BAD_DATA", message })
   })
 
-  it("is refused if a requested split has no games", async () => {
+  it("is rejected if a requested split has no games", async () => {
     const data = write({ "train/a/t": good, "valid_seen/b/t": { ...good, game: json({ solvable: false }) } })
     await expect(listTasks({ data }, "test")).rejects.toMatchObject({
       code: "BAD_DATA",
@@ -191,7 +191,7 @@ describe("a folder of games", () => {
     })
   })
 
-  it("refuses an episode whose game is corrupt or missing, naming the file", async () => {
+  it("rejects an episode whose game is corrupt or missing, naming the file", async () => {
     const data = write({ "train/a/t": { ...good, game: json({ solvable: true, pddl_problem: "(define" }) } })
     const environment = await alfworld({ data })
     const [task] = await listTasks({ data }, "train", 1)
@@ -274,7 +274,7 @@ describe.skipIf(!present)(`the original games of ALFWorld${reason}`, () => {
         played.push(...(await listTasks(options, split, 200)).map(({ game }) => game))
     }
     expect(played.filter((path) => silent.includes(path))).toEqual([])
-    // TextWorld's engine reads two of them all the same, and refuses the third.
+    // TextWorld's engine reads two of them all the same, and rejects the third.
     const open = (path: string) => Game.parse(readGameFile(readFileSync(join(root, path), "utf8"), path)).start()
     const [bad, ...good] = silent.sort((a, b) => Number(b.includes("movable")) - Number(a.includes("movable")))
     expect(() => open(bad!)).toThrow("the predicate receptacleobjecttype is not declared")

@@ -182,7 +182,7 @@ describe("a household", () => {
     }
   })
 
-  it("refuses invalid options and tasks", () => {
+  it("rejects invalid options and tasks", () => {
     const wrong = (options: object) => () => generateHousehold(1, options as HouseholdOptions)
     expect(wrong({ size: "tiny" })).toThrow(/size must be small, medium, large or/)
     expect(wrong({ size: { receptacles: [3, 5], objects: [6, 8] } })).toThrow(/alfworld: size must be/)

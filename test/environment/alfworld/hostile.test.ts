@@ -36,7 +36,7 @@ describe("readGameFile", () => {
     [JSON.stringify({ ...texts, walkthrough: "look" }), /"walkthrough" must be a list of commands/],
     [JSON.stringify({ ...texts, walkthrough: [1] }), /"walkthrough" must be a list of commands/],
     [" ".repeat(2_000_001), /at most 2000000 characters/],
-  ])("refuses %.40j, naming the file", (json, message) => {
+  ])("rejects %.40j, naming the file", (json, message) => {
     expect(() => readGameFile(json, "kitchen/game.tw-pddl")).toThrow(bad(message))
     expect(() => readGameFile(json, "kitchen/game.tw-pddl")).toThrow(bad(/^kitchen\/game\.tw-pddl: /))
   })
@@ -155,7 +155,7 @@ describe("Game", () => {
       { goal: `${"(forall (?x) (exists (?y) ".repeat(40)}(p)${"))".repeat(40)}` },
       /more than 64 variables/,
     ],
-  ])("refuses %s", (_, game, message) => {
+  ])("rejects %s", (_, game, message) => {
     const play = () => Game.parse(tinyFile(game), "kitchen").start().won
     expect(play).toThrow(bad(message))
     expect(play).toThrow(bad(/^kitchen: .*; fetch or generate the game again\.$/s))
@@ -177,11 +177,11 @@ describe("Game", () => {
     ["rules that are not JSON", { grammar: 'grammar :: """{""";' }, /not JSON/],
     ["rules that are no object", { grammar: 'grammar :: """null""";' }, /must be an object/],
     ["an action without a template", { grammar: 'action look { feedback :: "x"; }' }, /look has no template/],
-  ])("refuses %s", (_, texts, message) => {
+  ])("rejects %s", (_, texts, message) => {
     expect(() => Game.parse({ ...file, ...texts }, "kitchen").start()).toThrow(bad(message))
   })
 
-  it("refuses an action without a wording in the grammar", () => {
+  it("rejects an action without a wording in the grammar", () => {
     const { domain, problem } = tinyFile({ actions: act("", "()") })
     expect(() => Game.parse({ ...file, domain, problem })).toThrow(bad(/the grammar does not know the action act/))
   })

@@ -62,7 +62,7 @@ describe.skipIf(!present)(`recordings of ALFWorld's own engine${reason}`, () => 
     })
   })
 
-  it("are refused if a line is not an episode, or its game is missing", async () => {
+  it("are rejected if a line is not an episode, or its game is missing", async () => {
     const play = async (record: unknown) => {
       const list = async function* () {
         yield record

@@ -38,7 +38,7 @@ describe.each(factories)("%s", (name, factory) => {
     expect(train).not.toEqual(firstTasks(factory(), "train", 1000, 2))
   })
 
-  it("refuses unknown actions, ended and disposed episodes, aborted signals and bad seeds", async () => {
+  it("rejects unknown actions, ended and disposed episodes, aborted signals and bad seeds", async () => {
     const environment = factory({ maxSteps: 1 })
     const episode = await start(environment, 1)
     await expect(episode.step("jump")).rejects.toMatchObject({ code: "BAD_ARGUMENT", message: /has no action "jump"/ })
@@ -64,7 +64,7 @@ describe.each(factories)("%s", (name, factory) => {
     [{ history: -1 }, "history"],
     [{ prompt: "you are" }, "prompt must be a function"],
     [{ seed: 1 }, "seed is not an option; known: "],
-  ])("refuses the options %j", (options, message) => {
+  ])("rejects the options %j", (options, message) => {
     expect(() => factory(options as unknown as CardOptions)).toThrow(
       expect.objectContaining({ code: "BAD_CONFIG", message: expect.stringContaining(`${name}: ${message}`) }),
     )
@@ -80,7 +80,7 @@ describe.each(factories)("%s", (name, factory) => {
   })
 })
 
-it("refuse invalid options", () => {
+it("reject invalid options", () => {
   expect(() => numberLine({ maxPosition: 1 })).toThrow(expect.objectContaining({ code: "BAD_CONFIG" }))
   expect(() => points24({ solvable: "some" as "only" })).toThrow(expect.objectContaining({ code: "BAD_CONFIG" }))
 })

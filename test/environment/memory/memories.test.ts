@@ -12,7 +12,7 @@ import { skills } from "../../../src/environment/memory/skills.ts"
 import { stateBlock } from "../../../src/environment/memory/state.ts"
 import { summary } from "../../../src/environment/memory/summary.ts"
 import { sokoban } from "../../../src/environment/sokoban/sokoban.ts"
-import { playExpert } from "../../../src/rollout/expert.ts"
+import { streamExpert } from "../../../src/rollout/expert.ts"
 import { rollout } from "../../../src/rollout/rollout.ts"
 import { takeTasks } from "../../../src/rollout/tasks.ts"
 import { Run } from "../../../src/runs/run.ts"
@@ -226,7 +226,7 @@ describe("a memory that calls the policy", () => {
       const [task] = takeTasks(environment, "train", new Random(1), 1)
       const setup = { environment, task, random: new Random(1), environmentTimeout: 30, maxSteps: 3 }
       const found = []
-      for await (const { messages } of playExpert(setup)) found.push(messages.at(-1)!.content)
+      for await (const { messages } of streamExpert(setup)) found.push(messages.at(-1)!.content)
       return found
     }
     await expect(steps(plan())).rejects.toThrow(

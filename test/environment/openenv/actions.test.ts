@@ -1,10 +1,10 @@
 import { describe, expect, it } from "vitest"
-import { openEnv } from "../../../src/environment/openenv/openenv.ts"
+import { openenv } from "../../../src/environment/openenv/openenv.ts"
 import { Random } from "../../../src/util/random.ts"
 import { actionSchema, error, observation, startServer } from "./server.ts"
 import { listen, released, serve, start } from "./setup.ts"
 
-describe("actions that the server refuses", () => {
+describe("actions that the server rejects", () => {
   const literal = [{ type: "literal_error", loc: ["command"], msg: "Input should be 'go' or 'stop'" }]
 
   it.each([
@@ -17,7 +17,7 @@ describe("actions that the server refuses", () => {
     const episode = await start({ url: server.url, maxSteps: 4 })
     const refused = {
       observation: {
-        text: `start seed=7\n\nThe action was refused: ${shown}`,
+        text: `start seed=7\n\nThe action was rejected: ${shown}`,
         anchor: "start seed=7",
         actions: ["go", "stop"],
       },
@@ -25,10 +25,10 @@ describe("actions that the server refuses", () => {
       terminated: false,
       truncated: false,
     }
-    expect(await episode.step("fly")).toEqual({ ...refused, metrics: { success: 0, refused: 1 } })
-    expect(await episode.step("fly")).toEqual({ ...refused, metrics: { success: 0, refused: 2 } })
-    expect(await episode.step("go")).toMatchObject({ observation: { text: "you go" }, metrics: { refused: 2 } })
-    expect(await episode.step("fly")).toMatchObject({ truncated: true, metrics: { refused: 3 } })
+    expect(await episode.step("fly")).toEqual({ ...refused, metrics: { success: 0, rejected: 1 } })
+    expect(await episode.step("fly")).toEqual({ ...refused, metrics: { success: 0, rejected: 2 } })
+    expect(await episode.step("go")).toMatchObject({ observation: { text: "you go" }, metrics: { rejected: 2 } })
+    expect(await episode.step("fly")).toMatchObject({ truncated: true, metrics: { rejected: 3 } })
     await expect(episode.step("go")).rejects.toMatchObject({ code: "BAD_ARGUMENT" })
     await episode[Symbol.asyncDispose]?.()
   })
@@ -67,7 +67,7 @@ describe("the field of actions", () => {
       schema: schema(["message"], { message: text, note: text }),
       answer: ({ type }) => (type === "step" ? observation("ok", 0, false) : undefined),
     })
-    const environment = openEnv({ url: server.url })
+    const environment = openenv({ url: server.url })
     const context = { signal: new AbortController().signal, random: new Random(1) }
     for (let i = 0; i < 2; i++) {
       const episode = await environment.start({ seed: 1 }, context)
@@ -100,7 +100,7 @@ describe("the field of actions", () => {
         return asked++ === 0 ? {} : undefined
       },
     })
-    const environment = openEnv({ url: server.url })
+    const environment = openenv({ url: server.url })
     const context = { signal: new AbortController().signal, random: new Random(1) }
     await expect(environment.start({ seed: 1 }, context)).rejects.toMatchObject({ code: "BAD_CONFIG" })
     for (let i = 0; i < 2; i++) {

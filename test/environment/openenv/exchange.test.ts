@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from "node:fs"
 import { isDeepStrictEqual } from "node:util"
 import { describe, expect, it } from "vitest"
 import { WebSocket } from "ws"
-import { openEnv } from "../../../src/environment/openenv/openenv.ts"
+import { openenv } from "../../../src/environment/openenv/openenv.ts"
 import { Random } from "../../../src/util/random.ts"
 import { actionSchema, startServer } from "./server.ts"
 
@@ -42,7 +42,7 @@ describe.skipIf(!present)(`the recorded exchange${reason}`, () => {
       answer: (message) => exchange.find(({ sent }) => isDeepStrictEqual(sent, message))?.answer ?? null,
     })
     const play = async (actionField: string | undefined, actions: readonly string[]) => {
-      const environment = openEnv({ url: server.url, messageTimeout: 5, ...(actionField && { actionField }) })
+      const environment = openenv({ url: server.url, messageTimeout: 5, ...(actionField && { actionField }) })
       const context = { signal: new AbortController().signal, random: new Random(1) }
       const episode = await environment.start({ seed: 42 }, context)
       const results: unknown[] = [episode.first]
@@ -61,17 +61,17 @@ describe.skipIf(!present)(`the recorded exchange${reason}`, () => {
         reward: 0,
         terminated: false,
         truncated: false,
-        metrics: { success: 0, refused: 0 },
+        metrics: { success: 0, rejected: 0 },
       },
       {
         observation: { text: "you stop", anchor: "you stop", actions },
         reward: 1,
         terminated: true,
         truncated: false,
-        metrics: { success: 1, refused: 0 },
+        metrics: { success: 1, rejected: 0 },
       },
     ])
-    const environment = openEnv({ url: server.url, act: () => ({ nope: 1 }) })
+    const environment = openenv({ url: server.url, act: () => ({ nope: 1 }) })
     const episode = await environment.start(
       { seed: 42 },
       { signal: new AbortController().signal, random: new Random(1) },

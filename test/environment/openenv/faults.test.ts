@@ -194,7 +194,7 @@ describe("an abort", () => {
     await expect(start({}, 1, AbortSignal.abort(reason))).rejects.toBe(reason)
   })
 
-  it("is not needed to refuse concurrent steps", async () => {
+  it("is not needed to reject concurrent steps", async () => {
     const server = await serve()
     const episode = await start({ url: server.url })
     const both = [episode.step("go"), episode.step("go")]

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises"
 import { describe, expect, it } from "vitest"
 import { completionFormat } from "../../../src/environment/agent.ts"
 import type { PastStep } from "../../../src/environment/environment.ts"
-import { openEnv } from "../../../src/environment/openenv/openenv.ts"
+import { openenv } from "../../../src/environment/openenv/openenv.ts"
 import { type OpenEnvOptions, type OpenEnvTask, openEnvFields } from "../../../src/environment/openenv/options.ts"
 import { serverAddress } from "../../../src/environment/openenv/server-address.ts"
 import { checkEnvironment } from "../../../src/rollout/check-environment.ts"
@@ -11,11 +11,11 @@ import { Random } from "../../../src/util/random.ts"
 import { error, observation, type ServerOptions } from "./server.ts"
 import { released, serve, sockets, start, timers } from "./setup.ts"
 
-describe("openEnv", () => {
+describe("openenv", () => {
   it("fulfils the environment contract", async () => {
     const server = await serve()
-    await checkEnvironment(openEnv({ url: server.url }))
-    await checkEnvironment(openEnv({ url: server.url, actionField: "command", rules: false, thinking: "off" }))
+    await checkEnvironment(openenv({ url: server.url }))
+    await checkEnvironment(openenv({ url: server.url, actionField: "command", rules: false, thinking: "off" }))
     await released(server)
   })
 
@@ -28,7 +28,7 @@ describe("openEnv", () => {
       reward: 0,
       terminated: false,
       truncated: false,
-      metrics: { success: 0, refused: 0 },
+      metrics: { success: 0, rejected: 0 },
     })
     expect(await episode.step("stop")).toMatchObject({ reward: 1, terminated: true, metrics: { success: 1 } })
     await expect(episode.step("go")).rejects.toMatchObject({ code: "BAD_ARGUMENT", message: /episode has ended/ })
@@ -43,9 +43,9 @@ describe("openEnv", () => {
     ])
   })
 
-  it.each([undefined, null, "x", {}, { seed: "7" }, { seed: 1.5 }])("refuses the task %j", async (task) => {
+  it.each([undefined, null, "x", {}, { seed: "7" }, { seed: 1.5 }])("rejects the task %j", async (task) => {
     const context = { signal: new AbortController().signal, random: new Random(1) }
-    await expect(openEnv().start(task as unknown as OpenEnvTask, context)).rejects.toMatchObject({
+    await expect(openenv().start(task as unknown as OpenEnvTask, context)).rejects.toMatchObject({
       code: "BAD_ARGUMENT",
       message: expect.stringContaining("integer as its seed"),
     })
@@ -93,7 +93,7 @@ describe("openEnv", () => {
         type === "step" ? observation("moved", 0.2, true, { state: { x: 1 }, moves: ["e4"] }) : undefined,
     })
     const fields = { textField: "text", anchorField: "state", actionsField: "moves" }
-    const environment = openEnv({
+    const environment = openenv({
       url: server.url,
       reset: ({ seed }) => ({ seed: seed + 1, level: "easy" }),
       act: (action) => ({ command: action.toUpperCase() }),
@@ -183,15 +183,15 @@ describe("openEnv", () => {
     "sends the password of %s unencrypted only with the option plainHttp",
     (url) => {
       const refused = { code: "BAD_ARGUMENT", message: expect.stringMatching(/unencrypted.*plainHttp/s) }
-      expect(() => openEnv({ url })).toThrow(expect.objectContaining(refused))
-      expect(() => openEnv({ url })).not.toThrow(/secret/)
-      expect(openEnv({ url, plainHttp: true }).name).toBe("openenv")
+      expect(() => openenv({ url })).toThrow(expect.objectContaining(refused))
+      expect(() => openenv({ url })).not.toThrow(/secret/)
+      expect(openenv({ url, plainHttp: true }).name).toBe("openenv")
     },
   )
 
   it("makes 8 episodes wait for 2 slots", async () => {
     const server = await serve({ slots: 2 })
-    const environment = openEnv({ url: server.url })
+    const environment = openenv({ url: server.url })
     const rewards = await Promise.all(
       Array.from({ length: 8 }, async (_, seed) => {
         const context = { signal: new AbortController().signal, random: new Random(seed) }
@@ -247,8 +247,8 @@ describe("openEnv", () => {
     [{ textField: 3 }, "textField must be a non-empty string"],
     [{ act: "command" }, "act must be a function"],
     [{ action_field: "x" }, "action_field is not an option; did you mean actionField?"],
-  ])("refuses the options %j", (options, message) => {
-    expect(() => openEnv(options as OpenEnvOptions)).toThrow(
+  ])("rejects the options %j", (options, message) => {
+    expect(() => openenv(options as OpenEnvOptions)).toThrow(
       expect.objectContaining({ code: "BAD_CONFIG", message: expect.stringContaining(`openenv: ${message}`) }),
     )
   })
@@ -268,33 +268,33 @@ describe("prompts and completions", () => {
     ["<think>.</think><ACTION>İ Go</ACTION>", now, "İ Go", true],
     ["</action><action>", now, "", false],
   ])("parse reads %j", (completion, seen, action, valid) => {
-    expect(openEnv().parse(completion, seen)).toEqual({ action, valid })
+    expect(openenv().parse(completion, seen)).toEqual({ action, valid })
   })
 
   it("the prompt contains history, observation and possible actions", () => {
     const goal = "You act in an environment, one step at a time, to reach the goal that it sets."
-    expect(openEnv().prompt({ seed: 1 }, history, chess)[0]!.content.split("\n\n")).toEqual([
+    expect(openenv().prompt({ seed: 1 }, history, chess)[0]!.content.split("\n\n")).toEqual([
       goal,
       "[Observation 1: 'Board', Action 1: 'e4']",
       "Step 2, now:\nBoard",
       "Possible actions:\nNf3\nnf3x\ne4",
       completionFormat("required", "one of the possible actions"),
     ])
-    expect(openEnv({ thinking: "off" }).prompt({ seed: 1 }, [], now)[0]!.content.split("\n\n")).toEqual([
+    expect(openenv({ thinking: "off" }).prompt({ seed: 1 }, [], now)[0]!.content.split("\n\n")).toEqual([
       goal,
       "Step 1, now:\nBoard",
       completionFormat("off", "the text of your next action"),
     ])
-    expect(openEnv({ rules: false }).prompt({ seed: 1 }, [], now)[0]!.content).toBe("Board")
-    expect(openEnv({ rules: false, history: 0 }).prompt({ seed: 1 }, history, chess)[0]!.content).toBe(
+    expect(openenv({ rules: false }).prompt({ seed: 1 }, [], now)[0]!.content).toBe("Board")
+    expect(openenv({ rules: false, history: 0 }).prompt({ seed: 1 }, history, chess)[0]!.content).toBe(
       "Board\n\nPossible actions:\nNf3\nnf3x\ne4",
     )
   })
 
   it("tasks are seeds", () => {
-    const [test] = openEnv().tasks("test", new Random(1))
+    const [test] = openenv().tasks("test", new Random(1))
     expect(test).toEqual({ seed: 65536 })
-    const [train] = openEnv().tasks("train", new Random(1))
+    const [train] = openenv().tasks("train", new Random(1))
     expect(train!.seed).toBeLessThan(65536)
   })
 })

@@ -2,7 +2,7 @@ import { createServer, type Socket } from "node:net"
 import { setTimeout as sleep } from "node:timers/promises"
 import { afterEach } from "vitest"
 import type { EnvironmentEpisode } from "../../../src/environment/environment.ts"
-import { openEnv } from "../../../src/environment/openenv/openenv.ts"
+import { openenv } from "../../../src/environment/openenv/openenv.ts"
 import type { OpenEnvOptions } from "../../../src/environment/openenv/options.ts"
 import { Random } from "../../../src/util/random.ts"
 import { type ServerOptions, startServer, type TestServer } from "./server.ts"
@@ -40,7 +40,7 @@ export function start(
   seed = 7,
   signal: AbortSignal = new AbortController().signal,
 ): Promise<EnvironmentEpisode> {
-  return openEnv(options).start({ seed }, { signal, random: new Random(1) })
+  return openenv(options).start({ seed }, { signal, random: new Random(1) })
 }
 
 /** Waits until the server has seen all connections end. */

@@ -101,12 +101,12 @@ describe("question files", () => {
     ["number.jsonl", "7", "BAD_DATA", /line 1 must have a string/],
     ["empty.parquet", "", "BAD_DATA", /cannot be read as Parquet/],
     ["text.parquet", "this is no parquet file, PAR0", "BAD_DATA", /cannot be read as Parquet/],
-  ])("are refused: %s", async (name, content, code, message) => {
+  ])("are rejected: %s", async (name, content, code, message) => {
     const path = content === undefined ? join(folder, name) : write(name, content)
     await expect(readQuestions(path)).rejects.toMatchObject({ code, message: expect.stringMatching(message) })
   })
 
-  it("are refused if Parquet data is corrupt", async () => {
+  it("are rejected if Parquet data is corrupt", async () => {
     const { readFile } = await import("node:fs/promises")
     const bytes = await readFile(fixture("search-r1.parquet"))
     bytes.fill(0xff, 4, 400)
@@ -174,12 +174,12 @@ describe("openCorpus", () => {
     ["broken.jsonl", '{"id":"1","contents":"a"}\n{"id":"2","contents":"b"', "BAD_DATA", /line 2 is not JSON/],
     ["wrong.jsonl", '{"id":"1","text":"a"}', "BAD_DATA", /line 1 must be an object with/],
     ["null.jsonl", "null", "BAD_DATA", /line 1 must be an object with/],
-  ])("refuses %s", async (name, content, code, message) => {
+  ])("rejects %s", async (name, content, code, message) => {
     const path = content === undefined ? join(folder, "nowhere", name) : write(name, content)
     await expect(openCorpus(path)).rejects.toMatchObject({ code, message: expect.stringMatching(message) })
   })
 
-  it("refuses a folder, and a file that was changed after it was read", async () => {
+  it("rejects a folder, and a file that was changed after it was read", async () => {
     await expect(openCorpus(folder)).rejects.toMatchObject({ code: "BAD_DATA" })
     const path = write("changing.jsonl", '{"id":"1","contents":"velan bay"}\n{"id":"2","contents":"ordo"}')
     const corpus = await openCorpus(path)

@@ -9,7 +9,7 @@ import { afterAll, beforeAll, expect, it } from "vitest"
 import { readQuestions } from "../../../src/environment/search/questions.ts"
 import { Random } from "../../../src/util/random.ts"
 
-// Parquet files that claim more than they hold, or are broken anywhere. They are refused by their name.
+// Parquet files that claim more than they hold, or are broken anywhere. They are rejected by their name.
 
 let folder: string
 beforeAll(async () => {
@@ -29,7 +29,7 @@ const refusal = (path: string, message: RegExp) => ({
 })
 const answers = (count: number) => ({ name: "golden_answers", data: Array(count).fill("a"), type: "STRING" as const })
 
-it("a page that expands hundreds of times is refused before decompression", async () => {
+it("a page that expands hundreds of times is rejected before decompression", async () => {
   const question = { name: "question", data: ["?".repeat(40 * 2 ** 20)], type: "STRING" as const }
   const compressors = { GZIP: (bytes: Uint8Array) => gzipSync(bytes) }
   const file = parquetWriteBuffer({ columnData: [question, answers(1)], codec: "GZIP", compressors, statistics: false })
@@ -40,7 +40,7 @@ it("a page that expands hundreds of times is refused before decompression", asyn
   expect((process.resourceUsage().maxRSS - before) / 1024).toBeLessThan(100)
 })
 
-it("a million rows in a few bytes are refused", async () => {
+it("a million rows in a few bytes are rejected", async () => {
   const data = Array(1_000_000).fill("who?")
   const file = parquetWriteBuffer({
     columnData: [{ name: "question", data, type: "STRING" }, answers(1_000_000)],
@@ -74,7 +74,7 @@ it("thousands of ordinary rows are read", async () => {
   expect(read[4999]).toEqual({ id: "4999", question: data[4999], answers: ["a"] })
 })
 
-it("modified bytes are refused with the file's name, or read", { timeout: 120_000 }, async () => {
+it("modified bytes are rejected with the file's name, or read", { timeout: 120_000 }, async () => {
   const whole = await readFile(join(import.meta.dirname, "search-r1.parquet"))
   const random = new Random(1)
   for (let round = 0; round < 12; round++) {

@@ -171,7 +171,7 @@ describe("search", () => {
     expect(await (await start(loose)).step("<answer>It is Zoe Ordo</answer>")).toMatchObject({ reward: 1 })
   })
 
-  it("refuses disposed episodes, aborted signals and invalid tasks", async () => {
+  it("rejects disposed episodes, aborted signals and invalid tasks", async () => {
     const environment = await search({ questions, corpus })
     const episode = await start(environment)
     await episode[Symbol.asyncDispose]?.()
@@ -217,7 +217,7 @@ describe("search", () => {
     [{ questions, corpus, worlds: 6 }, "worlds is for the embedded world"],
     [{ history: -1 }, "history must be"],
     [{ top_k: 3 }, "top_k is not an option; did you mean topk?"],
-  ])("refuses the options %j", async (options, message) => {
+  ])("rejects the options %j", async (options, message) => {
     await expect(search(options as SearchOptions)).rejects.toMatchObject({
       code: "BAD_CONFIG",
       message: expect.stringContaining(message),
@@ -246,7 +246,7 @@ describe("opening search", () => {
     }
   })
 
-  it("refuses files too small to be split, and equal training and test files", async () => {
+  it("rejects files too small to be split, and equal training and test files", async () => {
     const one = write("one.jsonl", { question: "Who?", golden_answers: ["a"] })
     await expect(search({ questions: one, corpus })).rejects.toMatchObject({
       code: "BAD_DATA",
@@ -411,7 +411,7 @@ describe("search with a server", () => {
     await server.close()
   })
 
-  it("is refused if a server is down or not a retriever, after one request", async () => {
+  it("is rejected if a server is down or not a retriever, after one request", async () => {
     const fit = await fakeRetriever((response) => json(response, { result: [[]] }))
     const gone = await fakeRetriever(() => {})
     await gone.close()

@@ -72,11 +72,11 @@ describe("serveRetriever", () => {
     ["[".repeat(1_000_000), 400, /nested more than 32 levels deep/],
     [`{"query":"a","more":[${"{},".repeat(3000)}{}]}`, 400, /more than 2048 objects and lists/],
     [JSON.stringify({ queries: Array(1025).fill("a") }), 400, /1024 queries/],
-  ])("refuses %.60s", async (body, status, message) => {
+  ])("rejects %.60s", async (body, status, message) => {
     expect(await post(body)).toEqual({ status, body: { error: expect.stringMatching(message) } })
   })
 
-  it("refuses other methods, other paths and bodies that are too large, and continues", async () => {
+  it("rejects other methods, other paths and bodies that are too large, and continues", async () => {
     expect((await post({}, { method: "GET" })).status).toBe(405)
     expect((await post({ query: "a" }, { url: server.url.replace("/retrieve", "/") })).status).toBe(404)
     const status = await new Promise<number | undefined>((resolve, reject) => {
@@ -99,7 +99,7 @@ describe("serveRetriever", () => {
       ).toBe(415)
   })
 
-  it("refuses more passages than an answer may have before it searches", async () => {
+  it("rejects more passages than an answer may have before it searches", async () => {
     let searched = 0
     const corpus = {
       retrieve: async () => {
@@ -227,7 +227,7 @@ describe("serveRetriever", () => {
     [{ port: 65_536 }, /^port/],
     [{ port: Number.NaN }, /^port/],
     [{ port: "8000" as unknown as number }, /^port/],
-  ])("refuses %j", async (options, message) => {
+  ])("rejects %j", async (options, message) => {
     const corpus = await memoryCorpus(passages)
     await expect(serveRetriever({ corpus, port: 0, ...options })).rejects.toMatchObject({ code: "BAD_CONFIG", message })
   })

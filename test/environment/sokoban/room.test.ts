@@ -22,7 +22,7 @@ describe("parseRoom and formatRoom", () => {
     ["######\n#PXOS#\n######", "exactly one player"],
     ["#####\n#P__#\n#####", "needs at least one box"],
     ["#####\n#PX@#\n#####", 'contains "@"'],
-  ])("refuse %j", (text, reason) => {
+  ])("reject %j", (text, reason) => {
     expect(() => parseRoom(text)).toThrow(
       expect.objectContaining({ code: "BAD_ARGUMENT", message: expect.stringMatching(reason) }),
     )

@@ -69,7 +69,7 @@ describe("sokoban", () => {
     expect(await episode.step("still")).toMatchObject({ reward: -0.1, terminated: false, truncated: true })
   })
 
-  it("refuses unknown actions, disposed episodes, aborted signals and broken rooms", async () => {
+  it("rejects unknown actions, disposed episodes, aborted signals and broken rooms", async () => {
     const environment = sokoban()
     const episode = await start(environment, corridor)
     await expect(episode.step("jump")).rejects.toMatchObject({ code: "BAD_ARGUMENT", message: /use up, down/ })
@@ -93,7 +93,7 @@ describe("sokoban", () => {
     [{ thinking: "maybe" }, 'thinking must be "optional" or "required" or "off"'],
     [{ heldOut: "room" }, "heldOut"],
     [{ max_steps: 15 }, "max_steps is not an option; did you mean maxSteps?"],
-  ])("refuses the options %j", (options, message) => {
+  ])("rejects the options %j", (options, message) => {
     expect(() => sokoban(options as unknown as SokobanOptions)).toThrow(
       expect.objectContaining({ code: "BAD_CONFIG", message: expect.stringContaining(message) }),
     )

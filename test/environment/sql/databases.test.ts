@@ -39,7 +39,7 @@ describe("databases", () => {
     expect(await ask("SELECT ';' -- ; \n ;")).toMatchObject({ rows: [[";"]] })
   })
 
-  it("refuse statements that do more than read, and continue", async () => {
+  it("reject statements that do more than read, and continue", async () => {
     const file = join(folder, "made.db")
     for (const [sql, error] of [
       ["INSERT INTO t VALUES (3, 'z')", "only SELECT"],

@@ -191,7 +191,7 @@ describe("questions from files", () => {
     ["no kinds", { kinds: [] }, "kinds is empty"],
     ["an unknown kind", { kinds: ["prise" as "price"] }, "kinds"],
     ["no time", { timeLimit: 0 }, "timeLimit"],
-  ])("refuses %s", async (_, options, message) => {
+  ])("rejects %s", async (_, options, message) => {
     await expect(sql(options)).rejects.toThrow(message)
   }) // biome-ignore format: a table
 })

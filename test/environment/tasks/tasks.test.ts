@@ -38,7 +38,7 @@ it("provides the lines of a file, of any kind, and holds out a tenth", async () 
   expect([...(await taskFile({ tasks, testTasks })).tasks("test", new Random(1))]).toEqual([3, null])
 })
 
-it("refuses missing, empty, invalid, too few and duplicate tasks", async () => {
+it("rejects missing, empty, invalid, too few and duplicate tasks", async () => {
   const [empty, broken, one] = [await put("empty", "\n"), await put("broken", '{"a":1}\n{'), await put("one", "1\n")]
   await expect(taskFile({ tasks: join(folder, "gone") })).rejects.toMatchObject({ code: "BAD_DATA" })
   await expect(taskFile({ tasks: empty })).rejects.toThrow(`${empty} has no tasks.`)
@@ -50,7 +50,7 @@ it("refuses missing, empty, invalid, too few and duplicate tasks", async () => {
   await expect(taskFile({} as never)).rejects.toThrow(/tasks is missing/)
 })
 
-it("preserves JSON as in the file, and refuses what would change", async () => {
+it("preserves JSON as in the file, and rejects what would change", async () => {
   const lines = [
     '{"id": 2512292042121000001, "10": 20.0, "2": [1e-07]}',
     '{"id": 2512292042121000002, "10": 20.0, "2": [1e-07]}',

@@ -143,7 +143,7 @@ describe("catalogue files", () => {
     [[lamp], { LAMP1: { instruction: "x", instruction_attributes: [] } }, "must not be empty"],
     ["[{", {}, "ends too early"],
     [[lamp], '{"LAMP1": {"attributes"', "ends too early"],
-  ])("are refused where they are corrupt: %j, %j", async (products, attributes, message) => {
+  ])("are rejected where they are corrupt: %j, %j", async (products, attributes, message) => {
     const opened = open(products, attributes)
     if (message === undefined) return expect((await opened).size).toBe(1)
     await expect(opened).rejects.toMatchObject({ code: "BAD_DATA", message: expect.stringContaining(message) })

@@ -111,7 +111,7 @@ describe("readElements", () => {
     ['[NaN, "x"]', "corrupt in element 1"],
     [Uint8Array.from([0x5b, 0x22, 0xff, 0x22, 0x5d]), "its bytes are not UTF-8"],
     [new Uint8Array(100), "no JSON array or object"],
-  ])("refuses %j", async (content, message) => {
+  ])("rejects %j", async (content, message) => {
     for (const options of [{}, { ...streamed, chunkBytes: 3 }]) {
       await expect(read(content, options)).rejects.toMatchObject({
         code: "BAD_DATA",

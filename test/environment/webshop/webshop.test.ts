@@ -113,7 +113,7 @@ describe("webshop", () => {
     expect(await last.step(history[3]!.action)).toMatchObject({ reward: 10, terminated: true, truncated: false })
   })
 
-  it("refuses disposed episodes, aborted signals and broken tasks", async () => {
+  it("rejects disposed episodes, aborted signals and broken tasks", async () => {
     const environment = await webshop(bare)
     const episode = await start(environment, goal())
     await episode[Symbol.asyncDispose]?.()
@@ -188,7 +188,7 @@ describe("webshop", () => {
     [{ data: "/nowhere", humanGoals: "h.json" }, 'humanGoals is for goals: "human"'],
     [{ data: "/nowhere", products: "a.json", attributes: "b.json" }, "data is not used"],
     [{ products: "a.json", attributes: "b.json", goals: "human" }, "needs humanGoals"],
-  ])("refuses the options %j", async (options, message) => {
+  ])("rejects the options %j", async (options, message) => {
     await expect(webshop(options as WebShopOptions)).rejects.toMatchObject({
       code: "BAD_CONFIG",
       message: expect.stringContaining(message),

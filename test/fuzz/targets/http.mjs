@@ -28,7 +28,7 @@ async function servers(scratch, onError) {
   const voice = new CompletionGenerator({
     ...{ policy, codec: tokenizer, transcript: new Transcript(), maxPositions: 512 },
     ...{ temperature: { value: 1, fixed: false }, maxCompletionTokens: { value: 8, fixed: true } },
-    key: ({ history, number, again }) => new Random(1).fork(history, number, again).key,
+    key: ({ history, number, again }) => new Random(1).derive(history, number, again).key,
   })
   const gateway = await openGateway({ onError })
   const episode = { step() {}, end() {} }

@@ -1,15 +1,20 @@
-// Files of panels, which are opened, and of their evaluations, which are compared.
+// Files of benchmarks, which are opened, and of their evaluations, which are compared.
 import { readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
-import { compareEvaluations } from "../../../modules/panel/compare.js"
-import { readEvaluation } from "../../../modules/panel/evaluation-file.js"
-import { openPanel } from "../../../modules/panel/panel.js"
-import { pinPanel } from "../../../modules/panel/pin.js"
+import { openBenchmark } from "../../../modules/benchmark/benchmark.js"
+import { compareEvaluations } from "../../../modules/benchmark/compare.js"
+import { readEvaluation } from "../../../modules/benchmark/evaluation-file.js"
+import { pinBenchmark } from "../../../modules/benchmark/pin.js"
 import { lines } from "./data.mjs"
 
 const digest = "0123456789abcdef".repeat(4)
 const header = {
-  ...{ evaluation: 1, gigpo: "0.0.0", panel: "doors@1", digests: { world: digest, prompt: digest, panel: digest } },
+  ...{
+    evaluation: 1,
+    gigpo: "0.0.0",
+    benchmark: "doors@1",
+    digests: { environment: digest, prompt: digest, benchmark: digest },
+  },
   ...{
     model: { name: "runs/a/model" },
     tasks: 3,
@@ -24,17 +29,17 @@ const episodes = [0, 0, 1, 1, 2, 2].map((task, at) => ({
 }))
 
 export async function prepare(scratch) {
-  const [pinned, whole] = [join(scratch, "panel.json"), join(scratch, "whole.jsonl")]
-  await pinPanel(pinned, { name: "mine@1", about: "Mine.", environment: "number-line", options: {}, tasks: 12 })
+  const [pinned, whole] = [join(scratch, "benchmark.json"), join(scratch, "whole.jsonl")]
+  await pinBenchmark(pinned, { name: "mine@1", about: "Mine.", environment: "number-line", options: {}, tasks: 12 })
   const evaluation = lines(header, ...episodes)
   writeFileSync(whole, evaluation)
   const readers = {
-    "panel.json": async (path) => await openPanel(path),
+    "benchmark.json": async (path) => await openBenchmark(path),
     "evaluation.jsonl": async (path) => compareEvaluations(await readEvaluation(whole), await readEvaluation(path)),
   }
   return {
     seeds: [
-      { name: "panel.json", bytes: readFileSync(pinned) },
+      { name: "benchmark.json", bytes: readFileSync(pinned) },
       { name: "evaluation.jsonl", bytes: evaluation },
     ],
     async run({ name, bytes }) {

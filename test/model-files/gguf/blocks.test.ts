@@ -123,7 +123,7 @@ describe("quantize", () => {
     expect(Math.abs(found[200]!)).toBeLessThan(1e-6)
   })
 
-  it("refuses numbers that are not finite, parts of blocks, and formats that are only read", async () => {
+  it("rejects numbers that are not finite, parts of blocks, and formats that are only read", async () => {
     await expect(native().quantize("Q8_0", new Float32Array(32).fill(Number.NaN))).rejects.toThrow("not finite")
     await expect(native().quantize("Q8_0", new Float32Array(32).fill(1e9))).rejects.toThrow("range of F16")
     await expect(native().quantize("BF16", Float32Array.of(3.4e38))).rejects.toThrow("range of BF16")

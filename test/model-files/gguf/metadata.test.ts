@@ -56,7 +56,7 @@ describe("the header", () => {
     expect(found.get("t")).toMatchObject({ shape: [2, 3], offset: 0, bytes: 12 })
   })
 
-  it("is refused at every length that cuts it off", async () => {
+  it("is rejected at every length that cuts it off", async () => {
     const bytes = await written()
     const { start } = parseGguf(bytes, bytes.length, path)
     for (let length = 0; length < start; length += 7) {
@@ -83,7 +83,7 @@ describe("the header", () => {
     }
   })
 
-  it("with arrays in arrays in arrays is refused, however deep", async () => {
+  it("with arrays in arrays in arrays is rejected, however deep", async () => {
     const [u32, u64] = [
       (value: number) => Buffer.from(Uint32Array.of(value).buffer),
       (value: number) => Buffer.from(BigUint64Array.of(BigInt(value)).buffer),
@@ -137,7 +137,7 @@ describe("the header", () => {
       (bytes) => bytes.writeBigUInt64LE(2n ** 40n, at(bytes, "output_norm.weight") + 4 + 8 + 4),
       "incomplete",
     ],
-  ])("with %s is refused", async (_, change, message) => {
+  ])("with %s is rejected", async (_, change, message) => {
     const bytes = await written()
     change(bytes)
     await writeFile(path, bytes)
@@ -193,12 +193,12 @@ describe("the configuration", () => {
     ["one part of several", (m) => m.set("split.count", u32(3)), "one of 3 parts"],
     ["a size of 2^31", (m) => m.set("llama.block_count", u32(2 ** 31)), "num_hidden_layers"],
     ["a wrong alignment", (m) => m.set("general.alignment", u32(48)), "alignment"],
-  ])("with %s is refused", async (_, change, message) => {
+  ])("with %s is rejected", async (_, change, message) => {
     await written(change)
     await expect(opening()).rejects.toMatchObject({ code: "BAD_MODEL", message: expect.stringContaining(message) })
   })
 
-  it("with rotary factors of no published model is refused", async () => {
+  it("with rotary factors of no published model is rejected", async () => {
     const factors = (values: number[]): GgufSource => ({
       name: "rope_freqs.weight",
       type: "F32",
@@ -220,7 +220,7 @@ describe("the configuration", () => {
     expect(warnings.join("\n")).toContain("llama.logit_trick")
   })
 
-  it("with a tensor that no model has, one that is missing, or a type that is not read is refused by name", async () => {
+  it("with a tensor that no model has, one that is missing, or a type that is not read is rejected by name", async () => {
     const all = tensors()
     await written(undefined, [
       ...all,

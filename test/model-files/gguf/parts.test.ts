@@ -57,7 +57,7 @@ describe("a model in several GGUF files", () => {
     ],
     ["tensors are missing", () => writeGguf(part(2), no(1), []), "its parts have 10 tensors instead of 11"],
     ["a tensor is there twice", () => writeGguf(part(2), no(1), tensors().slice(0, 1)), "another part has its tensor"],
-  ])("is refused where %s", async (_, damage, message) => {
+  ])("is rejected where %s", async (_, damage, message) => {
     await writeParts()
     await damage()
     await expect(openGguf(part(1))).rejects.toMatchObject({
@@ -76,7 +76,7 @@ describe("a model in several GGUF files", () => {
     },
   )
 
-  it("is refused by another part, and by another name", async () => {
+  it("is rejected by another part, and by another name", async () => {
     await writeParts()
     await expect(openGguf(part(2))).rejects.toThrow("give the first, m-00001-of-00003.gguf")
     await rename(part(1), join(folder, "m.gguf"))

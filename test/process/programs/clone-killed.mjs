@@ -15,7 +15,7 @@ const onProgress = ({ done }) => {
   if (done === Number(killAt)) process.kill(process.pid, "SIGKILL")
 }
 const setup = { policy, tokenizer, environment, run, onProgress, seed: 4, optimizer }
-await sft({ ...setup, tasks: 12, epochs: 4, stepsPerUpdate: 8, checkpointEvery: 2 })
+await sft({ ...setup, tasks: 12, epochs: 4, completionsPerUpdate: 8, checkpointEvery: 2 })
 const metrics = (await readFile(`${directory}/metrics.jsonl`, "utf8")).replaceAll(/,?"time\/?[^,}]*/g, "")
 const saved = run.checkpoint.directory
 await run.close()

@@ -1,4 +1,4 @@
-// What the system refuses, memory or threads, ends a call and never the process. To be run where the address space is limited.
+// What the system rejects, memory or threads, ends a call and never the process. To be run where the address space is limited.
 import { readFileSync } from "node:fs"
 import { native } from "../../../modules/native/native.js"
 import { GigpoError } from "../../../modules/util/errors.js"

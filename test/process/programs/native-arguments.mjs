@@ -1,4 +1,4 @@
-// Calls everything that the addon exports with arguments that are not what it takes, one thing wrong at a time. TypeScript refuses most
+// Calls everything that the addon exports with arguments that are not what it takes, one thing wrong at a time. TypeScript rejects most
 // of them before; here each must give a result or a GigpoError, and the process must live to say so. The last line of stderr is
 // the call that was under way.
 import { writeSync } from "node:fs"
@@ -58,7 +58,7 @@ const surrogate = {
   klEstimator: "k3",
   aggregation: "sequence-mean-fixed-length",
   fixedLength: 4,
-  ratio: "token",
+  importanceSamplingLevel: "token",
 }
 const loss = {
   ...surrogate,
@@ -244,7 +244,7 @@ function over(buffer, right) {
   return result
 }
 
-/** Sizes that would be honoured are not tried: they are what memory is for, and the plan's to refuse. */
+/** Sizes that would be honoured are not tried: they are what memory is for, and the plan's to reject. */
 const honoured = /\.(microBatchTokens|maxTrainTokens|kvCacheBytes)$/
 const large = new Set(["2^31", "2^53", "1e300"])
 
@@ -286,7 +286,7 @@ for (const [name, call, right] of calls) {
       await attempt(`${name}: ${what}`, call, right.with(index, value))
 }
 
-// A method on another's object, and a class that is called as a function, are V8's to refuse.
+// A method on another's object, and a class that is called as a function, are V8's to reject.
 for (const [method, receiver] of [
   [engine.sample, critic],
   [critic.predict, engine],

@@ -29,7 +29,14 @@ const options = {
     evaluation: { every: 2, tasks: 4 },
     guards: { collapse: "off" },
   },
-  sft: { seed: 4, tasks: 8, epochs: 6, stepsPerUpdate: 4, checkpointEvery: 50, optimizer: { learningRate: 1e-3 } },
+  sft: {
+    seed: 4,
+    tasks: 8,
+    epochs: 6,
+    completionsPerUpdate: 4,
+    checkpointEvery: 50,
+    optimizer: { learningRate: 1e-3 },
+  },
 }[work]
 const heard = []
 if (own) process.on(signal, () => heard.push(signal))

@@ -145,7 +145,7 @@ describe("groups with too few episodes", () => {
 it("success is the share of all episodes in training as in evaluation", async () => {
   const environment = openDoors({
     start: async (task, context) => {
-      if (context.random.fork("fault").uniform() < 0.4) throw new Error("no server")
+      if (context.random.derive("fault").uniform() < 0.4) throw new Error("no server")
       const episode = await doorsEnvironment().start(task, context)
       const end = { reward: 1, terminated: true, truncated: false, metrics: { success: 1 } }
       return { ...episode, step: async () => ({ observation: episode.first, ...end }) }

@@ -288,7 +288,7 @@ describe("the batch that failed", () => {
     const segment = { start: 1, length: 6, logProbs: odd, weights: odd, advantage: Number.NaN, referenceLogProbs: odd }
     const seen: (readonly Sequence[])[] = []
     const resolved = readOptions("train", { loss: { clipDual: Number.POSITIVE_INFINITY } }, trainFields)
-    const how = { progress: { iteration: 4, iterations: 9 }, random: new Random(3).fork("loss", 2), temperature: 0.5 }
+    const how = { progress: { iteration: 4, iterations: 9 }, random: new Random(3).derive("loss", 2), temperature: 0.5 }
     const adamw = { learningRate: 1, maxGradientNorm: Number.POSITIVE_INFINITY }
     const failure = { policy, loss: sound, options: resolved, rows: [{ tokens, segments: [segment] }], how, adamw }
     const path = await writeFailure(folder, { ...failure, error: new Error("x") })
@@ -338,7 +338,7 @@ describe("the batch that failed", () => {
     ["another version", '{"version": 2}', /does not support its version/],
     ["nothing", "null", /does not support its version/],
     ["no rows", '{"version": 1, "how": {}, "adamw": {}}', /must have the keys how, adamw and rows/],
-  ])("that is %s is refused", async (_, text, message) => {
+  ])("that is %s is rejected", async (_, text, message) => {
     await writeFile(join(folder, "batch.json"), text)
     await expect(replayFailure(folder, new TablePolicy(), sound)).rejects.toMatchObject({
       code: "RUN_CORRUPT",

@@ -34,7 +34,7 @@ function madePage(random: Random, count: number, { reset = true } = {}): Episode
       invalid: column(() => random.below(2)),
       truncated: column(() => random.below(2)),
       revisits: column(() => random.below(6)),
-      refused: column(() => 0),
+      rejected: column(() => 0),
     },
     unreadable: [],
   }
@@ -125,7 +125,7 @@ describe("the table of episodes", () => {
     expect([...selectEpisodes(table, readFilter({}), all, { found })]).toEqual([2, 5])
     // Recordings of earlier versions do not count problems.
     const none = page.steps.map(() => null)
-    const old = episodeTable({ ...page, problems: { invalid: none, truncated: none, revisits: none, refused: none } })
+    const old = episodeTable({ ...page, problems: { invalid: none, truncated: none, revisits: none, rejected: none } })
     expect([table.isCounted, old.isCounted, selectEpisodes(old, readFilter({ with: "loop" }), all).length]).toEqual([
       true,
       false,
@@ -151,7 +151,7 @@ describe("a filter in an address", () => {
         task: "a & b = ü/#?",
         results: ["failure", "untold"],
         outcomes: ["dropped"],
-        marks: ["mixed", "refused"],
+        marks: ["mixed", "rejected"],
         iteration: [3, 9],
         return: [-1.5, Number.POSITIVE_INFINITY],
         steps: [Number.NEGATIVE_INFINITY, 7],

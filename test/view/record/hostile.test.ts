@@ -42,7 +42,7 @@ const peak = () => {
 const forgetPeak = () => linux && writeFileSync("/proc/self/clear_refs", "5")
 const linux = process.platform === "linux"
 
-/** The file is refused by its name whatever is read of it, for this reason, in little memory, and the others are read. */
+/** The file is rejected by its name whatever is read of it, for this reason, in little memory, and the others are read. */
 async function refused(file: Parameters<typeof writeForged>[2], reason = ""): Promise<void> {
   await writeForged(run, 1, file)
   forgetPeak()
@@ -84,7 +84,7 @@ it.each<[string, string, Parameters<typeof changed>[1], string]>([
   ["a column that is too short", "rewards", (values) => values.slice(1), "its rewards is not a column"],
   ["a column that is too long", "logProbs", (values) => [...values, 0], "its logProbs is not a column"],
   ["tokens beyond their bytes", "tokenLengths", ([first, ...rest]) => [first! + 1, ...rest], "its tokenBytes is not"],
-])("is refused with %s", async (_, name, change, reason) => {
+])("is rejected with %s", async (_, name, change, reason) => {
   await refused({ summary: good.summary, blocks: [changed(name, change)] }, reason)
 })
 
@@ -104,7 +104,7 @@ it.each<[string, (about: Json) => Json]>([
   ["an attempt that is no number", ofEpisodes({ attempt: "1" })],
   ["a branch of nothing", ofEpisodes({ branch: {} })],
   ["metrics of more steps than it has", ofEpisodes({ stepMetrics: [{}, {}, {}, {}, {}] })],
-])("is refused where an account has %s", async (_, change) => {
+])("is rejected where an account has %s", async (_, change) => {
   const parts = readParts(good.blocks[0]!)
   parts[0]!.about = change(parts[0]!.about)
   await refused({ summary: good.summary, blocks: [writeParts(parts)] })
@@ -119,7 +119,7 @@ it("leaves out what no version writes", async () => {
   expect(Object.keys(group!)).toEqual(["iteration", "group", "task", "episodes"])
 })
 
-it("is refused where prompts that share their beginning take far more than the file", async () => {
+it("is rejected where prompts that share their beginning take far more than the file", async () => {
   const parts = readParts(good.blocks[0]!)
   const [{ about, arrays }] = parts as [ForgedPart]
   const [steps, long] = [20_000, 50_000]
@@ -139,27 +139,27 @@ it("is refused where prompts that share their beginning take far more than the f
   await refused({ summary: good.summary, blocks: [block] }, "its texts are too long")
 })
 
-it("is refused where a block says that it is a gigabyte long", async () => {
+it("is rejected where a block says that it is a gigabyte long", async () => {
   await refused({ summary: good.summary, blocks: [await bomb(2 ** 30)] }, "its blocks are wrong")
 })
 
-it("is refused where a block is longer than it says", async () => {
+it("is rejected where a block is longer than it says", async () => {
   const block = { ...(await bomb(2 ** 30)), length: 1000 }
   await refused({ summary: good.summary, blocks: [block] }, "Cannot create a Buffer larger than 1000 bytes")
 })
 
-it("is refused where many blocks together are too long", async () => {
+it("is rejected where many blocks together are too long", async () => {
   const block = await bomb(60 * 2 ** 20)
   await refused({ summary: good.summary, blocks: Array(20).fill(block) }, "its blocks are too long for its size")
 })
 
-it("is refused where blocks lie over one another", async () => {
+it("is rejected where blocks lie over one another", async () => {
   const blocks = [{ offset: 8 }, { offset: 8 }]
   const twice = [good.blocks[0]!, good.blocks[0]!]
   await refused({ summary: { ...good.summary, blocks }, blocks: twice }, "its blocks are wrong")
 })
 
-it("is refused where its summary is a gigabyte of blanks", async () => {
+it("is rejected where its summary is a gigabyte of blanks", async () => {
   await refused({ summary: await bomb(2 ** 30), blocks: good.blocks }, "Cannot create a Buffer larger than")
 })
 
@@ -172,7 +172,7 @@ it.each<[string, (summary: Json) => Json | Packed]>([
   ["has an unknown outcome", (summary) => ({ ...summary, outcome: ["x", 0, 0, 0] })],
   ["is of another iteration", (summary) => ({ ...summary, iteration: 7 })],
   ["has no blocks", (summary) => ({ ...summary, blocks: [{ offset: 1e15 }] })],
-])("is refused where its summary %s", async (_, change) => {
+])("is rejected where its summary %s", async (_, change) => {
   await refused({ summary: change(good.summary), blocks: good.blocks })
   const fault = { code: "RUN_CORRUPT", message: expect.stringMatching(/iteration-1\.episodes/) }
   await expect(readSummaries(run)).rejects.toMatchObject(fault)

@@ -89,7 +89,7 @@ it.each([
   [{ directory: "" }, /directory/],
   [{ evry: 1 }, /did you mean every/],
   [{ tokenizer: {} }, /tokenizer/],
-])("refuses %j", (wrong, message) => {
+])("rejects %j", (wrong, message) => {
   const make = () => recordEpisodes({ tokenizer: bytes, ...(wrong as object) })
   expect(make).toThrow(expect.objectContaining({ code: "BAD_ARGUMENT", message: expect.stringMatching(message) }))
 })
@@ -172,7 +172,7 @@ describe("a file that is not whole", () => {
     path = episodesPath(run, 1)
   })
 
-  it("is refused by its name wherever it was cut, and the others are read", async () => {
+  it("is rejected by its name wherever it was cut, and the others are read", async () => {
     const whole = await readFile(path)
     for (let length = 0; length < whole.length; length += 1 + Math.floor(length / 20)) {
       await truncate(path, length)
@@ -196,7 +196,7 @@ describe("a file that is not whole", () => {
     }
   })
 
-  it("is refused wherever a bit of it is another", async () => {
+  it("is rejected wherever a bit of it is another", async () => {
     const [whole, good] = [await readFile(path), await all(readEpisodes(run, { to: 1 }))]
     for (let at = 0; at < whole.length; at += 7) {
       const changed = Buffer.from(whole)
@@ -219,7 +219,7 @@ describe("a file that is not whole", () => {
   })
 })
 
-it("refuses to read where there is no run", async () => {
+it("rejects to read where there is no run", async () => {
   const nowhere = join(run, "nowhere")
   await expect(readSummaries(nowhere)).rejects.toMatchObject({ code: "IO", message: expect.stringMatching(/no run/) })
   expect(await readSummaries(run)).toEqual([])

@@ -264,7 +264,7 @@ it("sums up every episode without reading any", async () => {
     steps: [2, 2, 2, 2],
     tokens: [9, 8, 9, 8],
     tasks: ['{"seed":0}', '{"seed":1}'],
-    problems: { invalid: [0, 0, 0, 0], truncated: [0, 0, 0, 0], revisits: [0, 0, 0, 0], refused: [0, 0, 0, 0] },
+    problems: { invalid: [0, 0, 0, 0], truncated: [0, 0, 0, 0], revisits: [0, 0, 0, 0], rejected: [0, 0, 0, 0] },
   })
   expect(second!.iteration).toBe(2)
   expect(second!.checksum).not.toBe(checksum)

@@ -142,7 +142,7 @@ describe.skipIf(noBrowser?.includes("dist"))("a report (needs dist: npm run buil
     expect(parts).toEqual(["1", "20"])
   })
 
-  it("is refused where it would not fit, before anything is written", async () => {
+  it("is rejected where it would not fit, before anything is written", async () => {
     const refused = write({ maxMegabytes: ((await base()) + 500) / 1e6 })
     await expect(refused).rejects.toMatchObject({
       code: "BAD_ARGUMENT",

@@ -159,7 +159,7 @@ describe("a run in MLflow", () => {
   })
 })
 
-describe("what MLflow would refuse", () => {
+describe("what MLflow would reject", () => {
   it("comes in another form: names, long values, what is not finite", async () => {
     const metrics = { "é/../x": 1, "/a//": 2, "b:c?": 3, nan: Number.NaN, far: Number.NEGATIVE_INFINITY }
     const to = observer()
@@ -237,7 +237,7 @@ describe("a server in trouble", () => {
     server = await FakeMlflow.start()
   })
 
-  it("that refuses a batch gets the next all the same", async () => {
+  it("that rejects a batch gets the next all the same", async () => {
     const reports = reportsOf(3)
     const to = observer()
     await to.start!({ iteration: 0, iterations: 3 })
@@ -250,7 +250,7 @@ describe("a server in trouble", () => {
     expect(Object.keys(received())).toEqual(["2", "3"])
   })
 
-  it("that refuses parameters, or goes away while they come, has one run all the same", async () => {
+  it("that rejects parameters, or goes away while they come, has one run all the same", async () => {
     const reports = reportsOf(3)
     const to = observer()
     const run = { directory: folder, config: { gigpo: "0", seed: 1 } }
@@ -291,7 +291,7 @@ describe("the way in", () => {
     [{ url: "file:///tmp" }, /url must be the http or https address/],
     [{ url: "http://me:secret@host" }, /without a name or password/],
     [{ url: "http://host", experiments: "x" }, /experiments/],
-  ])("is refused as %j", (options, message) => {
+  ])("is rejected as %j", (options, message) => {
     vi.stubEnv("MLFLOW_TRACKING_URI", "")
     expect(() => mlflow(options as never)).toThrow(message)
   })

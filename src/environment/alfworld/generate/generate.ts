@@ -29,7 +29,7 @@ export interface HouseholdTexts extends GameFile {
  */
 export function householdTexts(task: HouseholdTask, { size, wording }: ResolvedHouseholdOptions): HouseholdTexts {
   const { seed, scene: number, taskType } = check(task)
-  const random = new Random(seed).fork("household", number, taskType)
+  const random = new Random(seed).derive("household", number, taskType)
   const { receptacles, objects } = rangesOf(size)
   const scene = layOut(number, receptacles)
   const assignment = assign(taskType, scene, random)
@@ -68,7 +68,7 @@ export function generateHousehold(task: HouseholdTask | number, options: Househo
 }
 
 function taskOf(seed: number, scenes: number, taskTypes: readonly TaskType[]): HouseholdTask {
-  const random = new Random(seed).fork("household of a seed")
+  const random = new Random(seed).derive("household of a seed")
   const taskType = taskTypes[random.below(taskTypes.length)]!
   for (;;) {
     const scene = random.below(scenes)

@@ -21,7 +21,7 @@ export function roomOf(scene: number): RoomKind {
 }
 
 export function layOut(scene: number, [least, most]: readonly [number, number]): Scene {
-  const random = new Random(scene).fork("household scene")
+  const random = new Random(scene).derive("household scene")
   const room = roomOf(scene)
   const kinds = furnish(room, least + random.below(most - least + 1), random)
   const place = places(random)
@@ -47,7 +47,7 @@ function furnish(room: RoomKind, count: number, random: Random): string[] {
  */
 export function isHeldOut({ room, receptacles }: Scene): boolean {
   const layout = receptacles.map(({ kind }) => kind).sort()
-  return new Random(0).fork("household layout", room, layout.join(" ")).below(8) === 0
+  return new Random(0).derive("household layout", room, layout.join(" ")).below(8) === 0
 }
 
 /** Item with probability in proportion to its weight. */

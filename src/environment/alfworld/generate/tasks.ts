@@ -32,7 +32,7 @@ export function* householdTasks(
   random: Random,
   { size, taskTypes, scenes }: ResolvedHouseholdOptions,
 ): Generator<HouseholdTask, never, undefined> {
-  const draws = (split === "train" ? random : new Random(0)).fork("households", split)
+  const draws = (split === "train" ? random : new Random(0)).derive("households", split)
   const { receptacles } = rangesOf(size)
   const heldOut = new Map<number, boolean>()
   const isOf = (scene: number): boolean => {

@@ -14,7 +14,7 @@ const codas = ["", "", "l", "n", "r", "s"]
  */
 export function makeNames(countOf: (kind: Kind) => number, random: Random): Readonly<Record<Kind, readonly string[]>> {
   const rootCount = Math.max(10, Math.ceil((Math.max(...kindNames.map(countOf)) * 1.5) / 8))
-  const invented = inventWords(rootCount + 12, random.fork("words"))
+  const invented = inventWords(rootCount + 12, random.derive("words"))
   const [roots, firstNames] = [invented.slice(0, rootCount), invented.slice(rootCount)]
   const namesOf = (kind: Kind) => {
     const endings = kinds[kind].endings
@@ -22,7 +22,7 @@ export function makeNames(countOf: (kind: Kind) => number, random: Random): Read
       kind === "person"
         ? firstNames.flatMap((first) => roots.map((root) => `${first} ${root}`))
         : roots.flatMap((root) => endings.map((ending) => `${root} ${ending}`))
-    return random.fork(kind).shuffled(pairs).slice(0, countOf(kind))
+    return random.derive(kind).shuffled(pairs).slice(0, countOf(kind))
   }
   return Object.fromEntries(kindNames.map((kind) => [kind, namesOf(kind)])) as Record<Kind, string[]>
 }

@@ -23,14 +23,14 @@ export function* worldQuestions(
     const all = heldOut.flatMap((entity) =>
       pathsFrom(world, entity, hops).map((path) => questionOf(world, entity, path)),
     )
-    yield* new Random(0).fork("test questions").shuffled(all)
+    yield* new Random(0).derive("test questions").shuffled(all)
     return
   }
   // Both lengths for every `hops`, so that a model trained with one hop can be tested with two.
   const tested = new Set(
     heldOut.flatMap((entity) => pathsFrom(world, entity, "mixed").flatMap((path) => factsOf(world, entity, path))),
   )
-  const draw = random.fork("search questions")
+  const draw = random.derive("search questions")
   for (;;) {
     // One hop as often as two, although there are more paths of two.
     const length = hops === "mixed" ? (draw.below(2) === 0 ? 1 : 2) : hops
@@ -67,10 +67,10 @@ export function* worldsQuestions(
         pathsFrom(worlds[number]!, entity, hops).map((path) => ask(number, entity, path)),
       ),
     )
-    yield* new Random(0).fork("test questions").shuffled(all)
+    yield* new Random(0).derive("test questions").shuffled(all)
     return
   }
-  const draw = random.fork("search questions")
+  const draw = random.derive("search questions")
   const one = <T>(list: readonly T[]) => list[draw.below(list.length)]!
   const entities = worlds.map((world) => Array.from(world.values()))
   for (;;) {

@@ -22,10 +22,10 @@ export async function makeWorld(
   { number = 0, signal }: { readonly number?: number; readonly signal?: AbortSignal | undefined } = {},
 ): Promise<World> {
   signal?.throwIfAborted()
-  const random = new Random(seed).fork("search world")
+  const random = new Random(seed).derive("search world")
   const countOf = (kind: Kind) => Math.ceil((size - kindNames.indexOf(kind)) / kindNames.length)
-  const names = makeNames(countOf, random.fork("names"))
-  const draw = number === 0 ? random.fork("facts") : random.fork("facts", number)
+  const names = makeNames(countOf, random.derive("names"))
+  const draw = number === 0 ? random.derive("facts") : random.derive("facts", number)
   const pace = new Pace(signal)
   const world = new Map<string, Entity>()
   for (const kind of kindNames) {

@@ -103,13 +103,13 @@ export function* shopQuestions(
   requestedKinds: readonly QuestionKind[],
   random: Random,
 ): Generator<SqlTask & { readonly plan: Pick<ShopQuestion, "lookups" | "sum"> }, never, undefined> {
-  const draw = random.fork("sql questions")
+  const draw = random.derive("sql questions")
   for (let i = 0; ; i++) {
     const seed = split === "train" ? draw.below(firstTestShop) : firstTestShop + i
-    const own = new Random(seed).fork("shop")
+    const own = new Random(seed).derive("shop")
     const shop = makeShop(own)
     const kind = split === "train" ? one(requestedKinds, draw) : requestedKinds[i % requestedKinds.length]!
-    const { question, gold, ...plan } = kinds[kind](shop, own.fork(kind))
+    const { question, gold, ...plan } = kinds[kind](shop, own.derive(kind))
     yield { id: `${seed}, ${kind}`, database: { script: shopScript(shop) }, question, gold, source: kind, plan }
   }
 }

@@ -10,7 +10,7 @@ const openings = ["my shopping list says", "today i came for", "could you get me
 
 /** Product with title, texts, prices and options of about the length and variety of real ones. */
 export function fullListing(index: number, catalogue: Random): Listing {
-  const random = catalogue.fork("full product", index)
+  const random = catalogue.derive("full product", index)
   const { department, kind } = choose(kinds, random)
   const traits = random.shuffled(chooseSome(attributes, 3 + random.below(3), random))
   const wanted = traits.slice(0, 2 + random.below(2))

@@ -15,7 +15,7 @@ export interface GeneratedOptions {
  * of any size takes no memory.
  */
 export function generatedProducts({ size, seed, detail }: GeneratedOptions): ProductSource {
-  const random = new Random(seed).fork("webshop catalogue")
+  const random = new Random(seed).derive("webshop catalogue")
   const make = detail === "short" ? shortListing : fullListing
   return {
     size,

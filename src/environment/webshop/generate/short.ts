@@ -16,9 +16,9 @@ const combinations = wishes.length * short.kinds.length
  * instruction fits only one of them. Later products differ from these only by brand and price.
  */
 export function shortListing(index: number, catalogue: Random): Listing {
-  const random = catalogue.fork("short product", index)
+  const random = catalogue.derive("short product", index)
   // 171 and the number of combinations are coprime, so all combinations occur before one repeats.
-  const place = (catalogue.fork("first").below(combinations) + index * 171) % combinations
+  const place = (catalogue.derive("first").below(combinations) + index * 171) % combinations
   const kind = short.kinds[place % short.kinds.length]!
   const attributes = wishes[Math.floor(place / short.kinds.length)]!
   const phrase = [...attributes, kind.name].join(" ")

@@ -9,7 +9,7 @@ const markTitles: Readonly<Record<Mark, string>> = {
   loop: "Loops",
   invalid: "Invalid actions",
   truncated: "Truncated completions",
-  refused: "Refused calls",
+  rejected: "Rejected calls",
 }
 const rangeTitles = { iteration: "Iteration", return: "Return", steps: "Steps" }
 type RangeName = keyof typeof rangeTitles

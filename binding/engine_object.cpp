@@ -25,6 +25,7 @@ TrainingBatch training_batch(const Napi::Object& object) {
   batch.span_begins = integers("spanBegins", batch.spans);
   batch.span_counts = integers("spanCounts", batch.spans);
   const int64_t sampled = batch.sampled();
+  if (sampled > batch.row_offsets[batch.rows]) refuse("spanCounts has more tokens than the rows.");  // numbers below are products of it
   const auto floats = [&](const char* name) { return optional_elements<float>(object, name, sampled); };
   batch.advantages = floats("advantages");
   batch.old_log_probs = floats("oldLogProbs");
@@ -73,11 +74,7 @@ std::shared_ptr<const BatchImages> images_of_batch(TrainingBatch& batch, const N
   if (images->images.empty()) return nullptr;
   images->offsets = copy_of<int32_t>(object.Get("imageOffsets"), "imageOffsets");
   images->indices = copy_of<int32_t>(object.Get("imageIndices"), "imageIndices");
-  const auto within = [](int64_t value, int64_t least, size_t most) { return value >= least && value <= int64_t(most); };
-  bool fits = int64_t(images->offsets.size()) == batch.rows + 1 && images->offsets[0] == 0 && images->offsets.back() == int64_t(images->indices.size());
-  for (size_t i = 1; fits && i < images->offsets.size(); i++) fits = within(images->offsets[i], images->offsets[i - 1], images->indices.size());
-  for (const int32_t index : images->indices) fits = fits && within(index, 0, images->images.size() - 1);
-  if (!fits) refuse("imageOffsets and imageIndices do not name an image of each row.");
+  images->check(batch.rows);
   batch.given_images = images.get();
   return images;
 }

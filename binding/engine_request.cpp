@@ -20,17 +20,15 @@ static RopeScaling rope_scaling(const Napi::Value& value) {
   return Llama3Scaling{factor, number(s, "lowFrequencyFactor"), number(s, "highFrequencyFactor"), original};
 }
 
-// Parses `layerTable`: one entry per layer, or none.
-static std::vector<LayerKind> layer_kinds(const Napi::Value& value, const ModelConfig& config) {
+// Parses `layerTable`, up to one entry more than there are layers.
+static std::vector<LayerKind> layer_kinds(const Napi::Value& value, int64_t layers) {
   if (!value.IsArray()) return {};
   const auto list = value.As<Napi::Array>();
-  if (list.Length() != config.layers) refuse("layerTable must have an entry for each layer.");
   std::vector<LayerKind> kinds;
-  for (uint32_t i = 0; i < list.Length(); i++) {
+  for (uint32_t i = 0; i < list.Length() && i <= layers; i++) {
     const Napi::Object entry = object(list.Get(i), "An entry of layerTable");
-    const int64_t window = whole_within(entry, "window", 0, INT32_MAX);
     const bool turned = entry.Get("rope").IsNumber();
-    kinds.push_back({window, turned ? int(whole_within(entry, "rope", 0, int64_t(config.rotary.size()) - 1)) : LayerKind::none});
+    kinds.push_back({integer(entry, "window"), turned ? int(whole_within(entry, "rope", 0, INT32_MAX)) : LayerKind::none});
   }
   return kinds;
 }
@@ -58,65 +56,54 @@ static std::vector<RotaryTable> rotary_tables(const Napi::Object& model) {
 }
 
 // Converts a NativeVision of src/native/model.ts.
-static VisionConfig vision_config(const Napi::Object& from, const ModelConfig& model) {
+static VisionConfig vision_config(const Napi::Object& from) {
   VisionConfig c{};
-  const auto list = [&](const char* name, int64_t most) {
+  const auto list = [&](const char* name) {
     std::vector<int64_t> numbers;
     const Napi::Value value = from.Get(name);
-    for (uint32_t i = 0; value.IsArray() && i < value.As<Napi::Array>().Length(); i++) {
+    for (uint32_t i = 0; value.IsArray() && i < value.As<Napi::Array>().Length(); i++)
       numbers.push_back(integer(value.As<Napi::Array>().Get(i), name));
-      if (numbers.back() < 0 || numbers.back() > most) refuse(std::string(name) + " has a number that is out of range.");
-    }
     return numbers;
   };
-  const auto optional = [&](const char* name, int64_t least, int64_t most) {
-    return from.Get(name).IsUndefined() ? 0 : whole_within(from, name, least, most);
-  };
+  const auto optional = [&](const char* name) { return from.Get(name).IsUndefined() ? 0 : whole_within(from, name, 1, INT32_MAX); };
   c.kind = choice<VisionConfig::Kind>(from, "kind", {{"qwen2.5-vl", VisionConfig::Kind::qwen2_5}, {"siglip", VisionConfig::Kind::siglip}});
-  c.hidden_size = whole_within(from, "hiddenSize", 1, 1 << 16);
-  c.intermediate_size = whole_within(from, "intermediateSize", 1, 1 << 18);
-  c.layers = whole_within(from, "layers", 1, 1 << 10);
-  c.heads = whole_within(from, "heads", 1, 1 << 10);
-  c.channels = whole_within(from, "channels", 1, 1 << 8);
-  c.patch_size = whole_within(from, "patchSize", 1, 1 << 10);
-  c.frames = whole_within(from, "frames", 1, 1 << 8);
-  c.merge = whole_within(from, "merge", 1, 1 << 8);
-  c.window = optional("window", 1, 1 << 16);
-  c.full_layers = list("fullLayers", c.layers - 1);
-  c.side = optional("tileSide", 1, 1 << 10);
+  c.hidden_size = integer(from, "hiddenSize");
+  c.intermediate_size = integer(from, "intermediateSize");
+  c.layers = integer(from, "layers");
+  c.heads = integer(from, "heads");
+  c.channels = integer(from, "channels");
+  c.patch_size = integer(from, "patchSize");
+  c.frames = integer(from, "frames");
+  c.merge = integer(from, "merge");
+  c.window = optional("window");
+  c.full_layers = list("fullLayers");
+  c.side = optional("tileSide");
   c.epsilon = number(from, "epsilon");
-  c.image_token = int32_t(whole_within(from, "imageToken", 0, model.vocabulary_size - 1));
-  c.sections = list("sections", model.head_size);
-  if (c.hidden_size % c.heads != 0) refuse("The tower's hiddenSize must be a multiple of its heads.");
-  if (c.gated() ? c.head_size() % 4 != 0 || c.side > 0 : c.side == 0 || c.side % c.merge != 0)
-    refuse("The sizes of the vision tower do not fit its kind.");
-  int64_t pairs = 0;
-  for (const int64_t section : c.sections) pairs += section;
-  if (!c.sections.empty() && pairs != model.head_size / 2) refuse("sections must add up to half of headSize.");
+  c.image_token = int32_t(whole_within(from, "imageToken", 0, INT32_MAX));
+  c.sections = list("sections");
   return c;
 }
 
-// Bounds of model sizes, so that the bytes of a model fit in 64 bits and its tensors can be enumerated.
+// Converts a NativeModel of src/native/model.ts.
 static ModelConfig model_config(const Napi::Object& model) {
   ModelConfig c{};
-  c.vocabulary_size = whole_within(model, "vocabularySize", 1, 1 << 24);
-  c.hidden_size = whole_within(model, "hiddenSize", 1, 1 << 20);
-  c.intermediate_size = whole_within(model, "intermediateSize", 1, 1 << 20);
-  c.layers = whole_within(model, "layers", 1, 1 << 12);
-  c.heads = whole_within(model, "heads", 1, 1 << 12);
-  c.key_value_heads = whole_within(model, "keyValueHeads", 1, 1 << 12);
-  c.head_size = whole_within(model, "headSize", 2, 1 << 12);
-  c.max_positions = whole_within(model, "maxPositions", ModelConfig::least_positions, INT32_MAX);
-  if (c.heads % c.key_value_heads != 0) refuse("heads must be a multiple of keyValueHeads.");
-  if (c.head_size % 2 != 0) refuse("headSize must be even.");
+  c.vocabulary_size = integer(model, "vocabularySize");
+  c.hidden_size = integer(model, "hiddenSize");
+  c.intermediate_size = integer(model, "intermediateSize");
+  c.layers = integer(model, "layers");
+  c.heads = integer(model, "heads");
+  c.key_value_heads = integer(model, "keyValueHeads");
+  c.head_size = integer(model, "headSize");
+  c.max_positions = integer(model, "maxPositions");
   c.rms_norm_epsilon = number(model, "rmsNormEpsilon");
   c.rotary = rotary_tables(model);
-  c.kinds = layer_kinds(model.Get("layerTable"), c);
+  c.kinds = layer_kinds(model.Get("layerTable"), c.layers);
   c.tie_embeddings = boolean(model, "tieEmbeddings");
   c.query_key_value_bias = boolean(model, "queryKeyValueBias");
   c.query_key_norm = boolean(model, "queryKeyNorm");
   read_layer_form(model, c);
-  if (const Napi::Value vision = model.Get("vision"); vision.IsObject()) c.vision = vision_config(vision.As<Napi::Object>(), c);
+  if (const Napi::Value vision = model.Get("vision"); vision.IsObject()) c.vision = vision_config(vision.As<Napi::Object>());
+  c.check();
   return c;
 }
 
@@ -131,9 +118,7 @@ static AdapterConfig adapter_config(const Napi::Object& object, int64_t layers) 
   const int32_t* ranks = elements<int32_t>(object.Get("ranks"), "ranks", layers * Projection::count);
   const double* scales = elements<double>(object.Get("scales"), "scales", layers * Projection::count);
   for (int64_t i = 0; i < layers * Projection::count; i++) {
-    const AdapterPair pair{ranks[i], float(scales[i])};
-    if (pair.rank < 0 || pair.rank > 1 << 16) refuse("A rank must be between 0 and 65536.");
-    adapter.layers[i / Projection::count][i % Projection::count] = pair;
+    adapter.layers[i / Projection::count][i % Projection::count] = {ranks[i], float(scales[i])};
   }
   const Napi::Value whole = object.Get("whole");
   if (!whole.IsArray()) refuse("whole must be a list.");
@@ -143,6 +128,7 @@ static AdapterConfig adapter_config(const Napi::Object& object, int64_t layers) 
     adapter.whole.insert(name.As<Napi::String>());
   }
   adapter.tied = boolean(object, "tied");
+  adapter.check();
   return adapter;
 }
 
@@ -165,10 +151,9 @@ static Replica replica_of(const Napi::Object& options) {
 
 static EngineOptions given_options(const Napi::Object& object, int64_t layers) {
   EngineOptions options;
-  constexpr int64_t safe = (int64_t{1} << 53) - 1;
-  options.micro_batch_tokens = whole_within(object, "microBatchTokens", 1, safe);
-  options.longest_row = whole_within(object, "maxTrainTokens", 0, safe);
-  options.cache_bytes = whole_within(object, "kvCacheBytes", 0, safe);
+  options.micro_batch_tokens = whole_within(object, "microBatchTokens", 1, INT32_MAX);
+  options.longest_row = whole_within(object, "maxTrainTokens", 0, INT32_MAX);
+  options.cache_bytes = whole_within(object, "kvCacheBytes", 0, (int64_t{1} << 53) - 1);
   options.step_tokens = 0;
   const auto recompute = choice<std::optional<Recompute>>(object, "recompute",
                                                           {{"auto", std::nullopt},

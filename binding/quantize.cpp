@@ -1,6 +1,5 @@
 // Asynchronous conversion of numbers to and from the formats of GGUF files.
 #include <cmath>
-#include <limits>
 
 #include "binding/background.h"
 #include "binding/convert.h"
@@ -18,11 +17,12 @@ Napi::Value quantize_call(const Napi::CallbackInfo& info) {
   if (!can_quantize(type)) refuse("Conversion to this type is not supported, only from it.");
   if (count % block_of(type).elements != 0) refuse(std::to_string(count) + " numbers are not a whole number of blocks.");
   const auto work = [type, count, from = values.Data()]() -> MakeResult {
-    // Scales are stored as F16.
-    const float most = type == Stored::f32 || type == Stored::bf16 ? std::numeric_limits<float>::max() : 65504;
+    const float most = largest_stored(type);
     for (int64_t i = 0; i < count; i++) {
       if (!std::isfinite(from[i])) throw Error("NON_FINITE", "A weight is not finite: export an earlier checkpoint.");
-      if (std::abs(from[i]) > most) throw Error("BAD_MODEL", "A weight is beyond 65504, the range of F16: choose the type f32 or bf16.");
+      if (std::abs(from[i]) <= most) continue;
+      throw Error("BAD_MODEL", type == Stored::bf16 ? "A weight is beyond 3.39e38, the range of BF16: choose the type f32."
+                                                    : "A weight is beyond 65504, the range of F16: choose the type f32 or bf16.");
     }
     std::vector<uint8_t> bytes(size_t(stored_bytes(type, count)));
     quantize(from, type, count, reinterpret_cast<std::byte*>(bytes.data()));

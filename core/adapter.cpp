@@ -2,9 +2,19 @@
 
 #include <algorithm>
 
+#include "core/error.h"
+
 namespace gigpo {
 
 static const std::string embedding_name = "model.embed_tokens.weight", head_name = "lm_head.weight";
+
+void AdapterConfig::check() const {
+  for (const auto& layer : layers) {
+    for (const AdapterPair& pair : layer) {
+      if (pair.rank < 0 || pair.rank > 1 << 16) throw Error("BAD_ARGUMENT", "A rank must be between 0 and 65536.");
+    }
+  }
+}
 
 int64_t AdapterConfig::widest() const {
   int64_t most = 0;

@@ -28,6 +28,9 @@ struct AdapterConfig {
   std::set<std::string> whole;  // names of parameters that are trained in full, as copies: embedding, head, norms
   bool tied = false;            // the head uses the trained copy of the embedding, not the model's frozen embedding
 
+  // Throws Error BAD_ARGUMENT if a rank is out of its bounds.
+  void check() const;
+
   explicit operator bool() const { return rank > 0 || !layers.empty(); }
   AdapterPair pair(int64_t layer, int projection) const {
     return layers.empty() ? AdapterPair{rank, rank > 0 ? float(alpha / double(rank)) : 0} : layers[layer][projection];

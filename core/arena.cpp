@@ -6,6 +6,8 @@ namespace gigpo {
 
 constexpr size_t alignment = 256;
 constexpr size_t smallest_block = size_t{1} << 20;
+// Bytes from which a counting arena counts no further: more than any memory, and few enough that sums of several counts fit in 64 bits.
+constexpr size_t most_counted = size_t{1} << 58;
 
 Arena::Arena(Type type) : type_(type), blocks_{{reinterpret_cast<std::byte*>(alignment), SIZE_MAX}} {}
 
@@ -23,6 +25,7 @@ void Arena::add_block(size_t size) {
 
 void* Arena::bytes(size_t count) {
   count = (count + alignment - 1) / alignment * alignment;
+  if (!device_) count = std::min(count, most_counted - used_);
   if (blocks_.empty() || used_ + count > blocks_.back().size) {
     add_block(std::max({count, smallest_block, peak_ / 2}));
     before_ += used_;

@@ -67,8 +67,9 @@ void Generator::submit(SampleRequest request) {
   if (request.prompt.empty()) throw Error("BAD_ARGUMENT", "The prompt is empty: give at least one token.");
   if (request.max_tokens < 1) throw Error("BAD_ARGUMENT", "maxTokens must be at least 1.");
   const auto prompt = int64_t(request.prompt.size());
-  if (request.max_tokens > longest_sequence_ - prompt) {
-    throw Error("BAD_ARGUMENT", "Prompt and completion may need " + std::to_string(prompt + request.max_tokens) + " tokens, but there is room for " +
+  const int64_t needed = request.max_tokens > INT64_MAX - prompt ? INT64_MAX : prompt + request.max_tokens;
+  if (needed > longest_sequence_) {
+    throw Error("BAD_ARGUMENT", "Prompt and completion may need " + std::to_string(needed) + " tokens, but there is room for " +
                                     std::to_string(longest_sequence_) +
                                     ": shorten the prompt, lower maxTokens, or raise maxPositions or kvCacheBytes.");
   }

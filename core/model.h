@@ -42,6 +42,10 @@ struct ModelConfig {
 
   static constexpr int64_t least_positions = 2;  // shortest sequence: one prompt token and one completion token
 
+  // Throws Error BAD_ARGUMENT, with the name of the size in NativeModel of src/native/model.ts, if a size is out of its bounds or does not fit the
+  // others. Other functions take configurations that pass.
+  void check() const;
+
   int64_t query_columns() const { return heads * head_size; }
   int64_t key_value_columns() const { return key_value_heads * head_size; }
   LayerKind kind(int64_t layer) const { return kinds.empty() ? LayerKind{} : kinds[layer]; }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 namespace gigpo {
 namespace {
@@ -27,9 +28,9 @@ void put_half(Out to, float value) {
 
 float half_of(float value) { return from_f16(to_f16(value)); }
 
-// Inverse of a scale; 0 if the inverse is too large for a float, so that all values of the block are stored as zero.
-float inverse(float value) {
-  const float result = 1 / value;
+// Levels per unit of a scale; 0 if that is too large for a float, so that all values of the block are stored as zero.
+float levels_in(float levels, float scale) {
+  const float result = levels / scale;
   return std::isfinite(result) ? result : 0;
 }
 
@@ -42,7 +43,7 @@ float extreme(const float* x, int n) {
 }
 
 void q8_0(const float* x, Out to) {
-  const float scale = std::abs(extreme(x, 32)) / 127, factor = inverse(scale);
+  const float scale = std::abs(extreme(x, 32)) / 127, factor = levels_in(1, scale);
   put_half(to, scale);
   for (int i = 0; i < 32; i++) to[2 + i] = uint8_t(int8_t(std::round(x[i] * factor)));
 }
@@ -55,13 +56,13 @@ int centered(float x, float factor) {
 }
 
 void q4_0(const float* x, Out to) {
-  const float scale = extreme(x, 32) / -8, factor = inverse(scale);
+  const float scale = extreme(x, 32) / -8, factor = levels_in(1, scale);
   put_half(to, scale);
   for (int i = 0; i < 16; i++) to[2 + i] = uint8_t(centered<4>(x[i], factor) | centered<4>(x[i + 16], factor) << 4);
 }
 
 void q5_0(const float* x, Out to) {
-  const float scale = extreme(x, 32) / -16, factor = inverse(scale);
+  const float scale = extreme(x, 32) / -16, factor = levels_in(1, scale);
   put_half(to, scale);
   uint32_t fifth = 0;
   for (int i = 0; i < 16; i++) {
@@ -131,7 +132,8 @@ Affine best_affine(const float* x) {
     most = std::max(most, x[i]);
   }
   least = std::min(least, 0.0f);
-  if (most <= least) return {0, -least};
+  // A range below 2⁻¹²³ has no finite levels.
+  if (most <= least || levels_in(levels + 1, most - least) == 0) return {0, -least};
   const float mean = std::sqrt(squares / n);
   float weights[n], sum_w = 0, sum_x = 0;
   for (int i = 0; i < n; i++) {
@@ -187,7 +189,7 @@ void q4_k(const float* x, Out to) {
   put_half(to, most_scale / 63);
   put_half(to + 2, most_minimum / 63);
   const float scale_unit = half_of(most_scale / 63), minimum_unit = half_of(most_minimum / 63);
-  const float to_scale = most_scale > 0 ? 63 / most_scale : 0, to_minimum = most_minimum > 0 ? 63 / most_minimum : 0;
+  const float to_scale = levels_in(63, most_scale), to_minimum = levels_in(63, most_minimum);
   for (int s = 0; s < 8; s++) {
     const int scale = nearest(to_scale * parts[s].scale, 0, 63), minimum = nearest(to_minimum * parts[s].minimum, 0, 63);
     const Out packed = to + 4;
@@ -239,6 +241,11 @@ Encode encoder(Stored type) {
 }
 
 }  // namespace
+
+float largest_stored(Stored type) {
+  if (type == Stored::f32) return std::numeric_limits<float>::max();
+  return type == Stored::bf16 ? 0x1.FEp127f : 65504;
+}
 
 bool can_quantize(Stored type) { return encoder(type) != nullptr; }
 

@@ -43,6 +43,7 @@ inline void to_floats(const std::byte* from, Stored type, int64_t count, float* 
       to[i] = convert(bits);
     }
   };
+  if (count == 0) return;  // without numbers, the pointers may be null
   if (type == Stored::f32) std::memcpy(to, from, count * sizeof(float));
   else if (type == Stored::bf16) each([](uint16_t bits) { return from_bf16(bits); });
   else each([](uint16_t bits) { return from_f16(bits); });

@@ -9,6 +9,14 @@
 
 namespace gigpo {
 
+void BatchImages::check(int64_t rows) const {
+  const auto within = [](int64_t value, int64_t least, size_t most) { return value >= least && value <= int64_t(most); };
+  bool fits = int64_t(offsets.size()) == rows + 1 && offsets[0] == 0 && offsets.back() == int64_t(indices.size());
+  for (size_t i = 1; fits && i < offsets.size(); i++) fits = within(offsets[i], offsets[i - 1], indices.size());
+  for (const int32_t index : indices) fits = fits && index >= 0 && size_t(index) < images.size();
+  if (!fits) throw Error("BAD_ARGUMENT", "imageOffsets and imageIndices do not name an image of each row.");
+}
+
 int64_t TrainingBatch::sampled() const { return std::accumulate(span_counts, span_counts + spans, int64_t{0}); }
 
 void TrainingBatch::check(int64_t vocabulary) const {

@@ -15,6 +15,9 @@ using ImagesOfSequence = std::vector<std::shared_ptr<ImageFeatures>>;
 struct BatchImages {
   std::vector<std::shared_ptr<const Image>> images;
   std::vector<int32_t> offsets, indices;
+
+  // Throws Error BAD_ARGUMENT if offsets and indices do not name images of `rows` rows.
+  void check(int64_t rows) const;
 };
 
 // Batch of sequences (rows). A row consists of sampled spans and context tokens. Values of the sampled tokens are columns, [sampled], in

@@ -27,6 +27,10 @@ struct VisionConfig {
   std::vector<int64_t> sections;
   bool trained = false;
 
+  // Throws Error BAD_ARGUMENT, with the name of the size in NativeVision of src/native/model.ts, if a size is out of its bounds or does not fit
+  // the others. `vocabulary` and `language_head_size` are those of the language model.
+  void check(int64_t vocabulary, int64_t language_head_size) const;
+
   bool gated() const { return kind == Kind::qwen2_5; }
   int64_t head_size() const { return hidden_size / heads; }
   int64_t group() const { return merge * merge; }  // patches of a feature

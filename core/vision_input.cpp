@@ -23,6 +23,7 @@ void Image::check(const VisionConfig& tower) const {
   if (grid[0] * grid[1] > most || grid[0] * grid[1] * grid[2] > most) refuse("has the grid " + text + ", of too many patches.");
   if (tower.side > 0) {
     if (grid[1] != 1 || grid[2] != 1) refuse("has the grid " + text + ", but this model reads tiles of one size: the grid must be tiles × 1 × 1.");
+    if (grid[0] * tower.tile_patches() > most) refuse("has " + std::to_string(grid[0]) + " tiles, which are too many patches.");
   } else {
     if (grid[0] != 1) refuse("has " + std::to_string(grid[0]) + " frames, but videos are not supported.");
     if (grid[1] % tower.merge != 0 || grid[2] % tower.merge != 0)

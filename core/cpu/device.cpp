@@ -55,8 +55,13 @@ class CpuDevice final : public Device {
     return data;
   }
   void release(void* data) override { cpu::release_aligned(data); }
-  void upload(void* device, const void* host, size_t bytes) override { std::memcpy(device, host, bytes); }
-  void download(void* host, const void* device, size_t bytes) override { std::memcpy(host, device, bytes); }
+  // Arrays without elements may be null.
+  void upload(void* device, const void* host, size_t bytes) override {
+    if (bytes > 0) std::memcpy(device, host, bytes);
+  }
+  void download(void* host, const void* device, size_t bytes) override {
+    if (bytes > 0) std::memcpy(host, device, bytes);
+  }
   void upload_floats(Tensor to, const std::byte* host, Stored type) override {
     pool_.parallel_for((to.columns + floats_in_part - 1) / floats_in_part, [&](int64_t part) {
       const int64_t at = part * floats_in_part;

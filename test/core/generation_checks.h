@@ -118,6 +118,8 @@ inline void check_generation(const DeviceFactory& make_device, const ModelConfig
   CHECK_THROWS(subject.engine.submit(bad), "BAD_ARGUMENT");
   bad.prompt.assign(config.max_positions, 1);
   CHECK_THROWS(subject.engine.submit(bad), "BAD_ARGUMENT");
+  bad.prompt = requests[0].prompt, bad.max_tokens = INT64_MAX;
+  CHECK_THROWS(subject.engine.submit(bad), "BAD_ARGUMENT");
 }
 
 }  // namespace gigpo::test

@@ -1,21 +1,36 @@
 // A process that gives mutated inputs to one target: node worker.mjs <job as JSON>. Before each input its number is written to the
-// progress file, which tells the parent process what this one hung or died of. Findings go to standard output, a line of JSON each.
-import { existsSync, mkdirSync, openSync, readFileSync, writeFileSync, writeSync } from "node:fs"
+// progress file, which tells the parent process what this one hung or died of, and its bytes to another. Findings go to standard output, a line of
+// JSON each.
+import { copyFileSync, existsSync, mkdirSync, openSync, readFileSync, writeFileSync, writeSync } from "node:fs"
 import { join } from "node:path"
 import { Draws } from "./draws.mjs"
 import { mutate } from "./mutate.mjs"
 
-const { name, seed, first, last, seconds, folder, limits, save } = JSON.parse(process.argv[2])
+const { name, seed, first, last, seconds, folder, limits, keep } = JSON.parse(process.argv[2])
 const { prepare } = await import(`./targets/${name}.mjs`)
 const progress = openSync(join(folder, "progress"), "w")
+const inputFile = join(folder, "input")
 const scratch = join(folder, `scratch-${first}`)
 mkdirSync(scratch, { recursive: true })
 
 let current = first
 const tell = (kind, more) => process.stdout.write(`${JSON.stringify({ index: current, kind, ...more })}\n`)
+/** Tells of a finding, and keeps the input. */
+function find(kind, more) {
+  const file = `${keep}-${current}`
+  const isInput = existsSync(inputFile) // not while seeds are read
+  if (isInput) copyFileSync(inputFile, file)
+  tell(kind, { ...more, ...(isInput && { file }) })
+}
+const most = { slowest: 0, largest: 0 }
+function noteMost(kind, amount, { name }) {
+  if (amount <= most[kind]) return
+  most[kind] = amount
+  tell(kind, { amount, input: name })
+}
 const described = (error) => ({ message: String(error?.stack ?? error).slice(0, 1500) })
-process.on("uncaughtException", (error) => tell("uncaught", described(error)))
-process.on("unhandledRejection", (error) => tell("unhandled", described(error)))
+process.on("uncaughtException", (error) => find("uncaught", described(error)))
+process.on("unhandledRejection", (error) => find("unhandled", described(error)))
 process.on("warning", () => {})
 
 const target = await prepare(scratch, first)
@@ -53,15 +68,17 @@ for (; current < last && Date.now() < until; current++) {
   const chosen = draws.of(target.seeds)
   const input = { ...chosen, bytes: mutate(chosen.bytes, draws, others) }
   const about = { input: input.name, bytes: input.bytes.length }
-  if (save) writeFileSync(save, input.bytes)
+  writeFileSync(inputFile, input.bytes)
   writeSync(progress, String(current).padStart(12), 0)
   const [cpu, before] = [process.cpuUsage(), peak()]
   const error = await refusal(input)
   const { user, system } = process.cpuUsage(cpu)
   const [spent, grown] = [(user + system) / 1e6, peak() - before]
-  if (error && !isOurs(error)) tell("internal", { ...about, ...described(error) })
-  if (spent > limits.seconds) tell("slow", { ...about, seconds: spent })
-  if (grown > limits.bytes + limits.multiple * input.bytes.length) tell("memory", { ...about, grown })
+  noteMost("slowest", spent, input)
+  noteMost("largest", grown, input)
+  if (error && !isOurs(error)) find("internal", { ...about, ...described(error) })
+  if (spent > limits.seconds) find("slow", { ...about, seconds: spent })
+  if (grown > limits.bytes + limits.multiple * input.bytes.length) find("memory", { ...about, grown })
 }
 writeSync(progress, String(current).padStart(12), 0)
 tell("done")

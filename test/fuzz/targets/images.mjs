@@ -3,11 +3,12 @@ import { readFileSync } from "node:fs"
 import { decodeImage } from "../../../modules/images/decode.js"
 
 const path = new URL("../../fixtures/images/files.json", import.meta.url)
-const { decoded } = JSON.parse(readFileSync(path, "utf8"))
+const { decoded, refused } = JSON.parse(readFileSync(path, "utf8"))
 
 export async function prepare() {
   return {
-    seeds: decoded.map(({ name, file }) => ({ name, bytes: new Uint8Array(Buffer.from(file, "base64")) })),
+    seeds: [...decoded, ...refused].map(({ name, file }) => ({ name, bytes: Buffer.from(file, "base64") })),
+    mayRefuse: ({ name }) => refused.some((one) => one.name === name),
     run: async ({ bytes }) => void (await decodeImage(bytes)),
   }
 }

@@ -126,6 +126,7 @@ describe("quantize", () => {
   it("rejects numbers that are not finite, parts of blocks, and formats that are only read", async () => {
     await expect(native().quantize("Q8_0", new Float32Array(32).fill(Number.NaN))).rejects.toThrow("not finite")
     await expect(native().quantize("Q8_0", new Float32Array(32).fill(1e9))).rejects.toThrow("range of F16")
+    await expect(native().quantize("BF16", Float32Array.of(3.4e38))).rejects.toThrow("range of BF16")
     expect(() => native().quantize("Q8_0", new Float32Array(33))).toThrow("whole number of blocks")
     expect(() => native().quantize("IQ4_XS", new Float32Array(256))).toThrow("Conversion to this type is not supported")
     expect(() => native().quantize("Q9_9", new Float32Array(256))).toThrow("type")

@@ -56,7 +56,7 @@ function placeConfig(command: Command): void {
 }
 
 export function trustOption(
-  help = "allow a run copied from another machine to load modules, start programs and use your keys",
+  help = "allow a run copied from another machine to load modules, start programs and use your API keys",
 ): Option {
   return new Option("--trust", help)
 }

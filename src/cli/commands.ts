@@ -118,7 +118,7 @@ export const commands: Readonly<Record<string, CommandEntry>> = {
     load: async () => (await import("./commands/algorithms.ts")).algorithmsCommand,
   },
   presets: {
-    summary: "list presets: settings of published experiments, with their sources",
+    summary: "list presets: settings of the paper, of its code and of our benchmarks, with their sources",
     usage: "[options]",
     load: async () => (await import("./commands/presets.ts")).presetsCommand,
   },

@@ -39,7 +39,7 @@ export function generationOptions(command: Command): Command {
   return command
     .argument(
       "<model>",
-      "folder of a model, an adapter or a run (its newest state), a GGUF file, or a name on the Hugging Face Hub",
+      "folder of a model, an adapter or a run (its model, or a newer checkpoint), a GGUF file, or a name on the Hugging Face Hub",
     )
     .option("-a, --adapter <folder>", "folder of a LoRA adapter for the model, or a name on the Hub")
     .option("-t, --temperature <number>", "sampling temperature from 0 (greedy) to 2", readTemperature, 1)

@@ -3,7 +3,7 @@ import { fileURLToPath } from "node:url"
 import { nearestName } from "../options/nearest.ts"
 import { GigpoError } from "../util/errors.ts"
 
-// Presets are the configurations in examples/presets/: settings of published experiments. Their first comments are
+// Presets are the configurations in examples/presets/: settings of the paper, of its code and of our benchmarks. Their first comments are
 // "# <summary>." and "# Source: <source>".
 const folder = new URL("../../examples/presets/", import.meta.url)
 

@@ -72,7 +72,8 @@ export const gigpo = defineEstimator({
         system: "GiGPO in verl-agent",
         origin: "gigpo",
         changes: ["credit", "keys"],
-        equation: "as GiGPO, with mean R over steps, penalties per row only, raw returns of singletons",
+        equation:
+          "as GiGPO, with the mean of R over steps, the penalty on the invalid step only, and the raw return of a task's only episode",
         source: "langfengQ/verl-agent",
         status: "exact",
         note: "Rollouts and environments of this package follow verl-agent. Prompts have the same parts in other words.",

@@ -41,12 +41,12 @@ export const trainFields = {
   groupSize: integer(8, "Episodes per task.", { min: 1 }),
   dynamicSampling: boolean(
     false,
-    "Dynamic sampling (DAPO): replace groups whose returns are all equal by groups of further tasks, in at most `rollout.maxRefillRounds` rounds.",
+    "Replace groups whose returns are all equal by groups of further tasks (dynamic sampling, DAPO), in at most `rollout.maxRefillRounds` rounds.",
   ),
   ...batchFields,
   maxStaleness: integer(
     0,
-    "Maximum staleness: iterations that a rollout may be ahead of the updates. 0: synchronous. 1 (one-step-off policy): each rollout runs during the updates " +
+    "Maximum number of iterations that a rollout may be ahead of the updates. 0: synchronous. 1 (one-step-off policy): each rollout runs during the updates " +
       "before it, with the weights before them. Needs an engine with snapshots, such as a remote one.",
     { min: 0, max: 1 },
   ),

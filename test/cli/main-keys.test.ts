@@ -24,8 +24,10 @@ describe("the main keys", () => {
   it("are shown with one line each and a description", () => {
     const lines = text.split("\n").filter((line) => /: .* # ./.test(line))
     expect(lines.length).toBe(keys.length)
-    for (const [index, line] of lines.entries())
+    for (const [index, line] of lines.entries()) {
+      expect(line).not.toMatch(/\([^)\]]*\.$/) // a parenthesis that is cut
       expect(line).toMatch(new RegExp(`^ *(# )?${keys[index]!.split(".").at(-1)}:.* # .{8,}\\.$`))
+    }
     expect(text).toMatch(/^# Rollout\n {2}rollout:\n {4}temperature: 1 +# Sampling temperature\.$/m)
     expect(text).toMatch(/^device: auto +# "auto" \(the first usable NVIDIA GPU, else the CPU\), .* "all"\)\.$/m)
     expect(text).toMatch(/^ {4}# learningRate: +# .* Default: 100 \/ number of parameters/m)

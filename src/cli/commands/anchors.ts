@@ -35,7 +35,10 @@ export function anchorsCommand(command: Command): Command {
         "the expert's, which steps were wasted, and how many episodes are truncated. Trains nothing.",
     )
     .argument(...programArgument)
-    .option("-m, --model <directory>", "folder of a model or a run (its newest state), instead of the configured model")
+    .option(
+      "-m, --model <directory>",
+      "folder of a model or a run (its model, or a newer checkpoint), instead of the configured model",
+    )
     .option("--groups <count>", "number of groups; default: training.groups", parseCount)
     .option("--json", "print the result as one JSON line")
     .action((file, program, options) => interruptible((signal) => runAnchors(file, program, options, signal)))

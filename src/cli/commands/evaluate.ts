@@ -37,7 +37,10 @@ export function evaluateCommand(command: Command): Command {
         "interval. The same seed gives the same result. With --benchmark the tasks are those of a benchmark: the same on every " +
         "machine and for every seed.",
     )
-    .option("-m, --model <directory>", "folder of a model or a run (its newest state), instead of the configured model")
+    .option(
+      "-m, --model <directory>",
+      "folder of a model or a run (its model, or a newer checkpoint), instead of the configured model",
+    )
     .option(
       "-b, --benchmark <name>",
       `benchmark to evaluate on: a name from "${commandLine("benchmark", "list")}", or a file`,

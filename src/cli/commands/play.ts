@@ -43,7 +43,10 @@ export function playCommand(command: Command): Command {
     )
     .addOption(setOption())
     .addOption(trustOption())
-    .option("-m, --model <directory>", "folder of a model or a run (its newest state), instead of the configured model")
+    .option(
+      "-m, --model <directory>",
+      "folder of a model or a run (its model, or a newer checkpoint), instead of the configured model",
+    )
     .addOption(new Option("--expert", "let the environment's expert play").conflicts("byHand"))
     .option("--by-hand", "play yourself: one action per line, from the keyboard or a pipe")
     .addOption(new Option("--split <name>", "split of the tasks").choices(["train", "test"]).default("test"))

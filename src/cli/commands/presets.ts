@@ -9,7 +9,7 @@ import { table } from "../terminal/table.ts"
 export function presetsCommand(command: Command): Command {
   return command
     .description(
-      "Lists the presets: configurations with the settings of published experiments, each with its source. To see what a preset needs and how " +
+      "Lists the presets: configurations with the settings of the paper, of its code and of our benchmarks, each with its source. To see what a preset needs and how " +
         `long it takes: ${commandLine("train", "--preset", "NAME", "--dry-run")}.`,
     )
     .option("--json", "print the presets as one JSON line")

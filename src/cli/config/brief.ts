@@ -88,8 +88,8 @@ function valuesOf(entry: Entry): string {
   return values ? ` (${values.map(inline).join(" | ")})` : ""
 }
 
-/** First sentence of a help text, without the full stop and without the command in front, which the heading names. */
+/** First sentence of a help text, without the full stop and without the command in front, which the heading names. Parentheses are kept whole. */
 function firstSentence(help: string): string {
-  const [first] = help.replace(/^gigpo \w+: /, "").split(/(?<=[^.])\. |\.$|; |: (?=[a-z])/)
+  const [first] = help.replace(/^gigpo \w+: /, "").split(/(?:(?<=[^.])\. |\.$|; |: (?=[a-z]))(?![^(]*\))/)
   return first!.replace(/^[a-z]/, (letter) => letter.toUpperCase())
 }

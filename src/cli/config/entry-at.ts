@@ -98,11 +98,11 @@ function inFile(key: readonly string[]): string {
   return ` In a file: ${[...[...chosen].map(([place, name]) => `${place}.name: ${name}`), ...option].join(" and ")}.`
 }
 
-/** Most similar key: the same name elsewhere, a similar name or a description with its words here, or a similar name elsewhere. */
+/** Most similar key: the same name elsewhere, where fewest parts lead to it, a similar name or a description with its words here, or a similar name elsewhere. */
 function meantBy(path: readonly string[], known: readonly string[], fields: Fields): readonly string[] | undefined {
   const all = everyKey(configFields)
   const near = nearestName(path.at(-1)!, known) ?? describedBy(path.at(-1)!, fields)
-  const same = all.find((key) => key.at(-1) === path.at(-1))
+  const [same] = all.filter((key) => key.at(-1) === path.at(-1)).sort((a, b) => a.length - b.length)
   return same ?? (near === undefined ? nearestKey(path, all) : [...path.slice(0, -1), near])
 }
 

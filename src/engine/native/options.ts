@@ -47,7 +47,7 @@ function optionalList<T, const Help extends string>(of: Field<T>, help: Help, ot
  */
 export const loraFields = {
   rank: required(integer(undefined, "Rank of the adapter; usually 16 to 64.", { min: 1, max: mostRank })),
-  alpha: number(undefined, "Scaling: the adapter's output is multiplied by alpha / rank.", {
+  alpha: number(undefined, "Scaling of the adapter's output, which is multiplied by alpha / rank.", {
     above: 0,
     defaultText: "2 × rank",
   }),

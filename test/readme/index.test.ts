@@ -13,7 +13,7 @@ const questions: readonly (readonly [question: string, file: string, answer: str
   ["How much memory?", "docs/devices.md", "`gigpo estimate config.yaml --gpu h100`"],
   ["How do I train only an adapter?", "docs/devices.md", "Pairs of low-rank matrices"],
   ["How do I bring my agent?", "docs/agents.md", "gives that\nclient a different base URL"],
-  ["How do I add a metric?", "docs/questions.md", "`episode/keys` and `evaluation/keys`"],
+  ["How do I add a metric?", "docs/questions.md", "`episode/<name>` and `evaluation/<name>`"],
   ["Can I use several GPUs?", "docs/gpu.md", "each GPU has a replica of the whole model"],
   ["Can I use several machines?", "docs/scale.md", "the same script runs on an existing engine"],
   ["How do I train a GGUF model?", "docs/models.md", "A GGUF file works wherever a model folder does"],

@@ -27,7 +27,7 @@ declare const [policy, tokenizer, environment, run]: [NativePolicy, Tokenizer, E
 `
 
 /** Folders that programs and commands of the pages make. */
-const made = /^(demo|models|runs|build-cuda|checkpoints|weights)\b/
+const made = /^(demo|models|runs|build-cuda|build\/fuzz|checkpoints|weights)\b/
 
 /** Names of earlier versions of options, without those that still name something else: an option, a command, a field. */
 const others = new Set([...keysOf(configSchema()), ...Object.keys(commands), "length", "think"])

@@ -89,7 +89,12 @@ describe.skipIf(absent)(`policyLoss against the shared vectors${absent}`, () => 
   it("computes the loss of GSPO and its ratio per sequence", () => {
     const v = load()
     const { clip_low: clipLow, clip_high: clipHigh } = v.gspo
-    const gspo = { clipLow, clipHigh, importanceSamplingLevel: "sequence", aggregation: "sequence-mean-token-mean" } as const
+    const gspo = {
+      clipLow,
+      clipHigh,
+      importanceSamplingLevel: "sequence",
+      aggregation: "sequence-mean-token-mean",
+    } as const
     const found = policyLoss(input(v), gspo)
     expect(found.policyLoss).toBeCloseTo(v.gspo.pg_loss_seq_mean_token_mean, 6)
     const counts = v.mask.map((row) => row.reduce((a, b) => a + b))

@@ -26,7 +26,7 @@ export function readOptions<F extends Fields>(
   code: GigpoErrorCode = "BAD_ARGUMENT",
 ): Resolved<F> {
   if (given !== undefined && !isObject(given)) throw new GigpoError(code, `${name}: options must be an object.`)
-  const { value, complaints } = readTable(given ?? {}, table, "code")
+  const { value, complaints } = readTable(given ?? {}, table, "code", [], name)
   if (complaints.length > 0) throw refusal(code, name, complaints, () => name)
   return value
 }
@@ -52,12 +52,14 @@ const mostHints = 50
  * Reads options and returns complaints instead of throwing. In a file, the path of a module takes the place of a custom value.
  *
  * @param above - path of `given`, where it is part of a larger object.
+ * @param owner - function whose options are read. Default: none
  */
 export function readTable<F extends Fields>(
   given: unknown,
   table: F,
   source: "code" | "file",
   above: readonly string[] = [],
+  owner?: string,
 ): { readonly value: Resolved<F>; readonly complaints: readonly Complaint[] } {
   const complaints: Complaint[] = []
   const complain = (path: readonly string[], text: string) => {
@@ -65,6 +67,7 @@ export function readTable<F extends Fields>(
   }
   const reader: Reader = {
     source,
+    owner,
     complain,
     keys: () => (complaints.length < mostHints ? listKeys(table, given, above) : []),
   }
@@ -75,6 +78,7 @@ export function readTable<F extends Fields>(
 
 interface Reader {
   readonly source: "code" | "file"
+  readonly owner: string | undefined
   /** Adds a complaint. `text` follows the key. */
   readonly complain: (path: readonly string[], text: string) => void
   /** Returns the candidates for a suggestion. */
@@ -248,7 +252,7 @@ function refuseUnknown(
   { names = [], none }: { readonly names?: readonly string[]; readonly none?: string },
 ): void {
   const siblings = [...names, ...Object.keys(fields)]
-  const renamed = newName(path, siblings)
+  const renamed = newName(path, siblings, reader.owner)
   const meant = renamed ? undefined : (nearestKey(path, reader.keys()) ?? described(path, fields))
   const known = siblings.length === 0 ? `${none}.` : `known: ${siblings.join(", ")}.`
   const hint = meant ? `did you mean ${meant.join(".")}?` : known

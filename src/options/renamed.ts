@@ -184,10 +184,16 @@ export const renamed: {
  * Returns the new path of an unknown option. undefined if the option was not renamed.
  *
  * @param known - names of the options of its group
+ * @param owner - function or part of a configuration whose options are read, such as sft. Default: unknown
  */
-export function newName(path: readonly string[], known: readonly string[]): readonly string[] | undefined {
+export function newName(
+  path: readonly string[],
+  known: readonly string[],
+  owner?: string,
+): readonly string[] | undefined {
   const above = path.slice(0, -1)
-  const to = lookup(renamed.options, path)?.split(".")
+  const group = owner === "train" ? "training" : owner
+  const to = lookup(renamed.options, group === undefined ? path : [group, ...path])?.split(".")
   return to && known.includes(to[0]!) ? [...above, ...to] : undefined
 }
 

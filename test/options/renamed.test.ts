@@ -6,9 +6,11 @@ import { commands, define } from "../../src/cli/commands.ts"
 import { configFields } from "../../src/cli/config/fields.ts"
 import { checkArguments } from "../../src/options/arguments.ts"
 import { choice, group, integer, oneOf } from "../../src/options/field.ts"
-import { readTable } from "../../src/options/read.ts"
+import { readOptions, readTable } from "../../src/options/read.ts"
 import { renamed, renamedKey } from "../../src/options/renamed.ts"
 import type { Entry, Fields } from "../../src/options/table.ts"
+import { sftFields } from "../../src/sft/options.ts"
+import { trainFields } from "../../src/training/options.ts"
 
 type Names = Record<string, string>
 const [options, values] = [renamed.options as Names, renamed.values as Names]
@@ -64,6 +66,13 @@ describe("a name of an earlier version", () => {
     expect(() => checkArguments("make", { leastGroupSize: 1 }, { minGroupSize: true })).toThrow(
       'make: "leastGroupSize" was renamed to "minGroupSize".',
     )
+  })
+
+  it("of a part of a configuration is rejected by the function of that part", () => {
+    expect(() => readOptions("sft", { stepsPerUpdate: 1 }, sftFields)).toThrow(
+      "sft: stepsPerUpdate was renamed to completionsPerUpdate.",
+    )
+    expect(() => readOptions("train", { turns: {} }, trainFields)).toThrow("train: turns was renamed to rolloutHooks.")
   })
 })
 

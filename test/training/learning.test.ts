@@ -11,7 +11,7 @@ import { all, TinyModel } from "./tiny.ts"
 const environment = doorsEnvironment() as Environment
 const tiny = new TinyModel(environment)
 const rollout = { maxCompletionTokens: 3 }
-const cloning = { tasks: 16, stepsPerUpdate: 16, optimizer: { learningRate: 3e-3 } }
+const cloning = { tasks: 16, completionsPerUpdate: 16, optimizer: { learningRate: 3e-3 } }
 
 it("a model imitates its expert after enough SFT", async () => {
   const model = await tiny.open()

@@ -13,6 +13,7 @@ import { outputOf, runnable } from "./run.ts"
 /** Reasons that a page may give. */
 const reasons = [
   "in a program that `gigpo gateway` starts",
+  "needs Clang",
   "needs a GPU",
   "needs a download",
   "needs a pretrained model",

@@ -30,7 +30,7 @@ static VisionConfig vision_of(Input& in) {
   VisionConfig c{};
   c.kind = in.chance() ? VisionConfig::Kind::qwen2_5 : VisionConfig::Kind::siglip;
   c.heads = size_of(in, 10);
-  c.hidden_size = in.chance() ? size_of(in, 16) : c.heads < 1 << 10 ? 4 * c.heads : 4;
+  c.hidden_size = in.chance() ? size_of(in, 16) : c.heads > 0 && c.heads < 1 << 10 ? 4 * c.heads : 4;
   c.intermediate_size = size_of(in, 18);
   c.layers = size_of(in, 10);
   c.channels = size_of(in, 8), c.patch_size = size_of(in, 10), c.frames = size_of(in, 8), c.merge = size_of(in, 8);
@@ -54,7 +54,7 @@ static ModelConfig model_of(Input& in) {
   c.rms_norm_epsilon = 1e-5;
   for (int tables = 1 + in.below(3); tables > 0; tables--) c.rotary.push_back({in.chance() ? in.take<double>() : 1e4, scaling_of(in)});
   for (int64_t layer = 0; in.chance() && layer < c.layers && layer < 64; layer++)
-    c.kinds.push_back({in.number<int64_t>(30), in.number<int32_t>(3) - 1});
+    c.kinds.push_back({in.number<int64_t>(30), int32_t(uint32_t(in.number<int32_t>(3)) - 1u)});
   c.tie_embeddings = in.chance(), c.query_key_value_bias = in.chance(), c.query_key_norm = in.chance(), c.branch_norms = in.chance();
   if (in.chance()) c.gate = Gate::gelu_tanh;
   if (in.chance()) c.query_scalar = in.take<double>();

@@ -95,7 +95,7 @@ describe("exported households", () => {
     expect((await readdir(root)).filter((name) => name.includes(".tmp-"))).toEqual([])
   })
 
-  it("replace those of another benchmark, and nothing that somebody put beside them", async () => {
+  it("replace those of another benchmark, and no other file next to them", async () => {
     const [six, twelve] = [await householdBenchmark({}, 1), await householdBenchmark({ size: "small" }, 2)]
     const folder = join(root, "replaced")
     await exportGames(twelve, folder)

@@ -207,7 +207,7 @@ function errorOf(text: string): { readonly param: string | undefined } {
 }
 
 it.each(Object.keys(full))(
-  "%s: what is wrong in one field is rejected by its name, and nobody is the worse for it",
+  "%s: what is wrong in one field is rejected by its name, and other requests are answered",
   async (path) => {
     const { post, errors } = await speaking(["yes"])
     const body = full[path]!

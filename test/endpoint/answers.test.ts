@@ -138,7 +138,7 @@ it("rejects by name what it could not keep to", async () => {
   expect(policy.requests).toEqual([])
 })
 
-it("rejects a grammar that cannot be met, by the field that it stands in", async () => {
+it("rejects a grammar that cannot be met, and names its field", async () => {
   const { post, policy } = await speaking(["one"])
   const never = { type: "object", properties: { a: { enum: [1], type: "string" } }, required: ["a"], additionalProperties: false } // biome-ignore format: one line
   const endless = { $defs: { a: { type: "array", items: { $ref: "#/$defs/a" }, minItems: 1 } }, $ref: "#/$defs/a" }

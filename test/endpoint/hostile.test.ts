@@ -167,7 +167,7 @@ it("names other than its own, and pages of other origins, hear nothing", async (
     expect(await ask(own, `origin: ${origin}\r\n`)).toBe("403")
 })
 
-it("rejects to listen beyond this machine where nobody asks for a key", async () => {
+it("rejects to listen beyond this machine without a key", async () => {
   for (const host of ["0.0.0.0", "::", "192.0.2.1"])
     await expect(listen(async () => Response.json({}), { host })).rejects.toMatchObject({
       code: "BAD_ARGUMENT",

@@ -185,7 +185,7 @@ it.each<[string, () => [string, unknown], number, RegExp]>([
     /none/,
   ],
   ["a promise that was not given", () => ["/retrieve_future", { request_id: "none" }], 404, /none/],
-])("rejects %s, and goes on", async (_, asked, status, message) => {
+])("rejects %s, and answers the next request", async (_, asked, status, message) => {
   const told = await ask(...asked())
   expect([told.status, JSON.stringify(told.body)]).toEqual([status, expect.stringMatching(message)])
   expect(JSON.stringify(told.body)).not.toContain(doors.directory)

@@ -9,7 +9,7 @@ export const npm = process.env.npm_execpath ?? join(dirname(process.execPath), "
 /** Where package-pack.mjs writes the packages. */
 export const packages = join(root, "build-packages")
 /** Milliseconds after which a step has hung. An emulated processor takes minutes for some. */
-export const timeout = 1_800_000
+export const timeout = 600_000
 
 /** File of gigpo's package. */
 export function mainTarball() {

@@ -147,6 +147,7 @@ function running(
     first: observe(),
     async step(action) {
       signal.throwIfAborted() // no copy may be left that would notice
+      steps++
       const actions = action.split("\n")
       const results = await Promise.all(
         episodes.map(async (episode, e) =>
@@ -166,7 +167,7 @@ function running(
       const isWon = episodeEnd === "first-success" && hasWon
       const hasEnded = live.every((copy) => copy === undefined)
       const terminated = isWon || (hasEnded && last.some((result) => result.terminated))
-      const truncated = !terminated && (hasEnded || ++steps >= maxSteps)
+      const truncated = !terminated && (hasEnded || steps >= maxSteps)
       const sum = rewards.reduce((total, one) => total + one, 0)
       const largest = rewards.length > 0 ? Math.max(...rewards) : 0
       const reward = paid === "max" ? largest : sum / episodes.length

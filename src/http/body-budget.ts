@@ -37,8 +37,8 @@ export class BodyBudget {
         throw new ApiError(503, "The server is reading too many request bytes; try again later.")
     }
     const encodings = this.#encodings
-    const pace = new Pace(undefined, clientNumber(client))
     const body = async function* () {
+      const pace = new Pace(undefined, clientNumber(client)) // only for requests that are read: a number is a hash
       for await (const chunk of decoded(incoming, encodings)) {
         count(chunk.length)
         yield chunk

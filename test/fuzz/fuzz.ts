@@ -81,22 +81,22 @@ export async function fuzz(name: string, { seconds, seed, from, to, limits, keep
   const folder = mkdtempSync(join(tmpdir(), `gigpo-fuzz-${name}-`))
   const job = { ...{ name, seed, folder, limits, last: to }, keep: join(keep, `${name}-${seed}`) }
   mkdirSync(keep, { recursive: true })
-  const told: Told = { findings: [], slowest: undefined, largest: undefined }
+  const reported: Reported = { findings: [], slowest: undefined, largest: undefined }
   let [first, left] = [from, seconds]
   try {
-    while (first < to && left > 0 && told.findings.length < most) {
-      const ended = await runWorker({ ...job, first, seconds: left }, told)
+    while (first < to && left > 0 && reported.findings.length < most) {
+      const ended = await runWorker({ ...job, first, seconds: left }, reported)
       first = ended.next
       left -= ended.seconds
     }
   } finally {
     rmSync(folder, { recursive: true, force: true })
   }
-  return { tried: first - from, ...told }
+  return { tried: first - from, ...reported }
 }
 
-/** What the processes of a target have told. */
-interface Told {
+/** Findings and extremes that the processes of a target have reported. */
+interface Reported {
   readonly findings: Finding[]
   slowest: Most | undefined
   largest: Most | undefined
@@ -112,7 +112,7 @@ interface Job {
 }
 
 /** The number of the next input, and the seconds that the tried ones took. */
-function runWorker(job: Job, told: Told): Promise<{ readonly next: number; readonly seconds: number }> {
+function runWorker(job: Job, reported: Reported): Promise<{ readonly next: number; readonly seconds: number }> {
   const child = spawn(process.execPath, ["--max-old-space-size=2048", workerFile, JSON.stringify(job)], {
     stdio: ["ignore", "pipe", "pipe"],
   })
@@ -128,10 +128,10 @@ function runWorker(job: Job, told: Told): Promise<{ readonly next: number; reado
       const message: Finding = JSON.parse(line)
       if (message.kind === "ready") ready = performance.now()
       else if (message.kind === "done") done = true
-      else if (message.kind === "slowest" || message.kind === "largest") note(told, message.kind, line)
-      else told.findings.push(message)
+      else if (message.kind === "slowest" || message.kind === "largest") note(reported, message.kind, line)
+      else reported.findings.push(message)
     }
-    if (told.findings.length < most) return
+    if (reported.findings.length < most) return
     done = true
     child.kill("SIGKILL")
   })
@@ -150,16 +150,16 @@ function runWorker(job: Job, told: Told): Promise<{ readonly next: number; reado
       clearInterval(watch)
       const index = at()
       const ended = hung ? { kind: "hang" } : { kind: "crash", code, signal, errors }
-      if (!done) told.findings.push({ index, ...ended, ...keptInput(job, index) })
+      if (!done) reported.findings.push({ index, ...ended, ...keptInput(job, index) })
       const seconds = (performance.now() - ready) / 1000
       resolve({ next: index + (done ? 0 : 1), seconds: Number.isFinite(seconds) ? seconds : neverReady })
     })
   })
 }
 
-function note(told: Told, kind: "slowest" | "largest", line: string): void {
+function note(reported: Reported, kind: "slowest" | "largest", line: string): void {
   const found: Most = JSON.parse(line)
-  if (found.amount > (told[kind]?.amount ?? 0)) told[kind] = found
+  if (found.amount > (reported[kind]?.amount ?? 0)) reported[kind] = found
 }
 
 /** Keeps the last input of a process that ended before it could. */

@@ -12,7 +12,7 @@ const kinds =
   ReflectionKind.Accessor
 
 /** Options that choose among estimators, losses and so on. The name of each is in the table of the choice, and its options have their help. */
-const choice = /\.(?:estimator|loss|curriculum|turnHooks|memory)\.__type\./
+const choice = /\.(?:estimator|loss|curriculum|rolloutHooks|memory)\.__type\./
 
 /**
  * Public names, and members of public types, without a comment. None is needed by a property that distinguishes the members of a union by a literal

@@ -1,5 +1,5 @@
 import { type Sequence, stepSequence } from "../engine/sequence.ts"
-import { clipCov, clipCovFields } from "../loss/clip-cov.ts"
+import { clipCov } from "../loss/clip-cov.ts"
 import { clipFields } from "../loss/options.ts"
 import { group, integer, number, scheduled } from "../options/field.ts"
 import type { OptionsOf } from "../options/table.ts"
@@ -16,8 +16,6 @@ import { ReplayMemory } from "./replay-memory.ts"
 import { episodeReturns } from "./returns.ts"
 import { type GroupStatistics, groupStatistics } from "./statistics.ts"
 import { withTurnRewards } from "./turn-rewards.ts"
-
-const { covarianceShare, covarianceLow, covarianceHigh } = clipCovFields
 
 /** Options of `spear`. The defaults are those of the authors' runs on ALFWorld and WebShop, unless stated. */
 export const spearFields = {
@@ -49,13 +47,14 @@ export const spearFields = {
   replayLoss: group(
     {
       ...clipFields(0.2, 0.28),
-      covarianceShare: {
-        ...covarianceShare,
-        default: 0.02,
-        help: "Share of the tokens of an update that are dropped at most; at least one token.",
-      },
-      covarianceLow: { ...covarianceLow, default: 2, help: "Covariance above which tokens may be dropped." },
-      covarianceHigh: { ...covarianceHigh, default: 60, help: "Covariance below which tokens may be dropped." },
+      covarianceShare: scheduled(
+        number(0.02, "Share of the tokens of an update that are dropped at most; at least one token.", {
+          above: 0,
+          max: 1,
+        }),
+      ),
+      covarianceLow: scheduled(number(2, "Covariance above which tokens may be dropped.")),
+      covarianceHigh: scheduled(number(60, "Covariance below which tokens may be dropped.")),
     },
     "Loss of replayed steps: Clip-Cov.",
   ),

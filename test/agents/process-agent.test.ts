@@ -179,7 +179,7 @@ describe("a program that plays an episode", () => {
     over.abort(new Error("enough"))
     await expect(playing).rejects.toThrow("enough")
     // The system ends a process some time after SIGKILL was sent to it.
-    await expect.poll(() => Promise.all(pids.map(runs))).toEqual([false, false])
+    await expect.poll(() => Promise.all(pids.map(runs)), { timeout: 10_000 }).toEqual([false, false])
 
     await expect(sh("echo 1")("task", context(AbortSignal.abort(new Error("before"))))).rejects.toThrow("before")
   })

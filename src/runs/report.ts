@@ -4,6 +4,8 @@ import type { FailureReason } from "./failure-reasons.ts"
 export interface IterationReport {
   /** Number of the iteration, from 1. 0 for an evaluation before the first iteration. */
   readonly iteration: number
+  /** Number of the update, from 1, in the log of a supervised fine-tuning, where it replaces the iteration. Absent in training. */
+  readonly update?: number
   /** Time of the report: ISO 8601, in UTC. */
   readonly time?: string
   /**
@@ -22,6 +24,11 @@ export interface IterationReport {
   readonly stopped?: string
   /** Whether the run was resumed, or forked, before this iteration. Absent otherwise. */
   readonly resumed?: true
+}
+
+/** Line of metrics.jsonl after an epoch of supervised fine-tuning, with the number of completed updates. */
+export interface UpdateReport extends Omit<IterationReport, "iteration"> {
+  readonly update: number
 }
 
 /** Report of an evaluation on held-out tasks. */

@@ -58,7 +58,7 @@ describe.skipIf(!built)("episodes of gigpo train (needs dist: npm run build:ts)"
   it("are replaced if the run resumes from an earlier checkpoint, also by fewer", async () => {
     const lost = await readFile(episodesPath(directory, 6))
     await copyFile(episodesPath(directory, 6), episodesPath(directory, 9))
-    await rm(join(directory, "checkpoints/step-6"), { recursive: true })
+    await rm(join(directory, "checkpoints/iteration-6"), { recursive: true })
     const less = ["--set", "recording.groups=1", "--set", "recording.keep=4"]
     expect(await run("train", "small/run/config.json", "--resume", "--json", ...less)).toMatchObject({ code: 0 })
     expect(await recordedIterations(directory)).toEqual([3, 4, 5, 6])

@@ -82,7 +82,7 @@ describe("a critic", () => {
     }
     const lines = (await readFile(join(directory, "metrics.jsonl"), "utf8")).trim().split("\n")
     expect(lines.map((line) => timeless(JSON.parse(line) as IterationReport))).toEqual(reports.map(timeless))
-    expect(await readdir(join(directory, "checkpoints", "step-4", "critic"))).toEqual(["values.bin"])
+    expect(await readdir(join(directory, "checkpoints", "iteration-4", "critic"))).toEqual(["values.bin"])
   })
 
   it("can be trained before the policy", async () => {

@@ -100,7 +100,7 @@ async function runClone(file: string, options: CloneArguments, signal: AbortSign
     complete,
     onWarning: say,
   })
-  if (run.iteration > 0) say(`Resuming after step ${run.iteration}.`)
+  if (run.iteration > 0) say(`Resuming after update ${run.iteration}.`)
   else if (config.sft.optimizer.learningRate === undefined)
     say(chosenRate("sft.optimizer.learningRate", settled, model.policy))
 
@@ -114,7 +114,7 @@ async function runClone(file: string, options: CloneArguments, signal: AbortSign
     const epochs = sft({
       ...setup,
       onExpert: shown("task of the expert"),
-      onProgress: shown("step"),
+      onProgress: shown("update"),
     })
     for await (const report of epochs) say(describe(report))
     screen.clear()
@@ -156,6 +156,6 @@ function howToGoOn(file: string, { data, out, set }: CloneArguments, run: Run, e
   }
   if (run.replaces) return "Nothing was saved; the earlier fine-tuning was restored."
   return run.saved
-    ? `The state after step ${run.iteration} is saved. To resume: ${goOn}`
+    ? `The state after update ${run.iteration} is saved. To resume: ${goOn}`
     : `Nothing was saved yet. To restart: ${goOn}`
 }

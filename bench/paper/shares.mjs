@@ -46,8 +46,8 @@ for (const name of names) {
     const report = anchorCoverage(groups, { expertSteps, frequent: 0 })
     const episodes = groups.flatMap((group) => group.episodes)
     const success = episodes.filter(({ metrics }) => metrics.success === 1).length / episodes.length
-    const shares = [report.compared, report.comparedAcross].map(percent)
-    const ends = [report.wasted, report.cut, report.late].map(percent)
+    const shares = [report.nonzero, report.nonzeroAcross].map(percent)
+    const ends = [report.loopSteps, report.cut, report.late].map(percent)
     const steps = (report.steps / report.episodes).toFixed(1)
     table.push([name, player.name, percent(success), steps, ...shares, report.length?.toFixed(2) ?? "", ...ends])
     console.error(table.at(-1).join("  "))
@@ -60,8 +60,8 @@ await writeResult(
   `# What an estimator can use
 
 ${values.groups} tasks × ${groupSize} episodes; in percent, but for steps and length. ${describeMachine()}
-compared: steps with a step advantage; across episodes: those in step groups with steps of two or more episodes; length: steps relative to those of
-the expert, if possible one that knows the world; wasted: steps on loops in successful episodes; cut: truncated episodes; late: successes in the
+nonzero: steps with a step advantage; across episodes: those in step groups with steps of two or more episodes; length: steps relative to those of
+the expert, if possible one that knows the world; loopSteps: steps on loops in successful episodes; cut: truncated episodes; nearLimit: successes in the
 last fifth of the step limit.
 
 ${markdownTable(table)}`,

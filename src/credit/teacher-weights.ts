@@ -35,7 +35,7 @@ export type TeacherWeightOptions = OptionsOf<typeof teacherWeightFields>
  *     w = clip(e^(sign(A) alpha D), low, high);  D = log p_teacher(token | feedback) - log p(token)
  *
  * All other tokens have weight 1. Existing weights of the estimator are multiplied. Only a summary of the paper is known, so the bounds and
- * the mean over a step's action are our interpretation. Reports "teacher/gap", the mean of D, and "teacher/weight", the mean weight, both
+ * the mean over a step's action are our interpretation. Reports "teacher/log-ratio", the mean of D, and "teacher/weight", the mean weight, both
  * over the tokens of actions.
  *
  * @param hindsight log-probabilities of a teacher conditioned on the outcome. Default: those of the training's `teacher`, without the outcome
@@ -81,7 +81,7 @@ export function teacherWeights(
         }
         return weighed
       })
-      const metrics = count > 0 ? { "teacher/gap": gaps / count, "teacher/weight": total / count } : {}
+      const metrics = count > 0 ? { "teacher/log-ratio": gaps / count, "teacher/weight": total / count } : {}
       return { ...credit, weights, metrics: { ...credit.metrics, ...metrics } }
     },
   })

@@ -158,8 +158,11 @@ export type Aggregation =
  */
 export type KlEstimator = "k1" | "k2" | "k3" | "abs" | "k1+" | "k3+"
 
-/** Definition of a sequence in ratios and means: a segment ("segment") or a whole training sequence ("sequence"). */
-export type SequenceUnit = "segment" | "sequence"
+/**
+ * Definition of a sequence in ratios and means of losses: the completion of one step, as in TRL ("completion"), or all completions of a
+ * conversation that is trained on as one sequence of tokens ("conversation").
+ */
+export type SequenceUnit = "completion" | "conversation"
 
 /**
  * Loss that an engine may support in its own kernel. All numbers are set: defaults belong to the options of the losses
@@ -195,7 +198,7 @@ export interface ClippedSurrogate {
   readonly aggregation: Aggregation
   /** Divisor in tokens, at least 1, for "sequence-mean-fixed-length" only. */
   readonly fixedLength?: number | undefined
-  /** Unit of a sequence. Default "segment". */
+  /** Unit of a sequence. Default "completion". */
   readonly unit?: SequenceUnit | undefined
   /**
    * Whether to skip segments with advantage 0, which have no gradient without a KL or entropy term. Skipped segments

@@ -23,7 +23,7 @@ type Terms = ScheduledValues<Resolved<typeof lossFields>>
  * The shares are the weights of the tokens in the aggregation. d = log p_teacher - log p, and its gate σ is a constant: the term of SDAR
  * (arXiv 2605.15155). The composed loss has the needs of the policy loss, and "reference", "teacher" and "entropy" unless klWeight,
  * teacherWeight and entropyWeight are constantly 0. It also reports "loss/kl", the mean KL estimate over tokens, where reference
- * log-probabilities are given, also at klWeight 0; with teacherWeight "teacher/distance" and "teacher/gate", means over tokens of d and σ.
+ * log-probabilities are given, also at klWeight 0; with teacherWeight "teacher/log-ratio" and "teacher/gate", means over tokens of d and σ.
  *
  * @throws GigpoError `BAD_ARGUMENT` for an invalid option.
  */
@@ -102,7 +102,7 @@ function addTerms(policy: TokenLoss, terms: Terms, batch: LossInput): LossOutput
   const metrics = {
     ...output.metrics,
     ...(isMeasured && { "loss/kl": kl / tokens }),
-    ...(isTaught && { "teacher/distance": distance / tokens, "teacher/gate": gates / tokens }),
+    ...(isTaught && { "teacher/log-ratio": distance / tokens, "teacher/gate": gates / tokens }),
   }
   return { ...output, loss, gradient, metrics, ...(entropyGradient && { entropyGradient }) }
 }

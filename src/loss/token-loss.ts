@@ -18,7 +18,7 @@ export interface LossInput {
   readonly tokens: number
   /**
    * Bounds of the units of sequence-level losses: unit s holds tokens offsets[s] … offsets[s + 1] - 1. A unit is a segment, or with
-   * `unit: "sequence"` all segments of a sequence. [units + 1]
+   * `unit: "conversation"` all segments of a sequence. [units + 1]
    */
   readonly offsets: Int32Array
   /** Bounds of segments, like `offsets`, [segments + 1]. */

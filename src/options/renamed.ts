@@ -3,7 +3,7 @@
 //
 // - `options`: old name -> new name, in the same group. The old name "guards.mostAge" applies only in groups called guards, and has
 //   precedence over plain "mostAge". A new name with dots, "optimizer.rate", is an option that moved into a group next to the old one.
-// - `values`: the option, "=" and the old value -> new value: "unit=span" -> "segment". The name of a choice is the option "name".
+// - `values`: the option, "=" and the old value -> new value: "unit=span" -> "completion". The name of a choice is the option "name".
 // - `metrics`: old name -> new name: "reply/cut" -> "completion/truncated".
 // - `commands`: old command -> new command.
 // - `flags`: command, and old option of the command line -> new option.
@@ -109,8 +109,10 @@ export const renamed: {
   },
   values: {
     "normalization=std": "sample",
-    "unit=span": "segment",
-    "unit=row": "sequence",
+    "unit=span": "completion",
+    "unit=segment": "completion",
+    "unit=row": "conversation",
+    "unit=sequence": "conversation",
     "penaltyPlacement=row": "step",
     "tooLong=leave-out": "drop",
     "tooLong=cut": "truncate",
@@ -120,17 +122,33 @@ export const renamed: {
     "reply/cut": "completion/truncated",
     "reply/tokens": "completion/tokens",
     "reply/valid": "action/valid",
-    "rows/unmerged": "sequence/unmerged",
+    "rows/unmerged": "sequence/new-prefix",
     "clone/epoch": "sft/epoch",
     "clone/loss": "sft/loss",
     "clone/rows": "sft/completions",
     "sft/rows": "sft/completions",
     "replay/remembered": "replay/size",
     "replay/rows": "replay/sequences",
-    "evaluation/cut": "evaluation/truncated",
     "policy/largest-weight": "policy/max-weight",
     "episode/refused": "episode/rejected",
     "evaluation/refused": "evaluation/rejected",
+    "sequence/unmerged": "sequence/new-prefix",
+    "episode/dropped": "episode/excluded",
+    "episode/late": "episode/near-limit",
+    "episode/wasted": "episode/loop-steps",
+    "step-group/compared": "step-group/nonzero",
+    "step-group/compared-across": "step-group/nonzero-across",
+    "policy/dropped-fraction": "policy/cov-clipped-fraction",
+    "replay/dropped-fraction": "replay/cov-clipped-fraction",
+    "policy/truncated-fraction": "policy/ratio-truncated-fraction",
+    "policy/taper": "policy/gradient-weight",
+    "policy/imitation-weight": "policy/expert-weight",
+    "policy/imitation-loss": "loss/cross-entropy",
+    "teacher/gap": "teacher/log-ratio",
+    "teacher/distance": "teacher/log-ratio",
+    "guard/entropy": "policy/entropy",
+    "guard/valid": "action/valid",
+    "guard/unsolved": "guard/episodes-since-success",
   },
   commands: {
     panel: "benchmark",

@@ -39,7 +39,7 @@ const recordKeys: Record<keyof RecordedStep, true> = {
   attachments: true,
   images: true,
   follows: true,
-  unmerged: true,
+  newPrefix: true,
   order: true,
   temperature: true,
   constraint: true,
@@ -175,7 +175,7 @@ function stepOf(recorded: RecordedStep, tokenizer: ChatCodec): EpisodeStep {
     ...(attachments && { attachments }),
     ...(recorded.conversation !== undefined && { conversation: recorded.conversation }),
     ...(recorded.agent !== undefined && { agent: recorded.agent }),
-    ...(recorded.unmerged !== undefined && { unmerged: recorded.unmerged }),
+    ...(recorded.newPrefix !== undefined && { newPrefix: recorded.newPrefix }),
     ...(recorded.constraint !== undefined && { constraint: recorded.constraint }),
   }
 }

@@ -124,8 +124,8 @@ export interface RecordedStep {
    * step, the first continues its conversation and the others start new ones.
    */
   readonly follows?: number | null | undefined
-  /** Whether the prompt contains an earlier completion in other tokens than were sampled. Counted in `sequence/unmerged`. */
-  readonly unmerged?: boolean | undefined
+  /** Whether the prompt contains an earlier completion in other tokens than were sampled. Counted in `sequence/new-prefix`. */
+  readonly newPrefix?: boolean | undefined
   /** Sort key of the step in the episode. Steps with equal keys are in the order of reservation. Default "". */
   readonly order?: string | undefined
   /** Reserved: temperature of sampling. Must be that of the rollout. */

@@ -87,7 +87,7 @@ export class StepLog {
 
   /** Returns the episode after agentLoop() has ended. */
   end(end: EpisodeEnd | null): Episode {
-    if (end === null) return episodeOf(this.steps(), { outcome: "dropped", metrics: {} })
+    if (end === null) return episodeOf(this.steps(), { outcome: "excluded", metrics: {} })
     if (typeof end !== "object") throw this.#wrong(`agentLoop() ended with ${inspect(end)}; give an object, or null`)
     const unknown = unknownKey(end, endKeys)
     if (unknown) throw this.#wrong(`In the result of agentLoop() ${unknown}`)

@@ -16,7 +16,7 @@ export interface AccumulateOptions {
   readonly random: Random
   /** Temperature at which the tokens were sampled. Default 1. */
   readonly temperature?: number | undefined
-  /** Unit of sequence-level ratios and means. Default "segment". */
+  /** Unit of sequence-level ratios and means. Default "completion". */
   readonly unit?: SequenceUnit | undefined
   /** Whether the tokens are those of an expert, without log-probabilities and advantages. Default false. */
   readonly imitation?: boolean | undefined
@@ -45,7 +45,7 @@ export async function accumulate(
   options: AccumulateOptions,
 ): Promise<LossReport> {
   checkArguments("accumulate", options, optionKeys)
-  const { progress, random, temperature = 1, unit = "segment", imitation, signal } = options
+  const { progress, random, temperature = 1, unit = "completion", imitation, signal } = options
   const native = nativeForm(policy, loss, progress, sequences)
   if (native) {
     const whole = native.kind === "clipped-surrogate" ? { ...native, unit } : native

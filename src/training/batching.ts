@@ -26,10 +26,10 @@ export const batchFields = {
   ),
   epochs: integer(1, "Passes over the steps of an iteration.", { min: 1 }),
   unit: oneOf(
-    "segment",
-    ["segment", "sequence"],
-    "Unit of sequence-level ratios and means: the segment of one step, i.e. its completion, or the whole sequence, with all its " +
-      "completions.",
+    "completion",
+    ["completion", "conversation"],
+    "What losses call a sequence in their ratios and means: the completion of one step, as in TRL, or the conversation, with all completions " +
+      "of an episode that extend each other.",
   ),
 }
 
@@ -56,7 +56,7 @@ export function* planUpdates(
   const episodes: Sequence[][][] = []
   if (episodesPerUpdate !== undefined) for (const task of tasks) episodes.push(yield* gatherInPieces(task, episodeOf))
   const size = updatesPerEpoch === undefined ? stepsPerUpdate : { parts: updatesPerEpoch }
-  const count = unit === "sequence" ? () => 1 : undefined
+  const count = unit === "conversation" ? () => 1 : undefined
   const again = replayed.map((row) => [row])
   const plan: Sequence[][][] = []
   for (let epoch = 0; epoch < epochs; epoch++) {

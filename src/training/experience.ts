@@ -7,7 +7,7 @@ import type { Group } from "../rollout/hooks.ts"
 import { rememberedEpisodes } from "../runs/remembered.ts"
 import { mapInPieces, Pace } from "../util/pace.ts"
 import { valueMetrics } from "./critic.ts"
-import { wastedShare } from "./episode-shares.ts"
+import { loopShare } from "./episode-shares.ts"
 import { expertData } from "./expert-data.ts"
 import { fillForced } from "./forced-tokens.ts"
 import type { Stopwatch } from "./metrics.ts"
@@ -79,13 +79,13 @@ export async function collect<Task>(
   clock.lap("advantage")
   await pace.rest()
   const critic = scale ? valueMetrics(credited, inOwnUnits.returns!, scale) : {}
-  const wasted = wastedShare(learnedEpisodes(members, minGroupSize), batch.anchorGroups)
+  const wasted = loopShare(learnedEpisodes(members, minGroupSize), batch.anchorGroups)
   const found = {
     ...timed,
     ...metrics,
     ...withheld,
     ...critic,
-    ...(wasted !== undefined && { "episode/wasted": wasted }),
+    ...(wasted !== undefined && { "episode/loop-steps": wasted }),
   }
   const trainer = table.columns.oldLogProbs && table.byStep(table.columns.oldLogProbs)
   const withTrainer = (step: CollectedStep, at: number) => ({ ...step, trainerLogProbs: trainer![at]! })

@@ -14,7 +14,7 @@ type Metrics = Record<string, number>
 
 /**
  * Returns the metrics of a rollout, in pieces of some steps or episodes: episodes, completions and advantages. Means are over episodes that can be
- * trained on. Shares, such as "episode/success", are over all episodes; failed and dropped episodes count as unsuccessful.
+ * trained on. Shares, such as "episode/success", are over all episodes; failed and excluded episodes count as unsuccessful.
  *
  * @param dropped - groups that were played and not kept. They count in the metrics, which would otherwise look worse with dynamic sampling.
  */
@@ -26,18 +26,18 @@ export function* rolloutMetrics(
 ): Pieces<Metrics> {
   const episodes = [...groups, ...dropped].flatMap((group) => group.episodes)
   const finished = episodes.filter(isScored)
-  const sums = { tokens: 0, prompts: 0, valid: 0, cut: 0, steps: 0, goingOn: 0, unmerged: 0 }
+  const sums = { tokens: 0, prompts: 0, valid: 0, cut: 0, steps: 0, goingOn: 0, newPrefix: 0 }
   for (const { steps } of finished) {
-    for (const { prompt, completion, valid, finishReason, unmerged } of steps) {
+    for (const { prompt, completion, valid, finishReason, newPrefix } of steps) {
       if (sums.steps % itemsOfPiece === 0) yield
       sums.steps++
       sums.tokens += completion.length
       sums.prompts += prompt.length
       sums.valid += Number(valid)
       sums.cut += Number(finishReason === "length")
-      if (unmerged === undefined) continue
+      if (newPrefix === undefined) continue
       sums.goingOn++
-      sums.unmerged += Number(unmerged)
+      sums.newPrefix += Number(newPrefix)
     }
   }
   const aStep = (sum: number) => (sums.steps === 0 ? 0 : sum / sums.steps)
@@ -45,9 +45,9 @@ export function* rolloutMetrics(
   yield
   const own = Object.entries(yield* meanMetricsInPieces(episodes)).map(([name, value]) => [`episode/${name}`, value])
   yield
-  const { truncated, late } = limitShares(episodes)
+  const { truncated, nearLimit } = limitShares(episodes)
   yield
-  const unscored = share("dropped")
+  const excluded = share("excluded")
   const tooSmall = groups.filter((group) => isTooSmall(group.episodes, minGroupSize)).length
   const branches = episodes.filter(({ branch }) => branch !== undefined).length
   const retried = episodes.filter(({ attempt }) => attempt !== undefined).length
@@ -64,15 +64,15 @@ export function* rolloutMetrics(
     ...(tooSmall > 0 && { "group/too-small": tooSmall }),
     ...(retried > 0 && { "episode/retried": retried / episodes.length }),
     "episode/failed": share("failed"),
-    ...(unscored > 0 && { "episode/dropped": unscored }),
+    ...(excluded > 0 && { "episode/excluded": excluded }),
     "episode/truncated": truncated,
     "episode/overflow": share("overflow"),
-    ...(late !== undefined && { "episode/late": late }),
+    ...(nearLimit !== undefined && { "episode/near-limit": nearLimit }),
     "action/valid": aStep(sums.valid),
     "completion/tokens": aStep(sums.tokens),
     "completion/truncated": aStep(sums.cut),
     "prompt/tokens": aStep(sums.prompts),
-    ...(sums.goingOn > 0 && { "sequence/unmerged": sums.unmerged / sums.goingOn }),
+    ...(sums.goingOn > 0 && { "sequence/new-prefix": sums.newPrefix / sums.goingOn }),
     ...advantages,
   }
 }
@@ -115,14 +115,14 @@ export function updateMetrics({ losses, replayed = [], steps, learningRate, crit
 /** Metrics of the updates on replayed sequences, which do not enter those of the others. */
 function replayMetrics(reports: readonly LossReport[]): Metrics {
   const means = meansOfTokens(reports)
-  const { "policy/ratio": ratio, "policy/dropped-fraction": dropped } = means
+  const { "policy/ratio": ratio, "policy/cov-clipped-fraction": dropped } = means
   return {
     ...meanAs(
       "replay/loss",
       reports.map(({ loss }) => loss),
     ),
     ...(ratio !== undefined && { "replay/ratio": ratio }),
-    ...(dropped !== undefined && { "replay/dropped-fraction": dropped }),
+    ...(dropped !== undefined && { "replay/cov-clipped-fraction": dropped }),
   }
 }
 

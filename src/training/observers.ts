@@ -39,7 +39,7 @@ export interface RunObserver {
    *
    * @param credit - advantages and details of the estimator, [steps].
    * @param steps - steps in the order of `credit`, with the rewards that the estimator read. `steps[i].task` is the index of the group in
-   * `groups`, and `steps[i].episode` the index of the episode in the group. Failed and dropped episodes, and groups that are not trained
+   * `groups`, and `steps[i].episode` the index of the episode in the group. Failed and excluded episodes, and groups that are not trained
    * on, have no steps here.
    */
   episodes?(iteration: number, groups: readonly Group[], credit: Credit, steps: readonly CollectedStep[]): unknown

@@ -50,6 +50,6 @@ function* knownMismatch(
  * between sampler and trainer.
  */
 export function weighByImportance(table: SequenceTable, options: RolloutCorrectionOptions, unit: SequenceUnit): void {
-  const sequences = unit === "sequence" ? table.sequenceOffsets : table.layout.offsets
+  const sequences = unit === "conversation" ? table.sequenceOffsets : table.layout.offsets
   table.weigh(importanceWeights(table.columns.oldLogProbs!, table.logProbs, sequences, options))
 }

@@ -138,7 +138,7 @@ function nothingToLearnFrom(
     const message = `No episode of the iteration can be trained on. The first error: ${cause.message}`
     return new GigpoError(cause.code, message, { cause })
   }
-  const left = episodes.filter(({ outcome }) => outcome === "dropped").length
+  const left = episodes.filter(({ outcome }) => outcome === "excluded").length
   return new GigpoError(
     "BAD_ENVIRONMENT",
     left > 0

@@ -17,7 +17,7 @@ export interface CollectedStep extends BatchStep {
 }
 
 /**
- * Returns the steps of all episodes that can be trained on, in the order of tasks, members and time. Failed and dropped episodes are left
+ * Returns the steps of all episodes that can be trained on, in the order of tasks, members and time. Failed and excluded episodes are left
  * out.
  *
  * @param minGroupSize - minimum number of scored episodes of a group (`rollout.minGroupSize`). Smaller groups are left out. Default 1.

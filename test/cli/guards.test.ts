@@ -159,7 +159,7 @@ describe.skipIf(!built)("a training that goes wrong (needs dist: npm run build:t
     const bounds = ["training.guards.minEntropy=100", "training.guards.patience=2", "training.evaluation.every=0"]
     const warned = await train("warned", ...bounds)
     expect(warned).toMatchObject({ code: 0, stderr: "" })
-    expect(warned.stdout).toMatch(/guard\/entropy\), below its bound of 100 \(guards\.minEntropy\) for 2 iterations/)
+    expect(warned.stdout).toMatch(/policy\/entropy\), below its bound of 100 \(guards\.minEntropy\) for 2 iterations/)
     const stopped = await train("stopped", ...bounds, "training.guards.collapse=stop", "training.checkpointEvery=100")
     expect(stopped.code).toBe(4)
     expect(stopped.stderr).toMatch(/collapsed by iteration 2\. .*\[COLLAPSED\]/)

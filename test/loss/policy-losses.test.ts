@@ -240,12 +240,12 @@ describe.each(names)("the loss %s", (name) => {
   })
 
   it.each<[Aggregation, SequenceUnit]>([
-    ["token-mean", "segment"],
-    ["token-sum", "segment"],
-    ["sequence-mean-token-sum", "sequence"],
-    ["sequence-mean-token-mean", "sequence"],
-    ["sequence-mean-token-mean", "segment"],
-    ["sequence-mean-fixed-length", "sequence"],
+    ["token-mean", "completion"],
+    ["token-sum", "completion"],
+    ["sequence-mean-token-sum", "conversation"],
+    ["sequence-mean-token-mean", "conversation"],
+    ["sequence-mean-token-mean", "completion"],
+    ["sequence-mean-fixed-length", "conversation"],
   ])("is its definition, and its gradient what differences show, by %s of a %s", (aggregation, unit) => {
     const fixedLength = 16
     const whole = composeLoss(loss, {
@@ -273,7 +273,7 @@ describe.each(names)("the loss %s", (name) => {
   })
 
   it("is finite for any distance of the policy", () => {
-    const input = exactInput(6, "segment", true)
+    const input = exactInput(6, "completion", true)
     const far = [-1e4, 1e4, -21, 21, 0]
     for (const [moved, kept] of [
       ["logProbs", "oldLogProbs"],
@@ -296,7 +296,7 @@ describe.each(names)("the loss %s", (name) => {
   })
 
   it("has no gradient for tokens of weight 0", () => {
-    const input = exactInput(7, "segment", true)
+    const input = exactInput(7, "completion", true)
     const weights = Float64Array.from(input.weights!)
     weights[3] = 0
     expect(loss.evaluate({ ...input, weights }).gradient[3]).toBeCloseTo(0, 12)
@@ -341,10 +341,10 @@ describe("metrics", () => {
     // p_old is e^-1: it moves by -0.18, 0, 0.18 and 0.55; the second has three times the threshold.
     const tv = dppoTv({ thresholdLow: 0.05, thresholdHigh: 0.3, truncate: 1.4 })
     expect(metric(tv, input, "masked-fraction")).toBe((1 + 1) / 8)
-    expect(metric(tv, input, "truncated-fraction")).toBe((1 + 2) / 8)
+    expect(metric(tv, input, "ratio-truncated-fraction")).toBe((1 + 2) / 8)
     const kl = dppoKl({ thresholdLow: 0.1, thresholdHigh: 0.05, truncate: 2 })
     expect(metric(kl, input, "masked-fraction")).toBe((2 + 0) / 8)
-    expect(metric(kl, input, "truncated-fraction")).toBe((0 + 1) / 8)
+    expect(metric(kl, input, "ratio-truncated-fraction")).toBe((0 + 1) / 8)
     // A probability that rounding has put above 1 is 1.
     expect(metric(kl, ofRatios([{ ratios: [Math.E * 1.00001], advantage: 1 }]), "masked-fraction")).toBe(1)
   })
@@ -379,7 +379,7 @@ describe("clipCov", () => {
   const dropped = (share: number, input = far) => {
     const { gradient, metrics } = clipCov({ ...every, covarianceShare: share }).evaluate(input)
     const tokens = [...gradient.keys()].filter((t) => gradient[t] === 0)
-    expect(metrics!["policy/dropped-fraction"]).toBeCloseTo(tokens.length / input.tokens, 12)
+    expect(metrics!["policy/cov-clipped-fraction"]).toBeCloseTo(tokens.length / input.tokens, 12)
     return tokens
   }
 
@@ -418,7 +418,7 @@ describe("klCov", () => {
 
 describe("gmpo", () => {
   it("ignores the aggregation of the KL term", () => {
-    const input = exactInput(8, "sequence", true)
+    const input = exactInput(8, "conversation", true)
     const by = (aggregation: Aggregation) => composeLoss(gmpo(), { aggregation }).evaluate(input)
     expect(by("token-sum")).toEqual(by("token-mean"))
   })
@@ -433,7 +433,7 @@ describe("gmpo", () => {
 
 describe("holder", () => {
   it("ignores the aggregation of the KL term", () => {
-    const input = exactInput(8, "sequence", true)
+    const input = exactInput(8, "conversation", true)
     const by = (aggregation: Aggregation) => composeLoss(holder({ p: 2 }), { aggregation }).evaluate(input)
     expect(by("token-sum")).toEqual(by("token-mean"))
   })
@@ -451,7 +451,7 @@ describe("holder", () => {
   })
 
   it("converges to the geometric mean at p = 0 from both sides", () => {
-    const input = exactInput(9, "segment", false)
+    const input = exactInput(9, "completion", false)
     const { loss, gradient } = holder({ p: 0 }).evaluate(input)
     for (const p of [1e-5, -1e-5, 1e-7, -1e-7]) {
       const near = holder({ p }).evaluate(input)

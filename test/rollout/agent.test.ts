@@ -173,12 +173,12 @@ describe("an agent that plays episodes", () => {
       const root = record({ ...one, order: "a", follows: null, action: "root" })
       record({ ...one, order: "c", follows: root, action: "later" })
       const first = record({ ...one, order: "b", follows: root, action: "first" })
-      record({ ...one, order: "d", follows: first, action: "goes on", unmerged: false })
-      record({ ...one, order: "d", follows: null, action: "aside", unmerged: true })
+      record({ ...one, order: "d", follows: first, action: "goes on", newPrefix: false })
+      record({ ...one, order: "d", follows: null, action: "aside", newPrefix: true })
       return { rewards: [1, 2, 3, 4, 5], reward: 10 }
     })
     expect(
-      episode!.steps.map(({ action, conversation, reward, unmerged }) => [action, conversation, reward, unmerged]),
+      episode!.steps.map(({ action, conversation, reward, newPrefix }) => [action, conversation, reward, newPrefix]),
     ).toEqual([
       ["root", 0, 1, undefined],
       ["first", 0, 3, undefined],
@@ -206,7 +206,7 @@ describe("an agent that plays episodes", () => {
       ["truncated", 5, 0],
       ["terminated", 1, 2.5],
       ["terminated", 5, 1],
-      ["dropped", 5, 0],
+      ["excluded", 5, 0],
     ])
     expect(episodes.map(({ last }) => last?.text)).toEqual(["late", undefined, undefined, undefined])
     expect(episodes.map((episode) => episode.return)).toEqual([5, 3.5, 6, 5])

@@ -125,7 +125,7 @@ describe("retries", () => {
     const setup = { agentLoop: play_, groupSize: 1, maxRetries: 2 } as Partial<DoorsSetup>
     const groups = await play({ ...setup, episodeTimeout: 0.05 })
     expect(groups.map(({ episodes: [episode] }) => [episode!.outcome, episode!.attempt])).toEqual([
-      ["dropped", undefined],
+      ["excluded", undefined],
       ["failed", 2],
       ["failed", 2],
       ["terminated", undefined],

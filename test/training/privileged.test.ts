@@ -122,7 +122,7 @@ describe("a privileged teacher", () => {
     })
     for (const model of ["policy", "reference"] as const) {
       const reports = await train({ ...setup(), privileged: { model, context: () => undefined } })
-      const gaps = reports.map(({ metrics }) => metrics["teacher/distance"]!)
+      const gaps = reports.map(({ metrics }) => metrics["teacher/log-ratio"]!)
       expect(Math.abs(gaps[0]!)).toBeLessThan(1e-6)
       if (model === "policy") expect(Math.abs(gaps[2]!)).toBeLessThan(1e-6)
       else expect(Math.abs(gaps[2]!)).toBeGreaterThan(1e-4)

@@ -10,7 +10,7 @@ const groups = [
     episode([step("a", 0), step("b", 1)], { last: { text: "", anchor: "end" } }),
     episode([step("a", 5)], { outcome: "failed" }),
     episode([step("c", 2)]),
-    episode([step("d", 2)], { outcome: "dropped" }),
+    episode([step("d", 2)], { outcome: "excluded" }),
   ],
   [episode([], { outcome: "overflow" }), episode([step("a", 3, 1, { valid: false })], { outcome: "truncated" })],
 ]
@@ -25,7 +25,7 @@ const said = (before: readonly number[], more: readonly number[], completion: re
   })
 
 describe("the steps of episodes", () => {
-  it("are those of all but failed and dropped episodes, with their position and next state", () => {
+  it("are those of all but failed and excluded episodes, with their position and next state", () => {
     expect(collectSteps(groups).map(({ record: _, ...rest }) => rest)).toEqual([
       { task: 0, episode: 0, anchor: "a", nextAnchor: "b", reward: 0, valid: true, length: 2 },
       { task: 0, episode: 0, anchor: "b", nextAnchor: "end", reward: 1, valid: true, length: 2, terminated: true },

@@ -47,7 +47,7 @@ export function episodesCommand(command: Command): Command {
     )
     .option("--task <text>", "only episodes of tasks that contain this text")
     .addOption(
-      new Option("--unsuccessful", "only episodes without success, including failed and dropped ones").conflicts(
+      new Option("--unsuccessful", "only episodes without success, including failed and excluded ones").conflicts(
         "succeeded",
       ),
     )

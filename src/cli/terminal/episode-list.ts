@@ -49,7 +49,7 @@ export function listEpisodes(summary: IterationSummary, { task, succeeded }: Epi
   return all.filter((one) => {
     const { outcome, success } = one
     const result = resultOf(success)
-    const lost = result === "failure" || outcome === "failed" || outcome === "dropped"
+    const lost = result === "failure" || outcome === "failed" || outcome === "excluded"
     const wanted = succeeded === undefined || (succeeded ? result === "success" : lost)
     return wanted && (task === undefined || one.task.includes(task))
   })

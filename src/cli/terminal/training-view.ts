@@ -144,7 +144,8 @@ export function describeEvaluation(report: EvaluationReport): string {
     `success ${describeSuccess(report)}`,
     `return ${formatNumber(report.meanReturn)}`,
     `steps ${formatNumber(report.meanSteps)}`,
-    ...(report.failed > 0 ? [`${report.failed} of ${report.episodes} failed`] : []),
+    ...(report.failed > 0 ? [`${formatShare(report.failed)} failed`] : []),
+    ...(report.excluded === undefined ? [] : [`${formatShare(report.excluded)} excluded`]),
   ].join(", ")
 }
 

@@ -18,7 +18,7 @@ export interface Memory extends Partial<Stateful> {
   readonly notes?: boolean
   /** Opens the memory of one episode. */
   start(context: MemoryContext): EpisodeMemory
-  /** Called after each rollout with its episodes, ordered by task and member, without failed and dropped ones. */
+  /** Called after each rollout with its episodes, ordered by task and member, without failed and excluded ones. */
   update?(episodes: readonly RememberedEpisode[]): void
 }
 

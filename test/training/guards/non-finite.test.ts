@@ -256,7 +256,7 @@ describe("the batch that failed", () => {
       how: {
         progress: { iteration: 2, iterations: 4 },
         temperature: 1,
-        unit: "segment",
+        unit: "completion",
         key: [expect.any(Number), expect.any(Number)],
       },
       adamw: { learningRate: 1 },

@@ -86,7 +86,7 @@ it("keeps what an estimator said of every step, with both levels, and reads it w
 
 it("knows that dropped episodes and groups that are too small have no credit", async () => {
   const lone = (word: string) => episode([said("a", word, word)])
-  const dropped = episode([said("a", "no", "no")], { outcome: "dropped" })
+  const dropped = episode([said("a", "no", "no")], { outcome: "excluded" })
   const groups = [
     group(0, [dropped, lone("one")]),
     group(1, [lone("two"), dropped, lone("three")]),

@@ -19,7 +19,7 @@ export {
 export { type ExportGamesOptions, exportGames } from "../benchmark/export-games.ts"
 export { benchmarkNames, describeBenchmark } from "../benchmark/find.ts"
 export { type MeanInterval, pairedInterval, tInterval } from "../benchmark/paired.ts"
-export { type PinBenchmarkOptions, pinBenchmark } from "../benchmark/pin.ts"
+export { type CreateBenchmarkOptions, createBenchmark } from "../benchmark/pin.ts"
 export { type BenchmarkReport, type KindReport, reportBenchmark } from "../benchmark/report.ts"
 export type { BenchmarkTask } from "../benchmark/tasks.ts"
 export {

@@ -3,7 +3,7 @@
 /** Parts of training that an algorithm can change, with their section titles in the order of docs/algorithms.md. */
 export const changes = {
   credit: "Credit: how episodes become advantages",
-  keys: "Step keys: which steps are compared",
+  "step-groups": "Step groups: which steps are compared",
   loss: "Losses: what is minimised",
   tokens: "Weights of tokens",
   rollout: "Rollout: how episodes are played",
@@ -23,7 +23,7 @@ export const statuses = {
   exact:
     "as in the paper or the authors' code, which the source names; tested numerically; the note names implementation choices",
   partial: "defined by the authors and implemented in part; the note names what is missing",
-  interpreted: "an interpretation, because the definition is not public or known only from others than the authors",
+  interpreted: "an interpretation, because the definition is not public or known only from third parties",
   undefined: "not implemented: there is no public definition",
   "not implemented": "defined but not implemented, for the reason in the note",
   "not an algorithm": "a benchmark, a survey, a study or a system",

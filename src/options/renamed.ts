@@ -5,8 +5,8 @@
 //   precedence over plain "mostAge". A new name with dots, "optimizer.rate", is an option that moved into a group next to the old one.
 // - `values`: the option, "=" and the old value -> new value: "unit=span" -> "completion". The name of a choice is the option "name".
 // - `metrics`: old name -> new name: "reply/cut" -> "completion/truncated".
-// - `commands`: old command -> new command.
-// - `flags`: command, and old option of the command line -> new option.
+// - `commands`: old command -> new command; of a subcommand with the command: "benchmark pin".
+// - `flags`: command, or gigpo itself, and old option of the command line -> new option.
 // - `keys`: old key of a benchmark file or of the header of an evaluation file -> new key: "digests.world" -> "digests.environment".
 // - `exports`: old name -> new name, of a value or a type.
 // - `errors`: old error code -> new error code.
@@ -152,8 +152,12 @@ export const renamed: {
   },
   commands: {
     panel: "benchmark",
+    "benchmark pin": "benchmark create",
   },
   flags: {
+    gigpo: { "--silence": "--heartbeat" },
+    export: { "--type": "--dtype" },
+    report: { "--max-megabytes": "--max-size" },
     episodes: { "--failed": "--unsuccessful" },
     estimate: { "--card": "--gpu", "--peak": "--mfu" },
     evaluate: { "--panel": "--benchmark" },
@@ -181,7 +185,8 @@ export const renamed: {
     PanelReport: "BenchmarkReport",
     PanelTask: "BenchmarkTask",
     Pending: "PendingRequest",
-    PinPanelOptions: "PinBenchmarkOptions",
+    PinBenchmarkOptions: "CreateBenchmarkOptions",
+    PinPanelOptions: "CreateBenchmarkOptions",
     StepReport: "OptimizerStepReport",
     describePanel: "describeBenchmark",
     evaluatePanel: "evaluateBenchmark",
@@ -190,7 +195,8 @@ export const renamed: {
     openEnv: "openenv",
     openPanel: "openBenchmark",
     panelNames: "benchmarkNames",
-    pinPanel: "pinBenchmark",
+    pinBenchmark: "createBenchmark",
+    pinPanel: "createBenchmark",
     playEpisode: "streamEpisode",
     playExpert: "streamExpert",
     presets: "gigpoPresets",

@@ -31,8 +31,8 @@ export function anchorsCommand(command: Command): Command {
   return configCommand(command)
     .description(
       "Runs the rollout of the first training iteration and reports the share of steps whose state occurs in another episode of the group, " +
-        "with advice if it is low. Also reports how long episodes are compared to " +
-        "the expert's, which steps were loopSteps, and how many episodes are truncated. Trains nothing.",
+        "with advice if it is low. Also reports the length of episodes relative to " +
+        "the expert's, how many steps are in loops, and how many episodes are truncated. Trains nothing.",
     )
     .argument(...programArgument)
     .option(

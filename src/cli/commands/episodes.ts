@@ -53,7 +53,7 @@ export function episodesCommand(command: Command): Command {
     )
     .option("--succeeded", "only episodes that succeeded")
     .addOption(
-      new Option("--show <id>", "print one episode: iteration/group/member, as in the list").argParser(parseId),
+      new Option("--show <id>", "print one episode: iteration/group/episode, as in the list").argParser(parseId),
     )
     .option("--full", "do not shorten long texts")
     .option("--json", "print the list, or the episode's group, as one JSON line")
@@ -62,7 +62,7 @@ export function episodesCommand(command: Command): Command {
 
 function parseId(text: string): Place {
   const [, ...numbers] = /^(\d{1,9})\/(\d{1,9})\/(\d{1,9})$/.exec(text) ?? []
-  if (numbers.length === 0) throw new InvalidArgumentError("It must be iteration/group/member, as in 12/3/5.")
+  if (numbers.length === 0) throw new InvalidArgumentError("It must be iteration/group/episode, as in 12/3/5.")
   const [iteration, group, member] = numbers.map(Number) as [number, number, number]
   return { iteration, group, member }
 }

@@ -23,7 +23,7 @@ export function initCommand(command: Command): Command {
     .description(
       "Writes <directory>/config.yaml and <directory>/model: a small model with random weights and a new tokenizer, " +
         "enough to learn the environment on a CPU. With --model, the configuration trains an adapter of a pretrained model instead. With " +
-        "--preset, it has the settings of a published experiment; with --agent, it trains the TypeScript agent that is written beside it.",
+        "--preset, it has the settings of that preset; with --agent, it trains the TypeScript agent that is written beside it.",
     )
     .argument("[environment]", `template: one of ${starterNames().join(", ")}; or the path of a module (./mine.mjs)`)
     .argument("[directory]", "new folder; the only argument with --preset or --agent")

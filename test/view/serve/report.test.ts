@@ -146,7 +146,7 @@ describe.skipIf(noBrowser?.includes("dist"))("a report (needs dist: npm run buil
     const refused = write({ maxMegabytes: ((await base()) + 500) / 1e6 })
     await expect(refused).rejects.toMatchObject({
       code: "BAD_ARGUMENT",
-      message: /MB that the report may have\. Increase --max-megabytes/,
+      message: /MB that the report may have\. Increase --max-size/,
     })
     expect(await readdir(folder)).toEqual(["runs"])
   })

@@ -2,7 +2,7 @@ import { isScored } from "../rollout/episode.ts"
 import { mean } from "../training/mean.ts"
 import type { TaskEpisodes } from "./by-task.ts"
 import { compareSuccess, type SuccessComparison } from "./compare-success.ts"
-import { type Difference, differences } from "./differences.ts"
+import { differences, type EvaluationDifference } from "./differences.ts"
 import { type BenchmarkEvaluation, checkEvaluation } from "./evaluation-file.ts"
 import { type MeanInterval, pairedInterval, tInterval } from "./paired.ts"
 import { type Pair, pairsOf } from "./pairs.ts"
@@ -24,7 +24,7 @@ export interface Comparison {
   /** Number of tasks. */
   readonly tasks: number
   /** Other differences between the evaluations: prompts, repeats, seed, settings. */
-  readonly differing: readonly Difference[]
+  readonly differing: readonly EvaluationDifference[]
   /** Numbers of failed and excluded episodes, which count as unsuccessful, of the `first` and the `second` evaluation. */
   readonly unscored: { readonly first: number; readonly second: number }
   /** Success rates. Absent where no episode has the metric `success`. */

@@ -46,7 +46,10 @@ const keys: KeysOf<CreateBenchmarkOptions> = {
  * @throws GigpoError `BAD_ARGUMENT` for an invalid argument, `FILE_EXISTS` for an existing file, `BAD_CONFIG` for an environment with fewer tasks or
  * options that cannot be written; errors of the environment.
  */
-export async function createBenchmark(path: string, given: CreateBenchmarkOptions): Promise<Required<BenchmarkDefinition>> {
+export async function createBenchmark(
+  path: string,
+  given: CreateBenchmarkOptions,
+): Promise<Required<BenchmarkDefinition>> {
   checkPath("createBenchmark: path", path)
   checkArguments("createBenchmark", given, keys)
   const { environment: name, options = {}, tasks: count, overwrite = false, ...how } = given

@@ -1,4 +1,4 @@
-import type { Column } from "../engine/sequence.ts"
+import type { TokenColumn } from "../engine/sequence.ts"
 import { number, oneOf, scheduled } from "../options/field.ts"
 import type { OptionsOf } from "../options/table.ts"
 import { GigpoError } from "../util/errors.ts"
@@ -8,7 +8,10 @@ import type { Batch, Estimator, EstimatorContext } from "./estimator.ts"
 import { outsideRuns, settle } from "./options.ts"
 
 /** Function that returns log-probabilities of a teacher conditioned on the outcome, [steps][tokens of the step]. */
-export type Hindsight = (batch: Batch, context: EstimatorContext) => readonly Column[] | Promise<readonly Column[]>
+export type Hindsight = (
+  batch: Batch,
+  context: EstimatorContext,
+) => readonly TokenColumn[] | Promise<readonly TokenColumn[]>
 
 export const teacherWeightFields = {
   alpha: scheduled(
@@ -96,7 +99,7 @@ export function hindsightWeight(
   return Math.min(Math.max(Math.exp(Math.sign(advantage) * alpha * gap), low), high)
 }
 
-function checkTaught(taught: readonly Column[], lengths: Int32Array): void {
+function checkTaught(taught: readonly TokenColumn[], lengths: Int32Array): void {
   const wrong = lengths.findIndex((length, step) => taught[step]?.length !== length)
   if (wrong >= 0)
     throw new GigpoError(

@@ -6,7 +6,7 @@ export { type Benchmark, type OpenBenchmarkOptions, openBenchmark } from "../ben
 export { type Comparison, compareEvaluations, type MeasureComparison } from "../benchmark/compare.ts"
 export type { SuccessComparison } from "../benchmark/compare-success.ts"
 export type { BenchmarkDefinition } from "../benchmark/definition.ts"
-export type { Difference } from "../benchmark/differences.ts"
+export type { EvaluationDifference } from "../benchmark/differences.ts"
 export { type EvaluateBenchmarkSetup, evaluateBenchmark } from "../benchmark/evaluate.ts"
 export {
   type BenchmarkDigests,

@@ -1,10 +1,19 @@
 import { basename, dirname, join } from "node:path"
 import { GigpoError, type GigpoErrorCode } from "../util/errors.ts"
-import { type CheckpointName, checkpointsIn, parseCheckpointName } from "./checkpoint-name.ts"
 import { compared } from "./compared.ts"
 import { namesIn } from "./inside.ts"
 import { io, isThere } from "./io-error.ts"
-import { checkpointManifest, folderManifest, hasOwnDigest, readWritten, readyFolder, type Written } from "./manifest.ts"
+import {
+  type CheckpointName,
+  checkpointManifest,
+  checkpointsIn,
+  folderManifest,
+  hasOwnDigest,
+  parseCheckpointName,
+  readWritten,
+  readyFolder,
+  type Written,
+} from "./manifest.ts"
 import { checkModelLinks } from "./model-links.ts"
 
 // Files are compared with their manifest before they are read: a flipped bit in a weight has no other symptom.

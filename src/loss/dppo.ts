@@ -1,7 +1,7 @@
 import { limit, number, scheduled } from "../options/field.ts"
 import { readOptions } from "../options/read.ts"
 import { scheduleValues } from "../options/schedule.ts"
-import type { OptionsOf, Resolved } from "../options/table.ts"
+import type { OptionsOf, ResolvedOf } from "../options/table.ts"
 import { defineLoss } from "./define-loss.ts"
 import { sumTokens } from "./sum-tokens.ts"
 import type { TokenLoss } from "./token-loss.ts"
@@ -94,7 +94,7 @@ export const dppoKl = defineLoss({
 
 function dppo(
   name: string,
-  options: Resolved<typeof dppoTvFields>,
+  options: ResolvedOf<typeof dppoTvFields>,
   divergence: (logProb: number, oldLogProb: number) => number,
 ): TokenLoss {
   return {

@@ -6,7 +6,7 @@ import type { TrainingProgress } from "../options/schedule.ts"
 import { GigpoError } from "../util/errors.ts"
 import type { Random } from "../util/random.ts"
 import { locate } from "./locate.ts"
-import type { LossInput, LossNeed, TeacherTop } from "./token-loss.ts"
+import type { LossColumn, LossInput, TeacherTop } from "./token-loss.ts"
 
 /** Options of `lossInput`. */
 export interface LossInputOptions {
@@ -14,7 +14,7 @@ export interface LossInputOptions {
   /** Generator, keyed by seed, iteration and optimizer batch. */
   readonly random: Random
   /** Columns that the loss needs. */
-  readonly needs?: readonly LossNeed[] | undefined
+  readonly needs?: readonly LossColumn[] | undefined
   /** Number of the teacher's most likely tokens that the loss reads. Default 0. */
   readonly teacherTop?: number | undefined
   /** Unit that counts as a sequence. Default "completion". */

@@ -1,10 +1,9 @@
 import { join } from "node:path"
-import { checkpointsIn } from "../files/checkpoint-name.ts"
 import { inside, insideModel } from "../files/inside.ts"
 import { checkLinks } from "../files/intact.ts"
 import { isThere } from "../files/io-error.ts"
 import { isHeld } from "../files/lock.ts"
-import { checkpointManifest, folderManifest, readWritten } from "../files/manifest.ts"
+import { checkpointManifest, checkpointsIn, folderManifest, readWritten } from "../files/manifest.ts"
 import { lookAt, readIfThere } from "../files/regular-file.ts"
 import { GigpoError } from "../util/errors.ts"
 

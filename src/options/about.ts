@@ -16,7 +16,7 @@ export const changes = {
 } as const
 
 /** Part of training that an algorithm changes: a key of `changes`. */
-export type Change = keyof typeof changes
+export type AlgorithmPart = keyof typeof changes
 
 /** Statuses of implementation, with their meanings. */
 export const statuses = {
@@ -33,7 +33,7 @@ export const statuses = {
 export type AlgorithmStatus = keyof typeof statuses
 
 /** Relation to GiGPO: GiGPO itself, a work that cites or extends it, a related method, or a common baseline. */
-export type Origin = "gigpo" | "successor" | "relative" | "baseline"
+export type AlgorithmOrigin = "gigpo" | "successor" | "relative" | "baseline"
 
 /** Input that an algorithm needs next to its settings; see `bring` of src/algorithms. */
 export type Brought = "teacher" | "judge" | "pairs" | "episodes" | "module"
@@ -42,9 +42,9 @@ export type Brought = "teacher" | "judge" | "pairs" | "episodes" | "module"
 export interface About {
   /** Name of the algorithm as published. */
   readonly system: string
-  readonly origin: Origin
+  readonly origin: AlgorithmOrigin
   /** Parts of training that the algorithm changes. The first decides the section in docs/algorithms.md. */
-  readonly changes: readonly [Change, ...Change[]]
+  readonly changes: readonly [AlgorithmPart, ...AlgorithmPart[]]
   /** Definition in one line. */
   readonly equation?: string
   /** Source of the definition: a paper, or the authors' code. */

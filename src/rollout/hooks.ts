@@ -89,8 +89,8 @@ export type TurnDecision =
   | { readonly kind: "resample"; readonly hint?: string | undefined }
   | { readonly kind: "branch"; readonly branchingFactor: number }
 
-/** Candidates of a turn: several completions of one prompt, of which one is acted on. */
-export interface Candidates {
+/** CandidateSet of a turn: several completions of one prompt, of which one is acted on. */
+export interface CandidateSet {
   /** Number of completions. */
   readonly count: number
   /** Returns the score of a completion, for example from an oracle: a finite number, larger is better. */
@@ -146,7 +146,10 @@ export interface RolloutHooks<Task = unknown> extends Partial<Stateful> {
   /** Returns the start of an episode. undefined: the start state of the environment. */
   start?(task: Task, context: HookContext): EpisodeStart | undefined | Promise<EpisodeStart | undefined>
   /** Called once per turn: returns the number of completions to sample and their scoring. Default: one completion without a score. */
-  candidates?(turn: TurnContext<Task>, context: HookContext): Candidates | undefined | Promise<Candidates | undefined>
+  candidates?(
+    turn: TurnContext<Task>,
+    context: HookContext,
+  ): CandidateSet | undefined | Promise<CandidateSet | undefined>
   /** Samples a completion of at most `maxTokens`, in one request or several. Returns the whole completion. */
   sample?(turn: SamplingTurn<Task>, context: HookContext): Promise<SampledCompletion>
   /**

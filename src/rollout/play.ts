@@ -50,7 +50,7 @@ export interface AgentLoopContext<Task = unknown> {
    */
   reserve(): number
   /** Records a step that was sampled elsewhere, at a reserved index or after all others. Returns the index of the step. */
-  record(step: RecordedStep, place?: number): number
+  record(step: StepInput, place?: number): number
   /** Sets the reward of a step by index. */
   reward(step: number, value: number): void
 }
@@ -86,7 +86,7 @@ export interface SampledAction extends ParsedAction {
 }
 
 /** Step that an agent loop records with `record`. */
-export interface RecordedStep {
+export interface StepInput {
   /** Token ids of the prompt. */
   readonly prompt: Int32Array
   /** Token ids of the completion. */

@@ -5,7 +5,7 @@ import { GigpoError } from "../util/errors.ts"
 import { checkCompletion, checkMeasured } from "./check-step.ts"
 import { EndOfEpisode } from "./end-of-episode.ts"
 import { type Episode, type EpisodeStep, totalReward } from "./episode.ts"
-import type { EpisodeEnd, RecordedStep } from "./play.ts"
+import type { EpisodeEnd, StepInput } from "./play.ts"
 
 const endKeys: Record<keyof EpisodeEnd, true> = {
   outcome: true,
@@ -16,7 +16,7 @@ const endKeys: Record<keyof EpisodeEnd, true> = {
 }
 
 /** Order and conversation of a step. */
-type Standing = Pick<RecordedStep, "follows" | "order">
+type Standing = Pick<StepInput, "follows" | "order">
 
 interface Place extends Standing {
   step?: EpisodeStep

@@ -2,17 +2,19 @@ import { mkdir, rename } from "node:fs/promises"
 import { basename, dirname, join } from "node:path"
 import type { FrozenWeights, ModelStore, SamplerSnapshot } from "../engine/engine.ts"
 import { writeDirectory } from "../files/atomic-directory.ts"
-import {
-  type CheckpointName,
-  type CheckpointUnit,
-  checkpointName,
-  checkpointsIn,
-  parseCheckpointName,
-} from "../files/checkpoint-name.ts"
 import { inside, insideParent, namesIn } from "../files/inside.ts"
 import { findChange } from "../files/intact.ts"
 import { io, isThere } from "../files/io-error.ts"
-import { checkpointManifest, readWritten, type WrittenFile } from "../files/manifest.ts"
+import {
+  type CheckpointName,
+  type CheckpointUnit,
+  checkpointManifest,
+  checkpointName,
+  checkpointsIn,
+  parseCheckpointName,
+  readWritten,
+  type WrittenFile,
+} from "../files/manifest.ts"
 import { moveOwn, removeOwn } from "../files/own-files.ts"
 import { readRegular } from "../files/regular-file.ts"
 import { settleFolder } from "../files/replace-files.ts"

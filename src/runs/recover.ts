@@ -1,7 +1,7 @@
 import { resolveFolder } from "../files/atomic-directory.ts"
-import { checkpointsIn } from "../files/checkpoint-name.ts"
 import { inside } from "../files/inside.ts"
 import { acquireLock, releaseLock } from "../files/lock.ts"
+import { checkpointsIn } from "../files/manifest.ts"
 import { settleFolder } from "../files/replace-files.ts"
 import { runFiles } from "./files.ts"
 import { folderState } from "./folder.ts"

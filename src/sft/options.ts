@@ -3,7 +3,7 @@ import { sftLosses } from "../loss/cloning-losses.ts"
 import { customLoss } from "../loss/options.ts"
 import { boolean, choice, field, group, integer, oneOf, optionalGroup } from "../options/field.ts"
 import { fieldsOf } from "../options/named.ts"
-import type { OptionsOf, Resolved } from "../options/table.ts"
+import type { OptionsOf, ResolvedOf } from "../options/table.ts"
 import { seedField } from "../training/evaluation-options.ts"
 import { sftOptimizerFields } from "../training/optimizer.ts"
 import { implicitQFields } from "./implicit-q.ts"
@@ -53,4 +53,4 @@ export const sftFields = {
 
 /** Options of `sft`. */
 export type SftOptions = OptionsOf<typeof sftFields>
-export type ResolvedSftOptions = Resolved<typeof sftFields>
+export type ResolvedSftOptions = ResolvedOf<typeof sftFields>

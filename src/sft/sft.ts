@@ -5,7 +5,7 @@ import { nameOf, type Run } from "../runs/run.ts"
 import { saveOnSignal } from "../runs/save-on-signal.ts"
 import type { ChatCodec } from "../tokenizer/chat-codec.ts"
 import type { DemonstrationSetup } from "../training/player.ts"
-import type { Progress } from "../training/progress.ts"
+import type { StageProgress } from "../training/progress.ts"
 import { ReportStream } from "../training/reports.ts"
 import type { SftOptions } from "./options.ts"
 
@@ -24,9 +24,9 @@ export interface SftSetup<Task = unknown> extends SftOptions, Omit<Demonstration
   /** Whether SIGINT, SIGTERM and SIGHUP save the run before they end the process. Default true. */
   readonly handleSignals?: boolean | undefined
   /** Called with the number of completed updates. */
-  readonly onProgress?: ((progress: Progress) => void) | undefined
+  readonly onProgress?: ((progress: StageProgress) => void) | undefined
   /** Called with the number of episodes that the expert has played, before the first step. */
-  readonly onExpert?: ((progress: Progress) => void) | undefined
+  readonly onExpert?: ((progress: StageProgress) => void) | undefined
   /** Called with warnings, for example about failed episodes, which are left out. Default: a warning of Node.js. */
   readonly onWarning?: ((message: string) => void) | undefined
 }

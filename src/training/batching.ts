@@ -1,6 +1,6 @@
 import type { Sequence } from "../engine/sequence.ts"
 import { integer, oneOf } from "../options/field.ts"
-import type { Resolved } from "../options/table.ts"
+import type { ResolvedOf } from "../options/table.ts"
 import type { Pieces } from "../util/pace.ts"
 import type { Random } from "../util/random.ts"
 import { batchesInPieces, episodeOf, gatherInPieces, taskOf } from "./rows.ts"
@@ -33,7 +33,7 @@ export const batchFields = {
   ),
 }
 
-type BatchOptions = Resolved<typeof batchFields>
+type BatchOptions = ResolvedOf<typeof batchFields>
 
 /** Message about options that exclude each other, or undefined. */
 export function batchProblem({ episodesPerUpdate, updatesPerEpoch }: BatchOptions): string | undefined {

@@ -1,13 +1,13 @@
 import { advantageMetrics } from "../credit/diagnostics.ts"
 import type { Credit } from "../credit/estimator.ts"
-import type { LossReport, OptimizerStepReport } from "../engine/engine.ts"
+import type { LossReport, OptimizerStepStatistics } from "../engine/engine.ts"
 import { type Episode, isScored } from "../rollout/episode.ts"
 import type { Group } from "../rollout/hooks.ts"
 import { itemsOfPiece, type Pieces } from "../util/pace.ts"
 import { type CriticTotals, criticMetrics } from "./critic.ts"
 import { limitShares } from "./episode-shares.ts"
 import { mean, meanAs } from "./mean.ts"
-import { type CollectedStep, isTooSmall } from "./steps.ts"
+import { isTooSmall, type TrainingStep } from "./steps.ts"
 import { meanMetricsInPieces } from "./summary.ts"
 
 type Metrics = Record<string, number>
@@ -82,7 +82,7 @@ export interface UpdateTotals {
   readonly losses: LossReport[]
   /** Reports of the updates on replayed sequences. */
   readonly replayed?: LossReport[]
-  readonly steps: OptimizerStepReport[]
+  readonly steps: OptimizerStepStatistics[]
   readonly learningRate: number
   critic?: CriticTotals
   /** Metrics of the sampler–trainer mismatch, where log-probabilities of the trainer before the first update are known. */
@@ -153,7 +153,7 @@ export class Stopwatch {
   }
 
   /** Returns the times of all parts, and the throughput of the iteration in prompt and completion tokens per second. */
-  metrics(steps: readonly CollectedStep[]): Metrics {
+  metrics(steps: readonly TrainingStep[]): Metrics {
     const seconds = (performance.now() - this.#started) / 1000
     const tokens = steps.reduce((sum, { record }) => sum + record.prompt.length + record.completion.length, 0)
     return { ...this.#laps, "time/iteration": seconds, "time/tokens-per-second": tokens / seconds }

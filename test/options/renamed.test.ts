@@ -9,14 +9,14 @@ import { checkArguments } from "../../src/options/arguments.ts"
 import { choice, group, integer, oneOf } from "../../src/options/field.ts"
 import { readOptions, readTable } from "../../src/options/read.ts"
 import { renamed, renamedKey } from "../../src/options/renamed.ts"
-import type { Entry, Fields } from "../../src/options/table.ts"
+import type { Entry, OptionFields } from "../../src/options/table.ts"
 import { sftFields } from "../../src/sft/options.ts"
 import { trainFields } from "../../src/training/options.ts"
 
 type Names = Record<string, string>
 const [options, values] = [renamed.options as Names, renamed.values as Names]
 
-const table: Fields = {
+const table: OptionFields = {
   guards: group({ minGroupSize: integer(1, "Smallest group."), maxAge: integer(9, "Oldest.") }, "Guards."),
   importance: group({ maxLag: integer(9, "Oldest.") }, "Importance."),
   unit: oneOf("turn", ["turn", "trajectory"], "Unit."),
@@ -78,7 +78,7 @@ describe("a name of an earlier version", () => {
 })
 
 /** Every group of options that a configuration can have, with the name of the group. */
-function* groups(fields: Fields, name = ""): Generator<readonly [name: string, fields: Fields]> {
+function* groups(fields: OptionFields, name = ""): Generator<readonly [name: string, fields: OptionFields]> {
   yield [name, fields]
   for (const [key, entry] of Object.entries(fields)) yield* groupsIn(entry, key)
 }

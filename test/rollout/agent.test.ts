@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises"
 import { describe, expect, it, vi } from "vitest"
 import type { Episode } from "../../src/rollout/episode.ts"
 import type { AgentLoop, AgentLoopContext, EpisodeEnd } from "../../src/rollout/play.ts"
-import { type RolloutSetup, rollout, type StepIndex } from "../../src/rollout/rollout.ts"
+import { type RolloutSetup, rollout, type StepLocation } from "../../src/rollout/rollout.ts"
 import { GigpoError } from "../../src/util/errors.ts"
 import type { DoorsTask } from "./doors.ts"
 import { FakePolicy } from "./fake-policy.ts"
@@ -59,7 +59,7 @@ describe("an agent that plays episodes", () => {
   )
 
   it("records the same fields of steps as an environment", async () => {
-    const told: StepIndex[] = []
+    const told: StepLocation[] = []
     const [episode] = await run(council, { concurrency: 1, onStep: (_, place) => told.push(place) })
     expect(episode).toMatchObject({ outcome: "terminated", metrics: { success: 1 }, steps: { length: 4 } })
     expect(

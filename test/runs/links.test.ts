@@ -7,7 +7,7 @@ import { writeCheckpoint } from "../../src/runs/checkpoint.ts"
 import { recover } from "../../src/runs/recover.ts"
 import { Run } from "../../src/runs/run.ts"
 import { writeFailure } from "../../src/training/guards/failure.ts"
-import { readEpisodes, readGroup, readSummaries } from "../../src/view/record/read.ts"
+import { readEpisodes, readGroup, readRecordedIterations } from "../../src/view/record/read.ts"
 import { describeRun, findRuns } from "../../src/view/runs.ts"
 import { tensorBoard } from "../../src/view/sinks/tensorboard.ts"
 import { FakePolicy } from "../training/fake-policy.ts"
@@ -88,7 +88,7 @@ const calls: readonly [string, (run: string) => Promise<unknown>, readonly strin
   ["findRuns above it", (directory) => findRuns(join(directory, "..")), []],
   ["newestModel", (directory) => newestModel(directory), ["checkpoints", "model", "model/gigpo.json"]],
   ["readEpisodes", (directory) => all(readEpisodes(directory)), ["episodes", ...episodes]],
-  ["readSummaries", (directory) => readSummaries(directory), ["episodes", ...episodes]],
+  ["readRecordedIterations", (directory) => readRecordedIterations(directory), ["episodes", ...episodes]],
   ["readGroup", (directory) => readGroup(directory, 1, 0), ["episodes", ...episodes]],
   [
     "recordEpisodes",

@@ -7,7 +7,7 @@ import type { IterationReport } from "../../src/runs/report.ts"
 import { Run, type RunMode } from "../../src/runs/run.ts"
 import type { SftOptions } from "../../src/sft/options.ts"
 import { type SftReport, sft } from "../../src/sft/sft.ts"
-import type { Progress } from "../../src/training/progress.ts"
+import type { StageProgress } from "../../src/training/progress.ts"
 import { doorsEnvironment } from "../rollout/doors.ts"
 import { TinyModel } from "../training/tiny.ts"
 
@@ -41,7 +41,7 @@ async function part({ directory, model: opened = {}, abortAt, leaveAfter, resume
   const model = await tiny.open(tiny.directory, opened)
   await using run = directory === undefined ? undefined : await Run.open(directory, { options }, { resume, fork })
   const controller = new AbortController()
-  const onProgress = ({ stage, done }: Progress) => stage === "sft" && done === abortAt && controller.abort(reason)
+  const onProgress = ({ stage, done }: StageProgress) => stage === "sft" && done === abortAt && controller.abort(reason)
   const reports: Omit<SftReport, "seconds">[] = []
   let error: unknown
   const setup = { ...model, environment: doors, run, signal: controller.signal, onProgress, ...options, ...changes }

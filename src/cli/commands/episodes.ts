@@ -96,7 +96,7 @@ async function find(
 ): Promise<{ iteration: number; all: number; listed: ListedEpisode[] }> {
   const recorded = await someRecorded(run, reader === recordedEvaluations ? "evaluation" : "training")
   const iteration = wanted ?? recorded.at(-1)!
-  const summary = (await reader.readSummaries(run, { from: iteration, to: iteration }))[0]
+  const summary = (await reader.readRecordedIterations(run, { from: iteration, to: iteration }))[0]
   if (summary) return { iteration, all: summary.group.length, listed: listEpisodes(summary, filter) }
   const what =
     reader === recordedEvaluations

@@ -3,7 +3,7 @@ import { type Command, Option } from "commander"
 import type { Environment } from "../../environment/environment.ts"
 import { writeDirectory } from "../../files/atomic-directory.ts"
 import { initializeModel } from "../../sft/initialize.ts"
-import type { Progress } from "../../training/progress.ts"
+import type { StageProgress } from "../../training/progress.ts"
 import { GigpoError } from "../../util/errors.ts"
 import { unlessAborted } from "../../util/linked-abort.ts"
 import { type ConfigArguments, presetOption, setOption } from "../arguments.ts"
@@ -99,7 +99,7 @@ async function runInit(
   let played: string | undefined
   let made = ""
   const say = (text: string) => new Screen(process.stderr, { live: false }).print(text)
-  const onExpert = ({ done, total }: Progress) => {
+  const onExpert = ({ done, total }: StageProgress) => {
     played = `the expert of ${environment.name}, task ${done} of ${total}`
   }
   const work = (signal: AbortSignal) => {

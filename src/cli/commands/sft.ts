@@ -8,7 +8,7 @@ import { removeRun } from "../../runs/replaced.ts"
 import { Run } from "../../runs/run.ts"
 import { type SftReport, sft } from "../../sft/sft.ts"
 import { resolveLearningRate, sftLearningRate } from "../../training/learning-rate.ts"
-import type { Progress } from "../../training/progress.ts"
+import type { StageProgress } from "../../training/progress.ts"
 import { GigpoError } from "../../util/errors.ts"
 import { unlessAborted } from "../../util/linked-abort.ts"
 import { type ConfigArguments, commandLine, configCommand } from "../arguments.ts"
@@ -106,7 +106,7 @@ async function runClone(file: string, options: CloneArguments, signal: AbortSign
 
   const shown =
     (what: string) =>
-    ({ done, total }: Progress) =>
+    ({ done, total }: StageProgress) =>
       screen.show([`${formatBar(done, total, 20)}  ${what} ${done}/${total}`])
   const work = async (signal: AbortSignal) => {
     const cloning = { ...(await configuredSft(config)), optimizer: settled, data }

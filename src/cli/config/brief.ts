@@ -1,4 +1,4 @@
-import type { Entry, Fields } from "../../options/table.ts"
+import type { Entry, OptionFields } from "../../options/table.ts"
 import { entryAt } from "./entry-at.ts"
 import { configFields } from "./fields.ts"
 import { mainKeys } from "./main-keys.ts"
@@ -68,7 +68,7 @@ function describe(path: readonly string[]): readonly [value: unknown, words: str
 
 /** Entry of a key; below a choice, that of the default variant. */
 function entryIn(path: readonly string[]): Entry {
-  let fields: Fields = configFields
+  let fields: OptionFields = configFields
   let entry: Entry | undefined
   for (const name of path) {
     entry = fields[name]!

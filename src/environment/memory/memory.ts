@@ -11,7 +11,7 @@ export type HistoryFormatter = (history: readonly PastStep[]) => string
  * returns. State of a run is saved with every checkpoint and may change only in `update`, so that all episodes of an
  * iteration see the same state. Each run needs a separate memory object.
  */
-export interface Memory extends Partial<Stateful> {
+export interface PromptMemory extends Partial<Stateful> {
   /** Name of the memory, for messages and checkpoints. */
   readonly name: string
   /** Whether the policy writes notes in tags next to the action, which constrained decoding does not allow. Default false. */
@@ -22,7 +22,7 @@ export interface Memory extends Partial<Stateful> {
   update?(episodes: readonly RememberedEpisode[]): void
 }
 
-/** Memory of one episode. */
+/** PromptMemory of one episode. */
 export interface EpisodeMemory {
   /**
    * Returns the text for the prompt at this step. Called before every prompt, never concurrently. After a replay of actions, several
@@ -81,10 +81,10 @@ export interface RememberedEpisode {
 }
 
 /** Custom memory as the value of an option. */
-export const customMemory: CustomValue<Memory | HistoryFormatter> = {
+export const customMemory: CustomValue<PromptMemory | HistoryFormatter> = {
   validate: (value) => {
     if (typeof value === "function") return undefined
-    const { name, start } = (value ?? {}) as Partial<Memory>
+    const { name, start } = (value ?? {}) as Partial<PromptMemory>
     if (typeof name === "string" && name.trim() !== "" && typeof start === "function") return undefined
     return "must be a function history => string, or a memory: an object with `name` and `start`"
   },

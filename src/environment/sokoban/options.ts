@@ -1,5 +1,5 @@
 import { field, integer, oneOf } from "../../options/field.ts"
-import type { OptionsOf, Resolved } from "../../options/table.ts"
+import type { OptionsOf, ResolvedOf } from "../../options/table.ts"
 import { agentFields } from "../agent.ts"
 import { readOptions } from "../options.ts"
 import { observationField } from "../picture.ts"
@@ -41,7 +41,7 @@ export const sokobanFields = {
 
 /** Options of `sokoban`. */
 export type SokobanOptions = OptionsOf<typeof sokobanFields>
-export type SokobanSettings = Resolved<typeof sokobanFields>
+export type SokobanSettings = ResolvedOf<typeof sokobanFields>
 
 /** Options with defaults. Throws `BAD_CONFIG` for unknown or invalid options. */
 export function resolveOptions(options: SokobanOptions): SokobanSettings {

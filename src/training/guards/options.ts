@@ -1,5 +1,5 @@
 import { integer, number, oneOf } from "../../options/field.ts"
-import type { Resolved } from "../../options/table.ts"
+import type { ResolvedOf } from "../../options/table.ts"
 import { minEntropy } from "./default-bounds.ts"
 
 /** Options of the guards of a run. */
@@ -41,4 +41,4 @@ export const guardFields = {
   ),
 }
 
-export type GuardOptions = Resolved<typeof guardFields>
+export type GuardOptions = ResolvedOf<typeof guardFields>

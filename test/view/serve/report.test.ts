@@ -50,9 +50,9 @@ describe.skipIf(noBrowser?.includes("dist"))("a report (needs dist: npm run buil
     const broken = new GigpoError("RUN_CORRUPT", "iteration-1.episodes cannot be read. Remove it.")
     const reader: EpisodeReader = {
       ...whole,
-      async readSummaries(run, range = {}) {
+      async readRecordedIterations(run, range = {}) {
         range.onUnreadable?.(broken, 1)
-        return await whole.readSummaries(run, range)
+        return await whole.readRecordedIterations(run, range)
       },
       async *readEpisodes(run, range) {
         range.onUnreadable?.(broken, 1)

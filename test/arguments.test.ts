@@ -275,7 +275,15 @@ const plain = [
   ...["acrossTasks", "anchorLevels", "toBatch", "discountedReturn", "discountedReturns", "generalizedAdvantages"],
   ...["groupByAnchor", "klRewards", "mismatchMetrics", "crossEntropy"],
   ...["transcripts", "recordedEpisodes", "joinHooks", "monteCarlo", "beliefRewards"],
-  ...["scheduleValue", "scheduleValues", "readOptions", "miniBatches", "groupByTask", "collectSteps", "layOutSequences"],
+  ...[
+    "scheduleValue",
+    "scheduleValues",
+    "readOptions",
+    "miniBatches",
+    "groupByTask",
+    "collectSteps",
+    "layOutSequences",
+  ],
   ...[
     "toSequences",
     "sampledPositions",

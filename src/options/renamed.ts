@@ -111,6 +111,7 @@ export const renamed: {
     "normalization=std": "sample",
     "unit=span": "completion",
     "unit=segment": "completion",
+    "privileged.context=outcome": "feedback",
     "unit=row": "conversation",
     "unit=sequence": "conversation",
     "penaltyPlacement=row": "step",

@@ -35,17 +35,15 @@ export const implicitQFields = {
     above: 0,
   }),
   maxWeight: number(20, "Maximum weight.", { above: 0 }),
-  epochs: integer(20, "Passes over the data in the training of the values.", { min: 1 }),
+  epochs: integer(20, "Number of epochs in the training of the values.", { min: 1 }),
   stepsPerUpdate: integer(64, "Steps per update (optimizer step) of the values.", { min: 1 }),
   optimizer: group(
     {
       ...optimizerFields,
       learningRate: learningRateField(rateRules.critic),
-      warmup: number(
-        3,
-        "Learning-rate warm-up in passes over the data (fractions allowed), over which the rate rises from 0.",
-        { min: 0 },
-      ),
+      warmup: number(3, "Learning-rate warm-up in epochs (fractions allowed), over which the rate rises from 0.", {
+        min: 0,
+      }),
     },
     "Optimizer of the values (AdamW).",
   ),

@@ -38,8 +38,8 @@ export const sftFields = {
     ["drop", "truncate"],
     "Handling of conversations that are longer than the model can train on: drop them or truncate them.",
   ),
-  tasks: integer(1000, "Number of tasks that the expert plays.", { min: 1 }),
-  epochs: integer(10, "Passes over the data.", { min: 1 }),
+  tasks: integer(1000, "Number of tasks that the expert solves.", { min: 1 }),
+  epochs: integer(10, "Number of epochs: passes over the data.", { min: 1 }),
   completionsPerUpdate: integer(
     64,
     "Completions per update (TRL: per_device_train_batch_size × gradient_accumulation_steps); both completions of a pair count.",

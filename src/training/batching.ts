@@ -24,7 +24,7 @@ export const batchFields = {
       defaultText: "determined by stepsPerUpdate or episodesPerUpdate",
     },
   ),
-  epochs: integer(1, "Passes over the steps of an iteration.", { min: 1 }),
+  epochs: integer(1, "Number of epochs: passes over the steps of an iteration (TRL: num_iterations).", { min: 1 }),
   unit: oneOf(
     "completion",
     ["completion", "conversation"],

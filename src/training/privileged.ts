@@ -13,7 +13,7 @@ import { gather } from "./rows.ts"
 import type { TrainingStep } from "./steps.ts"
 
 /** Texts in front of the input of a privileged teacher, by name. */
-const views = ["best-episode", "skill", "expert", "outcome"] as const
+const views = ["best-episode", "skill", "expert", "feedback"] as const
 
 /** Function that returns the text for one episode, given its steps and all steps of its group; undefined for no text. */
 export type PrivilegedView = (
@@ -32,7 +32,7 @@ export const privilegedFields = {
     "best-episode",
     "Text in front of its input: the actions of the best other episode of the group (best-episode; nothing where no other is at least as good, or all are " +
       "equal), the last text between <skill> tags of that episode, for which the memory `skills` asks (skill), the actions of the environment's " +
-      "expert (expert), or what followed each action of the episode itself, with its return (outcome). In " +
+      "expert (expert), or what followed each action of the episode itself, with its return (feedback). In " +
       "programs also a function (episode, group) => text.",
     (value) =>
       typeof value === "function" || views.includes(value as never)
@@ -71,7 +71,7 @@ export function makeSight<Task>(
     for (const [id, own] of episodes) {
       let text: string | undefined
       if (typeof context === "function") text = await context(own, steps)
-      else if (context === "outcome") text = outcomeOf(own, returns.get(id)!)
+      else if (context === "feedback") text = feedbackOf(own, returns.get(id)!)
       else if (context === "expert") text = plan && listed("A solution of the task that follows:", plan)
       else text = (context === "skill" ? skillOf : actionsOf)(bestOf(id, returns), episodes)
       if (text !== undefined && typeof text !== "string")
@@ -111,7 +111,7 @@ function skillOf(best: ReturnType<typeof bestOf>, episodes: Episodes): string | 
   return last === undefined ? undefined : `What helps in the task that follows:\n${last}`
 }
 
-function outcomeOf(own: readonly TrainingStep[], earned: number): string {
+function feedbackOf(own: readonly TrainingStep[], earned: number): string {
   const followed = own.map(({ record }, index) => {
     const next = own[index + 1]?.record.observation.text
     return `${record.action} (reward ${record.reward})${next === undefined ? "" : `\n${next}`}`

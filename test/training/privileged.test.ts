@@ -38,7 +38,7 @@ describe("a privileged teacher", () => {
     const { rows: own } = await shown(() => undefined)
     await train({ ...tableSetup({ iterations: 1 }), loss, teacher: plain })
     expect(own).toEqual(plain.rows)
-    const { rows, metrics } = await shown("outcome")
+    const { rows, metrics } = await shown("feedback")
     expect(rows).toHaveLength(plain.rows.length)
     let extra = 0
     for (const [at, { tokens, segments }] of rows.entries()) {
@@ -182,7 +182,7 @@ describe("the policy of the engine", () => {
 
   it("scores the same tokens otherwise where it sees more", async () => {
     const gaps = await Promise.all(
-      ([undefined, "outcome"] as const).map(async (sees) => {
+      ([undefined, "feedback"] as const).map(async (sees) => {
         const { policy, tokenizer } = await model.open()
         const reports = await train({
           ...{

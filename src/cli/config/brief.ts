@@ -7,11 +7,11 @@ import { inline } from "./words.ts"
 /** Column where comments begin. */
 const column = 44
 
-/** The main keys as YAML under headings: each on one line with its default and the first sentence of its help. */
+/** The main options as YAML under headings: each on one line with its default and the first sentence of its help. */
 export function renderMainKeys(): string {
   const lines = [
-    "# The main keys of a configuration, with their defaults; commented out if there is none.",
-    "# gigpo config <key> explains a key and all keys below it: training, training.estimator.hgpo. --all explains every key.",
+    "# The main options of a configuration, with their defaults; commented out if there is none.",
+    "# gigpo config <key> explains an option and all options below it: training, training.estimator.hgpo. --all explains every option.",
   ]
   let above: readonly string[] = []
   for (const { title, keys } of mainKeys) {

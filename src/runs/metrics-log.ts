@@ -78,6 +78,9 @@ function joined(lines: readonly string[]): string {
 /** Parses a line of a metrics.jsonl, with the update of SFT as its iteration; undefined for a line that is not a report. */
 export function reportOf(line: string): IterationReport | undefined {
   if (line.length > longestReport) return undefined
+  // An exception takes microseconds, and a damaged file may have a line for each byte.
+  const text = line.trim()
+  if (text[0] !== "{" || text.at(-1) !== "}") return undefined
   try {
     const read: unknown = JSON.parse(line)
     const report = isObject(read) && "update" in read ? { ...read, iteration: read.update } : read

@@ -1,6 +1,6 @@
 import { readFile, rm, writeFile } from "node:fs/promises"
 import { join } from "node:path"
-import { afterEach, beforeEach, describe, expect, it } from "vitest"
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest"
 import { findLogDamage, logDamage, logDamageInPieces, logWarning } from "../../src/runs/check-metrics.ts"
 import { Run } from "../../src/runs/run.ts"
 import { FakePolicy } from "../training/fake-policy.ts"
@@ -44,6 +44,17 @@ const damages: readonly (readonly [string, (lines: string[]) => string[], RegExp
 ]
 
 describe("a damaged metrics.jsonl", () => {
+  it("costs no exception for each line that cannot be a report", () => {
+    const parse = vi.spyOn(JSON, "parse")
+    try {
+      const lines = ["", "\r", "x", "}", '{"iteration":1', '{"iteration":1,"metrics":{}}\r']
+      expect(logDamage(lines, { fork: true })).toMatch(/^line 1 cannot be read; line 2 .* and 2 more$/)
+      expect(parse).toHaveBeenCalledTimes(1)
+    } finally {
+      parse.mockRestore()
+    }
+  })
+
   it.each(damages)("is rejected on resume: %s", async (_, change, message) => {
     await putRun(directory, 7, [4, 6])
     await damageLog(change)

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from "node:util"
 import { isObject } from "../options/read.ts"
 import type { EvaluationHeader } from "./evaluation-file.ts"
 
-/** EvaluationDifference between two evaluations other than the model. */
+/** Difference between two evaluations other than the model. */
 export interface EvaluationDifference {
   /** Name: "prompt", "repeats", "seed", or a setting such as "temperature". */
   readonly name: string

@@ -96,7 +96,7 @@ export interface Snapshots {
 }
 
 /**
- * TokenStatisticName of the distribution at every sampled token, besides the token's log-probability: "entropy" in nats;
+ * Name of a statistic of the distribution at every sampled token, besides the token's log-probability: "entropy" in nats;
  * "hellinger", the Hellinger distance from the frozen reference, √(1 - Σ √(p p_ref)); "top", log-probabilities of other
  * tokens.
  */

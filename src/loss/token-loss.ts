@@ -6,7 +6,7 @@ import type { Stateful } from "../util/state.ts"
 
 // Interface of losses: columns of the sampled tokens in, derivatives with respect to their log-probabilities out.
 
-/** TokenColumn that a loss needs besides log-probabilities and advantages. */
+/** Column that a loss needs besides log-probabilities and advantages. */
 export type LossColumn = "old" | "reference" | "entropy" | "teacher" | "hellinger"
 
 /**

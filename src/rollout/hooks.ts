@@ -89,7 +89,7 @@ export type TurnDecision =
   | { readonly kind: "resample"; readonly hint?: string | undefined }
   | { readonly kind: "branch"; readonly branchingFactor: number }
 
-/** CandidateSet of a turn: several completions of one prompt, of which one is acted on. */
+/** Candidates of a turn: several completions of one prompt, of which one is acted on. */
 export interface CandidateSet {
   /** Number of completions. */
   readonly count: number

@@ -1,4 +1,4 @@
-/** StageProgress of the current stage, for a display. Reported frequently. */
+/** Progress of the current stage, for a display. Reported frequently. */
 export interface StageProgress {
   /** Part of the work. */
   readonly stage: "rollout" | "update" | "evaluation" | "sft" | "expert"

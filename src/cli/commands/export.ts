@@ -26,7 +26,7 @@ interface ExportArguments extends TrustArgument {
   readonly as: string
   readonly out: string
   readonly overwrite?: boolean
-  readonly type?: Recipe
+  readonly dtype?: Recipe
 }
 
 interface How {
@@ -83,7 +83,7 @@ export function exportCommand(command: Command): Command {
 
 async function runExport(
   run: string,
-  { as, out, overwrite = false, trust = false, type }: ExportArguments,
+  { as, out, overwrite = false, trust = false, dtype: type }: ExportArguments,
   signal: AbortSignal,
 ): Promise<void> {
   if (as === "gguf") return await exportAsGguf(run, out, { type, overwrite })

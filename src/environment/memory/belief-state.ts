@@ -33,7 +33,7 @@ const shop =
 const schemas = { household, shop }
 
 /**
- * PromptMemory in which the previous belief is the only history, as in ReBel (arXiv 2605.20061). With every action the policy writes its belief
+ * Prompt memory in which the previous belief is the only history, as in ReBel (arXiv 2605.20061). With every action the policy writes its belief
  * as JSON between <belief> tags: places and states of objects and visited receptacles, or in a shop the wanted and the seen attributes, with
  * phase and target of the task and what it expects. The fields are those of the authors; the wording is ours. For the estimator `rebel` with the hook `belief-rewards`.
  */

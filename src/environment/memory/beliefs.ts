@@ -9,7 +9,7 @@ export const beliefFields = { maxCharacters: longestNote }
 export type BeliefOptions = OptionsOf<typeof beliefFields>
 
 /**
- * PromptMemory of beliefs that the policy estimates, verifies and updates in text, after EVU. EVU addresses belief inertia: agents keep
+ * Prompt memory of beliefs that the policy estimates, verifies and updates in text, after EVU. EVU addresses belief inertia: agents keep
  * beliefs that contradict their observations. Its prompts are not published. Our interpretation: with every action the policy writes its
  * beliefs (`<belief>`) and what it expects of the action (`<expect>`). The next prompt shows both and asks to compare them with the
  * observation.

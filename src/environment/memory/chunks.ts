@@ -23,7 +23,7 @@ export const chunkFields = {
 export type ChunkOptions = OptionsOf<typeof chunkFields>
 
 /**
- * PromptMemory that reads long observations in chunks, as MemAgent does (BytedTsinghua-SIA/MemAgent, recurrent/). For each chunk the policy
+ * Prompt memory that reads long observations in chunks, as MemAgent does (BytedTsinghua-SIA/MemAgent, recurrent/). For each chunk the policy
  * sees the question, its notes so far and the chunk, and rewrites the notes, each time in a separate conversation. The action is
  * sampled from question and notes only. MemAgent limits chunks to 5000 and notes to 1024 tokens; here the limits are `size` in characters
  * and `maxTokens`. Our interpretation: the question is one paragraph of the observation, since an observation has no other structure.

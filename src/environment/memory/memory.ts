@@ -22,7 +22,7 @@ export interface PromptMemory extends Partial<Stateful> {
   update?(episodes: readonly RememberedEpisode[]): void
 }
 
-/** PromptMemory of one episode. */
+/** Prompt memory of one episode. */
 export interface EpisodeMemory {
   /**
    * Returns the text for the prompt at this step. Called before every prompt, never concurrently. After a replay of actions, several

@@ -16,7 +16,7 @@ const kinds = `Before the action, reason in one short sentence inside exactly on
 <monitor> </monitor> the current sub-goal and the next action, where all is as expected`
 
 /**
- * PromptMemory of RLVMR: the last steps and the last plan, with the request to mark each reasoning as planning, exploration, reflection or
+ * Prompt memory of RLVMR: the last steps and the last plan, with the request to mark each reasoning as planning, exploration, reflection or
  * monitoring. The tags are those of the authors' code (zzjweb/digitalhuman); the wording is ours. For the estimator `rlvmr` with the hook
  * `reasoning-rewards`.
  */

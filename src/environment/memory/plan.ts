@@ -16,7 +16,7 @@ export const planFields = {
 export type PlanOptions = OptionsOf<typeof planFields>
 
 /**
- * PromptMemory with an adaptive plan, after AdaPlan-H: the plan is coarse at first and refined during the episode. The refinement is not
+ * Prompt memory with an adaptive plan, after AdaPlan-H: the plan is coarse at first and refined during the episode. The refinement is not
  * published. Our interpretation: before its first action the policy writes a few goals in a separate call. The plan is rewritten after a
  * completion with `<replan>`, and after every `every` steps. Each time the policy sees the steps since the last version, removes goals that
  * were reached and breaks the next goal into steps.

@@ -38,7 +38,7 @@ export const recentFields = { history: historyField(2) }
 /** Options of `recentMemory`. */
 export type RecentOptions = OptionsOf<typeof recentFields>
 
-/** PromptMemory of the last steps, one line each, in the same format for every environment. */
+/** Prompt memory of the last steps, one line each, in the same format for every environment. */
 export function recentMemory(given: RecentOptions = {}): PromptMemory {
   const { history: length } = readOptions("recentMemory", given, recentFields)
   return { name: "recent", start: () => ({ render: (history) => formatTurns(recentTurns(history, length)) }) }

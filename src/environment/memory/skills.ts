@@ -29,7 +29,7 @@ interface Skill {
 }
 
 /**
- * PromptMemory with a bank of skills that is kept over the run, after COSPLAY and SEARL, whose banks are not published. Our interpretation:
+ * Prompt memory with a bank of skills that is kept over the run, after COSPLAY and SEARL, whose banks are not published. Our interpretation:
  * a successful episode adds a skill: the text that the policy wrote between `<skill>` and `</skill>`, or else its actions. A prompt shows
  * the skills with the highest product of two factors: the cosine similarity of the words of the first observations, and the smoothed
  * success rate (won + 1) / (shown + 2) of the episodes that were shown the skill. Success is the metric `success`, or a return above 0 if

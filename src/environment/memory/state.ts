@@ -9,7 +9,7 @@ export const stateBlockFields = { maxCharacters: longestNote }
 export type StateBlockOptions = OptionsOf<typeof stateBlockFields>
 
 /**
- * PromptMemory with a state block in place of history, after Constant-Context Skill Learning ("From History to State"), so that prompts do not
+ * Prompt memory with a state block in place of history, after Constant-Context Skill Learning ("From History to State"), so that prompts do not
  * grow with the episode. The content and the author of the block are not published. Our interpretation: the policy rewrites the block in
  * every completion, between `<state>` and `</state>`, and sees nothing else of the history. A completion without a block keeps the last
  * one.

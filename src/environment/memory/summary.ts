@@ -17,7 +17,7 @@ export const summaryFields = {
 export type SummaryOptions = OptionsOf<typeof summaryFields>
 
 /**
- * PromptMemory with a summary of progress in place of history, as in the prompts of STEP-HRL (arXiv 2604.05808; its offline learning is not
+ * Prompt memory with a summary of progress in place of history, as in the prompts of STEP-HRL (arXiv 2604.05808; its offline learning is not
  * included). The policy adds the new steps to the summary in a separate call before the action. Our interpretation: the wording of the
  * prompt, and that the call is trained on with the credit of the episode.
  */

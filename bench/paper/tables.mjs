@@ -32,7 +32,8 @@ export const tables = {
     text: `Vision-language models from scratch with the architecture of Qwen2.5-VL and their vision tower trained: \`gigpo init --vision\`, SFT on 100
 demonstrations of the expert, then training with one thread, which takes about 75 s of processor time in Sokoban; other work shared the machine.
 Sokoban: 5 × 5 cells and one box, pictures of 80 × 80 pixels; no layout occurs in training and test. Number line (0 to 9) and EZPoints: pictures
-of 96 × 96 pixels; they have so few states that those of the test occur in training. EZPoints is solved after SFT.`,
+of 96 × 96 pixels; they have so few states that those of the test occur in training. EZPoints is solved after SFT on 100 demonstrations; “few”
+begins after 10 demonstrations.`,
     worlds: visionWorlds,
     variants: variants.margin,
     against: "GRPO",

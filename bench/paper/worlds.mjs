@@ -68,7 +68,14 @@ export const pretrainedWorlds = {
 }
 
 /** Worlds of a vision-language model from scratch, which sees pictures alone. */
-export const visionWorlds = ["sokoban", "number-line", "ez-points"].map((name) => example(`${name}-vision`))
+export const visionWorlds = [
+  ...["sokoban", "number-line", "ez-points"].map((name) => example(`${name}-vision`)),
+  // With so few demonstrations that something is left to learn; settings chosen with seed 101.
+  example("ez-points-vision", {
+    name: "ez-points-vision-few",
+    set: { "sft.tasks": 10, "training.iterations": 30, "training.stepsPerUpdate": 256 },
+  }),
+]
 
 /** Setting in which reinforcement learning undoes SFT: short SFT, a small batch, and no limits on updates. */
 export const shortClone = {

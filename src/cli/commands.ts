@@ -14,7 +14,7 @@ interface CommandEntry {
 export const commands: Readonly<Record<string, CommandEntry>> = {
   init: {
     summary: "create a small model and a configuration to start with",
-    usage: "[options] [environment] [directory]",
+    usage: "[options] [template] [directory]",
     load: async () => (await import("./commands/init.ts")).initCommand,
   },
   sft: {

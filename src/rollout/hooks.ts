@@ -13,7 +13,7 @@ import type { Candidate, Episode, ScoredCandidate } from "./episode.ts"
 export interface HookContext {
   /** Progress of the run. */
   readonly progress: TrainingProgress
-  /** Random numbers, keyed by seed, iteration, task, member and step, as far as they apply. */
+  /** Random numbers, keyed by seed, iteration, task, member and turn, as far as they apply. */
   readonly random: Random
   /** Signal that aborts the rollout or the episode. */
   readonly signal: AbortSignal
@@ -34,17 +34,17 @@ export interface SampledCompletion extends Completion {
   readonly forced?: Uint8Array
 }
 
-/** Turn before its completion is sampled. */
+/** Turn (step of the episode) before its completion is sampled. */
 export interface TurnContext<Task = unknown> {
   /** Task of the episode. */
   readonly task: Task
-  /** Index of the step in the episode, from 0. */
+  /** Index of the turn in the episode, from 0. */
   readonly index: number
   /** Observation before the action. */
   readonly observation: Observation
   /** Earlier turns. */
   readonly history: readonly PastStep[]
-  /** Completions of the earlier steps. */
+  /** Completions of the earlier turns. */
   readonly completions: readonly SampledCompletion[]
   /** Messages of the prompt. */
   readonly messages: readonly Message[]

@@ -25,7 +25,7 @@ export function initCommand(command: Command): Command {
         "enough to learn the environment on a CPU. With --model, the configuration trains an adapter of a pretrained model instead. With " +
         "--preset, it has the settings of that preset; with --agent, it trains the TypeScript agent that is written beside it.",
     )
-    .argument("[environment]", `template: one of ${starterNames().join(", ")}; or the path of a module (./mine.mjs)`)
+    .argument("[template]", `one of ${starterNames().join(", ")}; or the path of a module (./mine.mjs)`)
     .argument("[directory]", "new folder; the only argument with --preset or --agent")
     .addOption(
       new Option(

@@ -5,7 +5,7 @@ import { closeSync, existsSync, openSync, readFileSync, writeFileSync } from "no
 import { delimiter, join, resolve } from "node:path"
 import { setTimeout as sleep } from "node:timers/promises"
 import { timeout } from "./package-user.mjs"
-import { platformOf } from "./platforms.mjs"
+import { platformOf, thisPlatform } from "./platforms.mjs"
 
 /** What a runtime prints about itself. */
 const question = `const { platform, arch, versions, report } = process
@@ -33,9 +33,9 @@ export class Runtime {
     this.platform = platformOf(this)
   }
 
-  /** Whether this is Node on a system that this machine runs without an emulator. */
+  /** Whether this is Node for the system of this machine. A Node for musl also runs beside glibc, but npm then looks for packages for glibc. */
   get isNative() {
-    return this.words.length === 1 && this.name === "node"
+    return this.words.length === 1 && this.name === "node" && this.platform === thisPlatform()
   }
 
   /** Runs a program to its end and returns its output. Throws an error with all output if it fails. */
